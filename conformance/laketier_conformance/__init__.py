@@ -1,0 +1,1 @@
+"""The conformance suite of laketier: what every lake format has to show."""

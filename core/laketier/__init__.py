@@ -1,0 +1,1 @@
+"""Streams and batches of Arrow data into any lake format, exactly once, on Spark."""

@@ -1,0 +1,1 @@
+"""Registers the laketier data source with Spark, which looks for packages of this name."""

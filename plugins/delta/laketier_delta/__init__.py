@@ -1,0 +1,1 @@
+"""Delta Lake tables as a laketier format, written with delta-rs."""

@@ -1,0 +1,1 @@
+"""Apache Iceberg tables as a laketier format, written with pyiceberg."""

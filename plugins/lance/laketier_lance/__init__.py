@@ -1,0 +1,1 @@
+"""Lance datasets as a laketier format, written with pylance."""

@@ -1,0 +1,1 @@
+"""Plain Parquet files, published an epoch at a time, as a laketier format."""
