@@ -1,1 +1,5 @@
-"""Streams and batches of Arrow data into any lake format, exactly once, on Spark."""
+"""Any lake format from PySpark, exactly once."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

@@ -1,0 +1,98 @@
+"""The committing half of a format: runs on the driver."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from laketier.spi.token import Watermark
+from laketier.spi.writer import WR
+
+
+class TableState(ABC):
+    """What `LakeCommitter.open` saw: one consistent, immutable view of the table, valid for one publish attempt.
+
+    Plugins subclass it (usually a frozen dataclass) and add the handle that `publish` needs.
+    """
+
+    @property
+    @abstractmethod
+    def table_uuid(self) -> str:
+        """Identity of the table; a dropped and recreated table has another one."""
+
+    @property
+    @abstractmethod
+    def schema_fingerprint(self) -> str:
+        """`laketier.spi.schema_fingerprint` of the schema that new files must have."""
+
+    @property
+    @abstractmethod
+    def spec_id(self) -> int:
+        """The partition spec that new files must have."""
+
+    @property
+    @abstractmethod
+    def snapshot_id(self) -> int | None:
+        """The current snapshot, None for a table that never had one."""
+
+    @abstractmethod
+    def watermark(self, pipeline: str) -> Watermark | None:
+        """The last watermark of ``pipeline``, None if it never published here. O(1): no history scan.
+
+        Raises `RolledBack` when the format can tell that the snapshot that carried it left the table's history, and
+        `CorruptTable` when it is stored but can't be read. Never None for a failure.
+        """
+
+    @abstractmethod
+    def landed(self, commit_id: str) -> bool:
+        """Whether a commit with this id is part of the table's recent history. Resolves the unknown outcome of a
+        batch without a pipeline; so it may look at as many commits as can have come since. Raises `UnknownOutcome`
+        when the history does not reach back far enough to say."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LakeCommitResult:
+    """What a commit did. ``rows``, ``files`` and ``bytes`` count what this commit added."""
+
+    snapshot_id: int
+    rows: int
+    files: int
+    bytes: int
+    earliest_snapshot_to_keep: int | None = None
+
+
+class LakeCommitter(ABC, Generic[WR]):
+    """One *attempt* at the atomic step. Runs on the driver, used by one thread, made once per round attempt.
+
+    The core calls ``open``, decides, checks, calls ``publish`` against that very state, and starts over from
+    ``open`` after a `Conflict` or an unknown outcome. An author writes no loop and no retry, and switches off the
+    library's own: a library that rebases and retries on its own publishes a replayed epoch twice.
+    """
+
+    @abstractmethod
+    def open(self) -> TableState:
+        """A fresh view of the table, never from a cache. Raises `TableNotFound`, `CorruptTable`, or `UnsafeTable`
+        where the table's settings would forget the watermark."""
+
+    @abstractmethod
+    def publish(self, state: TableState, results: Sequence[WR], watermark: Watermark | None) -> LakeCommitResult:
+        """Make all files of ``results`` visible and store ``watermark``, in one atomic step, only if the table is
+        still as in ``state``.
+
+        - A compare-and-set also without files (an empty epoch moves the watermark) and without a watermark (a batch
+          without a pipeline; the context's commit id goes into the commit's metadata).
+        - Other pipelines' watermarks stay, with every write mode.
+        - Raises `Conflict` only when it is certain that nothing landed. **Any other exception means: unknown**, so
+          never translate a time-out or a server error into `Conflict`, and never clean up here.
+        - Durable before it returns.
+        """
+
+    @abstractmethod
+    def discard(self, results: Sequence[WR]) -> None:
+        """Delete the files of ``results``. Called only when it is certain that they did not land. Best effort: a
+        file that is gone is fine, a failure is logged, not raised."""
+
+    def close(self) -> None:  # noqa: B027 - an optional hook
+        """Release what ``open`` holds. Called once, at the end."""

@@ -1,0 +1,105 @@
+"""Fitting a batch to a table's schema: by name, without loss, or not at all."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from laketier.spi.errors import IncompatibleData
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of ``batch`` in exactly ``schema``.
+
+    Columns are matched by name; a missing nullable column becomes null. Values are cast only within a family
+    (integers, floats, strings, timestamps with and without a zone apart, …) and only when none changes. Raises
+    `IncompatibleData` for an extra column, a missing or null value where none may be, and any loss.
+    """
+    if batch.schema.equals(schema):
+        _refuse_nulls(batch, schema)
+        return batch.replace_schema_metadata(schema.metadata)
+    extra = [name for name in batch.schema.names if name not in schema.names]
+    if extra:
+        raise IncompatibleData(
+            f"columns {extra} are not in the table",
+            fix="Set mergeSchema to add them, drop them from the input, or add them to the table first.",
+        )
+    arrays = [_column(batch, field) for field in schema]
+    result = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    _refuse_nulls(result, schema)
+    return result
+
+
+def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+    index = batch.schema.get_field_index(field.name)
+    if index < 0:
+        if field.nullable:
+            return pa.nulls(batch.num_rows, field.type)
+        raise IncompatibleData(
+            f"column {field.name!r} is missing", why="the table declares it not null", fix="Add it to the input."
+        )
+    array = batch.column(index)
+    if array.type.equals(field.type):
+        return array
+    if not fits(array.type, field.type):
+        raise IncompatibleData(
+            f"column {field.name!r} is {array.type}, and the table's is {field.type}",
+            fix="Cast it in the query, where you decide what becomes of values that do not fit.",
+        )
+    try:
+        return array.cast(field.type, safe=True)
+    except pa.ArrowInvalid as error:
+        raise IncompatibleData(
+            f"column {field.name!r} has values that {field.type} can't hold",
+            why=str(error),
+            fix="Cast it in the query, where you decide what becomes of values that do not fit.",
+        ) from error
+
+
+def fits(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether ``source`` may be cast to ``target`` as far as its values allow: same family, at every level."""
+    if source.equals(target) or pt.is_null(source):
+        return True
+    if pt.is_dictionary(source):
+        return fits(source.value_type, target)
+    families = (
+        pt.is_integer,
+        pt.is_floating,
+        pt.is_decimal,
+        lambda t: pt.is_string(t) or pt.is_large_string(t) or pt.is_string_view(t),
+        lambda t: pt.is_binary(t) or pt.is_large_binary(t) or pt.is_binary_view(t) or pt.is_fixed_size_binary(t),
+        pt.is_date,
+        pt.is_time,
+        lambda t: pt.is_timestamp(t) and t.tz is None,
+        lambda t: pt.is_timestamp(t) and t.tz is not None,
+    )
+    if any(family(source) and family(target) for family in families):
+        return True
+    if pt.is_struct(source) and pt.is_struct(target):
+        names = {target.field(i).name: target.field(i).type for i in range(target.num_fields)}
+        return source.num_fields == target.num_fields and all(
+            source.field(i).name in names and fits(source.field(i).type, names[source.field(i).name])
+            for i in range(source.num_fields)
+        )
+    if pt.is_map(source) and pt.is_map(target):
+        return fits(source.key_type, target.key_type) and fits(source.item_type, target.item_type)
+    if _is_list(source) and _is_list(target):
+        sizes_agree = not pt.is_fixed_size_list(target) or (
+            pt.is_fixed_size_list(source) and source.list_size == target.list_size
+        ) or not pt.is_fixed_size_list(source)
+        return sizes_agree and fits(source.value_type, target.value_type)
+    return False
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
+
+
+def _refuse_nulls(batch: pa.RecordBatch, schema: pa.Schema) -> None:
+    for field, column in zip(schema, batch.columns, strict=True):
+        if not field.nullable and column.null_count:
+            raise IncompatibleData(
+                f"column {field.name!r} has {column.null_count} nulls",
+                why="the table declares it not null",
+                fix="Filter or fill them in the query.",
+            )

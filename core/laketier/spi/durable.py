@@ -1,0 +1,55 @@
+"""Durability on a local file system: what must be on disk before the next step may be taken.
+
+Order for a new file that others may rely on: write, fsync the file, publish its name, fsync the directory.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+
+def fsync_file(path: str | os.PathLike[str]) -> None:
+    """Flush a file's data and length to the device."""
+    _fsync(path, os.O_RDONLY)
+
+
+def fsync_directory(path: str | os.PathLike[str]) -> None:
+    """Flush a directory: the names created, renamed or removed in it."""
+    _fsync(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _fsync(path: str | os.PathLike[str], flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directories(path: Path) -> None:
+    """Create a directory and its missing parents, each durable in its own parent. Idempotent."""
+    missing = []
+    here = path
+    while not here.exists():
+        missing.append(here)
+        here = here.parent
+    for directory in reversed(missing):
+        directory.mkdir(exist_ok=True)
+        fsync_directory(directory.parent)
+
+
+def create_exclusively(path: Path, data: bytes) -> None:
+    """Publish a complete, durable file under a name that did not exist: write and fsync a temporary file beside it,
+    then ``link``. Raises `FileExistsError` when the name is taken, whoever took it. One winner under any race."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(temporary, path)
+        fsync_directory(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,93 @@
+"""What a format may declare: features, and how strong its delivery guarantee is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from laketier.spi.errors import FeatureNotSupported
+
+
+class Feature(Enum):
+    """Every optional thing a format can do. A plugin declares each one, FULL or UNSUPPORTED with a reason.
+
+    What is declared UNSUPPORTED must raise `FeatureNotSupported` for exactly that feature: the conformance suite
+    tests the refusal as it tests the feature.
+    """
+
+    OVERWRITE = "overwrite"
+    """Replace all rows in the same atomic step that publishes the new ones."""
+    UPSERT = "upsert"
+    """Rows with a change type, merged by primary key."""
+    PARTITIONING = "partitioning"
+    """Identity partitions on columns."""
+    PARTITION_TRANSFORMS = "partition-transforms"
+    """Hidden partitioning: bucket, truncate, year, month, day, hour."""
+    BUCKETING = "bucketing"
+    """A fixed number of buckets by key (`TableDescriptor.buckets`)."""
+    ADD_COLUMN = "add-column"
+    """Add a nullable column at the end."""
+    DROP_TABLE = "drop-table"
+    TIME_TRAVEL = "time-travel"
+    """Read an older snapshot by its id."""
+    TIME_TRAVEL_BY_TIMESTAMP = "time-travel-by-timestamp"
+    """Read the snapshot that was current at a moment."""
+    FILTER_PUSHDOWN = "filter-pushdown"
+    """Skip files or rows by a predicate. Without it the source reports every predicate as remaining."""
+    LIMIT_PUSHDOWN = "limit-pushdown"
+    """Plan fewer splits for a limit."""
+    PLAIN_PARQUET = "plain-parquet"
+    """Splits can be plain Parquet files without deletes, readable by any Parquet reader."""
+    OBJECT_STORES = "object-stores"
+    """Warehouses beyond the local file system."""
+    ROLLBACK_DETECTION = "rollback-detection"
+    """A foreign restore or rollback is noticed and refused (`RolledBack` or `WatermarkLost`)."""
+    NESTED_TYPES = "nested-types"
+    """Struct, list and map columns."""
+    VECTORS = "vectors"
+    """FixedSizeList columns kept as such."""
+    INDEXING = "indexing"
+    """Secondary indexes through `LakeStorage.indexer`."""
+    MAINTENANCE = "maintenance"
+    """Compaction, expiry and orphan collection through `LakeStorage.maintenance`."""
+
+
+class DeliveryLevel(Enum):
+    """How strong the promise is that each acknowledged row is visible once. Declared by the plugin, and tested."""
+
+    EXACTLY_ONCE = "exactly-once"
+    """The watermark changes in the same atomic step as the data and is never forgotten."""
+    HORIZON = "horizon"
+    """As EXACTLY_ONCE up to a horizon (a retention, a history limit); past it a round is refused, never repeated."""
+    IDEMPOTENT_UPSERT = "idempotent-upsert"
+    """No atomic metadata: a replay overwrites the same keys with the same rows."""
+
+
+@dataclass(frozen=True)
+class Support:
+    """Whether a feature is there. ``reason`` is empty exactly when it is."""
+
+    reason: str = ""
+
+    @property
+    def full(self) -> bool:
+        """True when the feature is supported."""
+        return not self.reason
+
+
+FULL = Support()
+
+
+def unsupported(reason: str) -> Support:
+    """Declare that a feature is missing. ``reason`` is a clause that users read after "because"."""
+    if not reason.strip():
+        raise ValueError("an unsupported feature needs a reason")
+    return Support(reason)
+
+
+def require(format: str, features: Mapping[Feature, Support], feature: Feature, *, fix: str | None = None) -> None:
+    """Raise `FeatureNotSupported` unless ``feature`` is declared FULL. The one way plugins and core refuse."""
+    support = features.get(feature, Support("the plugin does not declare it"))
+    if not support.full:
+        raise FeatureNotSupported(feature.value, format=format, reason=support.reason, fix=fix)

@@ -1,0 +1,84 @@
+"""Splitting batches by partition values, and writing values as text. Vectorised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from laketier.spi.errors import IncompatibleData
+
+
+def partition_text(value: Any) -> str | None:
+    """A partition value as canonical text: ``true``, ``42``, ``2026-11-21``, ``2026-11-21 08:30:00.000001``; None
+    for null. Delta's and Hive's spelling. Timestamps with a zone are written in UTC, without naming it."""
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case datetime():
+            if value.tzinfo is not None:
+                value = value.astimezone(tz=_utc()).replace(tzinfo=None)
+            return value.isoformat(sep=" ", timespec="microseconds" if value.microsecond else "seconds")
+        case date():
+            return value.isoformat()
+        case int() | Decimal():
+            return str(value)
+    raise IncompatibleData(
+        f"{value!r} ({type(value).__name__}) can't be a partition value",
+        fix="Partition by a string, integer, boolean, date, timestamp or decimal column.",
+    )
+
+
+def _utc() -> Any:
+    from datetime import UTC
+
+    return UTC
+
+
+def split_by_values(
+    table: pa.Table, keys: Sequence[pa.ChunkedArray | pa.Array]
+) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
+    """Split ``table`` by the distinct combinations of ``keys`` (arrays as long as the table), in the order of first
+    appearance per run; rows keep their order within a part. Yields (Python values, rows).
+
+    One dictionary encoding per key, one stable sort of the combined codes, then slices: no filter per partition.
+    """
+    if table.num_rows == 0:
+        return
+    codes: pa.Array | None = None
+    dictionaries: list[pa.Array] = []
+    for key in keys:
+        encoded = _one(pc.dictionary_encode(_one(key), null_encoding="encode"))
+        dictionaries.append(encoded.dictionary)
+        part = encoded.indices.cast(pa.int64())
+        codes = part if codes is None else pc.add(pc.multiply(codes, max(len(encoded.dictionary), 1)), part)
+    assert codes is not None, "split_by_values needs at least one key"
+    distinct = pc.unique(codes)
+    if len(distinct) == 1:
+        yield _decode(distinct[0].as_py(), dictionaries), table
+        return
+    order = pc.sort_indices(codes)
+    ordered = table.take(order)
+    runs = pc.run_end_encode(codes.take(order), run_end_type=pa.int64())
+    start = 0
+    for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        yield _decode(code, dictionaries), ordered.slice(start, end - start)
+        start = end
+
+
+def _one(array: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _decode(code: int, dictionaries: Sequence[pa.Array]) -> tuple[Any, ...]:
+    values: list[Any] = []
+    for dictionary in reversed(dictionaries):
+        code, index = divmod(code, max(len(dictionary), 1))
+        values.append(dictionary[index].as_py())
+    return tuple(reversed(values))

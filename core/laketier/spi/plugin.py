@@ -1,0 +1,98 @@
+"""The entrance to a format."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic
+
+from laketier.spi.catalog import LakeCatalog
+from laketier.spi.committer import LakeCommitter
+from laketier.spi.context import CommitterInitContext, WriterInitContext
+from laketier.spi.errors import FeatureNotSupported
+from laketier.spi.features import DeliveryLevel, Feature, Support
+from laketier.spi.options import NoOptions
+from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
+from laketier.spi.source import LakeSource
+from laketier.spi.table import TableInfo
+from laketier.spi.writer import WR, LakeWriter, WriteResult
+
+SPI_VERSION = 1
+"""The version of this SPI. Raised when a plugin written for the one before would no longer be right."""
+
+
+@dataclass(frozen=True)
+class LakeStorageConfig:
+    """What `LakeStoragePlugin.create_storage` gets: the warehouse (a path or URI) and the plugin's own options, an
+    instance of its ``options_type``, already checked."""
+
+    warehouse: str
+    options: Any = field(default_factory=NoOptions)
+
+
+class LakeTieringFactory(ABC, Generic[WR]):
+    """Makes the writers and the committer of one table. Made on the driver by `LakeStorage.tiering_factory`;
+    picklable, crosses to executors. So it holds what a writer needs (schema, uuid, location, options) as plain
+    data, and imports its library inside the methods."""
+
+    @abstractmethod
+    def create_writer(self, context: WriterInitContext) -> LakeWriter[WR]:
+        """On an executor: a writer for one task attempt. Loads no table metadata."""
+
+    @abstractmethod
+    def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WR]:
+        """On the driver: a committer for one round attempt."""
+
+    @property
+    def write_result_serializer(self) -> SimpleVersionedSerializer[WR]:
+        """How write results travel. The default suits `WriteResult` itself."""
+        return DataclassSerializer(WriteResult)  # type: ignore[arg-type, return-value]
+
+
+class LakeStorage(ABC):
+    """One warehouse of one format. Driver only."""
+
+    @abstractmethod
+    def catalog(self) -> LakeCatalog:
+        """The warehouse's tables."""
+
+    @abstractmethod
+    def tiering_factory(self, table: TableInfo) -> LakeTieringFactory[Any]:
+        """The factory for rounds into ``table``, as loaded just now. Raises `UnsafeTable`."""
+
+    @abstractmethod
+    def source(self, table: TableInfo) -> LakeSource:
+        """The source that reads ``table``."""
+
+    def indexer(self, table: TableInfo) -> Any:
+        """A capability that a format may add (`Feature.INDEXING`)."""
+        raise FeatureNotSupported(Feature.INDEXING.value, format=type(self).__name__, reason="it has no indexer")
+
+    def maintenance(self, table: TableInfo) -> Any:
+        """A capability that a format may add (`Feature.MAINTENANCE`)."""
+        raise FeatureNotSupported(Feature.MAINTENANCE.value, format=type(self).__name__, reason="it has no maintenance")
+
+
+class LakeStoragePlugin(ABC):
+    """A format. Returned by the hook ``laketier_format`` of the module that the entry point (group
+    ``laketier.formats``, name = `identifier`) points at. Importing that module must not import the engine: do so
+    inside `create_storage` or later. Picklable; stateless."""
+
+    identifier: ClassVar[str]
+    """The value of ``lake.format``: lower-case letters, digits and ``-``. Equal to the entry point's name."""
+    spi_version: ClassVar[int] = SPI_VERSION
+    delivery: ClassVar[DeliveryLevel]
+    features: ClassVar[Mapping[Feature, Support]]
+    """Every `Feature`, declared."""
+    options_type: ClassVar[type] = NoOptions
+    """A frozen dataclass, see `laketier.spi.options`."""
+
+    @abstractmethod
+    def create_storage(self, config: LakeStorageConfig) -> LakeStorage:
+        """Open a warehouse, on the driver. Touches storage as little as it can; a warehouse that does not exist yet
+        is fine. Raises `ConfigError` for options that contradict each other."""
+
+    def open_with(self, table: TableInfo) -> Mapping[str, str]:
+        """How people open the table without laketier: tool (``DuckDB``, ``Polars``, ``Spark``, …) → one line."""
+        return {}

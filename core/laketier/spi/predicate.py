@@ -1,0 +1,122 @@
+"""Predicates that can be pushed to a source: small, typed, serialisable, and the same for every format.
+
+Null semantics are SQL's: a row is kept when the predicate is true, not when it is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import pyarrow.compute as pc
+
+
+class Op(Enum):
+    """Operators of a `Leaf`."""
+
+    EQ = "="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    IN = "in"
+    IS_NULL = "is null"
+    NOT_NULL = "is not null"
+    STARTS_WITH = "starts with"
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """``column op value``. ``value`` is a Python scalar; a tuple of scalars for IN; None for the null tests."""
+
+    column: str
+    op: Op
+    value: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.column} {self.op.value}" + ("" if self.value is None else f" {self.value!r}")
+
+
+@dataclass(frozen=True)
+class And:
+    """All of ``children``."""
+
+    children: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """Any of ``children``."""
+
+    children: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Not:
+    """Not ``child``; null stays null."""
+
+    child: Predicate
+
+
+Predicate = Leaf | And | Or | Not
+
+
+def columns_of(predicates: Iterable[Predicate]) -> set[str]:
+    """The columns that the predicates read."""
+    found: set[str] = set()
+    for predicate in predicates:
+        match predicate:
+            case Leaf(column=column):
+                found.add(column)
+            case Not(child=child):
+                found |= columns_of([child])
+            case And(children=children) | Or(children=children):
+                found |= columns_of(children)
+    return found
+
+
+def to_arrow(predicate: Predicate) -> pc.Expression:
+    """The predicate as a pyarrow compute expression, for `pyarrow.dataset` and `Table.filter`."""
+    match predicate:
+        case And(children=children):
+            result = to_arrow(children[0])
+            for child in children[1:]:
+                result = result & to_arrow(child)
+            return result
+        case Or(children=children):
+            result = to_arrow(children[0])
+            for child in children[1:]:
+                result = result | to_arrow(child)
+            return result
+        case Not(child=child):
+            return ~to_arrow(child)
+        case Leaf(column=column, op=op, value=value):
+            return _leaf(pc.field(column), op, value)
+    raise TypeError(f"not a predicate: {predicate!r}")
+
+
+def _leaf(field: pc.Expression, op: Op, value: Any) -> pc.Expression:
+    match op:
+        case Op.EQ:
+            return field == value
+        case Op.NE:
+            return field != value
+        case Op.LT:
+            return field < value
+        case Op.LE:
+            return field <= value
+        case Op.GT:
+            return field > value
+        case Op.GE:
+            return field >= value
+        case Op.IN:
+            return field.isin([item for item in value if item is not None])
+        case Op.IS_NULL:
+            return field.is_null()
+        case Op.NOT_NULL:
+            return field.is_valid()
+        case Op.STARTS_WITH:
+            return pc.starts_with(field, value)

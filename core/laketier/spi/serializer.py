@@ -1,0 +1,181 @@
+"""Versioned serialisation of what crosses processes or is stored. Never pickle.
+
+`SimpleVersionedSerializer` is Fluss's (and Flink's) interface. `DataclassSerializer` is the default: canonical JSON
+of a frozen dataclass, typed by its annotations. `pack` and `unpack` frame either with a version and a checksum.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import struct
+import types
+import typing
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from laketier.spi.errors import SerializationError
+
+E = TypeVar("E")
+
+_MAGIC = b"LKT1"
+_HEADER = struct.Struct(">4sII")
+
+
+class SimpleVersionedSerializer(ABC, Generic[E]):
+    """Turns an object into bytes and back. Stateless, picklable, used on the driver and on executors."""
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """The version that `serialize` writes. Raise it whenever the bytes change their meaning."""
+
+    @abstractmethod
+    def serialize(self, value: E) -> bytes:
+        """The bytes of ``value`` in the current `version`."""
+
+    @abstractmethod
+    def deserialize(self, version: int, data: bytes) -> E:
+        """Read what `serialize` wrote in ``version``. Raises `SerializationError` for other versions and damage."""
+
+
+def pack(serializer: SimpleVersionedSerializer[E], value: E) -> bytes:
+    """Frame a serialised value: magic, version, CRC-32, payload."""
+    payload = serializer.serialize(value)
+    return _HEADER.pack(_MAGIC, serializer.version, zlib.crc32(payload)) + payload
+
+
+def unpack(serializer: SimpleVersionedSerializer[E], data: bytes) -> E:
+    """Undo `pack`. Raises `SerializationError` when the frame, the checksum or the version is not right."""
+    if len(data) < _HEADER.size:
+        raise SerializationError(f"{len(data)} bytes are too short for a message of laketier")
+    magic, version, checksum = _HEADER.unpack_from(data)
+    payload = data[_HEADER.size :]
+    if magic != _MAGIC:
+        raise SerializationError(f"not a message of laketier: it starts with {magic!r}")
+    if zlib.crc32(payload) != checksum:
+        raise SerializationError("a message was damaged on its way: its checksum differs")
+    return serializer.deserialize(version, payload)
+
+
+class DataclassSerializer(SimpleVersionedSerializer[E]):
+    """JSON of a frozen dataclass whose fields are str, int, float, bool, bytes, None, an Enum, another dataclass, or
+    ``X | None``, ``tuple[X, ...]``, ``tuple[X, Y]`` and ``Mapping[str, X]`` of these.
+
+    Unknown, missing and ill-typed fields are refused: a reader must never guess.
+    """
+
+    def __init__(self, kind: type[E], version: int = 1) -> None:
+        self._kind = kind
+        self._version = version
+
+    @property
+    def version(self) -> int:
+        """The version given to the constructor."""
+        return self._version
+
+    def serialize(self, value: E) -> bytes:
+        """Canonical JSON, UTF-8."""
+        if type(value) is not self._kind:
+            raise SerializationError(f"expected {self._kind.__name__}, found {type(value).__name__}")
+        text = json.dumps(to_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return text.encode()
+
+    def deserialize(self, version: int, data: bytes) -> E:
+        """Raises `SerializationError` for another version or any damage."""
+        if version != self._version:
+            raise SerializationError(
+                f"{self._kind.__name__} has version {version}, and this reader knows version {self._version}",
+                fix="Run the same laketier and plugin versions on the driver and on all executors.",
+            )
+        try:
+            plain = json.loads(data)
+        except ValueError as error:
+            raise SerializationError(f"{self._kind.__name__} is not JSON", why=str(error)) from error
+        result: E = from_plain(self._kind, plain)
+        return result
+
+
+def to_plain(value: Any) -> Any:
+    """A frozen dataclass, or a value of a field type that `DataclassSerializer` knows, as JSON's own types."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return [to_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: to_plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise SerializationError(f"{type(value).__name__} is not a type that messages can hold")
+
+
+def from_plain(kind: Any, plain: Any, where: str = "$") -> Any:
+    """Undo `to_plain` for the annotated type ``kind``. Raises `SerializationError` naming the place."""
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        choices = [choice for choice in typing.get_args(kind) if choice is not type(None)]
+        if plain is None and len(choices) < len(typing.get_args(kind)):
+            return None
+        return from_plain(choices[0], plain, where)
+    if origin is tuple:
+        arguments = typing.get_args(kind)
+        items = _expect(list, plain, where)
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return tuple(from_plain(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(items))
+        if len(items) != len(arguments):
+            raise SerializationError(f"{where}: expected {len(arguments)} items, found {len(items)}")
+        return tuple(
+            from_plain(argument, item, f"{where}[{i}]")
+            for i, (argument, item) in enumerate(zip(arguments, items, strict=True))
+        )
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        inner = typing.get_args(kind)[1]
+        return {key: from_plain(inner, item, f"{where}.{key}") for key, item in _expect(dict, plain, where).items()}
+    if kind is Any:
+        return plain
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        return _dataclass_from_plain(kind, plain, where)
+    return _scalar_from_plain(kind, plain, where)
+
+
+def _dataclass_from_plain(kind: Any, plain: Any, where: str) -> Any:
+    document = _expect(dict, plain, where)
+    hints = typing.get_type_hints(kind)
+    names = {f.name for f in dataclasses.fields(kind)}
+    if names != document.keys():
+        odd = sorted(names.symmetric_difference(document))
+        raise SerializationError(f"{where}: fields {odd} of {kind.__name__} are missing or unknown")
+    try:
+        return kind(**{name: from_plain(hints[name], document[name], f"{where}.{name}") for name in sorted(names)})
+    except (TypeError, ValueError) as error:
+        raise SerializationError(f"{where}: {kind.__name__} refuses its fields", why=str(error)) from error
+
+
+def _scalar_from_plain(kind: Any, plain: Any, where: str) -> Any:
+    if kind is bytes:
+        try:
+            return base64.b64decode(_expect(str, plain, where), validate=True)
+        except ValueError as error:
+            raise SerializationError(f"{where}: damaged bytes") from error
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        try:
+            return kind(plain)
+        except ValueError as error:
+            raise SerializationError(f"{where}: {plain!r} is no {kind.__name__}") from error
+    if kind is float and type(plain) is int:
+        return float(plain)
+    return _expect(kind, plain, where)
+
+
+def _expect(kind: type, plain: Any, where: str) -> Any:
+    if type(plain) is not kind:
+        raise SerializationError(f"{where}: expected {kind.__name__}, found {type(plain).__name__}")
+    return plain

@@ -1,0 +1,81 @@
+"""The reading half of a format: plans on the driver, reads on executors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from laketier.spi.predicate import Predicate
+from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScanRequest:
+    """What a reader wants.
+
+    ``columns``: names in the order wanted, None for all; may be empty (count only). ``filters``: a conjunction.
+    ``limit``: at most this many rows are needed, after the filters. ``snapshot_id`` or ``as_of`` (ms since the
+    epoch, UTC), not both: which snapshot; neither means the current one.
+    """
+
+    columns: tuple[str, ...] | None = None
+    filters: tuple[Predicate, ...] = ()
+    limit: int | None = None
+    snapshot_id: int | None = None
+    as_of: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LakeSplit:
+    """A part of a snapshot that one task reads. Serialisable (see `DataclassSerializer`); carries all it needs.
+
+    ``bucket`` is -1 where unaware. ``plain_parquet`` is the URI or absolute path of a Parquet file that holds
+    exactly this split's rows and columns, without deletes, and with the partition columns inside; None otherwise.
+    """
+
+    index: int
+    rows: int | None = None
+    bytes: int | None = None
+    bucket: int = -1
+    partition: tuple[tuple[str, str | None], ...] = ()
+    plain_parquet: str | None = None
+    payload: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScanPlan:
+    """The splits of one snapshot, and what is left to do.
+
+    ``schema`` is what `LakeSource.read` yields. ``remaining``: the filters that the reader must apply itself (a
+    filter used only to skip files stays remaining). ``limit_done``: the splits together yield no more than the
+    limit; otherwise the reader must stop by itself.
+    """
+
+    snapshot_id: int | None
+    schema: pa.Schema
+    splits: tuple[LakeSplit, ...]
+    remaining: tuple[Predicate, ...] = ()
+    limit_done: bool = False
+
+
+class LakeSource(ABC):
+    """Reads one table. Picklable: made on the driver, planned there, read on executors."""
+
+    @abstractmethod
+    def plan(self, request: ScanRequest) -> ScanPlan:
+        """Plan a scan on the driver. Raises `SnapshotNotFound`, `ConfigError` for unknown columns, and
+        `FeatureNotSupported` for time travel that the format can't do. An empty table gives no splits."""
+
+    @abstractmethod
+    def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Read a split on an executor: batches of exactly ``schema`` (the plan's), in the split's own order. The
+        filters that the plan accepted are applied. Columns added after a file was written read as null."""
+
+    @property
+    def split_serializer(self) -> SimpleVersionedSerializer[LakeSplit]:
+        """For splits that cross a process or are stored."""
+        return DataclassSerializer(LakeSplit)

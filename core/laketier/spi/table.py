@@ -1,0 +1,174 @@
+"""What names and describes a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from laketier.spi.errors import ConfigError
+from laketier.spi.schema import schema_fingerprint
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_\-]*\Z")
+
+
+@dataclass(frozen=True, order=True)
+class TablePath:
+    """``database.table``, as in Fluss. Both parts: letters, digits, ``_`` and ``-``, not starting with ``-``."""
+
+    database: str
+    table: str
+
+    def __post_init__(self) -> None:
+        for part in (self.database, self.table):
+            if not _NAME.match(part):
+                raise ConfigError(
+                    f"{part!r} is not a name for a database or table",
+                    fix="Use letters, digits, _ and -, for example `sales.orders`.",
+                )
+
+    @classmethod
+    def parse(cls, text: str) -> TablePath:
+        """Read ``database.table``. Raises `ConfigError` for anything else."""
+        database, dot, table = text.partition(".")
+        if not dot:
+            raise ConfigError(
+                f"{text!r} names no database", fix=f"Write it as database.table, for example `default.{text}`."
+            )
+        return cls(database, table)
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.table}"
+
+
+class Transform(Enum):
+    """Partition transforms, named as in Iceberg's specification."""
+
+    IDENTITY = "identity"
+    BUCKET = "bucket"
+    TRUNCATE = "truncate"
+    YEAR = "year"
+    MONTH = "month"
+    DAY = "day"
+    HOUR = "hour"
+
+
+@dataclass(frozen=True)
+class PartitionField:
+    """One partition field. ``width`` is the bucket count or truncate width; None for the other transforms."""
+
+    column: str
+    transform: Transform = Transform.IDENTITY
+    width: int | None = None
+
+    _TEXT = re.compile(r"(?P<name>\w+)\(\s*(?:(?P<width>\d+)\s*,\s*)?(?P<column>[^,()]+?)\s*\)\Z")
+
+    def __post_init__(self) -> None:
+        needs_width = self.transform in (Transform.BUCKET, Transform.TRUNCATE)
+        if needs_width != (self.width is not None) or (self.width is not None and self.width < 1):
+            raise ConfigError(
+                f"{self.transform.value} on {self.column!r} has width {self.width!r}",
+                fix="Write bucket(16, id), truncate(4, name), day(ts) or just the column's name.",
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> PartitionField:
+        """Read ``column``, ``day(column)`` or ``bucket(16, column)``. Raises `ConfigError`."""
+        text = text.strip()
+        if "(" not in text:
+            if not text:
+                raise ConfigError("an empty partition field", fix="Remove the stray comma in lake.partition-by.")
+            return cls(text)
+        match = cls._TEXT.match(text)
+        names = [transform.value for transform in Transform]
+        if not match or match["name"].lower().removesuffix("s") not in names:
+            raise ConfigError(
+                f"{text!r} is not a partition field", fix=f"Transforms are {', '.join(names)}: bucket(16, id), day(ts)."
+            )
+        width = int(match["width"]) if match["width"] else None
+        return cls(match["column"], Transform(match["name"].lower().removesuffix("s")), width)
+
+    @property
+    def name(self) -> str:
+        """The partition field's name, as Iceberg's engines derive it: ``ts_day``, ``id_bucket``, ``region``."""
+        if self.transform is Transform.IDENTITY:
+            return self.column
+        suffix = {Transform.TRUNCATE: "trunc"}.get(self.transform, self.transform.value)
+        return f"{self.column}_{suffix}"
+
+    def __str__(self) -> str:
+        if self.transform is Transform.IDENTITY:
+            return self.column
+        return f"{self.transform.value}({f'{self.width}, ' if self.width else ''}{self.column})"
+
+
+@dataclass(frozen=True)
+class BucketSpec:
+    """A fixed number of buckets by key. ``function`` names a bucket function (``fluss``, ``iceberg``, …)."""
+
+    count: int
+    keys: tuple[str, ...]
+    function: str = "fluss"
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or not self.keys:
+            raise ConfigError(f"{self.count} buckets by {self.keys!r}", fix="Write lake.bucket-by = bucket(16, id).")
+
+
+@dataclass(frozen=True)
+class TableDescriptor:
+    """What a table shall be. Names, order and nullability of ``schema`` count; its metadata does not."""
+
+    schema: pa.Schema
+    partition_by: tuple[PartitionField, ...] = ()
+    buckets: BucketSpec | None = None
+    primary_key: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    comment: str | None = None
+
+    def __post_init__(self) -> None:
+        names = self.schema.names
+        if not names:
+            raise ConfigError("a table needs at least one column")
+        folded: dict[str, str] = {}
+        for name in names:
+            if name.lower() in folded:
+                raise ConfigError(
+                    f"columns {folded[name.lower()]!r} and {name!r} differ by case only, or are the same",
+                    fix="Rename one: most readers fold case.",
+                )
+            folded[name.lower()] = name
+        keys = (*(f.column for f in self.partition_by), *(self.buckets.keys if self.buckets else ()), *self.primary_key)
+        for key in keys:
+            if key not in names:
+                raise ConfigError(f"{key!r} is not a column", fix=f"The columns are {', '.join(names)}.")
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """A table as it is: its descriptor and the identity that staged files are checked against.
+
+    ``schema`` is the Arrow schema that readers get and writers must write, with field ids where the format has
+    them. ``location`` is a URI or an absolute path. ``spec_id`` counts partition specs, 0 where a format has one.
+    """
+
+    path: TablePath
+    descriptor: TableDescriptor
+    table_uuid: str
+    location: str
+    snapshot_id: int | None = None
+    spec_id: int = 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the table."""
+        return self.descriptor.schema
+
+    @property
+    def schema_fingerprint(self) -> str:
+        """`schema_fingerprint` of the table's schema."""
+        return schema_fingerprint(self.descriptor.schema)

@@ -1,0 +1,233 @@
+"""Tokens, watermarks, and the one rule that decides what becomes of a round.
+
+A *token* names a round before anything is written. The *watermark* is the last token, stored by the commit in the
+same atomic step as the data. `decide` compares the two; nothing else in laketier may.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from laketier.spi.errors import (
+    CorruptTable,
+    Fenced,
+    Gap,
+    Stale,
+    TokenMismatch,
+    WatermarkLost,
+)
+
+FIRST_EPOCH = 0
+
+
+@dataclass(frozen=True)
+class SourceRange:
+    """The half-open range of the source that a round read: canonical positions, ``start`` inclusive."""
+
+    start: str
+    end: str
+
+
+@dataclass(frozen=True)
+class Token:
+    """The name of one round.
+
+    - ``pipeline``: given by the user, stable, one per query; several sinks of one job may share it.
+    - ``run``: the progress log that the epochs belong to (a Spark checkpoint's id). It survives failover.
+    - ``epoch``: counts from `FIRST_EPOCH` by one.
+    - ``fence``: the lease epoch of the driver; 0 where there is no lease.
+    - ``content``: identifies what the epoch read. None where that can't be known; then run and epoch alone decide.
+    - ``source``: the range read, where the source has one.
+    """
+
+    pipeline: str
+    run: str
+    epoch: int
+    fence: int = 0
+    content: str | None = None
+    source: SourceRange | None = None
+
+    def __post_init__(self) -> None:
+        if not self.pipeline or not self.run:
+            raise ValueError("a token needs a pipeline and a run")
+        if self.epoch < FIRST_EPOCH or self.fence < 0:
+            raise ValueError(f"epoch and fence can't be negative: {self.epoch}, {self.fence}")
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """The last token of a pipeline, as stored in the table.
+
+    ``commit_id`` is unique to the round attempt that published it, so an unknown outcome can be told from a rival's
+    success. ``snapshot_id`` is the snapshot that carried it (None until it is read back, for formats that know the
+    id only afterwards). ``rows`` and ``committed_at`` (ms since the epoch, UTC) are for people and audits; no
+    decision reads them. A ``forgotten`` watermark counts as none.
+    """
+
+    token: Token
+    commit_id: str
+    rows: int = 0
+    committed_at: int = 0
+    snapshot_id: int | None = None
+    forgotten: bool = False
+
+    def carried_by(self, snapshot_id: int) -> Watermark:
+        """The same watermark, naming the snapshot that carries it."""
+        return replace(self, snapshot_id=snapshot_id)
+
+    def to_json(self) -> str:
+        """Canonical JSON: sorted keys, no spaces, a version."""
+        token = self.token
+        document: dict[str, Any] = {
+            "v": 1,
+            "pipeline": token.pipeline,
+            "run": token.run,
+            "epoch": token.epoch,
+            "fence": token.fence,
+            "content": token.content,
+            "source": None if token.source is None else [token.source.start, token.source.end],
+            "commit": self.commit_id,
+            "rows": self.rows,
+            "at": self.committed_at,
+            "snapshot": self.snapshot_id,
+            "forgotten": self.forgotten,
+        }
+        return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Watermark:
+        """Read what `to_json` wrote. Raises `CorruptTable` for anything else."""
+        try:
+            document = json.loads(text)
+            if document["v"] != 1:
+                raise CorruptTable(
+                    f"the watermark has version {document['v']!r}, and this laketier reads version 1",
+                    fix="Use a newer laketier.",
+                )
+            source = document["source"]
+            token = Token(
+                pipeline=_of(str, document["pipeline"]),
+                run=_of(str, document["run"]),
+                epoch=_of(int, document["epoch"]),
+                fence=_of(int, document["fence"]),
+                content=_optional(str, document["content"]),
+                source=None if source is None else SourceRange(_of(str, source[0]), _of(str, source[1])),
+            )
+            return cls(
+                token=token,
+                commit_id=_of(str, document["commit"]),
+                rows=_of(int, document["rows"]),
+                committed_at=_of(int, document["at"]),
+                snapshot_id=_optional(int, document["snapshot"]),
+                forgotten=_of(bool, document["forgotten"]),
+            )
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise CorruptTable("a stored watermark can't be read", why=f"{error!r}: {text[:200]!r}") from error
+
+
+def _of(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"expected {kind.__name__}, found {value!r}")
+    return value
+
+
+def _optional(kind: type, value: Any) -> Any:
+    return None if value is None else _of(kind, value)
+
+
+class Outcome(Enum):
+    """What `decide` allows."""
+
+    PROCEED = "proceed"
+    """Write and publish."""
+    DONE = "done"
+    """The epoch is in the table already. Write nothing; acknowledge."""
+
+
+def decide(watermark: Watermark | None, token: Token) -> Outcome:
+    """Say what becomes of the round ``token`` on a table whose watermark for that pipeline is ``watermark``.
+
+    A pure function, and the only home of the rule:
+
+    ============  ================================  ==========================
+    watermark     token                             outcome
+    ============  ================================  ==========================
+    none          first epoch                       PROCEED
+    none          a later epoch                     raises `WatermarkLost`
+    any           lower fence                       raises `Fenced`
+    other run     any                               raises `TokenMismatch`
+    epoch n       epoch n, same content             DONE
+    epoch n       epoch n, other content            raises `TokenMismatch`
+    epoch n       epoch < n                         raises `Stale`
+    epoch n       epoch n+1, range continues        PROCEED
+    epoch n       anything else                     raises `Gap`
+    ============  ================================  ==========================
+    """
+    if watermark is not None and watermark.forgotten:
+        watermark = None
+    name = f"pipeline {token.pipeline!r}"
+    if watermark is None:
+        if token.epoch == FIRST_EPOCH:
+            return Outcome.PROCEED
+        raise WatermarkLost(
+            f"the table does not know the pipeline, but this is epoch {token.epoch} of it",
+            where=name,
+            why="the table was dropped, overwritten or restored, or this is another table",
+            fix="If the table is right and the earlier rows are in it (or may be missing), run "
+            f"`laketier pipeline adopt --epoch {token.epoch - 1}`; to load everything again, start from a new "
+            "checkpoint and an empty table.",
+        )
+    last = watermark.token
+    if last.pipeline != token.pipeline:
+        raise ValueError(f"asked to compare {token.pipeline!r} with the watermark of {last.pipeline!r}")
+    if token.fence < last.fence:
+        raise Fenced(
+            f"a driver with lease {last.fence} has taken over, this one holds lease {token.fence}",
+            where=name,
+            fix="Stop this driver; its rows are, or will be, written by the other one.",
+        )
+    if last.run != token.run:
+        raise TokenMismatch(
+            f"the table's watermark belongs to run {last.run!r}, this round to run {token.run!r}",
+            where=name,
+            why="the query started from a new or another checkpoint, or two queries share one pipeline id",
+            fix="Give each query a pipeline id of its own. To continue this pipeline from the new checkpoint, "
+            "decide which rows it may read again, then run `laketier pipeline adopt`.",
+        )
+    if token.epoch == last.epoch:
+        if token.content is None or last.content is None or token.content == last.content:
+            return Outcome.DONE
+        raise TokenMismatch(
+            f"epoch {token.epoch} is in the table with other input than this round read",
+            where=name,
+            why=f"a restored checkpoint took the same epoch again with other files (content {token.content!r}, "
+            f"in the table {last.content!r})",
+            fix="Restore the newest checkpoint. If the rows of this round are really new, run "
+            "`laketier pipeline rewind` after removing the epoch's rows, or use a new pipeline id.",
+        )
+    if token.epoch < last.epoch:
+        raise Stale(
+            f"the table is at epoch {last.epoch}, this round is epoch {token.epoch}",
+            where=name,
+            why="an older checkpoint was restored, or another driver is ahead",
+            fix="Restore the newest checkpoint, or run `laketier pipeline show` and then `rewind`.",
+        )
+    if token.epoch == last.epoch + 1 and _continues(last, token):
+        return Outcome.PROCEED
+    if token.epoch == last.epoch + 1:
+        why = f"the source range starts at {token.source}, the table ends at {last.source}"
+    else:
+        why = f"epochs {last.epoch + 1} to {token.epoch - 1} are not in the table"
+    raise Gap(
+        f"epoch {token.epoch} does not follow epoch {last.epoch}",
+        where=name,
+        why=why,
+        fix=f"Run the missing epochs first, or accept the gap with `laketier pipeline adopt --epoch {token.epoch - 1}`.",
+    )
+
+
+def _continues(last: Token, token: Token) -> bool:
+    return last.source is None or token.source is None or last.source.end == token.source.start

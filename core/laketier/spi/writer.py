@@ -1,0 +1,106 @@
+"""The writing half of a format: runs on executors."""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType, TracebackType
+from typing import Generic, TypeVar
+
+import pyarrow as pa
+
+from laketier.spi.table import TableInfo
+
+
+def new_attempt_id() -> str:
+    """32 hex digits, unguessable. For task attempts and commit ids."""
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """One staged data file.
+
+    ``path`` is what `discard` needs to find it again: relative to the table's location, with ``/``. ``partition``
+    holds (partition field name, canonical text or None for null). ``payload`` is the format's own (a footer,
+    statistics, fragment metadata), small.
+    """
+
+    path: str
+    rows: int
+    bytes: int
+    partition: tuple[tuple[str, str | None], ...] = ()
+    bucket: int | None = None
+    payload: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteResult:
+    """What a writer staged, and what it was written against: after each reload the core compares the last three
+    with the table and refuses to publish a file that was written for another one.
+
+    A format may subclass it with fields that `DataclassSerializer` knows.
+    """
+
+    attempt: str
+    table_uuid: str
+    schema_fingerprint: str
+    spec_id: int
+    files: tuple[StagedFile, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Rows in all files."""
+        return sum(f.rows for f in self.files)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on storage of all files."""
+        return sum(f.bytes for f in self.files)
+
+    @classmethod
+    def of(cls, table: TableInfo, attempt: str, files: tuple[StagedFile, ...]) -> WriteResult:
+        """A result for files that were written against ``table``."""
+        return WriteResult(
+            attempt=attempt,
+            table_uuid=table.table_uuid,
+            schema_fingerprint=table.schema_fingerprint,
+            spec_id=table.spec_id,
+            files=files,
+        )
+
+
+WR = TypeVar("WR", bound=WriteResult)
+
+
+class LakeWriter(ABC, Generic[WR]):
+    """Stages the rows of one task attempt. Runs on an executor, used by one thread.
+
+    Call order: ``write`` any number of times, then exactly one of ``complete`` or ``abort``. As a context manager
+    it aborts unless it was completed. Nothing it writes is visible to a reader. It loads no table metadata: all it
+    needs came with its factory and context. Memory is bounded whatever the number and size of the batches.
+    """
+
+    @abstractmethod
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Stage rows. Columns are matched by name. Raises `IncompatibleData` when the batch does not fit."""
+
+    @abstractmethod
+    def complete(self) -> WR:
+        """Make all that was written durable and describe it. No rows at all give a result without files."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Delete what this attempt staged. Called when its result was, and will be, given to nobody. Never raises
+        for a file that is gone already; may be called twice, and after a failed ``write`` or ``complete``."""
+
+    def __enter__(self) -> LakeWriter[WR]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.abort()
