@@ -1,0 +1,93 @@
+# Every target sets up what it needs and calls .venv/bin/... itself: there is no environment to activate.
+# Another Python than python3: make PYTHON=python3.12 <target>
+PYTHON ?= python3
+BIN := .venv/bin
+SHELL := /bin/sh
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+# Spark's workers are the interpreter of .venv and find only what is installed in it.
+export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
+export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+unexport PYTHONPATH PYTHONHOME SPARK_HOME VIRTUAL_ENV
+# A machine whose own name does not resolve must be able to run Spark.
+export SPARK_LOCAL_IP ?= 127.0.0.1
+
+MEMBERS := $(wildcard pyproject.toml plugins/*/pyproject.toml tests/third_party/*/pyproject.toml)
+READY := .venv/.complete
+READY_COMPAT := .venv-compat/.complete
+SOURCES := core conformance plugins tests scripts $(wildcard benchmarks examples)
+# More arguments for pytest or the demo: make test-unit ARGS="-k tokens"
+ARGS ?=
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
+
+.PHONY: python java
+python:
+	@command -v "$(PYTHON)" >/dev/null 2>&1 || { echo "laketier: Python 3.11 or newer is needed, and '$(PYTHON)' is not on the PATH. Install one, or: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@"$(PYTHON)" scripts/preflight.py
+java: python
+	@"$(PYTHON)" scripts/preflight.py --java
+
+$(READY): uv.lock $(MEMBERS) scripts/bootstrap.py | python
+	@"$(PYTHON)" scripts/bootstrap.py
+$(READY_COMPAT): uv.lock $(MEMBERS) scripts/bootstrap.py | python
+	@"$(PYTHON)" scripts/bootstrap.py --compat
+
+.PHONY: setup
+setup: python $(READY) ## make .venv: the locked environment with all members
+
+.PHONY: demo
+demo: java $(READY) ## stream real data into every format, kill the driver, count what arrived
+	$(BIN)/laketier demo $(ARGS)
+
+.PHONY: test
+test: java $(READY) lint ## everything: lint, types, import rules, unit, conformance, integration
+	$(BIN)/pytest $(ARGS)
+
+.PHONY: test-unit
+test-unit: python $(READY) ## the tests without Spark; needs no Java
+	$(BIN)/pytest -m "not spark" $(ARGS)
+
+.PHONY: test-spark
+test-spark: java $(READY) ## the tests on Spark
+	$(BIN)/pytest -m spark $(ARGS)
+
+.PHONY: test-compat
+test-compat: java $(READY_COMPAT) ## the tests on Spark once more, on the oldest supported line of pyspark
+	PYSPARK_PYTHON=$(CURDIR)/.venv-compat/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/.venv-compat/bin/python \
+		.venv-compat/bin/pytest -m spark $(ARGS)
+
+.PHONY: test-isolated
+test-isolated: python $(READY) ## build each distribution, install it alone, import all of it
+	$(BIN)/python scripts/isolated.py
+
+.PHONY: lint
+lint: python $(READY) ## style, formatting, types, import rules, lock
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: python $(READY) ## mend style and formatting where that is mechanical
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+.PHONY: bench
+bench: java $(READY) ## measure each lane and format against Spark and raw pyarrow
+	$(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: docs
+docs: python $(READY) ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+.PHONY: lock
+lock: python ## bring uv.lock up to date with the pyproject files
+	@"$(PYTHON)" scripts/bootstrap.py --uv lock
+
+.PHONY: clean
+clean: ## remove the environments, the tools and all that is built
+	rm -rf .venv .venv-compat .tools build dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
