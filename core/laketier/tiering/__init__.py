@@ -1,0 +1,6 @@
+"""The exactly-once protocol, without an engine: rounds, the publish loop, recovery, failpoints."""
+
+from laketier.tiering.publish import Ending, RetryPolicy, RoundResult
+from laketier.tiering.round import TieringRound, write_task
+
+__all__ = ["Ending", "RetryPolicy", "RoundResult", "TieringRound", "write_task"]

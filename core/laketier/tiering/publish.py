@@ -1,0 +1,229 @@
+"""The publish loop: open, decide, check, one attempt, and the resolution of what its outcome left unknown.
+
+Everything that makes a commit exactly once is in this file and in `laketier.spi.decide`; formats only supply the
+attempt. The loop holds one invariant: **files are deleted only when it is certain that they did not land**.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import tenacity
+
+from laketier.spi import (
+    Conflict,
+    LakeCommitResult,
+    LakeCommitter,
+    Outcome,
+    Refused,
+    TableState,
+    Token,
+    UnknownOutcome,
+    Watermark,
+    WriteResult,
+    decide,
+)
+from laketier.tiering.checks import check_results
+from laketier.tiering.failpoints import ACK_BEFORE, DISCARD_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE, failpoint
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often and how patiently a round is published. Waits are exponential with full jitter.
+
+    ``conflicts``: attempts lost to other commits, which are normal. ``unknowns``: attempts that ended in anything
+    else and had not landed when the table was looked at.
+    """
+
+    conflicts: int = 50
+    unknowns: int = 3
+    first_wait_seconds: float = 0.02
+    longest_wait_seconds: float = 2.0
+
+
+class Ending(Enum):
+    """How a round ended. All three mean: the rows of this epoch are in the table, once."""
+
+    PUBLISHED = "published"
+    """This attempt published it."""
+    RECOVERED = "recovered"
+    """This attempt published it, but the answer was lost; the table showed that it had landed."""
+    ALREADY_THERE = "already there"
+    """The epoch was in the table. What this attempt staged was deleted."""
+
+
+@dataclass(frozen=True)
+class RoundResult:
+    """What became of a round. ``commit`` is None unless this attempt published it and got the answer."""
+
+    ending: Ending
+    rows: int
+    files: int
+    bytes: int
+    snapshot_id: int | None
+    conflicts: int = 0
+    commit: LakeCommitResult | None = None
+
+
+class _Attempt(Exception):
+    """One attempt failed in a way that another may not: the loop goes on."""
+
+
+def publish(
+    committer: LakeCommitter[Any],
+    results: Sequence[WriteResult],
+    *,
+    token: Token | None,
+    commit_id: str,
+    policy: RetryPolicy = RetryPolicy(),
+) -> RoundResult:
+    """Publish ``results`` as the round ``token``, exactly once. Driver.
+
+    ``token`` is None for a batch without a pipeline: then ``commit_id`` alone resolves an unknown outcome.
+
+    Returns when the rows are in the table once. Raises `Refused` when they must not be published (they are
+    discarded where that is certain to be safe), `UnknownOutcome` when it could not be found out whether they landed,
+    and what `LakeCommitter.open` raises.
+    """
+    loop = _Loop(committer, tuple(results), token, commit_id, policy)
+    waits = tenacity.wait_random_exponential(multiplier=policy.first_wait_seconds, max=policy.longest_wait_seconds)
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(_Attempt), wait=waits, stop=tenacity.stop_never, reraise=True
+    )
+    result: RoundResult = retrying(loop.attempt)
+    failpoint(ACK_BEFORE)
+    return result
+
+
+def discard(committer: LakeCommitter[Any], results: Sequence[WriteResult]) -> None:
+    """Delete staged files that certainly did not land. Best effort: failures are logged."""
+    failpoint(DISCARD_BEFORE)
+    if not any(result.files for result in results):
+        return
+    try:
+        committer.discard(results)
+    except Exception:
+        log.warning("staged files could not be deleted; orphan collection will find them", exc_info=True)
+
+
+@dataclass
+class _Loop:
+    committer: LakeCommitter[Any]
+    results: tuple[WriteResult, ...]
+    token: Token | None
+    commit_id: str
+    policy: RetryPolicy
+    conflicts: int = 0
+    unknown: list[Exception] | None = None
+
+    def attempt(self) -> RoundResult:
+        """One pass: everything is looked at afresh."""
+        state = self._open()
+        if self._is_done(state):
+            return self._done(state)
+        try:
+            check_results(state, self.results)
+        except Refused:
+            self._discard_if_certain()
+            raise
+        watermark = self._watermark()
+        try:
+            failpoint(PUBLISH_BEFORE)
+            commit = self.committer.publish(state, self.results, watermark)
+            failpoint(PUBLISH_AFTER)
+        except Conflict as conflict:
+            self._lost(conflict)
+        except Exception as error:  # every other failure leaves the outcome unknown: the next pass reads it
+            self._unknown(error)
+        return self._result(Ending.PUBLISHED, commit.snapshot_id, commit)
+
+    def _open(self) -> TableState:
+        try:
+            return self.committer.open()
+        except Exception as error:
+            if self.unknown:
+                raise UnknownOutcome(
+                    "the table could not be opened to find out whether the commit landed",
+                    why=f"{error}",
+                    fix="Nothing was deleted. Run the same round again when the table can be read.",
+                ) from error
+            raise
+
+    def _is_done(self, state: TableState) -> bool:
+        if self.token is None:
+            return bool(self.unknown) and state.landed(self.commit_id)
+        try:
+            return decide(state.watermark(self.token.pipeline), self.token) is Outcome.DONE
+        except Refused:
+            self._discard_if_certain()
+            raise
+
+    def _done(self, state: TableState) -> RoundResult:
+        if self.token is None:
+            return self._result(Ending.RECOVERED, state.snapshot_id, None)
+        watermark = state.watermark(self.token.pipeline)
+        assert watermark is not None
+        if watermark.commit_id == self.commit_id:
+            return self._result(Ending.RECOVERED, watermark.snapshot_id, None)
+        # The epoch was published by another attempt. Every publish is a compare-and-set against a state of an
+        # earlier epoch, so ours can neither have landed nor land later.
+        discard(self.committer, self.results)
+        return RoundResult(Ending.ALREADY_THERE, watermark.rows, 0, 0, watermark.snapshot_id, self.conflicts)
+
+    def _lost(self, conflict: Conflict) -> None:
+        self.conflicts += 1
+        log.info("lost attempt %d to another commit: %s", self.conflicts, conflict)
+        if self.conflicts >= self.policy.conflicts:
+            self._discard_if_certain()
+            raise conflict
+        raise _Attempt from conflict
+
+    def _unknown(self, error: Exception) -> None:
+        self.unknown = [*(self.unknown or []), error]
+        log.warning("the outcome of a commit is unknown, reading the table to find out: %r", error)
+        if len(self.unknown) < self.policy.unknowns:
+            raise _Attempt from error
+        # One last look: was it the answer that got lost?
+        state = self._open()
+        if self._is_done(state):
+            raise _Attempt from error
+        raise UnknownOutcome(
+            f"publishing failed {len(self.unknown)} times",
+            why=f"{type(error).__name__}: {error}",
+            fix="It had not landed when the table was last read, and nothing was deleted. Mend the cause and run the "
+            "same round again.",
+        ) from error
+
+    def _discard_if_certain(self) -> None:
+        if self.unknown:
+            log.warning("an earlier attempt may still land: staged files are left to orphan collection")
+        else:
+            discard(self.committer, self.results)
+
+    def _watermark(self) -> Watermark | None:
+        if self.token is None:
+            return None
+        return Watermark(
+            self.token,
+            self.commit_id,
+            rows=sum(result.rows for result in self.results),
+            committed_at=time.time_ns() // 1_000_000,
+        )
+
+    def _result(self, ending: Ending, snapshot_id: int | None, commit: LakeCommitResult | None) -> RoundResult:
+        return RoundResult(
+            ending,
+            rows=sum(result.rows for result in self.results),
+            files=sum(len(result.files) for result in self.results),
+            bytes=sum(result.bytes for result in self.results),
+            snapshot_id=snapshot_id,
+            conflicts=self.conflicts,
+            commit=commit,
+        )

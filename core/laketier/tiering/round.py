@@ -1,0 +1,110 @@
+"""A round: one range of one table, from the first look at the watermark to the acknowledgement."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.spi import (
+    CommitterInitContext,
+    LakeTieringFactory,
+    Outcome,
+    Token,
+    WriteMode,
+    WriteResult,
+    WriterInitContext,
+    decide,
+    new_attempt_id,
+    pack,
+    unpack,
+)
+from laketier.tiering.failpoints import ROUND_OPENED, failpoint
+from laketier.tiering.publish import RetryPolicy, RoundResult, discard, publish
+
+log = logging.getLogger(__name__)
+
+
+class TieringRound:
+    """Drives one round on the driver; `write_task` is its other half on the executors.
+
+    Order: `begin` (optional where the engine gives no place for it: `commit` decides again anyway), the tasks, then
+    `commit` with all their messages or `abort`. One thread. Make a new one for each attempt at a round.
+    """
+
+    def __init__(
+        self,
+        factory: LakeTieringFactory[Any],
+        *,
+        token: Token | None = None,
+        mode: WriteMode = WriteMode.APPEND,
+        commit_id: str | None = None,
+        policy: RetryPolicy = RetryPolicy(),
+    ) -> None:
+        self._factory = factory
+        self._token = token
+        self._policy = policy
+        self.commit_id = commit_id or new_attempt_id()
+        context = CommitterInitContext(
+            commit_id=self.commit_id, mode=mode, pipeline=None if token is None else token.pipeline
+        )
+        self._committer = factory.create_committer(context)
+
+    def begin(self) -> Outcome:
+        """Look at the table before anything is written: PROCEED, DONE (write nothing), or raises `Refused`."""
+        state = self._committer.open()
+        outcome = Outcome.PROCEED
+        if self._token is not None:
+            outcome = decide(state.watermark(self._token.pipeline), self._token)
+        failpoint(ROUND_OPENED)
+        return outcome
+
+    def commit(self, results: Sequence[WriteResult]) -> RoundResult:
+        """Publish exactly once. Raises as `laketier.tiering.publish.publish`."""
+        try:
+            return publish(
+                self._committer, results, token=self._token, commit_id=self.commit_id, policy=self._policy
+            )
+        finally:
+            self._committer.close()
+
+    def commit_messages(self, messages: Iterable[bytes]) -> RoundResult:
+        """`commit` for messages of `write_task`. Raises `SerializationError` for a damaged one."""
+        serializer = self._factory.write_result_serializer
+        return self.commit([unpack(serializer, message) for message in messages])
+
+    def abort(self, results: Sequence[WriteResult], *, commit_was_called: bool) -> None:
+        """The engine gives the round up. Its word is a hint, not a fact: Spark aborts with every message after a
+        commit that landed and whose answer was lost. So staged files are deleted only when ``commit_was_called`` is
+        certainly False; otherwise they are left to orphan collection."""
+        try:
+            if commit_was_called:
+                log.warning("the round was given up after its commit began: nothing is deleted")
+            else:
+                discard(self._committer, results)
+        finally:
+            self._committer.close()
+
+    def abort_messages(self, messages: Iterable[bytes], *, commit_was_called: bool) -> None:
+        """`abort` for messages of `write_task`."""
+        serializer = self._factory.write_result_serializer
+        self.abort([unpack(serializer, message) for message in messages], commit_was_called=commit_was_called)
+
+
+def write_task(
+    factory: LakeTieringFactory[Any], batches: Iterable[pa.RecordBatch], context: WriterInitContext | None = None
+) -> bytes:
+    """Stage ``batches`` on an executor and return the message for `TieringRound.commit_messages`.
+
+    Whatever fails, in the input or in the writer, the attempt's own files are deleted: its result went to nobody.
+    """
+    writer = factory.create_writer(context or WriterInitContext(attempt=new_attempt_id()))
+    try:
+        for batch in batches:
+            writer.write(batch)
+        return pack(factory.write_result_serializer, writer.complete())
+    except BaseException:
+        writer.abort()
+        raise
