@@ -1,0 +1,154 @@
+"""Builds every distribution and imports all of it in an environment that holds only what it declares.
+
+The lock resolves all members together, so in .venv a plugin that forgot to declare a dependency still works: it
+finds its neighbour's. Here it doesn't. Versions are those of the lock.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import tomllib
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from bootstrap import ROOT, BootstrapError, environment, fetch_uv, member_folders, pip_settings
+
+# Imports every module below the packages named, but for those below the names after "--".
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+split = sys.argv.index("--")
+wanted, left_out = sys.argv[1:split], tuple(sys.argv[split + 1:])
+names = list(wanted)
+for package in wanted:
+    for info in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
+        names.append(info.name)
+kept = [n for n in names if not any(n == out or n.startswith(out + ".") for out in left_out)]
+for name in kept:
+    if not name.endswith("__main__"):
+        importlib.import_module(name)
+for name in ("core", "plugins", "conformance", "tests"):
+    assert importlib.util.find_spec(name) is None, name + " is importable"
+print(len(kept))
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What to install, from the wheels just built, and what must then be importable."""
+
+    name: str
+    install: tuple[str, ...]
+    packages: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def main() -> int:
+    uv, env = fetch_uv(pip_settings()), environment(pip_settings())
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="laketier-isolated-") as folder:
+        wheels = build(uv, env, Path(folder, "dist"))
+        constraints = Path(folder, "constraints.txt")
+        export = [
+            "export",
+            "--frozen",
+            "--quiet",
+            "--all-packages",
+            "--all-extras",
+            "--no-hashes",
+            "--no-emit-workspace",
+        ]
+        call([uv, *export, "--output-file", constraints], env)
+        for case in cases(wheels):
+            started = time.monotonic()
+            problem = try_case(uv, env, Path(folder, "env"), constraints, case)
+            failed += problem is not None
+            print(f"{'FAILED' if problem else 'ok':8}{case.name:24}{time.monotonic() - started:5.1f} s", flush=True)
+            if problem:
+                print(problem, file=sys.stderr)
+    return 1 if failed else 0
+
+
+def build(uv: Path, env: dict[str, str], out: Path) -> dict[str, Path]:
+    """Build an sdist of each member and the wheel from that sdist; return distribution name -> wheel."""
+    wheels = {}
+    for folder in member_folders():
+        name = pyproject(folder)["project"]["name"]
+        call([uv, "build", "--quiet", "--out-dir", out, folder], env)
+        stem = name.replace("-", "_")
+        (wheels[name],) = out.glob(f"{stem}-[0-9]*.whl")
+        (sdist,) = out.glob(f"{stem}-[0-9]*.tar.gz")
+        check_contents(folder, sdist, wheels[name])
+    return wheels
+
+
+def check_contents(folder: Path, sdist: Path, wheel: Path) -> None:
+    """Refuse archives that carry what is not theirs, or no marker for type checkers."""
+    packages = {Path(package).name for package in packages_of(folder)}
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    if tops != packages:
+        raise BootstrapError(f"{wheel.name} holds {sorted(tops)}, expected {sorted(packages)}")
+    untyped = [package for package in packages if f"{package}/py.typed" not in names]
+    if untyped:
+        raise BootstrapError(f"{wheel.name} has no py.typed in {untyped}")
+    with tarfile.open(sdist) as archive:
+        inside = {"/".join(name.split("/")[1:2]) for name in archive.getnames()}
+    strangers = inside & {"plugins", "tests", "benchmarks", "docs", "uv.lock", ".venv", ".tools"}
+    if strangers:
+        raise BootstrapError(f"{sdist.name} carries {sorted(strangers)}")
+
+
+def cases(wheels: dict[str, Path]) -> list[Case]:
+    core = str(wheels["laketier"])
+    spark_rooms = ("laketier.spark", "laketier.service")
+    found = [
+        Case("laketier", (core,), ("laketier",), spark_rooms),
+        Case("laketier[conformance]", (f"laketier[conformance] @ file://{core}",), ("laketier_conformance",)),
+        Case("laketier[spark]", (f"laketier[spark] @ file://{core}",), ("laketier", "pyspark_laketier")),
+    ]
+    for folder in member_folders():
+        name = pyproject(folder)["project"]["name"]
+        if name != "laketier":
+            packages = tuple(Path(package).name for package in packages_of(folder))
+            found.append(Case(name, (core, str(wheels[name])), packages))
+    return found
+
+
+def try_case(uv: Path, env: dict[str, str], target: Path, constraints: Path, case: Case) -> str | None:
+    """Return what went wrong, None if nothing."""
+    shutil.rmtree(target, ignore_errors=True)
+    python = target / "bin" / "python"
+    call([uv, "venv", "--quiet", "--python", sys.executable, target], env)
+    call([uv, "pip", "install", "--quiet", "--python", python, "--constraint", constraints, *case.install], env)
+    # From an empty folder, so that nothing of the checkout can be imported by accident.
+    command = [str(python), "-I", "-c", IMPORT_ALL, *case.packages, "--", *case.left_out]
+    done = subprocess.run(command, cwd=target, capture_output=True, text=True, check=False)
+    return None if done.returncode == 0 else done.stdout + done.stderr
+
+
+def pyproject(folder: Path) -> dict:
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def packages_of(folder: Path) -> list[str]:
+    return pyproject(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+
+
+def call(command: list[str | Path], env: dict[str, str]) -> None:
+    if subprocess.call([str(part) for part in command], cwd=ROOT, env=env) != 0:
+        raise BootstrapError(f"'{os.path.basename(command[0])} {command[1]}' failed, see above")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BootstrapError as error:
+        sys.exit(f"laketier: {error}")
