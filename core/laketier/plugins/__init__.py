@@ -8,5 +8,18 @@ from laketier.plugins.discovery import (
     installed_formats,
     load_format,
 )
+from laketier.plugins.lake import Lake, configure, configure_spark, format_names, open_lake
 
-__all__ = ["GROUP", "InstalledFormat", "hookimpl", "hookspec", "installed_formats", "load_format"]
+__all__ = [
+    "GROUP",
+    "InstalledFormat",
+    "Lake",
+    "configure",
+    "configure_spark",
+    "format_names",
+    "hookimpl",
+    "hookspec",
+    "installed_formats",
+    "load_format",
+    "open_lake",
+]

@@ -104,8 +104,7 @@ def _check(offer: InstalledFormat, plugin: Any) -> None:
         raise SpiVersionMismatch(
             f"{offer} was written for SPI version {version}, this laketier has version {SPI_VERSION}",
             why=f"{newer} is newer than {older}",
-            fix=f"Upgrade {older}: `pip install --upgrade "
-            f"{_PROJECT if older == 'laketier' else offer.distribution}`.",
+            fix=f"Upgrade {older}: `pip install --upgrade {_PROJECT if older == 'laketier' else offer.distribution}`.",
         )
     if not isinstance(plugin, LakeStoragePlugin):
         raise _broken(offer, f"its hook laketier_format returned {type(plugin).__name__}, not a LakeStoragePlugin")

@@ -84,9 +84,11 @@ def fits(source: pa.DataType, target: pa.DataType) -> bool:
     if pt.is_map(source) and pt.is_map(target):
         return fits(source.key_type, target.key_type) and fits(source.item_type, target.item_type)
     if _is_list(source) and _is_list(target):
-        sizes_agree = not pt.is_fixed_size_list(target) or (
-            pt.is_fixed_size_list(source) and source.list_size == target.list_size
-        ) or not pt.is_fixed_size_list(source)
+        sizes_agree = (
+            not pt.is_fixed_size_list(target)
+            or (pt.is_fixed_size_list(source) and source.list_size == target.list_size)
+            or not pt.is_fixed_size_list(source)
+        )
         return sizes_agree and fits(source.value_type, target.value_type)
     return False
 

@@ -16,9 +16,7 @@ class LaketierError(Exception):
     known; ``fix`` the next step, an imperative sentence. Picklable, so it survives the way from an executor.
     """
 
-    def __init__(
-        self, what: str, *, where: str | None = None, why: str | None = None, fix: str | None = None
-    ) -> None:
+    def __init__(self, what: str, *, where: str | None = None, why: str | None = None, fix: str | None = None) -> None:
         super().__init__(what)
         self.what = what
         self.where = where

@@ -64,9 +64,7 @@ class TieringRound:
     def commit(self, results: Sequence[WriteResult]) -> RoundResult:
         """Publish exactly once. Raises as `laketier.tiering.publish.publish`."""
         try:
-            return publish(
-                self._committer, results, token=self._token, commit_id=self.commit_id, policy=self._policy
-            )
+            return publish(self._committer, results, token=self._token, commit_id=self.commit_id, policy=self._policy)
         finally:
             self._committer.close()
 

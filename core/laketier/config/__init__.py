@@ -1,0 +1,19 @@
+"""Typed settings: every key, default and doc in one place."""
+
+from laketier.config.lake import KEYS, LakeConfig, lake_reference, parse_lake_config
+from laketier.config.origins import from_environment, from_spark_options, load_config, read_yaml
+from laketier.config.typed import KeyDoc, document, parse_options
+
+__all__ = [
+    "KEYS",
+    "KeyDoc",
+    "LakeConfig",
+    "document",
+    "from_environment",
+    "from_spark_options",
+    "lake_reference",
+    "load_config",
+    "parse_lake_config",
+    "parse_options",
+    "read_yaml",
+]

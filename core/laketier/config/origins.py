@@ -1,0 +1,112 @@
+"""Where configuration comes from: a mapping, YAML, the environment, Spark options.
+
+What is given in code wins over the environment, which wins over a file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from laketier.config.lake import PREFIX, LakeConfig, parse_lake_config
+from laketier.spi import ConfigError
+
+ENVIRONMENT_PREFIX = "LAKETIER_"
+"""``LAKETIER_FORMAT`` is ``lake.format``; ``__`` is a dot and ``_`` a dash: ``LAKETIER_X__TARGET_FILE_ROWS`` is
+``lake.x.target-file-rows``."""
+
+_NOT_KEYS = frozenset({"LAKETIER_FAILPOINTS"})
+
+SPARK_KEYS = (
+    "path", "checkpointlocation", "owner", "provider", "option.*", "spark.*", "is_managed_location", "location",
+    "outputmode", "queryname", "table_type",
+)  # fmt: skip
+"""Keys that Spark adds by itself; they pass unread."""
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested YAML as dotted keys: ``{lake: {format: x}}`` → ``{"lake.format": x}``."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{name}.")
+        else:
+            flat[name] = value
+    return flat
+
+
+def from_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The ``lake.*`` keys that the environment sets."""
+    found = {}
+    for name, value in (os.environ if environment is None else environment).items():
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in _NOT_KEYS:
+            rest = name[len(ENVIRONMENT_PREFIX) :].lower().replace("__", ".").replace("_", "-")
+            found["mergeSchema" if rest == "merge-schema" else PREFIX + rest] = value
+    return found
+
+
+def read_yaml(path: str | Path) -> dict[str, Any]:
+    """A YAML file whose top level is a mapping. Raises `ConfigError` naming file, line and column."""
+    try:
+        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError("the file does not exist", where=str(path)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError("the file can't be read", where=str(path), why=str(error)) from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        raise ConfigError("the file is not YAML", where=place, why=getattr(error, "problem", None)) from error
+    if not isinstance(document, dict):
+        raise ConfigError("the file's top level is not a mapping", where=str(path), fix="Begin with `lake:`.")
+    return document
+
+
+def load_config(
+    values: Mapping[str, Any] | None = None,
+    *,
+    file: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    formats: Collection[str] = (),
+    origin: str | None = None,
+    **parse: Any,
+) -> LakeConfig:
+    """One `LakeConfig` from a file, the environment and a mapping (flat or nested), in rising order of precedence."""
+    merged: dict[str, Any] = {}
+    origins = []
+    if file is not None:
+        _override(merged, flatten(read_yaml(file)))
+        origins.append(str(file))
+    from_env = from_environment(environment)
+    if from_env:
+        _override(merged, from_env)
+        origins.append("the environment")
+    if values:
+        _override(merged, flatten(values))
+        origins.append(origin or "the configuration")
+    return parse_lake_config(
+        merged, origin=", ".join(origins) or origin or "the configuration", formats=formats, **parse
+    )
+
+
+def _override(merged: dict[str, Any], values: Mapping[str, Any]) -> None:
+    """Set keys, whatever case they were given in before."""
+    spelled = {key.lower(): key for key in merged}
+    for key, value in values.items():
+        merged.pop(spelled.get(key.lower(), key), None)
+        merged[key] = value
+
+
+def from_spark_options(options: Mapping[str, str], *, formats: Collection[str] = (), **parse: Any) -> LakeConfig:
+    """Options of a Spark reader or writer. Names are case-insensitive (streams lower-case them); ``path`` (from
+    ``.save("db.table")`` or ``.load``) is the table unless ``lake.table`` is set."""
+    values = dict(options.items())
+    path = next((value for key, value in values.items() if key.lower() == "path"), None)
+    if path is not None and not any(key.lower() == "lake.table" for key in values):
+        values["lake.table"] = path
+    return load_config(values, formats=formats, origin="the options", foreign=SPARK_KEYS, **parse)

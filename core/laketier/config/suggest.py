@@ -1,0 +1,36 @@
+"""Nearest matches for misspelled keys."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_CUTOFF = 0.8
+
+
+def normalised(key: str) -> str:
+    """A key without the marks that people vary: case, ``-``, ``_``, ``.`` and blanks."""
+    return "".join(character for character in key.lower() if character.isalnum())
+
+
+def nearest(key: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The known key that was probably meant, or None."""
+    by_form = {normalised(candidate): candidate for candidate in known}
+    if normalised(key) in by_form:
+        return by_form[normalised(key)]
+    found = difflib.get_close_matches(normalised(key), by_form, n=1, cutoff=cutoff)
+    return by_form[found[0]] if found else None
+
+
+def is_near_miss(key: str, known: Iterable[str]) -> bool:
+    """Whether ``key``, though not one of ours, looks so much like one that it must be a slip."""
+    return nearest(key, known, cutoff=_CUTOFF) is not None
+
+
+def did_you_mean(key: str, known: Iterable[str]) -> str:
+    """One sentence for an error: the nearest match, or all keys."""
+    known = sorted(known)
+    match = nearest(key, known)
+    if match:
+        return f"Did you mean {match!r}?"
+    return f"Known keys: {', '.join(known)}." if known else "There are no keys at this place."

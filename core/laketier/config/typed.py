@@ -1,0 +1,125 @@
+"""Typed values from text: one parser for the core's keys and for every plugin's options dataclass."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+import pydantic
+
+from laketier.config.suggest import did_you_mean
+from laketier.spi import ConfigError, Passthrough, Secret
+
+
+@dataclasses.dataclass(frozen=True)
+class KeyDoc:
+    """One row of the configuration reference."""
+
+    key: str
+    type: str
+    default: str
+    doc: str
+
+
+def key_of(field_name: str) -> str:
+    """``target_file_rows`` → ``target-file-rows``."""
+    return field_name.replace("_", "-")
+
+
+def parse_options(options_type: type, values: Mapping[str, Any], *, prefix: str, origin: str) -> Any:
+    """Make an ``options_type`` (see `laketier.spi.options`) from keys without ``prefix``. Driver.
+
+    Raises `ConfigError` for an unknown key (with the nearest match) and for an ill-typed value, naming key and origin.
+    """
+    fields = {key_of(field.name): field for field in dataclasses.fields(options_type)}
+    hints = typing.get_type_hints(options_type)
+    through = [key for key, field in fields.items() if hints[field.name] is Passthrough]
+    passed: dict[str, dict[str, str]] = {key: {} for key in through}
+    arguments: dict[str, Any] = {}
+    for key, value in values.items():
+        head = next((name for name in through if key.startswith(f"{name}.")), None)
+        if head is not None:
+            passed[head][key[len(head) + 1 :]] = str(value)
+        elif key in fields and key not in through:
+            name = fields[key].name
+            arguments[name] = parse_value(f"{prefix}{key}", hints[name], value, origin=origin)
+        else:
+            spelled = [*(k for k in fields if k not in through), *(f"{k}.<key>" for k in through)]
+            raise ConfigError(
+                f"unknown key {prefix + key!r}",
+                where=origin,
+                fix=did_you_mean(prefix + key, (prefix + k for k in spelled)),
+            )
+    for key, entries in passed.items():
+        if entries:
+            arguments[fields[key].name] = Passthrough(entries)
+    try:
+        return options_type(**arguments)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(f"the options below {prefix} contradict each other", where=origin, why=str(error)) from error
+
+
+def parse_value(key: str, kind: Any, value: Any, *, origin: str) -> Any:
+    """``value`` (text, or YAML's own type) as ``kind``. Raises `ConfigError`; a secret's value is never quoted."""
+    plain = _without_none(kind)
+    if plain is Secret:
+        return Secret(str(value))
+    if isinstance(value, str) and plain is not str:
+        value = value.strip()
+    if isinstance(plain, type) and issubclass(plain, Enum):
+        return _parse_enum(key, plain, value, origin)
+    adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(kind)
+    try:
+        if plain is int and key.endswith("bytes") and isinstance(value, str):
+            return int(pydantic.TypeAdapter(pydantic.ByteSize).validate_python(value))
+        if plain is str and isinstance(value, int | float) and not isinstance(value, bool):
+            value = str(value)
+        return adapter.validate_python(value)
+    except pydantic.ValidationError as error:
+        raise ConfigError(
+            f"{key} = {value!r} is not {type_name(kind)}", where=origin, why=error.errors()[0]["msg"].lower()
+        ) from None
+
+
+def _parse_enum(key: str, kind: type[Enum], value: Any, origin: str) -> Enum:
+    members = {str(member.value).lower(): member for member in kind}
+    member = members.get(str(value).lower())
+    if member is None:
+        raise ConfigError(f"{key} = {value!r} is not one of {', '.join(members)}", where=origin)
+    return member
+
+
+def _without_none(kind: Any) -> Any:
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return next(choice for choice in typing.get_args(kind) if choice is not type(None))
+    return kind
+
+
+def type_name(kind: Any) -> str:
+    """A type as users read it: ``an integer``, ``true or false``, …"""
+    kind = _without_none(kind)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return " or ".join(str(member.value) for member in kind)
+    names = {int: "an integer", float: "a number", bool: "true or false", str: "text", Secret: "secret text"}
+    return names.get(kind, getattr(kind, "__name__", str(kind)))
+
+
+def document(options_type: type, prefix: str) -> Iterator[KeyDoc]:
+    """The rows of the configuration reference for an options dataclass."""
+    hints = typing.get_type_hints(options_type)
+    for field in dataclasses.fields(options_type):
+        kind = hints[field.name]
+        key = prefix + key_of(field.name)
+        if kind is Passthrough:
+            yield KeyDoc(f"{key}.<key>", "text", "", field.metadata.get("doc", ""))
+            continue
+        default = field.default if field.default is not dataclasses.MISSING else ""
+        shown = {None: "", True: "true", False: "false"}.get(default, default) if default.__hash__ else default
+        shown = default.value if isinstance(default, Enum) else shown
+        yield KeyDoc(key, type_name(kind), str(shown), field.metadata.get("doc", ""))

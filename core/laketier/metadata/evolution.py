@@ -1,0 +1,83 @@
+"""What becomes of a table's schema when input arrives: create it, check it, add columns."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from laketier.plugins import Lake
+from laketier.spi import (
+    AddColumn,
+    Feature,
+    IncompatibleTable,
+    TableDescriptor,
+    TableInfo,
+    TableNotFound,
+    require,
+)
+from laketier.spi.conform import fits
+
+
+def prepare_table(lake: Lake, schema: pa.Schema) -> TableInfo:
+    """The table of ``lake.config``, ready for rows of ``schema``: created when missing, with columns added when
+    ``mergeSchema`` is set. Driver, once, before the first task.
+
+    Raises `IncompatibleTable` when the input has columns that the table lacks (and mergeSchema is off), or types
+    that can't fit; `UnsupportedType` and `FeatureNotSupported` from the format on creation.
+    """
+    config = lake.config
+    catalog = lake.storage.catalog()
+    try:
+        table = catalog.load_table(config.table)
+    except TableNotFound:
+        descriptor = TableDescriptor(schema, config.partition_by, config.bucket_by)
+        return catalog.create_table(config.table, descriptor)
+    _check_layout(lake, table)
+    new = [field for field in schema if field.name not in table.schema.names]
+    if new and not config.merge_schema:
+        raise IncompatibleTable(
+            f"the input has columns {[field.name for field in new]}, and the table does not",
+            where=str(config.table),
+            fix="Set mergeSchema to add them, or drop them from the input.",
+        )
+    _check_types(lake, table, schema)
+    if not new:
+        return table
+    require(config.format, lake.plugin.features, Feature.ADD_COLUMN)
+    return catalog.alter_table(config.table, [AddColumn(field.with_nullable(True)) for field in new])
+
+
+def _check_layout(lake: Lake, table: TableInfo) -> None:
+    config = lake.config
+    actual, wanted = table.descriptor.partition_by, config.partition_by
+    if wanted and wanted != actual:
+        raise IncompatibleTable(
+            f"lake.partition-by is {_spelled(wanted)}, and the table is partitioned by {_spelled(actual) or 'nothing'}",
+            where=str(config.table),
+            fix="Remove the key: it is for tables that do not exist yet.",
+        )
+    if config.bucket_by and config.bucket_by != table.descriptor.buckets:
+        raise IncompatibleTable(
+            f"lake.bucket-by is {config.bucket_by}, and the table has {table.descriptor.buckets or 'no buckets'}",
+            where=str(config.table),
+            fix="Remove the key: it is for tables that do not exist yet.",
+        )
+
+
+def _check_types(lake: Lake, table: TableInfo, schema: pa.Schema) -> None:
+    for field in schema:
+        index = table.schema.get_field_index(field.name)
+        if index >= 0 and not fits(field.type, table.schema.field(index).type):
+            raise IncompatibleTable(
+                f"column {field.name!r} is {field.type} in the input and {table.schema.field(index).type} in the table",
+                where=str(lake.config.table),
+                fix="Cast it in the query.",
+            )
+    absent = [f.name for f in table.schema if not f.nullable and f.name not in schema.names]
+    if absent:
+        raise IncompatibleTable(
+            f"the input lacks columns {absent}, which the table declares not null", where=str(lake.config.table)
+        )
+
+
+def _spelled(fields: tuple[object, ...]) -> str:
+    return ", ".join(map(str, fields))
