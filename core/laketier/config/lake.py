@@ -30,7 +30,7 @@ class LakeConfig:
     snapshot_id: int | None = None
     as_of: int | None = None
     push_filters: bool = False
-    format_options: Mapping[str, str] = field(default_factory=lambda: Passthrough())
+    format_options: Mapping[str, str] = field(default_factory=Passthrough)
     """The keys below ``lake.<format>.``, without that prefix and not yet typed: that needs the plugin."""
     origin: str = "the configuration"
     """Where it came from, for errors."""
@@ -77,7 +77,7 @@ def _items(value: Any) -> list[str]:
     return [str(item) for item in value]
 
 
-def _partition_by(key: str, value: Any, origin: str) -> tuple[PartitionField, ...]:
+def _partition_by(key: str, value: Any, origin: str) -> tuple[PartitionField, ...]:  # noqa: ARG001 - the signature of a parser
     return tuple(PartitionField.parse(item) for item in _items(value))
 
 
@@ -96,7 +96,7 @@ def _bucket_by(key: str, value: Any, origin: str) -> BucketSpec:
     return BucketSpec(int(match["count"]), keys, match["function"] or "fluss")
 
 
-def _table(key: str, value: Any, origin: str) -> TablePath:
+def _table(key: str, value: Any, origin: str) -> TablePath:  # noqa: ARG001 - the signature of a parser
     return TablePath.parse(str(value).strip())
 
 

@@ -53,7 +53,7 @@ from laketier.spi.predicate import And, Leaf, Not, Op, Or, Predicate, columns_of
 from laketier.spi.record import RecordStore
 from laketier.spi.schema import AddColumn, SchemaChange, schema_fingerprint
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer, pack, unpack
-from laketier.spi.source import LakeSource, LakeSplit, ScanPlan, ScanRequest
+from laketier.spi.source import LakeSource, LakeSplit, ScanPlan, ScanRequest, SnapshotInfo
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.token import FIRST_EPOCH, Outcome, SourceRange, Token, Watermark, decide
 from laketier.spi.writer import WR, LakeWriter, StagedFile, WriteResult, new_attempt_id
@@ -115,6 +115,7 @@ __all__ = [
     "Secret",
     "SerializationError",
     "SimpleVersionedSerializer",
+    "SnapshotInfo",
     "SnapshotNotFound",
     "SourceRange",
     "SpiVersionMismatch",

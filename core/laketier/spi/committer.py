@@ -94,5 +94,5 @@ class LakeCommitter(ABC, Generic[WR]):
         """Delete the files of ``results``. Called only when it is certain that they did not land. Best effort: a
         file that is gone is fine, a failure is logged, not raised."""
 
-    def close(self) -> None:  # noqa: B027 - an optional hook
+    def close(self) -> None:
         """Release what ``open`` holds. Called once, at the end."""

@@ -94,5 +94,8 @@ class LakeStoragePlugin(ABC):
         is fine. Raises `ConfigError` for options that contradict each other."""
 
     def open_with(self, table: TableInfo) -> Mapping[str, str]:
-        """How people open the table without laketier: tool (``DuckDB``, ``Polars``, ``Spark``, …) → one line."""
+        """How people open the table without laketier: tool (``DuckDB``, ``Polars``, …) → one line of Python with its
+        imports, whose last expression is the table: ``import polars; polars.read_parquet("…")``. The line must run
+        as it stands, in a process without laketier (Spark's lines take a session named ``spark`` for given). Tested
+        by the conformance suite, and used by the demo to count with readers that are not ours."""
         return {}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import pyarrow as pa
 
+from laketier.spi.errors import FeatureNotSupported
+from laketier.spi.features import Feature
 from laketier.spi.predicate import Predicate
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
 
@@ -43,7 +44,7 @@ class LakeSplit:
     bucket: int = -1
     partition: tuple[tuple[str, str | None], ...] = ()
     plain_parquet: str | None = None
-    payload: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    payload: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,19 @@ class ScanPlan:
     limit_done: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class SnapshotInfo:
+    """One line of a table's history. ``committed_at``: ms since the epoch, UTC. ``rows`` were added (None: unknown).
+    ``pipeline`` and ``epoch`` where laketier made it."""
+
+    snapshot_id: int
+    committed_at: int | None
+    operation: str
+    rows: int | None = None
+    pipeline: str | None = None
+    epoch: int | None = None
+
+
 class LakeSource(ABC):
     """Reads one table. Picklable: made on the driver, planned there, read on executors."""
 
@@ -74,6 +88,13 @@ class LakeSource(ABC):
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Read a split on an executor: batches of exactly ``schema`` (the plan's), in the split's own order. The
         filters that the plan accepted are applied. Columns added after a file was written read as null."""
+
+    def history(self, limit: int) -> list[SnapshotInfo]:
+        """The newest ``limit`` snapshots that can still be read, newest first. Driver. Part of
+        `Feature.TIME_TRAVEL`: a format that declares it implements this."""
+        raise FeatureNotSupported(
+            Feature.TIME_TRAVEL.value, format=type(self).__name__, reason="it does not list its snapshots"
+        )
 
     @property
     def split_serializer(self) -> SimpleVersionedSerializer[LakeSplit]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -127,7 +126,7 @@ class TableDescriptor:
     partition_by: tuple[PartitionField, ...] = ()
     buckets: BucketSpec | None = None
     primary_key: tuple[str, ...] = ()
-    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    properties: Mapping[str, str] = field(default_factory=dict, hash=False)
     comment: str | None = None
 
     def __post_init__(self) -> None:

@@ -225,7 +225,8 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
         f"epoch {token.epoch} does not follow epoch {last.epoch}",
         where=name,
         why=why,
-        fix=f"Run the missing epochs first, or accept the gap with `laketier pipeline adopt --epoch {token.epoch - 1}`.",
+        fix="Run the missing epochs first, or accept the gap with "
+        f"`laketier pipeline adopt --epoch {token.epoch - 1}`.",
     )
 
 

@@ -6,7 +6,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Generic, TypeVar
 
 import pyarrow as pa
@@ -33,7 +33,7 @@ class StagedFile:
     bytes: int
     partition: tuple[tuple[str, str | None], ...] = ()
     bucket: int | None = None
-    payload: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    payload: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,6 +48,9 @@ class RetryPolicy:
     longest_wait_seconds: float = 2.0
 
 
+DEFAULT_POLICY = RetryPolicy()
+
+
 class Ending(Enum):
     """How a round ended. All three mean: the rows of this epoch are in the table, once."""
 
@@ -82,7 +85,7 @@ def publish(
     *,
     token: Token | None,
     commit_id: str,
-    policy: RetryPolicy = RetryPolicy(),
+    policy: RetryPolicy = DEFAULT_POLICY,
 ) -> RoundResult:
     """Publish ``results`` as the round ``token``, exactly once. Driver.
 
@@ -140,7 +143,7 @@ class _Loop:
             failpoint(PUBLISH_AFTER)
         except Conflict as conflict:
             self._lost(conflict)
-        except Exception as error:  # every other failure leaves the outcome unknown: the next pass reads it
+        except Exception as error:  # noqa: BLE001 - every other failure is an unknown outcome: the next pass reads it
             self._unknown(error)
         return self._result(Ending.PUBLISHED, commit.snapshot_id, commit)
 

@@ -22,7 +22,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering.failpoints import ROUND_OPENED, failpoint
-from laketier.tiering.publish import RetryPolicy, RoundResult, discard, publish
+from laketier.tiering.publish import DEFAULT_POLICY, RetryPolicy, RoundResult, discard, publish
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class TieringRound:
         token: Token | None = None,
         mode: WriteMode = WriteMode.APPEND,
         commit_id: str | None = None,
-        policy: RetryPolicy = RetryPolicy(),
+        policy: RetryPolicy = DEFAULT_POLICY,
     ) -> None:
         self._factory = factory
         self._token = token
