@@ -159,8 +159,8 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
     none          a later epoch                     raises `WatermarkLost`
     any           lower fence                       raises `Fenced`
     other run     any                               raises `TokenMismatch`
-    epoch n       epoch n, same content             DONE
-    epoch n       epoch n, other content            raises `TokenMismatch`
+    epoch n       epoch n, same content and range   DONE
+    epoch n       epoch n, other content or range   raises `TokenMismatch`
     epoch n       epoch < n                         raises `Stale`
     epoch n       epoch n+1, range continues        PROCEED
     epoch n       anything else                     raises `Gap`
@@ -198,13 +198,13 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
             "decide which rows it may read again, then run `laketier pipeline adopt`.",
         )
     if token.epoch == last.epoch:
-        if token.content is None or last.content is None or token.content == last.content:
+        if not _differ(token.content, last.content) and not _differ(token.source, last.source):
             return Outcome.DONE
         raise TokenMismatch(
             f"epoch {token.epoch} is in the table with other input than this round read",
             where=name,
-            why=f"a restored checkpoint took the same epoch again with other files (content {token.content!r}, "
-            f"in the table {last.content!r})",
+            why="a restored checkpoint took the same epoch again with other files, or another range of the source "
+            f"(content {token.content!r}, range {token.source}; in the table {last.content!r}, {last.source})",
             fix="Restore the newest checkpoint. If the rows of this round are really new, run "
             "`laketier pipeline rewind` after removing the epoch's rows, or use a new pipeline id.",
         )
@@ -228,6 +228,10 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
         fix="Run the missing epochs first, or accept the gap with "
         f"`laketier pipeline adopt --epoch {token.epoch - 1}`.",
     )
+
+
+def _differ(one: object | None, other: object | None) -> bool:
+    return one is not None and other is not None and one != other
 
 
 def _continues(last: Token, token: Token) -> bool:

@@ -1,0 +1,202 @@
+"""A lake format in memory, whose atomic step can be made to fail before or after its effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from laketier.spi import (
+    CommitterInitContext,
+    Conflict,
+    LakeCommitResult,
+    LakeCommitter,
+    LakeTieringFactory,
+    LakeWriter,
+    StagedFile,
+    TableDescriptor,
+    TableInfo,
+    TablePath,
+    TableState,
+    Watermark,
+    WriteMode,
+    WriteResult,
+    WriterInitContext,
+    conform,
+)
+
+SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
+
+
+@dataclass
+class MemoryTable:
+    """The shared storage. ``before`` and ``after`` hold what the coming attempts raise, None for nothing; ``rivals``
+    are called between an `open` and the `publish` against it."""
+
+    uuid: str = "uuid-1"
+    spec_id: int = 0
+    schema: pa.Schema = SCHEMA
+    version: int = 0
+    files: dict[str, list[int]] = field(default_factory=dict)
+    staged: dict[str, list[int]] = field(default_factory=dict)
+    watermarks: dict[str, Watermark] = field(default_factory=dict)
+    commits: list[str] = field(default_factory=list)
+    before: list[BaseException | None] = field(default_factory=list)
+    after: list[BaseException | None] = field(default_factory=list)
+    rivals: list[Callable[[], None] | None] = field(default_factory=list)
+    opens: list[BaseException | None] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    discarded: list[str] = field(default_factory=list)
+
+    @property
+    def info(self) -> TableInfo:
+        return TableInfo(TablePath("db", "t"), TableDescriptor(self.schema), self.uuid, "memory:", spec_id=self.spec_id)
+
+    @property
+    def rows(self) -> list[int]:
+        return sorted(row for rows in self.files.values() for row in rows)
+
+    def stage(self, *rows: int, attempt: str = "a") -> WriteResult:
+        name = f"{attempt}-{len(self.staged)}"
+        self.staged[name] = list(rows)
+        return WriteResult.of(self.info, attempt, (StagedFile(name, len(rows), 8 * len(rows)),))
+
+    def committer(self, commit_id: str = "c1", mode: WriteMode = WriteMode.APPEND) -> MemoryCommitter:
+        return MemoryCommitter(self, CommitterInitContext(commit_id=commit_id, mode=mode))
+
+
+@dataclass(frozen=True)
+class MemoryState(TableState):
+    table: MemoryTable
+    version: int
+    uuid: str
+    fingerprint: str
+    spec: int
+    watermarks: dict[str, Watermark]
+    commits: tuple[str, ...]
+
+    @property
+    def table_uuid(self) -> str:
+        return self.uuid
+
+    @property
+    def schema_fingerprint(self) -> str:
+        return self.fingerprint
+
+    @property
+    def spec_id(self) -> int:
+        return self.spec
+
+    @property
+    def snapshot_id(self) -> int | None:
+        return self.version or None
+
+    def watermark(self, pipeline: str) -> Watermark | None:
+        return self.watermarks.get(pipeline)
+
+    def landed(self, commit_id: str) -> bool:
+        return commit_id in self.commits
+
+
+class MemoryCommitter(LakeCommitter[WriteResult]):
+    def __init__(self, table: MemoryTable, context: CommitterInitContext) -> None:
+        self.table = table
+        self.context = context
+
+    def open(self) -> TableState:
+        table = self.table
+        table.calls.append("open")
+        _raise_next(table.opens)
+        info = table.info
+        return MemoryState(
+            table,
+            table.version,
+            info.table_uuid,
+            info.schema_fingerprint,
+            info.spec_id,
+            dict(table.watermarks),
+            tuple(table.commits),
+        )
+
+    def publish(
+        self, state: TableState, results: Sequence[WriteResult], watermark: Watermark | None
+    ) -> LakeCommitResult:
+        assert isinstance(state, MemoryState)
+        table = self.table
+        table.calls.append("publish")
+        _raise_next(table.before)
+        rival = table.rivals.pop(0) if table.rivals else None
+        if rival is not None:
+            rival()
+        if state.version != table.version:
+            raise Conflict(f"the table is at {table.version}, the state is of {state.version}")
+        commit = self.land(results, watermark)
+        _raise_next(table.after)
+        return commit
+
+    def land(self, results: Sequence[WriteResult], watermark: Watermark | None) -> LakeCommitResult:
+        """The effect alone."""
+        table = self.table
+        if self.context.mode is WriteMode.OVERWRITE:
+            table.files.clear()
+        names = [file.path for result in results for file in result.files]
+        for name in names:
+            assert name not in table.files, f"{name} is published twice"
+            table.files[name] = table.staged[name]
+        table.version += 1
+        table.commits.append(self.context.commit_id)
+        if watermark is not None:
+            table.watermarks[watermark.token.pipeline] = watermark.carried_by(table.version)
+        rows = sum(result.rows for result in results)
+        return LakeCommitResult(snapshot_id=table.version, rows=rows, files=len(names), bytes=8 * rows)
+
+    def discard(self, results: Sequence[WriteResult]) -> None:
+        self.table.calls.append("discard")
+        for result in results:
+            for file in result.files:
+                assert file.path not in self.table.files, f"{file.path} is live and was discarded"
+                self.table.discarded.append(file.path)
+
+    def close(self) -> None:
+        self.table.calls.append("close")
+
+
+class MemoryWriter(LakeWriter[WriteResult]):
+    def __init__(self, table: MemoryTable, context: WriterInitContext) -> None:
+        self.table = table
+        self.context = context
+        self.rows: list[int] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.rows += conform(batch, self.table.schema).column("id").to_pylist()
+
+    def complete(self) -> WriteResult:
+        if not self.rows:
+            return WriteResult.of(self.table.info, self.context.attempt, ())
+        return self.table.stage(*self.rows, attempt=self.context.attempt)
+
+    def abort(self) -> None:
+        self.table.calls.append("abort")
+
+
+class MemoryFactory(LakeTieringFactory[WriteResult]):
+    def __init__(self, table: MemoryTable) -> None:
+        self.table = table
+
+    def create_writer(self, context: WriterInitContext) -> LakeWriter[WriteResult]:
+        return MemoryWriter(self.table, context)
+
+    def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
+        return MemoryCommitter(self.table, context)
+
+
+def written_against(result: WriteResult, **other: object) -> WriteResult:
+    """The result as if it had been written against another table."""
+    return replace(result, **other)  # type: ignore[arg-type]
+
+
+def _raise_next(errors: list[BaseException | None]) -> None:
+    error = errors.pop(0) if errors else None
+    if error is not None:
+        raise error
