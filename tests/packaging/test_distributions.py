@@ -1,0 +1,79 @@
+"""The members of the workspace agree with each other, with the lock and with what is installed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import entry_points, version
+from pathlib import Path
+
+import pytest
+
+from workspace import FORMATS, ROOT, Member, members, plugins
+
+OURS = [member for member in members() if "third_party" not in member.folder.parts]
+
+
+@pytest.mark.parametrize("member", members(), ids=lambda member: member.name)
+def test_a_member_is_whole(member: Member) -> None:
+    project = member.pyproject["project"]
+    assert project["requires-python"] == ">=3.11"
+    assert project["license"] == "Apache-2.0"
+    assert (member.folder / project["readme"]).is_file()
+    assert version(member.name) == project["version"], "installed is another version: run make setup"
+
+
+@pytest.mark.parametrize("member", members(), ids=lambda member: member.name)
+def test_a_member_is_typed(member: Member) -> None:
+    for package in member.pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
+        assert (member.folder / package / "py.typed").is_file()
+
+
+def test_our_versions_go_together() -> None:
+    assert len({member.pyproject["project"]["version"] for member in OURS}) == 1
+
+
+def test_each_format_has_an_extra_that_names_its_distribution() -> None:
+    extras = members()[0].pyproject["project"]["optional-dependencies"]
+    for member in OURS:
+        for name in member.formats:
+            assert extras[name] == [member.name]
+
+
+def test_a_format_belongs_to_one_distribution_only() -> None:
+    names = [name for member in plugins() for name in member.formats]
+    assert len(names) == len(set(names))
+
+
+def test_entry_points_are_installed_as_declared() -> None:
+    declared = {name: module for member in plugins() for name, module in member.formats.items()}
+    installed = {point.name: point.value for point in entry_points(group=FORMATS)}
+    assert installed == declared, "run make setup"
+
+
+def test_folders_of_the_checkout_are_no_packages(tmp_path: Path) -> None:
+    code = "import importlib.util as u; print([n for n in ('core', 'plugins', 'conformance') if u.find_spec(n)])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_lock_names_the_public_index_only() -> None:
+    text = (ROOT / "uv.lock").read_text(encoding="utf-8")
+    assert set(re.findall(r"https?://([^/\"]+)", text)) == {"pypi.org", "files.pythonhosted.org"}
+
+
+def test_the_lock_holds_every_member_from_the_checkout() -> None:
+    packages = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]
+    local = {package["name"] for package in packages if "editable" in package["source"]}
+    assert local == {member.name for member in members()}
+
+
+def test_no_file_names_a_place_on_this_machine() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout: an unpacked sdist has no list of files")
+    files = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    here = str(ROOT).encode()
+    assert [str(path) for path in files if path.is_file() and here in path.read_bytes()] == []
