@@ -81,12 +81,12 @@ def java_string_hash(text: pa.Array) -> Hashes:
         units = np.frombuffer(data.tobytes().decode().encode("utf-16-le"), dtype="<u2").astype(np.uint32)
     weights = np.full(len(units) + 1, _31_INVERSE, dtype=np.uint32)
     weights[0] = 1
-    np.cumprod(weights, out=weights)
+    np.cumprod(weights, dtype=np.uint32, out=weights)
     sums = np.zeros(len(units) + 1, dtype=np.uint32)
-    np.cumsum(units * weights[:-1], out=sums[1:])
+    np.cumsum(units * weights[:-1], dtype=np.uint32, out=sums[1:])
     powers = np.full(len(units) + 2, _31, dtype=np.uint32)
     powers[0] = _31_INVERSE
-    np.cumprod(powers, out=powers)
+    np.cumprod(powers, dtype=np.uint32, out=powers)
     return (sums[ends] - sums[starts]) * powers[ends]
 
 
