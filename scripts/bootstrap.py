@@ -18,7 +18,6 @@ import html.parser
 import io
 import os
 import platform
-import re
 import shutil
 import ssl
 import stat
@@ -37,6 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".tools"
 PUBLIC_INDEX = "https://pypi.org/simple"
 COMPAT_PYSPARK = "4.1.4"
+PAUSES = (0, 1, 3)  # seconds before each attempt to download
 
 UV_VERSION = "0.13.8"
 # (system, machine, C library) -> (platform tag of the wheel, SHA-256 of the wheel)
@@ -212,16 +212,19 @@ def fetch_uv(settings: dict[str, str]) -> Path:
         return uv
     tag, expected = wheel_for_this_machine()
     name = f"uv-{UV_VERSION}-py3-none-{tag}.whl"
-    page = f"{index_of(settings)}/uv/"
+    user, index = split_user(index_of(settings))
+    listing, page = download(f"{index}/uv/", settings, user)
     links = Links()
-    listing, page = download(page, settings)
     links.feed(listing.decode("utf-8", "replace"))
     if name not in links.found:
-        raise BootstrapError(f"{without_password(page)} has no {name}")
-    wheel, _ = download(urllib.parse.urljoin(page, links.found[name]), settings)
+        raise BootstrapError(f"{page} has no {name}")
+    address = urllib.parse.urljoin(page, links.found[name])
+    # Whoever runs the index gets its password; another host, as PyPI's own files have one, doesn't.
+    same_host = urllib.parse.urlsplit(address).netloc == urllib.parse.urlsplit(index).netloc
+    wheel, _ = download(address, settings, user if same_host else "")
     actual = hashlib.sha256(wheel).hexdigest()
     if actual != expected:
-        raise BootstrapError(f"{name} from {without_password(page)} has SHA-256 {actual}, expected {expected}")
+        raise BootstrapError(f"{name} from {page} has SHA-256 {actual}, expected {expected}")
     uv.parent.mkdir(parents=True, exist_ok=True)
     unfinished = uv.with_name(f"uv.{os.getpid()}")
     with (
@@ -260,26 +263,27 @@ class Links(html.parser.HTMLParser):
             self.found[urllib.parse.unquote(urllib.parse.urlsplit(address).path.rsplit("/", 1)[-1])] = address
 
 
-def download(address: str, settings: dict[str, str]) -> tuple[bytes, str]:
+def download(address: str, settings: dict[str, str], user: str = "") -> tuple[bytes, str]:
     """Return the bytes behind an address, and the address they came from in the end."""
-    user, bare = split_user(address)
-    request = urllib.request.Request(bare, headers={"Accept": "text/html, */*;q=0.1", "User-Agent": "laketier"})
+    headers = {"Accept": "text/html, */*;q=0.1", "User-Agent": "laketier"}
     if user:
-        request.add_header("Authorization", "Basic " + base64.b64encode(user.encode()).decode())
+        headers["Authorization"] = "Basic " + base64.b64encode(user.encode()).decode()
+    request = urllib.request.Request(address, headers=headers)
     context = ssl.create_default_context(cafile=settings.get("cert") or os.environ.get("SSL_CERT_FILE"))
-    problem: Exception = BootstrapError(f"nothing came from {bare}")
-    for pause in (0, 1, 3):
+    problem: Exception | None = None
+    for pause in PAUSES:
         time.sleep(pause)
         try:
             with urllib.request.urlopen(request, timeout=180, context=context) as answer:
                 return answer.read(), answer.geturl()
         except urllib.error.HTTPError as error:
+            error.close()
             problem = error
             if error.code < 500:
                 break
         except OSError as error:
             problem = error
-    raise BootstrapError(f"cannot download {bare}: {problem}. Is there a mirror? Set PIP_INDEX_URL.") from problem
+    raise BootstrapError(f"cannot download {address}: {problem}. For a mirror, set PIP_INDEX_URL.") from problem
 
 
 def split_user(address: str) -> tuple[str, str]:
@@ -287,10 +291,6 @@ def split_user(address: str) -> tuple[str, str]:
     parts = urllib.parse.urlsplit(address)
     user, _, host = parts.netloc.rpartition("@")
     return urllib.parse.unquote(user), urllib.parse.urlunsplit(parts._replace(netloc=host))
-
-
-def without_password(address: str) -> str:
-    return re.sub(r"//[^/@]*@", "//", address)
 
 
 if __name__ == "__main__":
