@@ -1,0 +1,93 @@
+"""The ``laketier`` command: its groups, its errors, its exit codes.
+
+Exit codes: 0 done; 1 a failure from below; 2 something to mend in the call, the configuration or the installation;
+3 the protocol refused (nothing was published); 4 an outcome that could not be found out; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+import laketier
+from laketier.cli import conformance, demo, doctor, formats, pipeline, run, table
+from laketier.spi import (
+    CommitError,
+    ConfigError,
+    FeatureNotSupported,
+    LaketierError,
+    PluginError,
+    Refused,
+    TableError,
+)
+
+app = typer.Typer(
+    name="laketier",
+    help="Any lake format from PySpark, exactly once.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(name="demo", epilog=demo.EPILOG)(demo.demo)
+app.command(name="formats", epilog=formats.EPILOG)(formats.formats)
+app.command(name="run", epilog=run.EPILOG)(run.run)
+app.command(name="read", epilog=table.READ_EPILOG)(table.read)
+app.command(name="status", epilog=table.STATUS_EPILOG)(table.status)
+app.command(name="history", epilog=table.HISTORY_EPILOG)(table.history)
+app.command(name="doctor", epilog=doctor.EPILOG)(doctor.doctor)
+app.command(
+    name="conformance",
+    epilog=conformance.EPILOG,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)(conformance.conformance)
+app.add_typer(pipeline.app, name="pipeline")
+
+
+@app.callback()
+def _root(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log what happens, with pipeline and epoch.")
+    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"laketier {laketier.__version__}")
+        raise typer.Exit
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+
+
+def exit_code(error: LaketierError) -> int:
+    """The exit code of an error, see the module's docstring."""
+    match error:
+        case Refused():
+            return 3
+        case CommitError():
+            return 4
+        case ConfigError() | PluginError() | TableError() | FeatureNotSupported():
+            return 2
+    return 1
+
+
+def main() -> None:
+    """The console script."""
+    console = Console(stderr=True, soft_wrap=True)
+    try:
+        app(standalone_mode=True)
+    except LaketierError as error:
+        console.print(f"[bold red]{type(error).__name__}[/] {escape(str(error))}")
+        if logging.getLogger().isEnabledFor(logging.INFO):
+            logging.getLogger("laketier").info("where it came from", exc_info=error)
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        console.print("[yellow]interrupted[/]")
+        sys.exit(130)

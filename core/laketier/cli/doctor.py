@@ -1,0 +1,154 @@
+"""``laketier doctor``: what this machine and this environment lack."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow
+import typer
+
+import laketier
+from laketier.cli.lakes import File, Format, Json, Sets, Table, Warehouse, console, opened, print_json
+from laketier.plugins import installed_formats, load_format
+from laketier.spi import LaketierError
+
+EPILOG = "Example: [bold]laketier doctor[/], or [bold]laketier doctor sales.orders -c lake.yaml[/] to check a table too"
+
+_OLDEST_JAVA = 17
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report. ``level`` is ok, advice or problem."""
+
+    level: str
+    subject: str
+    finding: str
+    fix: str = ""
+
+
+def doctor(
+    table: Table = None,
+    config: File = None,
+    format: Format = None,
+    warehouse: Warehouse = None,
+    set: Sets = None,
+    json: Json = False,
+) -> None:
+    """Check Python, Java, Spark, the installed formats, and a table if one is named. Exit code 2 on a problem."""
+    findings = [*_python(), *_java(), *_spark(), *_formats()]
+    if table or config:
+        findings += _table(table, config, format, warehouse, set)
+    if json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        colours = {"ok": "green", "advice": "yellow", "problem": "red"}
+        out = console()
+        for finding in findings:
+            out.print(f"[{colours[finding.level]}]{finding.level:8}[/] [bold]{finding.subject}[/]: ", end="")
+            out.print(finding.finding + (f". {finding.fix}" if finding.fix else ""), markup=False)
+    if any(finding.level == "problem" for finding in findings):
+        raise typer.Exit(2)
+
+
+def _python() -> Iterator[Finding]:
+    yield Finding("ok", "laketier", f"{laketier.__version__} on Python {platform.python_version()} ({sys.executable})")
+    yield Finding("ok", "pyarrow", pyarrow.__version__)
+
+
+def _java() -> Iterator[Finding]:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    fix = f"Install a JDK or JRE {_OLDEST_JAVA} or 21 and set JAVA_HOME, or put java on PATH."
+    if java is None:
+        yield Finding("problem", "Java", "not found" + (f" below JAVA_HOME={home}" if home else " on PATH"), fix)
+        return
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    match = re.search(r'version "(\d+)(?:\.(\d+))?', answer.stderr + answer.stdout)
+    if match is None:
+        yield Finding("problem", "Java", f"{java} does not say its version", fix)
+        return
+    major = int(match[2]) if match[1] == "1" and match[2] else int(match[1])
+    if major < _OLDEST_JAVA:
+        yield Finding("problem", "Java", f"{java} is version {major}, Spark needs {_OLDEST_JAVA} or newer", fix)
+    else:
+        yield Finding("ok", "Java", f"{java}, version {major}")
+
+
+def _spark() -> Iterator[Finding]:
+    if importlib.util.find_spec("pyspark") is None:
+        yield Finding("problem", "Spark", "pyspark is not installed", "Install laketier's extra `spark`.")
+        return
+    yield Finding("ok", "Spark", f"pyspark {importlib.metadata.version('pyspark')}")
+    if importlib.util.find_spec("pandas") is None:
+        yield Finding("problem", "pandas", "not installed, and pyspark needs it", "Install laketier's extra `spark`.")
+    elif int(importlib.metadata.version("pandas").split(".")[0]) >= 3:
+        yield Finding("problem", "pandas", "version 3 or newer", "Install laketier's extra `spark`: it pins pandas<3.")
+    chosen = os.environ.get("PYSPARK_PYTHON")
+    if chosen is None:
+        yield Finding(
+            "advice",
+            "PYSPARK_PYTHON",
+            "not set: workers take `python3` from PATH, which may be another one",
+            f"Set PYSPARK_PYTHON={sys.executable} for jobs of your own; `laketier run` does.",
+        )
+    elif shutil.which(chosen) is None:
+        yield Finding("problem", "PYSPARK_PYTHON", f"{chosen} is not a program", f"Set it to {sys.executable}.")
+    yield _arrow_setting()
+
+
+def _arrow_setting() -> Finding:
+    from laketier.spark.arrow_batches import ADVICE, KEY
+
+    defaults = _spark_defaults()
+    if KEY in defaults:
+        return Finding("ok", KEY, f"{defaults[KEY]} in spark-defaults.conf")
+    return Finding("advice", KEY, "not set in spark-defaults.conf", ADVICE)
+
+
+def _spark_defaults() -> dict[str, str]:
+    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(os.environ.get("SPARK_HOME", ""), "conf")
+    file = Path(folder) / "spark-defaults.conf"
+    if not file.is_file():
+        return {}
+    lines = (line.split(None, 1) for line in file.read_text(encoding="utf-8").splitlines() if line.strip())
+    return {words[0]: words[1].strip() for words in lines if len(words) == 2}
+
+
+def _formats() -> Iterator[Finding]:
+    offers = installed_formats()
+    if not offers:
+        yield Finding(
+            "problem", "formats", "none installed", "Install a plugin, for example `pip install ./plugins/…`."
+        )
+    for name in dict.fromkeys(offer.name for offer in offers):
+        try:
+            plugin = load_format(name)
+        except LaketierError as error:
+            yield Finding("problem", f"format {name}", str(error))
+        else:
+            yield Finding("ok", f"format {name}", f"{type(plugin).__module__}, {plugin.delivery.value}")
+
+
+def _table(
+    table: str | None, config: Path | None, format: str | None, warehouse: str | None, sets: list[str] | None
+) -> Iterator[Finding]:
+    try:
+        lake, info = opened(table, config, format, warehouse, sets)
+        lake.storage.tiering_factory(info)
+    except LaketierError as error:
+        yield Finding("problem", "table", str(error))
+    else:
+        yield Finding(
+            "ok", "table", f"{info.path}, {lake.config.format}, snapshot {info.snapshot_id}: ready for rounds"
+        )

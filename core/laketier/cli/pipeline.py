@@ -1,0 +1,119 @@
+"""``laketier pipeline show | adopt | rewind | forget``: the ways out of a refusal."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from laketier.cli.lakes import File, Format, Json, Sets, Table, Warehouse, opened, print_json
+from laketier.cli.table import _watermark_document, _watermark_text
+from laketier.spi import ConfigError, Watermark
+from laketier.tiering import pipelines
+
+app = typer.Typer(help="Look at, or set, the watermark of a pipeline in a table.", no_args_is_help=True)
+
+Pipeline = Annotated[str, typer.Option("--pipeline", "-p", help="lake.pipeline", show_default=False)]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@app.command(epilog="Example: [bold]laketier pipeline show sales.orders -p orders-v1 -c lake.yaml[/]")
+def show(
+    pipeline: Pipeline,
+    table: Table = None,
+    config: File = None,
+    format: Format = None,
+    warehouse: Warehouse = None,
+    set: Sets = None,
+    json: Json = False,
+) -> None:
+    """Print the watermark."""
+    lake, info = opened(table, config, format, warehouse, set)
+    watermark = pipelines.show(lake.storage.tiering_factory(info), pipeline)
+    _print(pipeline, watermark, json)
+
+
+@app.command(
+    epilog="Example: [bold]laketier pipeline adopt sales.orders -p orders-v1 --run 3f6c… --epoch 41 -c lake.yaml[/]"
+)
+def adopt(
+    pipeline: Pipeline,
+    epoch: Annotated[int, typer.Option(help="The last epoch whose rows are in the table.", min=0)],
+    run: Annotated[
+        str | None, typer.Option(help="The run (a checkpoint's id); the table's own by default.", show_default=False)
+    ] = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="A Spark checkpoint, to take the run from.", show_default=False)
+    ] = None,
+    table: Table = None,
+    config: File = None,
+    format: Format = None,
+    warehouse: Warehouse = None,
+    set: Sets = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Declare that all rows up to EPOCH of a run are in the table. The next round will be EPOCH + 1."""
+    lake, info = opened(table, config, format, warehouse, set)
+    factory = lake.storage.tiering_factory(info)
+    if checkpoint is not None:
+        from laketier.spark.checkpoint import Checkpoint
+
+        run = Checkpoint(checkpoint).run()
+    if run is None:
+        last = pipelines.show(factory, pipeline)
+        if last is None:
+            raise ConfigError(
+                f"the table does not know pipeline {pipeline!r}, so the run must be given",
+                fix="Add --checkpoint DIR, or --run ID.",
+            )
+        run = last.token.run
+    _confirm(yes, f"Declare that {info.path} holds epochs 0 to {epoch} of run {run}?")
+    _print(pipeline, pipelines.adopt(factory, pipeline, run=run, epoch=epoch), json)
+
+
+@app.command(epilog="Example: [bold]laketier pipeline rewind sales.orders -p orders-v1 --epoch 40 -c lake.yaml[/]")
+def rewind(
+    pipeline: Pipeline,
+    epoch: Annotated[int, typer.Option(help="The epoch to go back to.", min=0)],
+    table: Table = None,
+    config: File = None,
+    format: Format = None,
+    warehouse: Warehouse = None,
+    set: Sets = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Go back to EPOCH, after the rows of later epochs were removed: they will be written again."""
+    lake, info = opened(table, config, format, warehouse, set)
+    _confirm(yes, f"The rows of epochs after {epoch} are no longer in {info.path}?")
+    _print(pipeline, pipelines.rewind(lake.storage.tiering_factory(info), pipeline, epoch=epoch), json)
+
+
+@app.command(epilog="Example: [bold]laketier pipeline forget sales.orders -p orders-v1 -c lake.yaml[/]")
+def forget(
+    pipeline: Pipeline,
+    table: Table = None,
+    config: File = None,
+    format: Format = None,
+    warehouse: Warehouse = None,
+    set: Sets = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Treat the pipeline as new. Its rows stay; a query that reads its input again will write them again."""
+    lake, info = opened(table, config, format, warehouse, set)
+    _confirm(yes, f"Forget pipeline {pipeline} in {info.path}?")
+    _print(pipeline, pipelines.forget(lake.storage.tiering_factory(info), pipeline), json)
+
+
+def _confirm(yes: bool, question: str) -> None:
+    if not yes:
+        typer.confirm(question, abort=True, err=True)
+
+
+def _print(pipeline: str, watermark: Watermark | None, json: bool) -> None:
+    if json:
+        print_json(_watermark_document(watermark))
+    else:
+        typer.echo(_watermark_text(pipeline, watermark))

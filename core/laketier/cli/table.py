@@ -1,0 +1,180 @@
+"""``laketier status``, ``history`` and ``read``: one table, seen through its plugin."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+from rich.table import Table as RichTable
+
+from laketier.cli.filters import parse_filter
+from laketier.cli.lakes import File, Format, Json, Sets, Table, Warehouse, console, opened, print_json
+from laketier.plugins import Lake
+from laketier.sources.scan import scan
+from laketier.spi import CommitterInitContext, ScanRequest, TableInfo, Watermark, new_attempt_id
+
+STATUS_EPILOG = "Example: [bold]laketier status sales.orders -f FORMAT -w /data/lake --set lake.pipeline=orders-v1[/]"
+HISTORY_EPILOG = "Example: [bold]laketier history sales.orders -c lake.yaml --limit 5[/]"
+READ_EPILOG = "Example: [bold]laketier read sales.orders -c lake.yaml --columns id,total --where 'total >= 10' -n 20[/]"
+
+
+def status(
+    table: Table = None,
+    config: File = None,
+    format: Format = None,
+    warehouse: Warehouse = None,
+    set: Sets = None,
+    json: Json = False,
+) -> None:
+    """Show a table: snapshot, schema, the watermark of a pipeline (lake.pipeline), and how to open it elsewhere."""
+    lake, info = opened(table, config, format, warehouse, set)
+    watermark = _watermark(lake, info)
+    document = {
+        "table": str(info.path),
+        "format": lake.config.format,
+        "location": info.location,
+        "uuid": info.table_uuid,
+        "snapshot": info.snapshot_id,
+        "partitioned by": [str(field) for field in info.descriptor.partition_by],
+        "columns": {field.name: f"{field.type}{'' if field.nullable else ' not null'}" for field in info.schema},
+        "watermark": _watermark_document(watermark),
+        "open with": dict(lake.plugin.open_with(info)),
+    }
+    if json:
+        print_json(document)
+        return
+    grid = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for key in ("table", "format", "location", "uuid", "snapshot"):
+        grid.add_row(key, str(document[key]))
+    grid.add_row("partitioned by", ", ".join(document["partitioned by"]) or "-")
+    grid.add_row("columns", "\n".join(f"{name}  {kind}" for name, kind in document["columns"].items()))
+    grid.add_row("watermark", _watermark_text(lake.config.pipeline, watermark))
+    for tool, line in document["open with"].items():
+        grid.add_row(f"in {tool}", line)
+    console().print(grid, markup=False)
+
+
+def history(
+    table: Table = None,
+    config: File = None,
+    format: Format = None,
+    warehouse: Warehouse = None,
+    set: Sets = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many snapshots.")] = 20,
+    json: Json = False,
+) -> None:
+    """List a table's newest snapshots."""
+    lake, info = opened(table, config, format, warehouse, set)
+    snapshots = lake.storage.source(info).history(limit)
+    if json:
+        print_json([vars(snapshot) for snapshot in snapshots])
+        return
+    out = RichTable()
+    for column in ("snapshot", "committed", "operation", "rows", "pipeline", "epoch"):
+        out.add_column(column)
+    for snapshot in snapshots:
+        values = (snapshot.rows, snapshot.pipeline, snapshot.epoch)
+        out.add_row(
+            str(snapshot.snapshot_id),
+            _moment(snapshot.committed_at),
+            snapshot.operation,
+            *("" if value is None else str(value) for value in values),
+        )
+    console().print(out)
+
+
+def read(
+    table: Table = None,
+    config: File = None,
+    format: Format = None,
+    warehouse: Warehouse = None,
+    set: Sets = None,
+    columns: Annotated[str | None, typer.Option(help="Comma-separated names; all by default.")] = None,
+    where: Annotated[list[str] | None, typer.Option(help="column OP value; may be repeated (and).")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many rows.")] = 20,
+    count: Annotated[bool, typer.Option("--count", help="Print the number of rows that match, nothing else.")] = False,
+    json: Json = False,
+) -> None:
+    """Print rows of a table, read through its plugin."""
+    lake, info = opened(table, config, format, warehouse, set)
+    request = ScanRequest(
+        columns=() if count else tuple(name.strip() for name in columns.split(",")) if columns else None,
+        filters=tuple(parse_filter(text, info.schema) for text in where or ()),
+        limit=None if count else limit,
+        snapshot_id=lake.config.snapshot_id,
+        as_of=lake.config.as_of,
+    )
+    _, batches = scan(lake.storage.source(info), request)
+    if count:
+        typer.echo(sum(batch.num_rows for batch in batches))
+        return
+    rows = list(_rows(batches))
+    if json:
+        print_json(rows)
+        return
+    names = list(request.columns) if request.columns is not None else info.schema.names
+    out = RichTable()
+    for name in names:
+        out.add_column(name, overflow="fold")
+    for row in rows:
+        out.add_row(*("" if row[name] is None else str(row[name]) for name in names))
+    console().print(out, markup=False)
+
+
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def _watermark(lake: Lake, info: TableInfo) -> Watermark | None:
+    if lake.config.pipeline is None:
+        return None
+    factory = lake.storage.tiering_factory(info)
+    context = CommitterInitContext(commit_id=new_attempt_id(), pipeline=lake.config.pipeline)
+    committer = factory.create_committer(context)
+    try:
+        return committer.open().watermark(lake.config.pipeline)
+    finally:
+        committer.close()
+
+
+def _watermark_document(watermark: Watermark | None) -> dict[str, Any] | None:
+    if watermark is None:
+        return None
+    token = watermark.token
+    return {
+        "pipeline": token.pipeline,
+        "run": token.run,
+        "epoch": token.epoch,
+        "fence": token.fence,
+        "content": token.content,
+        "rows": watermark.rows,
+        "committed_at": watermark.committed_at,
+        "snapshot": watermark.snapshot_id,
+        "forgotten": watermark.forgotten,
+    }
+
+
+def _watermark_text(pipeline: str | None, watermark: Watermark | None) -> str:
+    if pipeline is None:
+        return "name a pipeline to see it: --set lake.pipeline=…"
+    if watermark is None:
+        return f"pipeline {pipeline} never published here"
+    token = watermark.token
+    forgotten = " (forgotten)" if watermark.forgotten else ""
+    return (
+        f"pipeline {pipeline} at epoch {token.epoch} of run {token.run}{forgotten}: {watermark.rows} rows, "
+        f"{_moment(watermark.committed_at)}, snapshot {watermark.snapshot_id}"
+    )
+
+
+def _moment(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return ""
+    moment = datetime.datetime.fromtimestamp(milliseconds / 1000, tz=datetime.UTC)
+    return moment.isoformat(sep=" ", timespec="seconds")

@@ -1,0 +1,1 @@
+"""Where data comes from: folders of files, and any lake table."""
