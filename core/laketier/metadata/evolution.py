@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from laketier.plugins import Lake
 from laketier.spi import (
@@ -17,6 +18,36 @@ from laketier.spi import (
 from laketier.spi.conform import fits
 
 
+def logical_schema(schema: pa.Schema) -> pa.Schema:
+    """``schema`` without what is encoding only: views and dictionaries become the plain types with the same values.
+    No metadata: field ids of an input file are not those of the table."""
+    return pa.schema([_logical_field(field) for field in schema])
+
+
+def _logical_field(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, _logical(field.type), field.nullable)
+
+
+def _logical(kind: pa.DataType) -> pa.DataType:
+    if pt.is_dictionary(kind) or pt.is_run_end_encoded(kind):
+        return _logical(kind.value_type)
+    if pt.is_string_view(kind):
+        return pa.string()
+    if pt.is_binary_view(kind):
+        return pa.binary()
+    if pt.is_struct(kind):
+        return pa.struct([_logical_field(kind.field(i)) for i in range(kind.num_fields)])
+    if pt.is_map(kind):
+        return pa.map_(_logical(kind.key_type), _logical_field(kind.item_field), keys_sorted=kind.keys_sorted)
+    if pt.is_fixed_size_list(kind):
+        return pa.list_(_logical_field(kind.value_field), kind.list_size)
+    if pt.is_list(kind):
+        return pa.list_(_logical_field(kind.value_field))
+    if pt.is_large_list(kind):
+        return pa.large_list(_logical_field(kind.value_field))
+    return kind
+
+
 def prepare_table(lake: Lake, schema: pa.Schema) -> TableInfo:
     """The table of ``lake.config``, ready for rows of ``schema``: created when missing, with columns added when
     ``mergeSchema`` is set. Driver, once, before the first task.
@@ -25,6 +56,7 @@ def prepare_table(lake: Lake, schema: pa.Schema) -> TableInfo:
     that can't fit; `UnsupportedType` and `FeatureNotSupported` from the format on creation.
     """
     config = lake.config
+    schema = logical_schema(schema)
     catalog = lake.storage.catalog()
     try:
         table = catalog.load_table(config.table)

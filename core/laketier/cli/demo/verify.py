@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def _size(connection: Any, query: str) -> int:
-    row = connection.sql(f"select count(*) from ({query})").fetchone()
+    row = connection.execute(f"select count(*) from ({query})").fetchone()
     return int(row[0])
 
 
