@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from laketier.cli.lakes import File, Format, Json, Sets, Table, Warehouse, opened, print_json
-from laketier.cli.table import _watermark_document, _watermark_text
+from laketier.cli.watermarks import watermark_document, watermark_text
 from laketier.spi import ConfigError, Watermark
 from laketier.tiering import pipelines
 
@@ -114,6 +114,6 @@ def _confirm(yes: bool, question: str) -> None:
 
 def _print(pipeline: str, watermark: Watermark | None, json: bool) -> None:
     if json:
-        print_json(_watermark_document(watermark))
+        print_json(watermark_document(watermark))
     else:
-        typer.echo(_watermark_text(pipeline, watermark))
+        typer.echo(watermark_text(pipeline, watermark))

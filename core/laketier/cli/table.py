@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from rich.table import Table as RichTable
 
 from laketier.cli.filters import parse_filter
 from laketier.cli.lakes import File, Format, Json, Sets, Table, Warehouse, console, opened, print_json
+from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.plugins import Lake
 from laketier.sources.scan import scan
 from laketier.spi import CommitterInitContext, ScanRequest, TableInfo, Watermark, new_attempt_id
@@ -32,7 +32,7 @@ def status(
     """Show a table: snapshot, schema, the watermark of a pipeline (lake.pipeline), and how to open it elsewhere."""
     lake, info = opened(table, config, format, warehouse, set)
     watermark = _watermark(lake, info)
-    document = {
+    document: dict[str, Any] = {
         "table": str(info.path),
         "format": lake.config.format,
         "location": info.location,
@@ -40,7 +40,7 @@ def status(
         "snapshot": info.snapshot_id,
         "partitioned by": [str(field) for field in info.descriptor.partition_by],
         "columns": {field.name: f"{field.type}{'' if field.nullable else ' not null'}" for field in info.schema},
-        "watermark": _watermark_document(watermark),
+        "watermark": watermark_document(watermark),
         "open with": dict(lake.plugin.open_with(info)),
     }
     if json:
@@ -53,7 +53,7 @@ def status(
         grid.add_row(key, str(document[key]))
     grid.add_row("partitioned by", ", ".join(document["partitioned by"]) or "-")
     grid.add_row("columns", "\n".join(f"{name}  {kind}" for name, kind in document["columns"].items()))
-    grid.add_row("watermark", _watermark_text(lake.config.pipeline, watermark))
+    grid.add_row("watermark", watermark_text(lake.config.pipeline, watermark))
     for tool, line in document["open with"].items():
         grid.add_row(f"in {tool}", line)
     console().print(grid, markup=False)
@@ -81,7 +81,7 @@ def history(
         values = (snapshot.rows, snapshot.pipeline, snapshot.epoch)
         out.add_row(
             str(snapshot.snapshot_id),
-            _moment(snapshot.committed_at),
+            moment(snapshot.committed_at),
             snapshot.operation,
             *("" if value is None else str(value) for value in values),
         )
@@ -141,40 +141,3 @@ def _watermark(lake: Lake, info: TableInfo) -> Watermark | None:
         return committer.open().watermark(lake.config.pipeline)
     finally:
         committer.close()
-
-
-def _watermark_document(watermark: Watermark | None) -> dict[str, Any] | None:
-    if watermark is None:
-        return None
-    token = watermark.token
-    return {
-        "pipeline": token.pipeline,
-        "run": token.run,
-        "epoch": token.epoch,
-        "fence": token.fence,
-        "content": token.content,
-        "rows": watermark.rows,
-        "committed_at": watermark.committed_at,
-        "snapshot": watermark.snapshot_id,
-        "forgotten": watermark.forgotten,
-    }
-
-
-def _watermark_text(pipeline: str | None, watermark: Watermark | None) -> str:
-    if pipeline is None:
-        return "name a pipeline to see it: --set lake.pipeline=…"
-    if watermark is None:
-        return f"pipeline {pipeline} never published here"
-    token = watermark.token
-    forgotten = " (forgotten)" if watermark.forgotten else ""
-    return (
-        f"pipeline {pipeline} at epoch {token.epoch} of run {token.run}{forgotten}: {watermark.rows} rows, "
-        f"{_moment(watermark.committed_at)}, snapshot {watermark.snapshot_id}"
-    )
-
-
-def _moment(milliseconds: int | None) -> str:
-    if milliseconds is None:
-        return ""
-    moment = datetime.datetime.fromtimestamp(milliseconds / 1000, tz=datetime.UTC)
-    return moment.isoformat(sep=" ", timespec="seconds")

@@ -95,22 +95,24 @@ class _Demo:
             for number, point in enumerate(KILLS):
                 self._start(f"run {number + 1}: streaming while files land, to be killed at {point}")
                 run_driver(orders, log=self.folder / f"driver-{number}.log", report=self._report, kill_at=point,
-                           tick=self._land)  # fmt: skip
+                           tick=self._land_when_due)  # fmt: skip
                 self._say(f"killed with SIGKILL at {point}: the driver, its JVM and all workers")
-            while self._land(at_once=True):
+            while self._land():
                 pass
             self._start(f"run {len(KILLS) + 1}: the same streams from the same checkpoints, to the end")
             run_driver(orders, log=self.folder / f"driver-{len(KILLS)}.log", report=self._report, tick=lambda: None)
         self._say("counting with readers that are not ours")
         return [row for dataset in self.datasets for name in self.formats for row in self._count(dataset, name)]
 
-    def _land(self, *, at_once: bool = False) -> bool:
-        """Land the next file of each input, if it is time. False when there is none left."""
-        if not at_once and time.monotonic() - self.last_landing < _LAND_EVERY_SECONDS:
-            return True
+    def _land(self) -> bool:
+        """Land the next file of each input. False when there was none left."""
         self.last_landing = time.monotonic()
         landed = [next(files, None) for files in self.landing]
         return any(path is not None for path in landed)
+
+    def _land_when_due(self) -> None:
+        if time.monotonic() - self.last_landing >= _LAND_EVERY_SECONDS:
+            self._land()
 
     def _start(self, text: str) -> None:
         self.state = text
