@@ -144,7 +144,7 @@ def parse_lake_config(
     for a prefix. Raises `ConfigError` for unknown keys, near misses of ours, ill-typed values and missing keys.
     """
     arguments: dict[str, Any] = {}
-    sections: dict[str, dict[str, str]] = {}
+    sections: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
         lower = name.lower()
         key = _BY_LOWER.get(lower)
@@ -153,10 +153,10 @@ def parse_lake_config(
         if key is not None:
             arguments[key.field] = key.parse(key.name, value, origin)
             continue
-        head, dot, rest = lower.removeprefix(PREFIX).partition(".")
+        head, dot, _ = lower.removeprefix(PREFIX).partition(".")
         if lower.startswith(PREFIX) and dot:
             # Only the section's own keys fold case: what is passed through to a library may be case-sensitive.
-            sections.setdefault(head, {})[name[len(PREFIX) + len(head) + 1 :] if rest else ""] = value
+            sections.setdefault(head, {})[name[len(PREFIX) + len(head) + 1 :]] = value
             continue
         if lower.startswith(PREFIX) or is_near_miss(name, _BY_LOWER) or not _is_foreign(lower, foreign):
             raise ConfigError(f"unknown key {name!r}", where=origin, fix=did_you_mean(name, _names()))
@@ -182,12 +182,12 @@ def parse_lake_config(
     return LakeConfig(**arguments, origin=origin)
 
 
-def _fold(section: Mapping[str, str]) -> dict[str, str]:
+def _fold(section: Mapping[str, Any]) -> dict[str, str]:
     """Lower-case the plugin's own keys; what follows a second dot belongs to a library and keeps its case."""
     folded = {}
     for key, value in section.items():
         head, dot, rest = key.partition(".")
-        folded[head.lower() + dot + rest] = value if isinstance(value, str) else str(value)
+        folded[head.lower() + dot + rest] = str(value)
     return folded
 
 

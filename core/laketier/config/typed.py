@@ -119,7 +119,15 @@ def document(options_type: type, prefix: str) -> Iterator[KeyDoc]:
         if kind is Passthrough:
             yield KeyDoc(f"{key}.<key>", "text", "", field.metadata.get("doc", ""))
             continue
-        default = field.default if field.default is not dataclasses.MISSING else ""
-        shown = {None: "", True: "true", False: "false"}.get(default, default) if default.__hash__ else default
-        shown = default.value if isinstance(default, Enum) else shown
-        yield KeyDoc(key, type_name(kind), str(shown), field.metadata.get("doc", ""))
+        yield KeyDoc(key, type_name(kind), _shown(field.default), field.metadata.get("doc", ""))
+
+
+def _shown(default: Any) -> str:
+    match default:
+        case None | dataclasses.MISSING:
+            return ""
+        case bool():
+            return "true" if default else "false"
+        case Enum():
+            return str(default.value)
+    return str(default)

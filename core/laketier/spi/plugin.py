@@ -47,7 +47,7 @@ class LakeTieringFactory(ABC, Generic[WR]):
     @property
     def write_result_serializer(self) -> SimpleVersionedSerializer[WR]:
         """How write results travel. The default suits `WriteResult` itself."""
-        return DataclassSerializer(WriteResult)  # type: ignore[arg-type, return-value]
+        return DataclassSerializer(WriteResult)  # type: ignore[arg-type]
 
 
 class LakeStorage(ABC):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NoReturn
 
 import tenacity
 
@@ -145,7 +145,8 @@ class _Loop:
             self._lost(conflict)
         except Exception as error:  # noqa: BLE001 - every other failure is an unknown outcome: the next pass reads it
             self._unknown(error)
-        return self._result(Ending.PUBLISHED, commit.snapshot_id, commit)
+        else:
+            return self._result(Ending.PUBLISHED, commit.snapshot_id, commit)
 
     def _open(self) -> TableState:
         try:
@@ -180,7 +181,7 @@ class _Loop:
         discard(self.committer, self.results)
         return RoundResult(Ending.ALREADY_THERE, watermark.rows, 0, 0, watermark.snapshot_id, self.conflicts)
 
-    def _lost(self, conflict: Conflict) -> None:
+    def _lost(self, conflict: Conflict) -> NoReturn:
         self.conflicts += 1
         log.info("lost attempt %d to another commit: %s", self.conflicts, conflict)
         if self.conflicts >= self.policy.conflicts:
@@ -188,7 +189,7 @@ class _Loop:
             raise conflict
         raise _Attempt from conflict
 
-    def _unknown(self, error: Exception) -> None:
+    def _unknown(self, error: Exception) -> NoReturn:
         self.unknown = [*(self.unknown or []), error]
         log.warning("the outcome of a commit is unknown, reading the table to find out: %r", error)
         if len(self.unknown) < self.policy.unknowns:
