@@ -1,0 +1,228 @@
+"""The tables of a warehouse: folders ``<database>/<table>`` with a ``table.json``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from laketier.spi import (
+    Conflict,
+    Feature,
+    IncompatibleTable,
+    LakeCatalog,
+    SchemaChange,
+    TableDescriptor,
+    TableInfo,
+    TableNotFound,
+    TablePath,
+    Transform,
+    UnsupportedType,
+    new_attempt_id,
+)
+from laketier.spi.durable import create_exclusively, fsync_directory, make_directories
+from laketier.spi.failpoints import failpoint
+from laketier_localfile.committer import following, open_finished
+from laketier_localfile.features import refuse
+from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, SUPERSEDED, TABLE_FILE
+from laketier_localfile.log import ROLLUPS, ManifestLog, TableFile
+from laketier_localfile.manifest import Manifest
+from laketier_localfile.settle import finish
+from laketier_localfile.types import check_partition_types, check_types, storable
+
+_OWN_FOLDERS = {IN_PROGRESS, SUPERSEDED, MANIFESTS}
+_ALTER_ATTEMPTS = 100
+
+
+class LocalFileCatalog(LakeCatalog):
+    """The catalog is the folder tree itself."""
+
+    def __init__(self, warehouse: Path, manifests_per_rollup: int) -> None:
+        self._warehouse = warehouse
+        self._manifests_per_rollup = manifests_per_rollup
+
+    def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
+        wanted = _checked(descriptor)
+        location = self._location(path)
+        try:
+            return _same(self.load_table(path), wanted)
+        except TableNotFound:
+            self._create(location, wanted)
+        return _same(self.load_table(path), wanted)
+
+    def load_table(self, path: TablePath) -> TableInfo:
+        location = self._location(path)
+        manifests = _open(path, location)
+        head, _ = manifests.head()
+        return TableInfo(path, manifests.metadata(head), manifests.table_uuid, str(location), head.number)
+
+    def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
+        location = self._location(path)
+        for attempt in range(_ALTER_ATTEMPTS):
+            _open(path, location)
+            state = open_finished(location)
+            altered = _apply(state.metadata, changes, path)
+            if altered.schema.equals(state.metadata.schema):
+                return self.load_table(path)
+            number = state.head.number + 1
+            manifest = following(
+                state.head, commit_id=new_attempt_id(), kind="alter", metadata=altered, metadata_at=number
+            )
+            try:
+                finish(state.manifests, state.manifests.append(manifest))
+            except Conflict:
+                if attempt == _ALTER_ATTEMPTS - 1:
+                    raise
+                continue
+            return self.load_table(path)
+        raise AssertionError("the loop returns or raises")
+
+    def drop_table(self, path: TablePath) -> None:
+        location = self._location(path)
+        table_uuid = _open(path, location).table_uuid
+        # One rename takes the table away from readers and writers; what follows may be interrupted.
+        dropped = location.with_name(f".dropped-{location.name}-{table_uuid}")
+        try:
+            location.rename(dropped)
+        except FileNotFoundError as error:
+            raise TableNotFound("there is no such table", where=str(path)) from error
+        fsync_directory(location.parent)
+        failpoint("drop.after_rename")
+        shutil.rmtree(dropped)
+
+    def list_tables(self, database: str | None = None) -> list[TablePath]:
+        pattern = f"{database if database is not None else '*'}/*/{TABLE_FILE}"
+        found = [Path(file).relative_to(self._warehouse).parts for file in self._warehouse.glob(pattern)]
+        return sorted(TablePath(parts[0], parts[1]) for parts in found if not parts[1].startswith("."))
+
+    def _location(self, path: TablePath) -> Path:
+        return self._warehouse / path.database / path.table
+
+    def _create(self, location: Path, descriptor: TableDescriptor) -> None:
+        _refuse_foreign(location)
+        table = TableFile(uuid.uuid4().hex, self._manifests_per_rollup)
+        manifests = ManifestLog(location, table.table_uuid, table.manifests_per_rollup)
+        make_directories(location / IN_PROGRESS)
+        make_directories(manifests.folder / ROLLUPS)
+        first = Manifest(
+            table_uuid=table.table_uuid,
+            number=0,
+            previous="",
+            at=time.time_ns() // 1_000_000,
+            commit_id=new_attempt_id(),
+            kind="create",
+            metadata_at=0,
+            metadata=descriptor,
+        )
+        create_exclusively(manifests.path(0), first.encode())
+        failpoint("create.before_table_file")
+        try:
+            create_exclusively(location / TABLE_FILE, table.encode())
+        except FileExistsError:
+            # Another process created the table first. Ours was never part of anything.
+            shutil.rmtree(manifests.folder, ignore_errors=True)
+
+
+def _open(path: TablePath, location: Path) -> ManifestLog:
+    try:
+        return ManifestLog.open(location)
+    except TableNotFound as error:
+        raise TableNotFound(
+            f"there is no table {path}",
+            where=str(location),
+            fix="Check lake.warehouse and the name; `laketier status` lists the tables.",
+        ) from error
+
+
+def _checked(descriptor: TableDescriptor) -> TableDescriptor:
+    for partition in descriptor.partition_by:
+        if partition.transform is not Transform.IDENTITY:
+            refuse(
+                Feature.PARTITION_TRANSFORMS,
+                fix=f"Add a column that holds {partition} to the query, and partition by it.",
+            )
+        if partition.column.startswith(("_", ".")):
+            raise UnsupportedType(
+                f"column {partition.column!r} can't be a partition column",
+                why="plain readers skip folders that begin with _ or .",
+                fix="Rename the column.",
+            )
+    if descriptor.primary_key:
+        refuse(Feature.UPSERT, fix="Leave the primary key out to append.")
+    check_types(descriptor.schema)
+    check_partition_types(descriptor)
+    return replace(descriptor, schema=storable(descriptor.schema), properties=dict(descriptor.properties))
+
+
+def _same(found: TableInfo, wanted: TableDescriptor) -> TableInfo:
+    there = found.descriptor
+    for what, is_there, asked in (
+        ("schema", there.schema, wanted.schema),
+        ("partitioning", there.partition_by, wanted.partition_by),
+        ("bucketing", there.buckets, wanted.buckets),
+    ):
+        if is_there != asked:
+            raise IncompatibleTable(
+                f"the table exists with another {what}",
+                where=str(found.path),
+                why=f"it has {_show(is_there)}, asked for was {_show(asked)}",
+                fix="Use another table name, drop the table, or add the missing columns with alter (mergeSchema).",
+            )
+    return found
+
+
+def _show(value: object) -> str:
+    if isinstance(value, pa.Schema):
+        return ", ".join(f"{c.name} {c.type}{'' if c.nullable else ' not null'}" for c in value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(str, value))})"
+    return str(value)
+
+
+def _refuse_foreign(location: Path) -> None:
+    try:
+        names = sorted(set(os.listdir(location)) - _OWN_FOLDERS)
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise IncompatibleTable(
+            "the table's place is taken by a file", where=str(location), fix="Use another table name."
+        ) from error
+    if names:
+        raise IncompatibleTable(
+            "the folder is not empty, and holds no table of this format",
+            where=str(location),
+            why=f"it contains {', '.join(names[:3])}{', …' if len(names) > 3 else ''}",
+            fix="Use another table name, or move these files away: they would be read as rows of the table.",
+        )
+
+
+def _apply(descriptor: TableDescriptor, changes: Sequence[SchemaChange], path: TablePath) -> TableDescriptor:
+    schema = descriptor.schema
+    for change in changes:
+        added = storable(pa.schema([change.field])).field(0)
+        check_types(pa.schema([added]))
+        if added.name in schema.names:
+            existing = schema.field(added.name)
+            if not existing.type.equals(added.type):
+                raise IncompatibleTable(
+                    f"column {added.name!r} is there with type {existing.type}, not {added.type}",
+                    where=str(path),
+                    fix="Cast it in the query, or add it under another name.",
+                )
+            continue
+        if not added.nullable:
+            raise IncompatibleTable(
+                f"column {added.name!r} can't be added as not null",
+                where=str(path),
+                why="rows that are there have no value for it",
+                fix="Declare it nullable.",
+            )
+        schema = schema.append(added)
+    return replace(descriptor, schema=schema)

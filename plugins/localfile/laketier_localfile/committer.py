@@ -1,0 +1,202 @@
+"""The atomic step: manifest N+1, taken by exclusive create, then everything else rolled forward."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from laketier.spi import (
+    CommitError,
+    CommitterInitContext,
+    LakeCommitResult,
+    LakeCommitter,
+    StagedFile,
+    TableDescriptor,
+    TableState,
+    UnsafeTable,
+    Watermark,
+    WriteMode,
+    WriteResult,
+    schema_fingerprint,
+)
+from laketier.spi.failpoints import failpoint
+from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, SUPERSEDED, final_path
+from laketier_localfile.log import ManifestLog
+from laketier_localfile.manifest import FileEntry, Manifest
+from laketier_localfile.parquet import stats_from_text
+from laketier_localfile.rollup import find_commit
+from laketier_localfile.settle import finish
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LocalFileState(TableState):
+    """The table at one manifest, all of whose files are in place."""
+
+    manifests: ManifestLog
+    head: Manifest
+    metadata: TableDescriptor
+
+    @property
+    def table_uuid(self) -> str:
+        return self.head.table_uuid
+
+    @property
+    def schema_fingerprint(self) -> str:
+        return schema_fingerprint(self.metadata.schema)
+
+    @property
+    def spec_id(self) -> int:
+        return 0
+
+    @property
+    def snapshot_id(self) -> int:
+        return self.head.number
+
+    def watermark(self, pipeline: str) -> Watermark | None:
+        """Read from the newest manifest, which holds those of all pipelines."""
+        return self.head.watermark(pipeline)
+
+    def landed(self, commit_id: str) -> bool:
+        """Looks at the whole history, newest first: rollups make that few files."""
+        return find_commit(self.manifests, self.head.number, commit_id) is not None
+
+
+class LocalFileCommitter(LakeCommitter[WriteResult]):
+    """One attempt. Needs write access to the table's folder."""
+
+    def __init__(self, location: Path, context: CommitterInitContext) -> None:
+        self._location = location
+        self._context = context
+
+    def open(self) -> LocalFileState:
+        return open_finished(self._location)
+
+    def publish(
+        self, state: TableState, results: Sequence[WriteResult], watermark: Watermark | None
+    ) -> LakeCommitResult:
+        assert isinstance(state, LocalFileState)
+        added = self._entries(state, results)
+        number = state.head.number + 1
+        watermarks = dict(state.head.watermarks)
+        if watermark is not None:
+            watermarks[watermark.token.pipeline] = watermark.carried_by(number).to_json()
+        manifest = following(
+            state.head,
+            commit_id=self._context.commit_id,
+            kind="overwrite" if self._context.mode is WriteMode.OVERWRITE else "append",
+            added=added,
+            watermarks=watermarks,
+        )
+        failpoint("publish.before_manifest")
+        published = state.manifests.append(manifest)
+        failpoint("publish.after_manifest_before_renames")
+        finish(state.manifests, published)
+        return LakeCommitResult(
+            snapshot_id=number,
+            rows=sum(entry.rows for entry in added),
+            files=len(added),
+            bytes=sum(entry.bytes for entry in added),
+        )
+
+    def discard(self, results: Sequence[WriteResult]) -> None:
+        # Only the newest commit can still have staged files. Whoever calls this is certain that it is not these; a
+        # look costs little, and the mistake would cost rows.
+        head, _ = ManifestLog.open(self._location).head()
+        published = {entry.path.rpartition("/")[2] for entry in head.added}
+        for file in (file for result in results for file in result.files):
+            if final_path(file.path, ()) in published:
+                log.error("%s was to be discarded, and is published: kept", file.path)
+                continue
+            try:
+                (self._location / file.path).unlink(missing_ok=True)
+            except OSError:
+                log.warning("%s was not deleted", file.path, exc_info=True)
+
+    def _entries(self, state: LocalFileState, results: Sequence[WriteResult]) -> tuple[FileEntry, ...]:
+        files = [file for result in results for file in result.files]
+        if len({file.path for file in files}) != len(files):
+            raise CommitError("a staged file was handed over twice", where=str(self._location))
+        for file in files:
+            self._refuse_incomplete(file)
+        return tuple(
+            FileEntry(
+                path=final_path(file.path, file.partition),
+                rows=file.rows,
+                bytes=file.bytes,
+                footer=file.payload["footer"],
+                schema=state.head.metadata_at,
+                partition=tuple(file.partition),
+                bucket=file.bucket,
+                stats=stats_from_text(file.payload["stats"]),
+            )
+            for file in files
+        )
+
+    def _refuse_incomplete(self, file: StagedFile) -> None:
+        path = self._location / file.path
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError as error:
+            raise CommitError(
+                "a staged file is not on the driver's disk; nothing was published",
+                where=str(path),
+                why="the executors wrote to disks of their own, or something deleted it",
+                fix="Put lake.warehouse on a file system that driver and executors share.",
+            ) from error
+        if size != file.bytes:
+            raise CommitError(
+                f"a staged file has {size} bytes, and its writer wrote {file.bytes}; nothing was published",
+                where=str(path),
+                fix="Run the round again.",
+            )
+
+
+def open_finished(location: Path) -> LocalFileState:
+    """The table, after finishing what a crashed commit left. Raises `TableNotFound`, `CorruptTable`, `UnsafeTable`,
+    and `RolledBack`."""
+    manifests = ManifestLog.open(location)
+    refuse_several_devices(location)
+    head, finished = manifests.head()
+    if not finished:
+        finish(manifests, head)
+    return LocalFileState(manifests, head, manifests.metadata(head))
+
+
+def following(head: Manifest, *, commit_id: str, kind: str, **changes: object) -> Manifest:
+    """The manifest after ``head``. Times never go back, whatever the clock does."""
+    return replace(
+        Manifest(
+            table_uuid=head.table_uuid,
+            number=head.number + 1,
+            previous=head.sha256,
+            at=max(time.time_ns() // 1_000_000, head.at + 1),
+            commit_id=commit_id,
+            kind=kind,
+            metadata_at=head.metadata_at,
+            watermarks=head.watermarks,
+        ),
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def refuse_several_devices(location: Path) -> None:
+    """Raise `UnsafeTable` when the table's own folders are on several file systems: files could not be moved."""
+    device = os.stat(location).st_dev
+    for name in (IN_PROGRESS, SUPERSEDED, MANIFESTS):
+        try:
+            other = os.stat(location / name).st_dev
+        except FileNotFoundError:
+            continue
+        if other != device:
+            raise UnsafeTable(
+                f"{name} is on another file system than the table",
+                where=str(location),
+                why="files are published by moving them, which works only within one",
+                fix="Remove the mount or symbolic link; stage on the table's own file system.",
+            )

@@ -1,0 +1,37 @@
+"""What the format can do, and why it can't do the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from laketier.spi import FULL, Feature, Support, require, unsupported
+
+IDENTIFIER = "localfile"
+
+FEATURES: Mapping[Feature, Support] = {
+    Feature.OVERWRITE: FULL,
+    Feature.UPSERT: unsupported("merging by primary key on read is not built yet"),
+    Feature.PARTITIONING: FULL,
+    Feature.PARTITION_TRANSFORMS: unsupported(
+        "a Hive-style folder name is the value of a column, so there is no hidden partitioning"
+    ),
+    Feature.BUCKETING: FULL,
+    Feature.ADD_COLUMN: FULL,
+    Feature.DROP_TABLE: FULL,
+    Feature.TIME_TRAVEL: FULL,
+    Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,
+    Feature.FILTER_PUSHDOWN: FULL,
+    Feature.LIMIT_PUSHDOWN: FULL,
+    Feature.PLAIN_PARQUET: FULL,
+    Feature.OBJECT_STORES: unsupported("publishing by conditional put is not built yet, and link() is local"),
+    Feature.ROLLBACK_DETECTION: FULL,
+    Feature.NESTED_TYPES: FULL,
+    Feature.VECTORS: FULL,
+    Feature.INDEXING: unsupported("it is not built yet"),
+    Feature.MAINTENANCE: unsupported("compaction, expiry and orphan collection are not built yet"),
+}
+
+
+def refuse(feature: Feature, *, fix: str | None = None) -> None:
+    """Raise `FeatureNotSupported` unless the format has ``feature``."""
+    require(IDENTIFIER, FEATURES, feature, fix=fix)

@@ -1,0 +1,97 @@
+"""Where a table's files lie, and what they are called. Pure functions; nothing here touches the disk.
+
+::
+
+    <warehouse>/<database>/<table>/
+        region=eu/part-00003-b00001-<attempt>-0001.parquet       final: what plain readers see
+        __in_progress/part-….parquet.inprogress                  staged, or published and about to be moved
+        __superseded/part-….parquet.superseded                   replaced by an overwrite; kept for time travel
+        _laketier_manifests/table.json                           which table this is; its creation
+        _laketier_manifests/<uuid>/00000000000000000042.json     one manifest per commit
+
+Readers of Hive-style folders skip names that begin with ``_``. DuckDB's ``**/*.parquet`` does not, so nothing below
+those folders ends in ``.parquet``. A file keeps its base name on its whole way, so its three places follow from one
+path, and the manifest stores only that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from laketier.spi import CorruptTable, IncompatibleData
+
+IN_PROGRESS = "__in_progress"
+SUPERSEDED = "__superseded"
+MANIFESTS = "_laketier_manifests"
+TABLE_FILE = f"{MANIFESTS}/table.json"
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+_STAGED_SUFFIX = ".inprogress"
+_SUPERSEDED_SUFFIX = ".superseded"
+_MAX_NAME_BYTES = 255
+_BASE_NAME = re.compile(r"part-[0-9a-z-]+\.parquet\Z")
+
+# What Hive and Spark escape, and NUL, which no path can hold.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
+_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+
+
+def base_name(split_index: int, bucket: int | None, attempt: str, number: int) -> str:
+    """The name of a data file. Unique by its attempt, so no two writers ever choose the same one."""
+    middle = "" if bucket is None else f"b{bucket:05}-"
+    return f"part-{split_index:05}-{middle}{attempt}-{number:04}.parquet"
+
+
+def staged_path(path: str) -> str:
+    """Where the data file ``path`` (final, relative) is staged."""
+    return f"{IN_PROGRESS}/{PurePosixPath(path).name}{_STAGED_SUFFIX}"
+
+
+def superseded_path(path: str) -> str:
+    """Where the data file ``path`` goes when an overwrite replaces it."""
+    return f"{SUPERSEDED}/{PurePosixPath(path).name}{_SUPERSEDED_SUFFIX}"
+
+
+def final_path(staged: str, partition: Sequence[tuple[str, str | None]]) -> str:
+    """Where a staged file becomes visible. Raises `CorruptTable` for a path that no writer of ours made, so that a
+    forged or foreign write result can't name a file outside the table."""
+    folder, _, name = staged.rpartition("/")
+    base = name.removesuffix(_STAGED_SUFFIX)
+    if folder != IN_PROGRESS or name == base or not _BASE_NAME.match(base):
+        raise CorruptTable(f"{staged!r} is not the path of a staged file of this format")
+    return "/".join((*partition_folders(partition), base))
+
+
+def partition_folders(partition: Sequence[tuple[str, str | None]]) -> list[str]:
+    """``k=v`` for each field, escaped as Hive and Spark do. Raises `IncompatibleData` for values that a folder's
+    name can't hold so that every reader gets them back."""
+    folders = []
+    for name, value in partition:
+        if value == "" or value == NULL_PARTITION:
+            raise IncompatibleData(
+                f"partition column {name!r} holds {value!r}",
+                why="Hive-style folders can't tell it from null",
+                fix="Map it to null or to another text in the query, or do not partition by this column.",
+            )
+        folder = f"{escape(name)}={NULL_PARTITION if value is None else escape(value)}"
+        if len(folder.encode()) > _MAX_NAME_BYTES:
+            raise IncompatibleData(
+                f"a value of partition column {name!r} makes a folder name of {len(folder.encode())} bytes",
+                why=f"file systems hold {_MAX_NAME_BYTES}; the value starts with {str(value)[:40]!r}",
+                fix="Partition by a shorter column, for example a prefix or a hash of this one.",
+            )
+        folders.append(folder)
+    return folders
+
+
+def escape(text: str) -> str:
+    """Hive's escaping: ``%`` and two upper-case hex digits for each character that is special in a path."""
+    return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", text)
+
+
+def unescape(text: str) -> str:
+    """Undo `escape`."""
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)

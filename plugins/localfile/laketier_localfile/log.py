@@ -1,0 +1,242 @@
+"""The log of a table: numbered manifests, of which the newest is the table.
+
+Names are taken by exclusive create and never given back, so of two writers that saw the same head one wins. The
+**head file** beside them names a manifest whose files are all in place. It makes finding the head independent of the
+length of the history, and tells when the newest manifests were taken away. It is a hint only: written after
+everything it tells is durable, not synced itself, and rebuilt from a listing when it is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from laketier.spi import Conflict, CorruptTable, RolledBack, SnapshotNotFound, TableDescriptor, TableNotFound
+from laketier.spi.durable import create_exclusively, fsync_directory
+from laketier_localfile.layout import MANIFESTS, TABLE_FILE
+from laketier_localfile.manifest import FORMAT_VERSION, Manifest, decode, digest_of, encode
+
+ROLLUPS = "rollups"
+_HEAD_FILE = "head.json"
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """What ``table.json`` says. It never changes; creating it is creating the table. Manifests lie in a folder named
+    after ``table_uuid``, so a writer of a dropped table can't write into its successor."""
+
+    table_uuid: str
+    manifests_per_rollup: int
+
+    def encode(self) -> bytes:
+        """The document."""
+        return encode(
+            {
+                "version": FORMAT_VERSION,
+                "format": "localfile",
+                "table_uuid": self.table_uuid,
+                "manifests_per_rollup": self.manifests_per_rollup,
+            }
+        )
+
+    @classmethod
+    def read(cls, location: Path) -> TableFile:
+        """Read it. Raises `TableNotFound` when it is not there, and `CorruptTable`."""
+        path = location / TABLE_FILE
+        try:
+            data = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise TableNotFound("there is no table here", where=str(location)) from error
+        return decode(data, path, lambda body, _: cls(body["table_uuid"], body["manifests_per_rollup"]))
+
+
+@dataclass(frozen=True)
+class ManifestLog:
+    """The manifests of one table. Driver only, but for plain data. Keeps nothing in memory."""
+
+    location: Path
+    table_uuid: str
+    manifests_per_rollup: int
+
+    @classmethod
+    def open(cls, location: Path) -> ManifestLog:
+        """The log of the table at ``location``. Raises `TableNotFound` and `CorruptTable`."""
+        table = TableFile.read(location)
+        return cls(location, table.table_uuid, table.manifests_per_rollup)
+
+    @property
+    def folder(self) -> Path:
+        """Where the manifests lie."""
+        return self.location / MANIFESTS / self.table_uuid
+
+    def path(self, number: int) -> Path:
+        """The name of manifest ``number``."""
+        return self.folder / f"{number:020}{_SUFFIX}"
+
+    def read(self, number: int) -> Manifest:
+        """Read a manifest. Raises `CorruptTable` when it is missing, damaged, or another one's."""
+        path = self.path(number)
+        try:
+            manifest = Manifest.decode(path.read_bytes(), path)
+        except FileNotFoundError as error:
+            raise CorruptTable(
+                "a manifest is missing",
+                where=str(path),
+                why="something deleted files of the table",
+                fix="Restore the file from a backup.",
+            ) from error
+        if manifest.number != number or manifest.table_uuid != self.table_uuid:
+            raise CorruptTable(
+                "the file is another manifest",
+                where=str(path),
+                why=f"it is number {manifest.number} of table {manifest.table_uuid}",
+                fix="Restore the file from a backup.",
+            )
+        return manifest
+
+    def head(self) -> tuple[Manifest, bool]:
+        """The newest manifest, and whether its files are known to be in place.
+
+        Raises `RolledBack` when manifests that were there are gone, and `CorruptTable`.
+        """
+        hint = self._hint()
+        number = self._last_listed() if hint is None else hint[0]
+        if hint is not None and not self.path(number).exists():
+            raise RolledBack(
+                f"manifest {number} is gone, and the table was there already",
+                where=str(self.path(number)),
+                why="something deleted the newest manifests, or restored an older copy of them",
+                fix=f"Restore {self.path(number).name} from a backup. To accept that the commits are lost, delete "
+                f"{_HEAD_FILE} beside it and remove their data files.",
+            )
+        while self.path(number + 1).exists():
+            number += 1
+        head = self.read(number)
+        if hint is not None and hint[0] == number and hint[1] != head.sha256:
+            raise RolledBack(
+                f"manifest {number} is not the one that was published",
+                where=str(self.path(number)),
+                why="something replaced it, for example a restore followed by new commits",
+                fix="Restore the table from one backup, manifests and data together.",
+            )
+        return head, hint is not None and hint[0] == number
+
+    def metadata(self, manifest: Manifest) -> TableDescriptor:
+        """The table's description as of ``manifest``."""
+        holder = manifest if manifest.metadata is not None else self.read(manifest.metadata_at)
+        if holder.metadata is None:
+            raise CorruptTable("the manifest holds no description of the table", where=str(self.path(holder.number)))
+        return holder.metadata
+
+    def at(self, number: int, head: Manifest) -> Manifest:
+        """The manifest of snapshot ``number``. Raises `SnapshotNotFound`."""
+        if number == head.number:
+            return head
+        if not 0 <= number < head.number or not self.path(number).exists():
+            raise SnapshotNotFound(
+                f"there is no snapshot {number}",
+                where=str(self.location),
+                fix=f"The table has snapshots 0 to {head.number}.",
+            )
+        return self.read(number)
+
+    def as_of(self, moment: int, head: Manifest) -> Manifest:
+        """The manifest that was current at ``moment`` (ms since the epoch). Reads O(log n) manifests, as their times
+        never go back. Raises `SnapshotNotFound` for a moment before the table was created."""
+        if head.at <= moment:
+            return head
+        low, high, found = 0, head.number - 1, None
+        while low <= high:
+            middle = (low + high) // 2
+            manifest = self.at(middle, head)
+            if manifest.at <= moment:
+                found, low = manifest, middle + 1
+            else:
+                high = middle - 1
+        if found is None:
+            raise SnapshotNotFound(
+                f"the table has no snapshot as old as {moment} (ms since the epoch)", where=str(self.location)
+            )
+        return found
+
+    def append(self, manifest: Manifest) -> Manifest:
+        """Take the name of ``manifest`` for it. Durable when it returns.
+
+        Raises `Conflict` when it is certain that it is not part of the table, and never will be.
+        """
+        path, document = self.path(manifest.number), manifest.encode()
+        try:
+            create_exclusively(path, document)
+        except FileExistsError as error:
+            # A network file system may say so of our own link, when its first answer was lost.
+            if path.read_bytes() != document:
+                raise Conflict(f"another writer published snapshot {manifest.number}", where=str(path)) from error
+        except FileNotFoundError as error:
+            if not self.folder.exists():
+                raise Conflict("the table was dropped meanwhile", where=str(self.location)) from error
+            raise
+        self._refuse_reused_name(manifest.number, digest_of(document))
+        return Manifest.decode(document, path)
+
+    def note_head(self, manifest: Manifest) -> None:
+        """Remember a manifest whose files are in place. Never goes back."""
+        hint = self._hint()
+        if hint is not None and hint[0] >= manifest.number:
+            return
+        path = self.folder / _HEAD_FILE
+        temporary = path.with_name(f".{_HEAD_FILE}.{uuid.uuid4().hex}.tmp")
+        try:
+            temporary.write_bytes(
+                encode({"version": FORMAT_VERSION, "number": manifest.number, "sha256": manifest.sha256})
+            )
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _refuse_reused_name(self, number: int, sha256: str) -> None:
+        """Look again after the name was taken: if the table is past it and does not descend from it, the name was
+        free only because someone deleted old manifests, and what was published there is part of nothing."""
+        hint = self._hint()
+        if hint is None or hint[0] <= number:
+            return
+        following = self.path(number + 1)
+        if following.exists() and self.read(number + 1).previous == sha256:
+            return
+        self.path(number).unlink(missing_ok=True)
+        fsync_directory(self.folder)
+        raise Conflict(
+            f"the table is at snapshot {hint[0]}, and the name of snapshot {number} was free",
+            where=str(self.path(number)),
+            why="something deleted old manifests",
+        )
+
+    def _hint(self) -> tuple[int, str] | None:
+        path = self.folder / _HEAD_FILE
+        try:
+            return decode(path.read_bytes(), path, _number_and_digest)
+        except (FileNotFoundError, CorruptTable):
+            # Not synced, so a power failure may leave it empty. The listing knows the same.
+            return None
+
+    def _last_listed(self) -> int:
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            names = []
+        numbers = [int(name.removesuffix(_SUFFIX)) for name in names if name.removesuffix(_SUFFIX).isdecimal()]
+        if not numbers:
+            raise CorruptTable(
+                "the table has no manifest",
+                where=str(self.folder),
+                why="something deleted files of the table",
+                fix="Restore the folder from a backup.",
+            )
+        return max(numbers)
+
+
+def _number_and_digest(body: dict[str, Any], _: str) -> tuple[int, str]:
+    return body["number"], body["sha256"]

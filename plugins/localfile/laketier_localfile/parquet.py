@@ -1,0 +1,83 @@
+"""What the manifest keeps about a Parquet file: a digest of its footer, and statistics to skip it by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from laketier.spi import CorruptTable
+from laketier.spi.partition import partition_text
+
+Stats = Mapping[str, tuple[str | None, str | None, int]]
+
+_MAX_COLUMNS = 32
+_MAX_TEXT = 64
+_MAGIC = b"PAR1"
+
+
+def footer_digest(file: BinaryIO, size: int) -> str:
+    """16 hex digits over a Parquet file's footer, which names every column chunk, its place and size. Raises
+    `CorruptTable` when ``size`` is not its length, or it has no footer."""
+    actual = file.seek(0, 2)
+    if actual != size:
+        raise CorruptTable(f"the file has {actual} bytes instead of {size}")
+    file.seek(max(size - 8, 0))
+    tail = file.read(8)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != _MAGIC or length > size - 12:
+        raise CorruptTable("the file has no Parquet footer")
+    file.seek(size - 8 - length)
+    return hashlib.sha256(file.read(length)).hexdigest()[:16]
+
+
+def column_stats(footer: Any, schema: pa.Schema) -> Stats:
+    """Least and greatest value and the number of nulls of the first columns, as far as the footer tells exactly.
+
+    Floating point is left out, as readers disagree about where NaN sorts; long texts keep their nulls only.
+    """
+    places = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
+    stats: dict[str, tuple[str | None, str | None, int]] = {}
+    for column in list(schema)[:_MAX_COLUMNS]:
+        if not has_bounds(column.type):
+            continue
+        groups = [
+            footer.row_group(group).column(places[column.name]).statistics for group in range(footer.num_row_groups)
+        ]
+        if any(group is None or not group.has_null_count for group in groups):
+            continue
+        nulls = sum(group.null_count for group in groups)
+        # A row group of nulls alone has no bounds, and needs none.
+        bounded = [group for group in groups if group.num_values]
+        low = high = None
+        if bounded and all(group.has_min_max for group in bounded):
+            low = _short(partition_text(min(group.min for group in bounded)))
+            high = _short(partition_text(max(group.max for group in bounded)))
+        known = low is not None and high is not None
+        stats[column.name] = (low, high, nulls) if known else (None, None, nulls)
+    return stats
+
+
+def has_bounds(kind: pa.DataType) -> bool:
+    """Whether least and greatest values of ``kind`` are kept."""
+    integer = pt.is_signed_integer(kind) or pt.is_date32(kind) or pt.is_boolean(kind)
+    text = pt.is_string(kind) or pt.is_large_string(kind)
+    return bool(integer or text or (pt.is_timestamp(kind) and kind.unit != "ns"))
+
+
+def stats_to_text(stats: Stats) -> str:
+    """For a write result's payload."""
+    return json.dumps(stats, sort_keys=True, separators=(",", ":"))
+
+
+def stats_from_text(text: str) -> Stats:
+    """Undo `stats_to_text`."""
+    return {name: (low, high, nulls) for name, (low, high, nulls) in json.loads(text).items()}
+
+
+def _short(text: str | None) -> str | None:
+    return text if text is not None and len(text) <= _MAX_TEXT else None

@@ -1,0 +1,167 @@
+"""What a predicate can be over the rows of one file, judged by what the manifest knows of it.
+
+`outcomes` gives the set of truth values that some row may have. Without true in it, the file is skipped; with
+nothing else in it, the file needs no filter. Where anything is unsure, all three are possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from laketier.spi import And, Leaf, Not, Op, Or, Predicate
+from laketier_localfile.manifest import FileEntry
+
+Outcomes = frozenset[bool | None]
+
+ANY: Outcomes = frozenset({True, False, None})
+_NULL: Outcomes = frozenset({None})
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values of a column in one file: bounds (both None when unknown), and whether there are nulls or values."""
+
+    low: Any
+    high: Any
+    nulls: bool
+    values: bool
+
+
+def outcomes(predicate: Predicate, ranges: Mapping[str, Range]) -> Outcomes:
+    """The truth values that ``predicate`` may have over the rows of a file."""
+    match predicate:
+        case Leaf():
+            known = ranges.get(predicate.column)
+            return ANY if known is None else _leaf(predicate, known)
+        case Not(child=child):
+            return frozenset(None if value is None else not value for value in outcomes(child, ranges))
+        case And(children=children):
+            return _combine(children, ranges, _and)
+        case Or(children=children):
+            return _combine(children, ranges, _or)
+    raise TypeError(f"not a predicate: {predicate!r}")
+
+
+def ranges_of(entry: FileEntry, schema: pa.Schema, columns: Iterable[str], known_columns: set[str]) -> dict[str, Range]:
+    """What the manifest knows of ``columns`` in a file that was written with ``known_columns``."""
+    partition = dict(entry.partition)
+    found: dict[str, Range] = {}
+    for name in columns:
+        kind = schema.field(name).type
+        if name not in known_columns:
+            found[name] = Range(None, None, nulls=True, values=False)
+        elif name in partition:
+            text = partition[name]
+            value = None if text is None else decode(text, kind)
+            found[name] = Range(value, value, nulls=text is None, values=text is not None)
+        elif name in entry.stats:
+            low, high, nulls = entry.stats[name]
+            bounds = (None, None) if low is None or high is None else (decode(low, kind), decode(high, kind))
+            found[name] = Range(*bounds, nulls=nulls > 0, values=nulls < entry.rows)
+    return found
+
+
+def decode(text: str, kind: pa.DataType) -> Any:
+    """Undo `laketier.spi.partition.partition_text` for a column of type ``kind``."""
+    if pt.is_boolean(kind):
+        return text == "true"
+    if pt.is_integer(kind):
+        return int(text)
+    if pt.is_date(kind):
+        return date.fromisoformat(text)
+    if pt.is_timestamp(kind):
+        moment = datetime.fromisoformat(text)
+        return moment if kind.tz is None else moment.replace(tzinfo=UTC)
+    if pt.is_decimal(kind):
+        return Decimal(text)
+    return text
+
+
+def _leaf(leaf: Leaf, known: Range) -> Outcomes:
+    if leaf.op in (Op.IS_NULL, Op.NOT_NULL):
+        of_null = leaf.op is Op.IS_NULL
+        return frozenset({of_null} if known.nulls else ()) | frozenset({not of_null} if known.values else ())
+    result = _NULL if known.nulls else frozenset()
+    if known.values:
+        result |= _compare(leaf, known.low, known.high)
+    return result
+
+
+def _compare(leaf: Leaf, low: Any, high: Any) -> Outcomes:
+    """Over values that are not null, between ``low`` and ``high``."""
+    if low is None or high is None:
+        return ANY
+    if leaf.op is Op.IN:
+        items = [_compare(Leaf(leaf.column, Op.EQ, item), low, high) for item in leaf.value]
+        return _fold(items, _or) if items else frozenset({False})
+    value = leaf.value
+    if not _comparable(value, low):
+        return ANY
+    match leaf.op:
+        case Op.EQ:
+            return _truth(always=low == high == value, never=value < low or value > high)
+        case Op.NE:
+            return _truth(always=value < low or value > high, never=low == high == value)
+        case Op.LT:
+            return _truth(always=high < value, never=low >= value)
+        case Op.LE:
+            return _truth(always=high <= value, never=low > value)
+        case Op.GT:
+            return _truth(always=low > value, never=high <= value)
+        case Op.GE:
+            return _truth(always=low >= value, never=high < value)
+        case Op.STARTS_WITH:
+            length = len(value)
+            return _truth(
+                always=low[:length] == high[:length] == value, never=high[:length] < value or low[:length] > value
+            )
+    return ANY
+
+
+def _comparable(value: Any, low: Any) -> bool:
+    """Whether Python orders the two as the column does. A date is no moment, a bool no number, a naive moment none
+    with a zone; comparing these raises, or answers wrongly."""
+    if isinstance(value, datetime) and isinstance(low, datetime):
+        return (value.tzinfo is None) == (low.tzinfo is None)
+    return type(value) is type(low)
+
+
+def _truth(*, always: bool, never: bool) -> Outcomes:
+    if always:
+        return frozenset({True})
+    return frozenset({False}) if never else frozenset({True, False})
+
+
+def _combine(
+    children: tuple[Predicate, ...],
+    ranges: Mapping[str, Range],
+    rule: Callable[[bool | None, bool | None], bool | None],
+) -> Outcomes:
+    return _fold([outcomes(child, ranges) for child in children], rule) if children else ANY
+
+
+def _fold(sets: list[Outcomes], rule: Callable[[bool | None, bool | None], bool | None]) -> Outcomes:
+    result = sets[0]
+    for other in sets[1:]:
+        result = frozenset(rule(a, b) for a, b in product(result, other))
+    return result
+
+
+def _and(a: bool | None, b: bool | None) -> bool | None:
+    if a is False or b is False:
+        return False
+    return None if a is None or b is None else True
+
+
+def _or(a: bool | None, b: bool | None) -> bool | None:
+    if a is True or b is True:
+        return True
+    return None if a is None or b is None else False

@@ -1,0 +1,167 @@
+"""What a snapshot consists of, read in few steps whatever the length of the history.
+
+The files of snapshot n are the sum of the manifests 0 to n, back to the last overwrite. **Rollups** make the sum
+cheap: a rollup of level k is the sum of ``base ** k`` consecutive manifests, written once, after the last of them.
+Snapshot n is then read from at most ``base - 1`` documents per level, and every file entry is written again only
+once per level: writing and reading grow with the logarithm of the history.
+
+Rollups are derived, deterministic and never changed, so losing one loses nothing: what it summed up is read instead.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from laketier.spi import CorruptTable
+from laketier.spi.durable import create_exclusively, make_directories
+from laketier_localfile.log import ROLLUPS, ManifestLog
+from laketier_localfile.manifest import FORMAT_VERSION, Commit, FileEntry, Manifest, decode, encode
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Block:
+    """The sum of the manifests ``first`` to ``last``. ``previous`` is the digest of the manifest before the first,
+    ``sha256`` that of the last. ``resets``: one of them is an overwrite, and ``files`` begin with it."""
+
+    first: int
+    last: int
+    previous: str
+    sha256: str
+    resets: bool
+    files: tuple[FileEntry, ...]
+    commits: tuple[Commit, ...]
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Block:
+        """One manifest."""
+        return cls(
+            manifest.number,
+            manifest.number,
+            manifest.previous,
+            manifest.sha256,
+            manifest.resets,
+            manifest.added,
+            (manifest.commit,),
+        )
+
+    @classmethod
+    def join(cls, blocks: Sequence[Block]) -> Block:
+        """Consecutive blocks, oldest first."""
+        start = max((i for i, block in enumerate(blocks) if block.resets), default=0)
+        return cls(
+            blocks[0].first,
+            blocks[-1].last,
+            blocks[0].previous,
+            blocks[-1].sha256,
+            any(block.resets for block in blocks),
+            tuple(entry for block in blocks[start:] for entry in block.files),
+            tuple(commit for block in blocks for commit in block.commits),
+        )
+
+    def encode(self) -> bytes:
+        """The document."""
+        return encode(
+            {
+                "version": FORMAT_VERSION,
+                "first": self.first,
+                "last": self.last,
+                "previous": self.previous,
+                "sha256": self.sha256,
+                "resets": self.resets,
+                "files": [entry.to_plain() for entry in self.files],
+                "commits": [[c.number, c.at, c.commit_id, c.kind] for c in self.commits],
+            }
+        )
+
+    @classmethod
+    def from_body(cls, body: dict[str, Any], _: str) -> Block:
+        """Undo `encode`."""
+        return cls(
+            body["first"],
+            body["last"],
+            body["previous"],
+            body["sha256"],
+            body["resets"],
+            tuple(FileEntry.from_plain(entry) for entry in body["files"]),
+            tuple(Commit(*commit) for commit in body["commits"]),
+        )
+
+
+def files_at(manifests: ManifestLog, number: int) -> list[FileEntry]:
+    """The live data files of snapshot ``number``, in the order in which they were added."""
+    blocks = []
+    for block in blocks_back_from(manifests, number):
+        blocks.append(block)
+        if block.resets:
+            break
+    return [entry for block in reversed(blocks) for entry in block.files]
+
+
+def find_commit(manifests: ManifestLog, number: int, commit_id: str) -> Commit | None:
+    """The commit with this id in the whole history up to ``number``, newest first."""
+    for block in blocks_back_from(manifests, number):
+        for commit in reversed(block.commits):
+            if commit.commit_id == commit_id:
+                return commit
+    return None
+
+
+def blocks_back_from(manifests: ManifestLog, number: int, *, down_to: int = 0) -> Iterator[Block]:
+    """Blocks that cover the manifests ``down_to`` to ``number``, newest first, in as few documents as there are.
+    Raises `CorruptTable` where the chain of digests breaks."""
+    end, expected = number + 1, ""
+    while end > down_to:
+        block = _largest_block(manifests, end, down_to)
+        if expected and block.sha256 != expected:
+            raise CorruptTable(
+                f"manifest {block.last} is not the one that manifest {block.last + 1} follows",
+                where=str(manifests.path(block.last)),
+                why="something replaced it after it was published",
+                fix="Restore the manifests from one backup.",
+            )
+        yield block
+        end, expected = block.first, block.previous
+
+
+def write_rollups(manifests: ManifestLog, number: int) -> None:
+    """Write the rollups that end with manifest ``number``, if any do. Idempotent. A failure costs readers some
+    speed and nothing else, so it is logged and does not fail the commit."""
+    size = manifests.manifests_per_rollup
+    try:
+        while (number + 1) % size == 0:
+            path = _rollup_path(manifests, number + 1 - size, number)
+            if not path.exists():
+                make_directories(path.parent)
+                blocks = list(blocks_back_from(manifests, number, down_to=number + 1 - size))
+                create_exclusively(path, Block.join(blocks[::-1]).encode())
+            size *= manifests.manifests_per_rollup
+    except FileExistsError:
+        return
+    except OSError:
+        log.warning("the rollup at snapshot %d of %s was not written", number, manifests.location, exc_info=True)
+
+
+def _largest_block(manifests: ManifestLog, end: int, down_to: int) -> Block:
+    size = 1
+    while end % (size * manifests.manifests_per_rollup) == 0 and end - size * manifests.manifests_per_rollup >= down_to:
+        size *= manifests.manifests_per_rollup
+    while size > 1:
+        path = _rollup_path(manifests, end - size, end - 1)
+        try:
+            return decode(path.read_bytes(), path, Block.from_body)
+        except FileNotFoundError:
+            pass
+        except CorruptTable as error:
+            log.warning("reading the manifests instead of a damaged rollup: %s", error)
+        size //= manifests.manifests_per_rollup
+    return Block.of(manifests.read(end - 1))
+
+
+def _rollup_path(manifests: ManifestLog, first: int, last: int) -> Path:
+    return manifests.folder / ROLLUPS / f"{first:020}-{last:020}.json"

@@ -1,0 +1,138 @@
+"""Moving published files to where plain readers look for them, and superseded ones away.
+
+**Why the manifest comes first.** A commit has two effects: its manifest, which is atomic, and the names of its data
+files, which are not. If files were renamed first, a plain reader would see files of a commit that may still lose, and
+a crash would leave files that nobody may delete and nobody may keep. So the manifest is published first, and the
+renames are *rolled forward*: they are part of a commit that has already landed, they are idempotent, and whoever
+opens the table next finishes them before it does anything else. Hence
+
+- a loser never shows anything, and nothing is ever taken back;
+- a crash after k of n renames loses nothing: our reader finds a file in whichever place it is, and the next writer
+  moves the rest;
+- only the newest manifest can be unfinished, because none is published on top of an unfinished one;
+- plain readers see only files of published commits. For them a commit is atomic per file, not as a whole, and an
+  overwrite takes the old files away before it shows the new ones: they may see too few rows for a moment, never both.
+
+A move is link, sync the target's folder, unlink. A rename would be one call, but it replaces a file of the same name
+without a word, and across two folders a power failure may keep the removal and lose the new name.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from laketier.spi import CommitError, CorruptTable
+from laketier.spi.durable import fsync_directory, make_directories
+from laketier.spi.failpoints import failpoint
+from laketier_localfile.layout import SUPERSEDED, staged_path, superseded_path
+from laketier_localfile.log import ManifestLog
+from laketier_localfile.manifest import FileEntry, Manifest
+from laketier_localfile.rollup import files_at, write_rollups
+
+log = logging.getLogger(__name__)
+
+
+def finish(manifests: ManifestLog, head: Manifest) -> None:
+    """Roll the newest commit forward: its files into place, what it superseded away, the rollups, the head file.
+
+    Idempotent, and safe beside another process that does the same. Raises `CorruptTable` when a file of the commit
+    is nowhere, and `OSError` or `CommitError` when the file system refuses; the commit has landed all the same.
+    """
+    if head.resets:
+        _retire(manifests.location, files_at(manifests, head.number - 1))
+    _promote(manifests.location, head.added)
+    failpoint("publish.after_renames_before_head")
+    write_rollups(manifests, head.number)
+    manifests.note_head(head)
+
+
+def locate(location: Path, path: str) -> Path | None:
+    """Where the data file ``path`` is now, None when it is nowhere. It moves only forward, from staged to final to
+    superseded, and is always in at least one place: hence the order, and the second look at the final one."""
+    for place in (path, staged_path(path), path, superseded_path(path)):
+        candidate = location / place
+        if candidate.exists():
+            return candidate
+    return None
+
+
+def _promote(location: Path, entries: Iterable[FileEntry]) -> None:
+    folders: set[Path] = set()
+    staged: list[Path] = []
+    for entry in entries:
+        source, target = location / staged_path(entry.path), location / entry.path
+        if target.parent not in folders:
+            make_directories(target.parent)
+            folders.add(target.parent)
+        if _link(source, target) or _is_settled(location, entry):
+            staged.append(source)
+        failpoint("publish.mid_renames")
+    failpoint("publish.after_renames_before_sync")
+    _sync_and_unlink(folders, staged)
+
+
+def _retire(location: Path, entries: Iterable[FileEntry]) -> None:
+    gone: list[Path] = []
+    make_directories(location / SUPERSEDED)
+    for entry in entries:
+        source, target = location / entry.path, location / superseded_path(entry.path)
+        if _link(source, target):
+            gone.append(source)
+        elif not target.exists():
+            log.warning("%s was to be superseded and is missing; time travel to it is not possible", source)
+        failpoint("publish.mid_retire")
+    _sync_and_unlink([location / SUPERSEDED], gone)
+    for folder in {path.parent for path in gone}:
+        fsync_directory(folder)
+
+
+def _link(source: Path, target: Path) -> bool:
+    """Give ``source`` the second name ``target``. True when it has it now, False when there is no ``source``."""
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        return False
+    except FileExistsError as error:
+        try:
+            same = source.samefile(target)
+        except FileNotFoundError:
+            return False
+        if not same:
+            raise CorruptTable(
+                "another file has the name of a published data file",
+                where=str(target),
+                why=f"the published one is {source}",
+                fix="Move the other file out of the table, and run the round again.",
+            ) from error
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        raise CommitError(
+            "a published file can't be moved into place",
+            where=str(target),
+            why="its folder is on another file system than the table",
+            fix="Keep a table's folders on one file system. Nothing is lost: the next round moves the file.",
+        ) from error
+    return True
+
+
+def _is_settled(location: Path, entry: FileEntry) -> bool:
+    if locate(location, entry.path) is None:
+        raise CorruptTable(
+            f"a published data file with {entry.rows} rows is lost",
+            where=str(location / entry.path),
+            why="it is neither staged, nor in place, nor superseded: something deleted it",
+            fix="Restore it from a backup under this name.",
+        )
+    return True
+
+
+def _sync_and_unlink(folders: Iterable[Path], sources: Iterable[Path]) -> None:
+    for folder in folders:
+        fsync_directory(folder)
+    for source in sources:
+        source.unlink(missing_ok=True)

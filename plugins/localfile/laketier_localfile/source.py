@@ -1,0 +1,188 @@
+"""Reading: one split per data file of a snapshot, pinned by its manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from laketier.spi import (
+    ConfigError,
+    CorruptTable,
+    LakeSource,
+    LakeSplit,
+    Predicate,
+    ScanPlan,
+    ScanRequest,
+    columns_of,
+    conform,
+)
+from laketier_localfile.layout import superseded_path
+from laketier_localfile.log import ManifestLog
+from laketier_localfile.manifest import FileEntry, Manifest
+from laketier_localfile.parquet import footer_digest
+from laketier_localfile.pruning import outcomes, ranges_of
+from laketier_localfile.rollup import files_at
+from laketier_localfile.settle import locate
+
+
+@dataclass(frozen=True)
+class LocalFileSource(LakeSource):
+    """Needs read access only: it finds files in whichever place they are, and moves none."""
+
+    location: str
+
+    def plan(self, request: ScanRequest) -> ScanPlan:
+        manifests = ManifestLog.open(Path(self.location))
+        head, settled = manifests.head()
+        manifest = _snapshot(manifests, head, request)
+        schema = manifests.metadata(manifest).schema
+        wanted = _projected(schema, request.columns)
+        _refuse_unknown(schema, columns_of(request.filters))
+        written_with = _WrittenWith(manifests)
+        kept, remaining = _prune(files_at(manifests, manifest.number), schema, request.filters, written_with)
+        limit = None if remaining else request.limit
+        in_place = settled and manifest.number == head.number
+        splits: list[LakeSplit] = []
+        rows = 0
+        for entry in kept:
+            if limit is not None and rows >= limit:
+                break
+            take = entry.rows if limit is None else min(entry.rows, limit - rows)
+            plain = take == entry.rows and written_with.columns(entry) >= set(wanted.names)
+            splits.append(self._split(len(splits), entry, take, plain=plain, in_place=in_place))
+            rows += take
+        return ScanPlan(
+            snapshot_id=manifest.number,
+            schema=wanted,
+            splits=tuple(splits),
+            remaining=remaining,
+            limit_done=request.limit is not None and not remaining,
+        )
+
+    def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        name, size, footer = split.payload["path"], int(split.payload["bytes"]), split.payload["footer"]
+        path = locate(Path(self.location), name)
+        if path is None:
+            raise CorruptTable(
+                "a data file of the snapshot is missing",
+                where=str(Path(self.location) / name),
+                why="something deleted it, or this host does not see the driver's warehouse",
+                fix="Restore it from a backup, or put lake.warehouse on a file system that all hosts share.",
+            )
+        with open(path, "rb") as file:
+            try:
+                found = footer_digest(file, size)
+            except CorruptTable as error:
+                raise CorruptTable("a data file is damaged", where=str(path), why=error.what) from error
+            if found != footer:
+                raise CorruptTable(
+                    "a data file is not the one that was published",
+                    where=str(path),
+                    why="something wrote another file in its place",
+                    fix="Restore it from a backup.",
+                )
+        yield from _batches(path, split.rows or 0, schema)
+
+    def _split(self, index: int, entry: FileEntry, take: int, *, plain: bool, in_place: bool) -> LakeSplit:
+        return LakeSplit(
+            index=index,
+            rows=take,
+            bytes=entry.bytes,
+            bucket=-1 if entry.bucket is None else entry.bucket,
+            partition=entry.partition,
+            plain_parquet=self._plain_path(entry, in_place=in_place) if plain else None,
+            payload={"path": entry.path, "bytes": str(entry.bytes), "footer": entry.footer},
+        )
+
+    def _plain_path(self, entry: FileEntry, *, in_place: bool) -> str | None:
+        """A path that stays: the final one, or that of a superseded file. A file that is still staged has none."""
+        location = Path(self.location)
+        if in_place or (location / entry.path).exists():
+            return str(location / entry.path)
+        superseded = location / superseded_path(entry.path)
+        return str(superseded) if superseded.exists() else None
+
+
+class _WrittenWith:
+    """The columns that the files of a snapshot were written with."""
+
+    def __init__(self, manifests: ManifestLog) -> None:
+        self._manifests = manifests
+        self._columns: dict[int, set[str]] = {}
+
+    def columns(self, entry: FileEntry) -> set[str]:
+        if entry.schema not in self._columns:
+            metadata = self._manifests.metadata(self._manifests.read(entry.schema))
+            self._columns[entry.schema] = set(metadata.schema.names)
+        return self._columns[entry.schema]
+
+
+def _snapshot(manifests: ManifestLog, head: Manifest, request: ScanRequest) -> Manifest:
+    if request.snapshot_id is not None and request.as_of is not None:
+        raise ConfigError("a snapshot id and a moment were both given", fix="Give one of them.")
+    if request.snapshot_id is not None:
+        return manifests.at(request.snapshot_id, head)
+    return head if request.as_of is None else manifests.as_of(request.as_of, head)
+
+
+def _projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    if columns is None:
+        return schema
+    _refuse_unknown(schema, columns)
+    return pa.schema([schema.field(name) for name in columns])
+
+
+def _refuse_unknown(schema: pa.Schema, columns: Sequence[str] | set[str]) -> None:
+    unknown = sorted(set(columns) - set(schema.names))
+    if unknown:
+        raise ConfigError(
+            f"the snapshot has no column {', '.join(map(repr, unknown))}",
+            fix=f"Its columns are {', '.join(schema.names)}.",
+        )
+
+
+def _prune(
+    entries: Sequence[FileEntry], schema: pa.Schema, filters: tuple[Predicate, ...], written_with: _WrittenWith
+) -> tuple[list[FileEntry], tuple[Predicate, ...]]:
+    """The files that may have matching rows, and the filters that are not true for all rows of all of them."""
+    if not filters:
+        return list(entries), ()
+    columns = columns_of(filters)
+    kept: list[FileEntry] = []
+    unsure: set[int] = set()
+    for entry in entries:
+        ranges = ranges_of(entry, schema, columns, written_with.columns(entry))
+        results = [outcomes(predicate, ranges) for predicate in filters]
+        if all(True in result for result in results):
+            kept.append(entry)
+            unsure |= {i for i, result in enumerate(results) if result != {True}}
+    return kept, tuple(predicate for i, predicate in enumerate(filters) if i in unsure)
+
+
+def _batches(path: Path, rows: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(path) as file:
+        present = [name for name in schema.names if name in file.schema_arrow.names]
+        if not present:
+            # Nothing to decode: only the number of rows is asked for, or columns that the file does not have.
+            nothing = pa.RecordBatch.from_pylist([{}] * 0) if rows == 0 else _rows_without_columns(rows)
+            yield _fit(nothing, schema)
+            return
+        left = rows
+        for batch in file.iter_batches(columns=present):
+            if left <= 0:
+                return
+            piece = batch.select(present).slice(0, left)
+            left -= piece.num_rows
+            yield _fit(piece, schema)
+
+
+def _rows_without_columns(rows: int) -> pa.RecordBatch:
+    return pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
+
+
+def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    return batch if not schema.names else conform(batch, schema)

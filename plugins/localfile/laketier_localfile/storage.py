@@ -1,0 +1,99 @@
+"""A warehouse on a local (or mounted) file system, and the factory that crosses to executors."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from laketier.spi import (
+    CommitterInitContext,
+    ConfigError,
+    Feature,
+    LakeCommitter,
+    LakeStorage,
+    LakeStorageConfig,
+    LakeTieringFactory,
+    LakeWriter,
+    TableInfo,
+    WriteMode,
+    WriteResult,
+    WriterInitContext,
+)
+from laketier_localfile.catalog import LocalFileCatalog
+from laketier_localfile.committer import LocalFileCommitter, refuse_several_devices
+from laketier_localfile.features import refuse
+from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.source import LocalFileSource
+from laketier_localfile.writer import LocalFileWriter
+
+
+def warehouse_folder(warehouse: str) -> Path:
+    """The folder that ``lake.warehouse`` names: a path or a ``file:`` URI. Raises `FeatureNotSupported` for other
+    schemes, and `ConfigError` for nothing at all."""
+    if not warehouse.strip():
+        raise ConfigError("lake.warehouse is empty", fix="Set it to a folder, for example /data/lake.")
+    parts = urlsplit(warehouse)
+    if parts.scheme == "file":
+        if parts.netloc not in ("", "localhost"):
+            raise ConfigError(
+                f"{warehouse!r} names the host {parts.netloc!r}", fix=f"Write file:///{parts.netloc}{parts.path}."
+            )
+        return Path(unquote(parts.path))
+    if "://" in warehouse:
+        refuse(Feature.OBJECT_STORES, fix="Use a path or a file:// URI, or lake.format = delta, iceberg or lance.")
+    # Absolute, as executors run in folders of their own.
+    return Path(os.path.abspath(os.path.expanduser(warehouse)))
+
+
+@dataclass(frozen=True)
+class LocalFileTieringFactory(LakeTieringFactory[WriteResult]):
+    """Plain data: the table as loaded, and the options."""
+
+    table: TableInfo
+    options: LocalFileOptions
+
+    def create_writer(self, context: WriterInitContext) -> LakeWriter[WriteResult]:
+        _refuse_upsert(context.mode)
+        assigner = None
+        if self.table.descriptor.buckets is not None:
+            from laketier.bucketing import assigner_for
+
+            assigner = assigner_for(self.table.descriptor)
+        return LocalFileWriter(self.table, self.options.parquet, assigner, context)
+
+    def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
+        _refuse_upsert(context.mode)
+        return LocalFileCommitter(Path(self.table.location), context)
+
+
+class LocalFileStorage(LakeStorage):
+    """One warehouse folder."""
+
+    def __init__(self, config: LakeStorageConfig) -> None:
+        self._warehouse = warehouse_folder(config.warehouse)
+        self._options = config.options if isinstance(config.options, LocalFileOptions) else LocalFileOptions()
+
+    def catalog(self) -> LocalFileCatalog:
+        return LocalFileCatalog(self._warehouse, self._options.manifests_per_rollup)
+
+    def tiering_factory(self, table: TableInfo) -> LocalFileTieringFactory:
+        refuse_several_devices(Path(table.location))
+        descriptor = replace(table.descriptor, properties=dict(table.descriptor.properties))
+        return LocalFileTieringFactory(replace(table, descriptor=descriptor), self._options)
+
+    def source(self, table: TableInfo) -> LocalFileSource:
+        return LocalFileSource(table.location)
+
+    def indexer(self, table: TableInfo) -> Any:
+        return refuse(Feature.INDEXING)
+
+    def maintenance(self, table: TableInfo) -> Any:
+        return refuse(Feature.MAINTENANCE)
+
+
+def _refuse_upsert(mode: WriteMode) -> None:
+    if mode is WriteMode.UPSERT:
+        refuse(Feature.UPSERT, fix="Append, or use a format that merges.")

@@ -1,0 +1,117 @@
+"""Staging: Parquet files below ``__in_progress``, durable before they are handed to the committer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.spi import (
+    BucketAssigner,
+    ConfigError,
+    LakeWriter,
+    StagedFile,
+    TableInfo,
+    TableNotFound,
+    WriteResult,
+    WriterInitContext,
+)
+from laketier.spi.durable import fsync_directory, fsync_file
+from laketier.spi.failpoints import failpoint
+from laketier.spi.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
+from laketier.spi.partition import partition_text
+from laketier_localfile.layout import IN_PROGRESS, base_name, partition_folders, staged_path
+from laketier_localfile.log import TableFile
+from laketier_localfile.parquet import column_stats, footer_digest, stats_to_text
+
+
+class LocalFileWriter(LakeWriter[WriteResult]):
+    """Stages the rows of one task attempt. Raises `ConfigError` when it is made on a host that does not see the
+    driver's warehouse."""
+
+    def __init__(
+        self,
+        table: TableInfo,
+        settings: ParquetSettings,
+        assigner: BucketAssigner | None,
+        context: WriterInitContext,
+    ) -> None:
+        self._table = table
+        self._location = Path(table.location)
+        self._context = context
+        self._partition = tuple(partition.column for partition in table.descriptor.partition_by)
+        self._assigner = assigner
+        self._made: dict[str, tuple[tuple[tuple[str, str | None], ...], int | None]] = {}
+        self._refuse_other_warehouse()
+        self._writer = RollingParquetWriter(
+            table.schema,
+            self._create,
+            settings,
+            keys=self._keys if self._partition or assigner else None,
+            on_closed=fsync_file,
+        )
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._writer.write(batch)
+
+    def complete(self) -> WriteResult:
+        files = tuple(self._staged(file) for file in self._writer.close())
+        if files:
+            fsync_directory(self._location / IN_PROGRESS)
+        failpoint("stage.after_fsync")
+        return WriteResult.of(self._table, self._context.attempt, files)
+
+    def abort(self) -> None:
+        self._writer.abandon()
+        for path in self._writer.paths:
+            Path(path).unlink(missing_ok=True)
+
+    def _keys(self, table: pa.Table) -> Sequence[pa.ChunkedArray]:
+        keys = [table.column(name) for name in self._partition]
+        if self._assigner is not None:
+            buckets = [self._assigner.assign(batch) for batch in table.to_batches()]
+            keys.append(pa.chunked_array(buckets, type=pa.int32()))
+        return keys
+
+    def _create(self, values: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
+        partition = tuple((name, partition_text(value)) for name, value in zip(self._partition, values, strict=False))
+        # What can't be a folder's name is refused here, where a bad row still costs nothing but its task.
+        partition_folders(partition)
+        bucket = values[-1] if self._assigner is not None else None
+        name = base_name(self._context.split_index, bucket, self._context.attempt, len(self._made))
+        path = str(self._location / staged_path(name))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        self._made[path] = (partition, bucket)
+        return path, pa.OSFile(path, "wb")
+
+    def _staged(self, file: ClosedFile) -> StagedFile:
+        partition, bucket = self._made[file.path]
+        with open(file.path, "rb") as data:
+            digest = footer_digest(data, file.bytes)
+        return StagedFile(
+            path=f"{IN_PROGRESS}/{Path(file.path).name}",
+            rows=file.rows,
+            bytes=file.bytes,
+            partition=partition,
+            bucket=bucket,
+            payload={"footer": digest, "stats": stats_to_text(column_stats(file.footer, self._table.schema))},
+        )
+
+    def _refuse_other_warehouse(self) -> None:
+        try:
+            found = TableFile.read(self._location).table_uuid
+        except TableNotFound:
+            found = None
+        if found != self._table.table_uuid:
+            raise ConfigError(
+                "this host does not see the driver's warehouse" if found is None else "the table is another one now",
+                where=str(self._location),
+                why="the folder is not shared between driver and executors"
+                if found is None
+                else f"it was recreated, or this host has a table of its own there ({found})",
+                fix="Put lake.warehouse on a file system that all hosts mount under the same path, or run Spark on "
+                "one host with master local[N].",
+            )
