@@ -61,6 +61,10 @@ class TieringRound:
         failpoint(ROUND_OPENED)
         return outcome
 
+    def close(self) -> None:
+        """Release what `begin` holds, where another process ends the round."""
+        self._committer.close()
+
     def commit(self, results: Sequence[WriteResult]) -> RoundResult:
         """Publish exactly once. Raises as `laketier.tiering.publish.publish`."""
         try:
