@@ -1,0 +1,197 @@
+"""The tables of a warehouse: folders ``<database>/<table>.lance``."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from laketier.spi import (
+    Feature,
+    IncompatibleTable,
+    LakeCatalog,
+    SchemaChange,
+    TableDescriptor,
+    TableError,
+    TableInfo,
+    TableNotFound,
+    TablePath,
+    UnsupportedType,
+    require,
+    schema_fingerprint,
+)
+from laketier_lance.dataset import open_dataset, reason
+from laketier_lance.features import FEATURES, FORMAT
+from laketier_lance.lance_schema import without_field_ids
+from laketier_lance.location import SUFFIX, table_location
+from laketier_lance.options import LanceOptions
+from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
+from laketier_lance.types import check_types
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
+_ALTER_ATTEMPTS = 10
+
+
+class LanceCatalog(LakeCatalog):
+    """The datasets below one warehouse; a database is a folder, a table a folder that ends in ``.lance``."""
+
+    def __init__(self, warehouse: str, options: LanceOptions) -> None:
+        self._warehouse = warehouse
+        self._options = options
+        self._storage = options.storage_options()
+
+    def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
+        if descriptor.partition_by:
+            require(FORMAT, FEATURES, Feature.PARTITIONING, fix="Leave lake.partition-by out.")
+        if descriptor.buckets is not None:
+            require(FORMAT, FEATURES, Feature.BUCKETING, fix="Leave lake.bucket-by out.")
+        if descriptor.primary_key:
+            require(FORMAT, FEATURES, Feature.UPSERT, fix="Leave the primary key out, and append.")
+        schema = plain(descriptor.schema)
+        version = self._options.data_storage_version.value
+        check_types(schema, version)
+        location = table_location(self._warehouse, path)
+        try:
+            info = self.load_table(path)
+        except TableNotFound:
+            metadata = {TABLE_UUID: uuid.uuid4().hex.encode(), DESCRIPTOR: descriptor_metadata(descriptor)}
+            self._create(location, schema.with_metadata(metadata), version)
+            info = self.load_table(path)
+        _refuse_other(info, schema)
+        return info
+
+    def _create(self, location: str, schema: pa.Schema, version: str) -> None:
+        import lance
+
+        try:
+            # "create" is a compare-and-set: of many racers one wins, and the others find its table.
+            lance.write_dataset(
+                pa.Table.from_batches([], schema),
+                location,
+                mode="create",
+                data_storage_version=version,
+                storage_options=self._storage or None,
+            )
+        except OSError as error:
+            try:
+                open_dataset(location, self._storage)
+            except TableNotFound:
+                text = reason(error)
+                kind = UnsupportedType if "LanceError(Schema)" in text else TableError
+                raise kind("Lance could not create the dataset", where=location, why=text) from error
+
+    def load_table(self, path: TablePath) -> TableInfo:
+        location = table_location(self._warehouse, path)
+        return table_info(path, open_dataset(location, self._storage), location)
+
+    def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
+        location = table_location(self._warehouse, path)
+        for attempt in range(_ALTER_ATTEMPTS):
+            dataset = open_dataset(location, self._storage)
+            missing = _missing(table_info(path, dataset, location), changes)
+            if not missing:
+                break
+            check_types(pa.schema(missing), dataset.data_storage_version)
+            try:
+                _add_columns(dataset, missing)
+            except OSError as error:
+                # Lance refused, most likely as another commit came first; the next pass looks whether it is done.
+                if attempt == _ALTER_ATTEMPTS - 1:
+                    raise TableError("the columns could not be added", where=location, why=reason(error)) from error
+        return self.load_table(path)
+
+    def drop_table(self, path: TablePath) -> None:
+        import lance
+
+        location = table_location(self._warehouse, path)
+        open_dataset(location, self._storage)
+        try:
+            lance.LanceDataset.drop(location, self._storage or None)
+        except (OSError, ValueError) as error:
+            raise TableError("the table could not be removed", where=location, why=reason(error)) from error
+
+    def list_tables(self, database: str | None = None) -> list[TablePath]:
+        databases = [database] if database is not None else self._folders(self._warehouse)
+        found = []
+        for name in databases:
+            for folder in self._folders(f"{self._warehouse}/{name}"):
+                table = folder.removesuffix(SUFFIX)
+                if table == folder or not _is_name(name, table):
+                    continue
+                if self._session(f"{self._warehouse}/{name}/{folder}").list("_versions"):
+                    found.append(TablePath(name, table))
+        return sorted(found)
+
+    def _folders(self, location: str) -> list[str]:
+        return [str(prefix).rstrip("/").rsplit("/", 1)[-1] for prefix in self._listing(location).common_prefixes]
+
+    def _listing(self, location: str):  # type: ignore[no-untyped-def]
+        try:
+            return self._session(location).list_with_delimiter()
+        except (OSError, ValueError) as error:
+            raise TableError("the folder could not be listed", where=location, why=reason(error)) from error
+
+    def _session(self, location: str):  # type: ignore[no-untyped-def]
+        from lance.file import LanceFileSession
+
+        return LanceFileSession(location, self._storage or None)
+
+
+def _is_name(database: str, table: str) -> bool:
+    try:
+        TablePath(database, table)
+    except ValueError:
+        return False
+    return True
+
+
+def plain(schema: pa.Schema) -> pa.Schema:
+    """A schema as it is stored: without its metadata, and without field ids of other formats."""
+    return without_field_ids(schema)
+
+
+def _refuse_other(info: TableInfo, wanted: pa.Schema) -> None:
+    present = plain(info.schema)
+    if schema_fingerprint(present) != schema_fingerprint(wanted):
+        raise IncompatibleTable(
+            f"a table with another schema exists: it has {_summary(present)}, and {_summary(wanted)} was asked for",
+            where=info.location,
+            fix="Use another name, drop it, or add the missing columns with mergeSchema.",
+        )
+
+
+def _summary(schema: pa.Schema) -> str:
+    return ", ".join(f"{f.name} {f.type}{'' if f.nullable else ' not null'}" for f in schema)
+
+
+def _missing(info: TableInfo, changes: Sequence[SchemaChange]) -> list[pa.Field]:
+    present = plain(info.schema)
+    missing: list[pa.Field] = []
+    for change in changes:
+        field = plain(pa.schema([change.field])).field(0)
+        if not field.nullable:
+            raise IncompatibleTable(
+                f"column {field.name!r} is not nullable",
+                where=info.location,
+                why="the rows that are there have no value for it",
+                fix="Add it as nullable.",
+            )
+        same_name = [f for f in (*present, *missing) if f.name.lower() == field.name.lower()]
+        if not same_name:
+            missing.append(field)
+        elif schema_fingerprint(pa.schema([same_name[0]])) != schema_fingerprint(pa.schema([field])):
+            raise IncompatibleTable(
+                f"column {same_name[0].name!r} is there as {same_name[0].type}"
+                f"{'' if same_name[0].nullable else ' not null'}, and {field.name!r} as {field.type} was asked for",
+                where=info.location,
+                fix="Use another name, or cast the input.",
+            )
+    return missing
+
+
+def _add_columns(dataset: LanceDataset, fields: list[pa.Field]) -> None:
+    dataset.add_columns(pa.schema(fields))

@@ -1,0 +1,175 @@
+"""Publishing, on the driver: one `Merge`, or one strict `Overwrite`, per attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from laketier.spi import (
+    CommitError,
+    CommitterInitContext,
+    Conflict,
+    Feature,
+    LakeCommitResult,
+    LakeCommitter,
+    TableError,
+    TableState,
+    Watermark,
+    WriteMode,
+    WriteResult,
+    failpoint,
+    require,
+)
+from laketier.spi.durable import fsync_directory, fsync_file
+from laketier_lance.dataset import open_dataset, reason
+from laketier_lance.features import FEATURES, FORMAT
+from laketier_lance.lance_schema import column_field_ids, with_field_ids, with_metadata
+from laketier_lance.location import local_path
+from laketier_lance.options import LanceOptions
+from laketier_lance.state import LanceTableState, find_commit
+from laketier_lance.table import COMMIT_ID, EPOCH, PIPELINE, ROWS, TABLE_UUID, watermark_key
+from laketier_lance.writer import FRAGMENT, delete_files
+
+if TYPE_CHECKING:
+    from lance import LanceDataset, LanceOperation
+    from lance.fragment import FragmentMetadata
+
+
+class LanceCommitter(LakeCommitter[WriteResult]):
+    """Appends by a `Merge` of the fragments that are there and the new ones: unlike Lance's own `Append` it carries
+    schema metadata, where the watermark is, and conflicts with every other commit that touched rows, schema or that
+    metadata. It lets config changes and new indexes pass, which change neither.
+    """
+
+    def __init__(self, location: str, options: LanceOptions, context: CommitterInitContext) -> None:
+        if context.mode is WriteMode.UPSERT:
+            require(FORMAT, FEATURES, Feature.UPSERT)
+        self._location = location
+        self._options = options
+        self._context = context
+        self._attempted_at: int | None = None
+
+    def open(self) -> LanceTableState:
+        dataset = open_dataset(self._location, self._options.storage_options())
+        return LanceTableState.of(dataset, self._location, self._attempted_at)
+
+    def publish(
+        self, state: TableState, results: Sequence[WriteResult], watermark: Watermark | None
+    ) -> LakeCommitResult:
+        import lance
+        from lance.commit import CommitConflictError
+
+        if not isinstance(state, LanceTableState):
+            raise TypeError(f"not a state of this committer: {state!r}")
+        dataset = state.dataset
+        fragments = [self._fragment(state, file.payload[FRAGMENT]) for result in results for file in result.files]
+        self._check_files(results)
+        operation = self._operation(dataset, fragments, self._metadata(state, watermark))
+        transaction = lance.Transaction(
+            read_version=dataset.version,
+            operation=operation,
+            transaction_properties=self._properties(results, watermark),
+        )
+        if self._attempted_at is None:
+            self._attempted_at = dataset.version
+        failpoint("publish.before_commit")
+        try:
+            # No retries of Lance's own. A Merge conflicts with all that matters even so; an Overwrite, which would
+            # otherwise bury appends that came in between, becomes a compare-and-set only by this.
+            committed = lance.LanceDataset.commit(
+                dataset, transaction, storage_options=self._options.storage_options() or None, max_retries=0
+            )
+            version = committed.version
+        except CommitConflictError as error:
+            version = self._resolve(dataset, error)
+        except (OSError, ValueError) as error:
+            raise CommitError("Lance could not commit", where=self._location, why=reason(error)) from error
+        failpoint("publish.between_commit_and_fsync")
+        self._make_durable(version)
+        return LakeCommitResult(
+            snapshot_id=version,
+            rows=sum(result.rows for result in results),
+            files=len(fragments),
+            bytes=sum(result.bytes for result in results),
+        )
+
+    def discard(self, results: Sequence[WriteResult]) -> None:
+        delete_files(self._location, self._options, [file.path for result in results for file in result.files])
+
+    def _fragment(self, state: LanceTableState, text: str) -> FragmentMetadata:
+        from lance.fragment import FragmentMetadata
+
+        fragment: FragmentMetadata = FragmentMetadata.from_json(text)
+        # Lance commits fragments with any field ids, and reads nulls where they don't match.
+        version = state.dataset.data_storage_version
+        expected = list(column_field_ids(with_field_ids(state.dataset.lance_schema), version))
+        for file in fragment.files:
+            if file.fields != expected or f"{file.file_major_version}.{file.file_minor_version}" != version:
+                raise TableError(
+                    f"data file {file.path} has fields {file.fields} in format {file.file_major_version}."
+                    f"{file.file_minor_version}, and the table has {expected} in format {version}",
+                    where=self._location,
+                    fix="Run the round again: it will be staged for the table as it is now.",
+                )
+        return fragment
+
+    def _check_files(self, results: Sequence[WriteResult]) -> None:
+        local = local_path(self._location)
+        if local is None:
+            return
+        for result in results:
+            for file in result.files:
+                # Lance commits fragments whose files are missing, and every later read of the table fails.
+                found = (local / file.path).stat().st_size if (local / file.path).exists() else None
+                if found != file.bytes:
+                    raise TableError(
+                        f"staged file {file.path} has {found} bytes here, and {file.bytes} were written",
+                        where=self._location,
+                        why="the driver does not see the executors' files" if found is None else "it was cut short",
+                        fix="Use a warehouse that all machines share.",
+                    )
+
+    def _metadata(self, state: LanceTableState, watermark: Watermark | None) -> dict[bytes, bytes]:
+        metadata = {**state.metadata, TABLE_UUID: state.table_uuid.encode()}
+        if watermark is not None:
+            carrier = watermark.carried_by(state.dataset.version + 1)
+            metadata[watermark_key(watermark.token.pipeline)] = carrier.to_json().encode()
+        return metadata
+
+    def _operation(
+        self, dataset: LanceDataset, fragments: list[FragmentMetadata], metadata: dict[bytes, bytes]
+    ) -> LanceOperation.BaseOperation:
+        from lance import LanceOperation
+
+        schema = with_metadata(dataset.lance_schema, metadata)
+        if self._context.mode is WriteMode.OVERWRITE:
+            return LanceOperation.Overwrite(schema, fragments)
+        present = [fragment.metadata for fragment in dataset.get_fragments()]
+        # True, as the schema is the table's own; so appends of others that are under way need not start over.
+        return LanceOperation.Merge([*present, *fragments], schema, preserves_nullability=True)
+
+    def _properties(self, results: Sequence[WriteResult], watermark: Watermark | None) -> dict[str, str]:
+        properties = {COMMIT_ID: self._context.commit_id, ROWS: str(sum(result.rows for result in results))}
+        if watermark is not None:
+            properties |= {PIPELINE: watermark.token.pipeline, EPOCH: str(watermark.token.epoch)}
+        return properties
+
+    def _resolve(self, dataset: LanceDataset, error: Any) -> int:
+        """A store that loses the answer to a conditional put and asks again is told that the name is taken: by us.
+        So a conflict counts only when our commit is not among those since."""
+        latest = open_dataset(self._location, self._options.storage_options())
+        landed = find_commit(latest, self._context.commit_id, after=dataset.version)
+        if landed is not None:
+            return landed
+        raise Conflict("another commit came first", where=self._location, why=reason(error)) from error
+
+    def _make_durable(self, version: int) -> None:
+        local = local_path(self._location)
+        if local is None:
+            return
+        versions = local / "_versions"
+        # Lance names manifests by version, or by its complement so that the newest is listed first.
+        for name in (f"{2**64 - 1 - version}.manifest", f"{version}.manifest"):
+            if (versions / name).exists():
+                fsync_file(versions / name)
+        fsync_directory(versions)

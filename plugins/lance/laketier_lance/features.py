@@ -1,0 +1,34 @@
+"""What this format can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from laketier.spi import FULL, Feature, Support, unsupported
+
+FORMAT = "lance"
+
+FEATURES: Mapping[Feature, Support] = {
+    Feature.OVERWRITE: FULL,
+    Feature.UPSERT: unsupported("upserting by primary key into Lance is not built yet"),
+    Feature.PARTITIONING: unsupported("Lance keeps rows in fragments and has no partitions that a reader would see"),
+    Feature.PARTITION_TRANSFORMS: unsupported(
+        "Lance keeps rows in fragments and has no partitions that a reader would see"
+    ),
+    Feature.BUCKETING: unsupported(
+        "Lance has no buckets, and compaction merges fragments without regard to the rows' keys"
+    ),
+    Feature.ADD_COLUMN: FULL,
+    Feature.DROP_TABLE: FULL,
+    Feature.TIME_TRAVEL: FULL,
+    Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,
+    Feature.FILTER_PUSHDOWN: FULL,
+    Feature.LIMIT_PUSHDOWN: FULL,
+    Feature.PLAIN_PARQUET: unsupported("Lance's data files are not Parquet"),
+    Feature.OBJECT_STORES: FULL,
+    Feature.ROLLBACK_DETECTION: FULL,
+    Feature.NESTED_TYPES: FULL,
+    Feature.VECTORS: FULL,
+    Feature.INDEXING: unsupported("building Lance indexes through laketier is not built yet"),
+    Feature.MAINTENANCE: unsupported("maintaining Lance tables through laketier is not built yet"),
+}

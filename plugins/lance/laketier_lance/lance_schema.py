@@ -1,0 +1,141 @@
+"""Lance's own schema: field ids, and the one private thing that this plugin needs of pylance.
+
+A `Merge` or `Overwrite` must be given a `lance.schema.LanceSchema` that keeps the field ids *and* carries new schema
+metadata. pylance has no public way to make one, so `with_metadata` goes through what `LanceSchema.__reduce__` pickles
+(protobuf messages of the fields, and the metadata as JSON). It checks what it gets and what it makes: when pylance
+changes this, a commit fails with a clear error, and never with a wrong schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from laketier.spi import PluginBroken
+from laketier.spi.schema import FIELD_ID
+
+if TYPE_CHECKING:
+    from lance.schema import LanceSchema
+
+
+def with_metadata(schema: LanceSchema, metadata: Mapping[bytes, bytes]) -> LanceSchema:
+    """The same fields with the same ids, and exactly ``metadata``. Raises `PluginBroken` when pylance has changed."""
+    from lance.schema import LanceSchema
+
+    try:
+        rebuild, (text, *fields) = schema.__reduce__()  # type: ignore[misc]
+        present = {key.encode(): bytes(value) for key, value in json.loads(text).items()}
+        expected = {_bytes(k): _bytes(v) for k, v in (schema.to_pyarrow().metadata or {}).items()}
+        plain = {key.decode(): list(value) for key, value in metadata.items()}
+        made: LanceSchema = LanceSchema._from_protos(json.dumps(plain), *fields)
+        known = rebuild == LanceSchema._from_protos and present == expected
+        kept = field_ids(made) == field_ids(schema) and made.to_pyarrow().remove_metadata().equals(
+            schema.to_pyarrow().remove_metadata(), check_metadata=True
+        )
+        if not (known and kept and (made.to_pyarrow().metadata or {}) == dict(metadata)):
+            raise ValueError("the schema did not survive its own serialisation")
+    except (AttributeError, TypeError, ValueError, KeyError) as error:
+        import lance
+
+        raise PluginBroken(
+            f"pylance {lance.__version__} keeps its schemas in a way that laketier-lance does not know",
+            why=f"{type(error).__name__}: {error}",
+            fix="Install pylance 14.0.2, or a laketier-lance made for this pylance. Nothing was committed.",
+        ) from error
+    return made
+
+
+def _bytes(value: bytes | str) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def field_ids(schema: LanceSchema) -> list[tuple[str, int]]:
+    """Names and ids of all fields, in preorder."""
+    found: list[tuple[str, int]] = []
+
+    def walk(field: Any) -> None:
+        found.append((field.name(), field.id()))
+        for child in field.children():
+            walk(child)
+
+    for field in schema.fields():
+        walk(field)
+    return found
+
+
+def column_field_ids(schema: pa.Schema, file_version: str) -> tuple[int, ...]:
+    """The field ids that have a column of their own in a data file of ``file_version``, in the file's order; from a
+    schema of `with_field_ids`.
+
+    Since 2.1 these are the leaves; 2.0 also gives structs and lists a column. A fixed-size list is a leaf.
+    """
+    found: list[int] = []
+
+    def walk(field: pa.Field) -> None:
+        kind = field.type
+        if pt.is_struct(kind):
+            children = [kind.field(i) for i in range(kind.num_fields)]
+        elif pt.is_map(kind):
+            children = [kind.key_field, kind.item_field]
+        else:
+            children = [kind.value_field] if pt.is_list(kind) or pt.is_large_list(kind) else []
+        if not children or file_version == "2.0":
+            found.append(int(field.metadata[FIELD_ID]))
+        for child in children:
+            walk(child)
+
+    for field in schema:
+        walk(field)
+    return tuple(found)
+
+
+def with_field_ids(schema: LanceSchema) -> pa.Schema:
+    """The Arrow schema, without its own metadata, each field with its Lance id where Parquet's would be, at every
+    level: so a column that is dropped and added again, or cast, changes the schema's fingerprint."""
+    arrow = schema.to_pyarrow()
+    return pa.schema([_with_id(field, node) for field, node in zip(arrow, schema.fields(), strict=True)])
+
+
+def _with_id(field: pa.Field, node: Any) -> pa.Field:
+    metadata = {**(field.metadata or {}), FIELD_ID: str(node.id()).encode()}
+    return pa.field(field.name, _type_with_ids(field.type, node), nullable=field.nullable, metadata=metadata)
+
+
+def _type_with_ids(kind: pa.DataType, node: Any) -> pa.DataType:
+    children = node.children()
+    if pt.is_struct(kind):
+        return pa.struct([_with_id(kind.field(i), child) for i, child in enumerate(children)])
+    if pt.is_list(kind):
+        return pa.list_(_with_id(kind.value_field, children[0]))
+    if pt.is_large_list(kind):
+        return pa.large_list(_with_id(kind.value_field, children[0]))
+    if pt.is_map(kind):
+        key, item = children[0].children()
+        return pa.map_(_with_id(kind.key_field, key), _with_id(kind.item_field, item), keys_sorted=kind.keys_sorted)
+    return kind
+
+
+def without_field_ids(schema: pa.Schema) -> pa.Schema:
+    """Undo `with_field_ids`: what goes into data files, and what readers get."""
+    return pa.schema([_without_id(field) for field in schema])
+
+
+def _without_id(field: pa.Field) -> pa.Field:
+    metadata = {key: value for key, value in (field.metadata or {}).items() if key != FIELD_ID}
+    return pa.field(field.name, _type_without_ids(field.type), nullable=field.nullable, metadata=metadata or None)
+
+
+def _type_without_ids(kind: pa.DataType) -> pa.DataType:
+    if pt.is_struct(kind):
+        return pa.struct([_without_id(kind.field(i)) for i in range(kind.num_fields)])
+    if pt.is_list(kind):
+        return pa.list_(_without_id(kind.value_field))
+    if pt.is_large_list(kind):
+        return pa.large_list(_without_id(kind.value_field))
+    if pt.is_map(kind):
+        return pa.map_(_without_id(kind.key_field), _without_id(kind.item_field), keys_sorted=kind.keys_sorted)
+    return kind

@@ -1,0 +1,50 @@
+"""The keys ``lake.lance.*``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from laketier.spi import Passthrough, option
+
+GIGABYTE = 1024**3
+
+
+class DataStorageVersion(Enum):
+    """Lance's file format, chosen when a table is created. Maps and nullable structs need the newer ones."""
+
+    V2_0 = "2.0"
+    V2_1 = "2.1"
+    V2_2 = "2.2"
+
+
+@dataclass(frozen=True)
+class LanceOptions:
+    """How data files are cut and encoded, and how the store is reached."""
+
+    max_rows_per_file: int = option(1_048_576, "Rows after which the next data file (fragment) is begun.")
+    max_bytes_per_file: int = option(
+        90 * GIGABYTE, "Arrow bytes, before encoding, after which the next data file is begun; S3 ends at 100 GB."
+    )
+    data_storage_version: DataStorageVersion = option(
+        DataStorageVersion.V2_2, "File format of tables that are created here. Existing tables keep theirs."
+    )
+    data_cache_bytes: int = option(
+        64 * 1024**2, "What a writer holds back, over all columns, to write larger pages. Bounds a task's memory."
+    )
+    buffer_rows: int = option(131_072, "Rows that a writer collects from small batches before it encodes them.")
+    split_rows: int = option(1_048_576, "Rows up to which small fragments are read together in one split.")
+    storage: Passthrough = option(
+        Passthrough(),
+        "Handed to Lance's object store: region, endpoint, access_key_id, service_account, account_name, … An "
+        "http endpoint allows plain HTTP by itself.",
+    )
+
+    def storage_options(self) -> dict[str, str]:
+        """What Lance gets as ``storage_options``: the keys as given, and leave to use plain HTTP where an endpoint
+        asks for it."""
+        options = dict(self.storage)
+        endpoints = [value for key, value in options.items() if key.lower().endswith("endpoint")]
+        if any(endpoint.lower().startswith("http://") for endpoint in endpoints):
+            options.setdefault("allow_http", "true")
+        return options

@@ -1,0 +1,56 @@
+"""The entrance: found by the entry point ``lance`` of group ``laketier.formats``. Imports no Lance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from laketier.plugins import hookimpl
+from laketier.spi import (
+    ConfigError,
+    DeliveryLevel,
+    Feature,
+    LakeStorage,
+    LakeStorageConfig,
+    LakeStoragePlugin,
+    Support,
+    TableInfo,
+)
+from laketier_lance.features import FEATURES, FORMAT
+from laketier_lance.location import normalise
+from laketier_lance.options import LanceOptions
+
+
+class LancePlugin(LakeStoragePlugin):
+    """Lance datasets, through pylance."""
+
+    identifier: ClassVar[str] = FORMAT
+    delivery: ClassVar[DeliveryLevel] = DeliveryLevel.EXACTLY_ONCE
+    features: ClassVar[Mapping[Feature, Support]] = FEATURES
+    options_type: ClassVar[type] = LanceOptions
+
+    def create_storage(self, config: LakeStorageConfig) -> LakeStorage:
+        from laketier_lance.storage import LanceStorage
+
+        options = config.options if isinstance(config.options, LanceOptions) else LanceOptions()
+        for name in ("max_rows_per_file", "max_bytes_per_file", "data_cache_bytes", "buffer_rows", "split_rows"):
+            if getattr(options, name) < 1:
+                raise ConfigError(
+                    f"lake.lance.{name.replace('_', '-')} is {getattr(options, name)}", fix="Give a positive number."
+                )
+        return LanceStorage(normalise(config.warehouse), options)
+
+    def open_with(self, table: TableInfo) -> Mapping[str, str]:
+        location = table.location
+        return {
+            "pylance": f"import lance; lance.dataset({location!r}).to_table()",
+            "DuckDB": f"import duckdb, lance; table = lance.dataset({location!r}).to_table(); "
+            "duckdb.sql('select * from table')",
+            "Polars": f"import lance, polars; polars.from_arrow(lance.dataset({location!r}).to_table())",
+        }
+
+
+@hookimpl
+def laketier_format() -> LakeStoragePlugin:
+    """The plugin."""
+    return LancePlugin()

@@ -1,0 +1,222 @@
+"""Reading a dataset: fragments of one version, as Arrow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from laketier.spi import (
+    ConfigError,
+    CorruptTable,
+    LakeSource,
+    LakeSplit,
+    ScanPlan,
+    ScanRequest,
+    SnapshotInfo,
+    SnapshotNotFound,
+    TableInfo,
+)
+from laketier_lance.dataset import open_dataset, unreadable
+from laketier_lance.filters import to_sql
+from laketier_lance.options import LanceOptions
+from laketier_lance.table import EPOCH, PIPELINE, ROWS
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
+_SPLIT_BYTES = 128 * 1024**2
+_BATCH_BYTES = 32 * 1024**2
+_LARGEST_BATCH = 65_536
+_SMALLEST_BATCH = 1_024
+
+
+@dataclass(frozen=True)
+class LanceSource(LakeSource):
+    """Splits are runs of fragments at one version. Deleted rows never show. Opens the dataset inside `read`."""
+
+    table: TableInfo
+    options: LanceOptions
+
+    def plan(self, request: ScanRequest) -> ScanPlan:
+        dataset = self._dataset_for(request)
+        whole: pa.Schema = dataset.schema.remove_metadata()
+        columns = list(request.columns) if request.columns is not None else list(whole.names)
+        unknown = [name for name in columns if name not in whole.names]
+        if unknown:
+            raise ConfigError(f"no columns {unknown}", where=str(self.table.path), fix=f"There are {whole.names}.")
+        schema = pa.schema([whole.field(name) for name in columns])
+        conditions: list[str] = []
+        remaining = []
+        for predicate in request.filters:
+            sql = to_sql(predicate, whole)
+            if sql is None:
+                remaining.append(predicate)
+            else:
+                conditions.append(f"({sql})")
+        limit = None if remaining else request.limit
+        payload = {"version": str(dataset.version), "filter": " AND ".join(conditions)}
+        groups = list(_grouped(_fragments(dataset), self.options.split_rows))
+        limit_done = False
+        if limit is not None and not conditions:
+            groups = _first_rows(groups, limit)
+            limit_done = True
+        splits = []
+        for group in groups:
+            rows = None if conditions else sum(fragment.rows for fragment in group)
+            left = limit
+            if limit is not None and limit_done and rows is not None:
+                left = min(limit, rows)
+                limit, rows = limit - left, left
+            splits.append(
+                LakeSplit(
+                    index=len(splits),
+                    rows=rows,
+                    bytes=sum(fragment.bytes for fragment in group),
+                    payload={
+                        **payload,
+                        "fragments": json.dumps([fragment.id for fragment in group]),
+                        "batch_rows": str(_batch_rows(group)),
+                        "limit": "" if left is None else str(left),
+                    },
+                )
+            )
+        return ScanPlan(
+            snapshot_id=dataset.version,
+            schema=schema,
+            splits=tuple(splits),
+            remaining=tuple(remaining),
+            limit_done=limit_done,
+        )
+
+    def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        payload = split.payload
+        dataset = open_dataset(self.table.location, self.options.storage_options(), int(payload["version"]))
+        fragments = [dataset.get_fragment(number) for number in json.loads(payload["fragments"])]
+        if None in fragments:
+            raise CorruptTable("a fragment that the split names is not in its version", where=self.table.location)
+        scanner = dataset.scanner(
+            columns=list(schema.names),
+            filter=payload["filter"] or None,
+            limit=int(payload["limit"]) if payload["limit"] else None,
+            batch_size=int(payload["batch_rows"]),
+            fragments=fragments,
+            scan_in_order=True,
+            # A scan of no columns at all is refused; the row id is there without being read.
+            with_row_id=len(schema) == 0,
+        )
+        try:
+            for batch in scanner.to_batches():
+                if len(schema) == 0:
+                    yield batch.select([]).replace_schema_metadata(None)
+                elif batch.num_rows:
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        except OSError as error:
+            raise unreadable(self.table.location, error) from error
+
+    def history(self, limit: int) -> list[SnapshotInfo]:
+        dataset = open_dataset(self.table.location, self.options.storage_options())
+        found = []
+        for version in sorted((ref["version"] for ref in dataset.version_refs()), reverse=True)[:limit]:
+            transaction = dataset.read_transaction(version)
+            properties = (transaction.transaction_properties if transaction is not None else None) or {}
+            operation = "unknown" if transaction is None else type(transaction.operation).__name__.lower()
+            found.append(
+                SnapshotInfo(
+                    snapshot_id=version,
+                    committed_at=self._committed_at(version),
+                    operation=operation,
+                    rows=_integer(properties.get(ROWS)),
+                    pipeline=properties.get(PIPELINE),
+                    epoch=_integer(properties.get(EPOCH)),
+                )
+            )
+        return found
+
+    def _committed_at(self, version: int) -> int:
+        dataset = open_dataset(self.table.location, self.options.storage_options(), version)
+        return int(dataset.get_version()["timestamp"].timestamp() * 1000)
+
+    def _dataset_for(self, request: ScanRequest) -> LanceDataset:
+        if request.snapshot_id is not None and request.as_of is not None:
+            raise ConfigError("a snapshot and a moment are both given", fix="Give one of them.")
+        storage = self.options.storage_options()
+        if request.snapshot_id is not None:
+            return open_dataset(self.table.location, storage, request.snapshot_id)
+        dataset = open_dataset(self.table.location, storage)
+        if request.as_of is None:
+            return dataset
+        return open_dataset(self.table.location, storage, self._version_at(dataset, request.as_of))
+
+    def _version_at(self, dataset: LanceDataset, moment: int) -> int:
+        """The newest version committed at ``moment`` or before: versions are in order, so by bisection."""
+        versions = sorted(ref["version"] for ref in dataset.version_refs())
+        low, high = 0, len(versions)
+        while low < high:
+            middle = (low + high) // 2
+            if self._committed_at(versions[middle]) <= moment:
+                low = middle + 1
+            else:
+                high = middle
+        if low == 0:
+            raise SnapshotNotFound(
+                f"no version is as old as {moment} ms",
+                where=str(self.table.path),
+                fix="`laketier history` lists the versions that can be read.",
+            )
+        return int(versions[low - 1])
+
+
+@dataclass(frozen=True)
+class _Fragment:
+    id: int
+    rows: int
+    bytes: int
+
+
+def _fragments(dataset: LanceDataset) -> list[_Fragment]:
+    found = []
+    for fragment in dataset.get_fragments():
+        metadata = fragment.metadata
+        size = sum(file.file_size_bytes or 0 for file in metadata.files)
+        found.append(_Fragment(fragment.fragment_id, metadata.num_rows, size))
+    return found
+
+
+def _grouped(fragments: list[_Fragment], most_rows: int) -> Iterator[list[_Fragment]]:
+    group: list[_Fragment] = []
+    rows = size = 0
+    for fragment in fragments:
+        if group and (rows + fragment.rows > most_rows or size + fragment.bytes > _SPLIT_BYTES):
+            yield group
+            group, rows, size = [], 0, 0
+        group.append(fragment)
+        rows += fragment.rows
+        size += fragment.bytes
+    if group:
+        yield group
+
+
+def _first_rows(groups: list[list[_Fragment]], limit: int) -> list[list[_Fragment]]:
+    kept: list[list[_Fragment]] = []
+    rows = 0
+    for group in groups:
+        if rows >= limit:
+            break
+        kept.append(group)
+        rows += sum(fragment.rows for fragment in group)
+    return kept
+
+
+def _batch_rows(group: list[_Fragment]) -> int:
+    """Rows per batch such that wide rows, vectors above all, don't make batches of gigabytes."""
+    rows = sum(fragment.rows for fragment in group)
+    width = sum(fragment.bytes for fragment in group) // max(rows, 1)
+    return max(_SMALLEST_BATCH, min(_LARGEST_BATCH, _BATCH_BYTES // max(width, 1)))
+
+
+def _integer(text: Any) -> int | None:
+    return int(text) if isinstance(text, str) and text.isdigit() else None

@@ -1,0 +1,73 @@
+"""One warehouse of Lance datasets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from laketier.spi import (
+    CommitterInitContext,
+    Feature,
+    LakeStorage,
+    LakeTieringFactory,
+    TableInfo,
+    UnsafeTable,
+    WriteMode,
+    WriteResult,
+    WriterInitContext,
+    require,
+)
+from laketier_lance.catalog import LanceCatalog, plain
+from laketier_lance.committer import LanceCommitter
+from laketier_lance.dataset import open_dataset
+from laketier_lance.features import FEATURES, FORMAT
+from laketier_lance.lance_schema import column_field_ids
+from laketier_lance.options import DataStorageVersion, LanceOptions
+from laketier_lance.source import LanceSource
+from laketier_lance.types import check_types
+from laketier_lance.writer import LanceTarget, LanceWriter
+
+
+@dataclass(frozen=True)
+class LanceTieringFactory(LakeTieringFactory[WriteResult]):
+    """Makes writers and committers of one table; plain data, picklable."""
+
+    target: LanceTarget
+
+    def create_writer(self, context: WriterInitContext) -> LanceWriter:
+        if context.mode is WriteMode.UPSERT:
+            require(FORMAT, FEATURES, Feature.UPSERT)
+        if context.buckets is not None:
+            require(FORMAT, FEATURES, Feature.BUCKETING)
+        if context.partition is not None:
+            require(FORMAT, FEATURES, Feature.PARTITIONING)
+        return LanceWriter(self.target, context.attempt)
+
+    def create_committer(self, context: CommitterInitContext) -> LanceCommitter:
+        return LanceCommitter(self.target.table.location, self.target.options, context)
+
+
+class LanceStorage(LakeStorage):
+    """The datasets below one path or URI."""
+
+    def __init__(self, warehouse: str, options: LanceOptions) -> None:
+        self._warehouse = warehouse
+        self._options = options
+
+    def catalog(self) -> LanceCatalog:
+        return LanceCatalog(self._warehouse, self._options)
+
+    def tiering_factory(self, table: TableInfo) -> LanceTieringFactory:
+        version = open_dataset(table.location, self._options.storage_options()).data_storage_version
+        if version not in [known.value for known in DataStorageVersion]:
+            raise UnsafeTable(
+                f"the dataset's file format is {version}",
+                where=table.location,
+                why="this plugin writes 2.0, 2.1 and 2.2, and fragments of one dataset share one format",
+                fix="Copy the table into one that laketier creates.",
+            )
+        check_types(plain(table.schema), version)
+        columns = column_field_ids(table.schema, version)
+        return LanceTieringFactory(LanceTarget(table, version, columns, self._options))
+
+    def source(self, table: TableInfo) -> LanceSource:
+        return LanceSource(table, self._options)

@@ -1,0 +1,87 @@
+"""What this plugin keeps in a dataset, and how a dataset becomes a `TableInfo`.
+
+Everything is schema metadata: it survives appends, compaction, deletes, new columns, upserts and the cleanup of old
+versions, and a `Merge` or `Overwrite` sets it in the same atomic step as the data.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from laketier.spi import CorruptTable, TableDescriptor, TableInfo, TablePath
+from laketier_lance.dataset import unreadable
+from laketier_lance.lance_schema import with_field_ids
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
+TABLE_UUID = b"laketier.table-uuid"
+DESCRIPTOR = b"laketier.descriptor"
+WATERMARK_PREFIX = b"laketier.watermark."
+
+COMMIT_ID = "laketier.commit-id"
+PIPELINE = "laketier.pipeline"
+EPOCH = "laketier.epoch"
+ROWS = "laketier.rows"
+"""Keys in the properties of a transaction. For `landed`, history and audits; no decision needs them."""
+
+_FOREIGN = uuid.UUID("8c0e5a9e-4b2f-4d62-9f0c-6f1b5e7c2a11")
+
+
+def watermark_key(pipeline: str) -> bytes:
+    """Where the watermark of ``pipeline`` is kept."""
+    return WATERMARK_PREFIX + pipeline.encode()
+
+
+def metadata_of(dataset: LanceDataset) -> dict[bytes, bytes]:
+    """The schema metadata."""
+    return dict(dataset.schema.metadata or {})
+
+
+def table_uuid(dataset: LanceDataset, metadata: Mapping[bytes, bytes]) -> str:
+    """The table's identity. Lance has none: a dataset that laketier created carries one; for any other it is
+    derived from the oldest transaction that is still there, and the first publish stores it."""
+    stored = metadata.get(TABLE_UUID)
+    if stored is not None:
+        return stored.decode()
+    try:
+        oldest = min(reference["version"] for reference in dataset.version_refs())
+        transaction = dataset.read_transaction(oldest)
+    except (OSError, ValueError) as error:
+        raise unreadable(dataset.uri, error) from error
+    name = f"version {oldest}" if transaction is None else transaction.uuid
+    return str(uuid.uuid5(_FOREIGN, name))
+
+
+def descriptor_metadata(descriptor: TableDescriptor) -> bytes:
+    """What of a descriptor Lance itself has no place for."""
+    document = {"v": 1, "comment": descriptor.comment, "properties": dict(descriptor.properties)}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def table_info(path: TablePath, dataset: LanceDataset, location: str) -> TableInfo:
+    """The table as ``dataset`` sees it. Raises `CorruptTable`."""
+    metadata = metadata_of(dataset)
+    comment: str | None = None
+    properties: dict[str, str] = {}
+    if DESCRIPTOR in metadata:
+        try:
+            document = json.loads(metadata[DESCRIPTOR])
+            comment, properties = document["comment"], dict(document["properties"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptTable(
+                f"the metadata {DESCRIPTOR.decode()!r} can't be read", where=location, why=repr(error)
+            ) from error
+    schema: pa.Schema = with_field_ids(dataset.lance_schema)
+    return TableInfo(
+        path=path,
+        descriptor=TableDescriptor(schema, properties=properties, comment=comment),
+        table_uuid=table_uuid(dataset, metadata),
+        location=location,
+        snapshot_id=dataset.version,
+    )
