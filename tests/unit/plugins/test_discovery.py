@@ -1,0 +1,111 @@
+"""From a name to a plugin: found lazily, and every way to be wrong has a message of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from laketier.plugins import installed_formats, load_format
+from laketier.spi import PluginBroken, PluginConflict, PluginNotFound, SpiVersionMismatch
+
+PLUGIN = """
+from laketier.plugins import hookimpl
+from laketier.spi import FULL, DeliveryLevel, Feature, LakeStoragePlugin
+
+class Plugin(LakeStoragePlugin):
+    identifier = {identifier!r}
+    delivery = DeliveryLevel.EXACTLY_ONCE
+    features = {{feature: FULL for feature in Feature}}
+    {extra}
+
+    def create_storage(self, config):
+        raise AssertionError
+
+@hookimpl
+def laketier_format():
+    return Plugin()
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def install(site: Path, distribution: str, name: str, source: str, module: str | None = None) -> str:
+    """Lay out a distribution as an installer would, and return its module's name."""
+    module = module or f"{distribution.replace('-', '_')}_plugin"
+    (site / f"{module}.py").write_text(source)
+    info = site / f"{distribution.replace('-', '_')}-1.2.3.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2.3\n")
+    (info / "entry_points.txt").write_text(f"[laketier.formats]\n{name} = {module}\n")
+    return module
+
+
+def test_a_plugin_is_found_by_name(site: Path) -> None:
+    install(site, "acme-lake", "acme", PLUGIN.format(identifier="acme", extra=""))
+    assert load_format("acme").identifier == "acme"
+
+
+def test_only_the_named_plugin_is_imported(site: Path) -> None:
+    wanted = install(site, "wanted-lake", "wanted", PLUGIN.format(identifier="wanted", extra=""))
+    other = install(site, "other-lake", "other", "raise AssertionError('imported')")
+    load_format("wanted")
+    assert wanted in sys.modules
+    assert other not in sys.modules
+
+
+def test_listing_imports_nothing(site: Path) -> None:
+    module = install(site, "listed-lake", "listed", "raise AssertionError('imported')")
+    assert "listed (listed-lake 1.2.3)" in map(str, installed_formats())
+    assert module not in sys.modules
+
+
+def test_two_distributions_with_one_name_are_both_named(site: Path) -> None:
+    install(site, "first-lake", "twice", PLUGIN.format(identifier="twice", extra=""))
+    install(site, "second-lake", "twice", PLUGIN.format(identifier="twice", extra=""))
+    with pytest.raises(PluginConflict, match=r"first-lake 1\.2\.3 .* and second-lake 1\.2\.3 .*pip uninstall"):
+        load_format("twice")
+
+
+def test_an_unknown_name_gets_the_nearest_and_the_installed(site: Path) -> None:
+    install(site, "acme2-lake", "acmetwo", PLUGIN.format(identifier="acmetwo", extra=""))
+    with pytest.raises(PluginNotFound) as caught:
+        load_format("acmetow")
+    assert "Did you mean 'acmetwo'?" in str(caught.value)
+    assert "acmetwo (acme2-lake 1.2.3)" in str(caught.value)
+
+
+def test_a_broken_import_keeps_its_cause(site: Path) -> None:
+    install(site, "broken-lake", "broken", "import a_module_that_is_not_there")
+    with pytest.raises(PluginBroken, match=r"broken \(broken-lake 1\.2\.3\).*No module named") as caught:
+        load_format("broken")
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+
+
+@pytest.mark.parametrize(("version", "older"), [(99, "laketier"), (0, "wrong-spi-lake")])
+def test_a_wrong_spi_version_says_what_to_upgrade(site: Path, version: int, older: str) -> None:
+    distribution = "wrong-spi-lake"
+    name = f"wrongspi{version}"
+    install(site, distribution, name, PLUGIN.format(identifier=name, extra=f"spi_version = {version}"), f"w{version}")
+    with pytest.raises(SpiVersionMismatch, match=rf"SPI version {version}.*version 1.*pip install --upgrade {older}"):
+        load_format(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "says"),
+    [
+        ("nohook", "x = 1", "returned NoneType"),
+        ("wrongid", PLUGIN.format(identifier="another", extra=""), "its identifier is 'another'"),
+        ("undeclared", PLUGIN.format(identifier="undeclared", extra="features = {}"), "does not declare the features"),
+        ("typo", "from laketier.plugins import hookimpl\n@hookimpl\ndef laketier_fromat(): ...", "unknown hook"),
+    ],
+)
+def test_a_plugin_that_breaks_the_contract_says_how(site: Path, name: str, source: str, says: str) -> None:
+    install(site, f"{name}-lake", name, source)
+    with pytest.raises(PluginBroken, match=says):
+        load_format(name)

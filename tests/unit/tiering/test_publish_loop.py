@@ -1,0 +1,330 @@
+"""The publish loop against a format in memory: conflicts, unknown outcomes, refusals, and what is deleted when."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from memory_lake import MemoryTable, written_against
+
+from laketier.spi import (
+    Conflict,
+    Fenced,
+    Gap,
+    Stale,
+    TableChanged,
+    TableNotFound,
+    Token,
+    TokenMismatch,
+    UnknownOutcome,
+    Watermark,
+    WatermarkLost,
+    WriteMode,
+    WriteResult,
+)
+from laketier.tiering.publish import Ending, RetryPolicy, RoundResult, publish
+
+FAST = RetryPolicy(conflicts=5, unknowns=3, first_wait_seconds=0.0, longest_wait_seconds=0.0)
+TIMEOUT = TimeoutError("no answer")
+
+
+def run(table: MemoryTable, token: Token | None, *results: WriteResult, commit_id: str = "c1") -> RoundResult:
+    return publish(table.committer(commit_id), results, token=token, commit_id=commit_id, policy=FAST)
+
+
+def token(epoch: int = 0, **fields: object) -> Token:
+    return Token(**{"pipeline": "p", "run": "r", "epoch": epoch, **fields})  # type: ignore[arg-type]
+
+
+def count(table: MemoryTable, call: str) -> int:
+    return table.calls.count(call)
+
+
+def rival(table: MemoryTable, epoch: int, *rows: int, pipeline: str = "p", **fields: object) -> Callable[[], None]:
+    """Another driver that publishes between our open and our publish."""
+
+    def land() -> None:
+        mark = Watermark(token(epoch, pipeline=pipeline, **fields), f"rival-{pipeline}-{epoch}", rows=len(rows))
+        table.committer(mark.commit_id).land([table.stage(*rows, attempt="rival")], mark)
+
+    return land
+
+
+def test_a_round_is_published_with_its_watermark() -> None:
+    table = MemoryTable()
+    result = run(table, token(content="x"), table.stage(1, 2), table.stage(3))
+    assert (result.ending, result.rows, result.files, result.bytes) == (Ending.PUBLISHED, 3, 2, 24)
+    assert result.snapshot_id == 1
+    assert result.commit is not None
+    assert table.rows == [1, 2, 3]
+    mark = table.watermarks["p"]
+    assert (mark.token, mark.commit_id, mark.rows, mark.snapshot_id) == (token(content="x"), "c1", 3, 1)
+    assert mark.committed_at > 1_700_000_000_000
+    assert table.calls == ["open", "publish"]
+
+
+def test_a_replay_writes_nothing_and_deletes_what_it_staged() -> None:
+    table = MemoryTable()
+    run(table, token(), table.stage(1))
+    again = table.stage(1, attempt="again")
+    result = run(table, token(), again, commit_id="c2")
+    assert (result.ending, result.rows, result.files, result.snapshot_id) == (Ending.ALREADY_THERE, 1, 0, 1)
+    assert table.rows == [1]
+    assert table.discarded == [again.files[0].path]
+    assert count(table, "publish") == 1
+
+
+def test_an_empty_epoch_moves_the_watermark() -> None:
+    table = MemoryTable()
+    run(table, token(0), table.stage(1))
+    result = run(table, token(1), commit_id="c2")
+    assert (result.ending, result.rows, table.version) == (Ending.PUBLISHED, 0, 2)
+    assert table.watermarks["p"].token.epoch == 1
+
+
+def test_conflicts_with_other_pipelines_only_cause_another_loop() -> None:
+    table = MemoryTable()
+    table.rivals = [rival(table, n, 10 + n, pipeline="other") for n in range(4)]
+    result = run(table, token(), table.stage(1))
+    assert (result.ending, result.conflicts) == (Ending.PUBLISHED, 4)
+    assert table.rows == [1, 10, 11, 12, 13]
+    assert count(table, "open") == 5, "each attempt looks at the table afresh"
+    assert not table.discarded
+
+
+def test_endless_conflicts_end_in_conflict_and_leak_nothing() -> None:
+    table = MemoryTable()
+    table.rivals = [rival(table, n, 10 + n, pipeline="other") for n in range(5)]
+    staged = table.stage(1)
+    with pytest.raises(Conflict):
+        run(table, token(), staged)
+    assert count(table, "publish") == 5
+    assert table.discarded == [staged.files[0].path]
+
+
+def test_a_rival_that_publishes_the_same_epoch_wins() -> None:
+    table = MemoryTable()
+    table.rivals = [rival(table, 0, 1)]
+    staged = table.stage(1)
+    result = run(table, token(), staged)
+    assert (result.ending, result.conflicts) == (Ending.ALREADY_THERE, 1)
+    assert table.rows == [1]
+    assert table.discarded == [staged.files[0].path]
+
+
+@pytest.mark.parametrize(
+    ("rival_epochs", "asked", "refusal"),
+    [
+        ([(0, {"content": "x"})], token(0, content="y"), TokenMismatch),
+        ([(0, {}), (1, {})], token(0), Stale),
+        ([(0, {"fence": 2})], token(0, fence=1), Fenced),
+        ([(0, {"run": "other"})], token(0), TokenMismatch),
+    ],
+)
+def test_a_rival_may_refuse_us_between_open_and_publish(
+    rival_epochs: list[tuple[int, dict[str, object]]], asked: Token, refusal: type[Exception]
+) -> None:
+    table = MemoryTable()
+    rivals = [rival(table, epoch, 7 + epoch, **fields) for epoch, fields in rival_epochs]
+    table.rivals = [lambda: [land() for land in rivals] and None]
+    staged = table.stage(1)
+    with pytest.raises(refusal):
+        run(table, asked, staged)
+    assert 1 not in table.rows
+    assert table.discarded == [staged.files[0].path], "nothing of it can land any more"
+
+
+@pytest.mark.parametrize("asked, refusal", [(token(3), WatermarkLost), (token(0), Stale), (token(9), Gap)])
+def test_a_refused_round_is_discarded(asked: Token, refusal: type[Exception]) -> None:
+    table = MemoryTable()
+    if refusal is not WatermarkLost:
+        run(table, token(0))
+        run(table, token(1), commit_id="c2")
+    staged = table.stage(1)
+    with pytest.raises(refusal):
+        run(table, asked, staged, commit_id="c3")
+    assert table.rows == []
+    assert table.discarded == [staged.files[0].path]
+
+
+def test_an_error_before_the_effect_is_tried_again() -> None:
+    table = MemoryTable(before=[TIMEOUT, TIMEOUT])
+    result = run(table, token(), table.stage(1))
+    assert result.ending is Ending.PUBLISHED
+    assert table.rows == [1]
+    assert not table.discarded
+
+
+def test_an_error_after_the_effect_is_recovered() -> None:
+    table = MemoryTable(after=[TIMEOUT])
+    result = run(table, token(), table.stage(1, 2))
+    assert (result.ending, result.rows, result.files, result.snapshot_id) == (Ending.RECOVERED, 2, 1, 1)
+    assert result.commit is None
+    assert table.rows == [1, 2]
+    assert count(table, "publish") == 1
+    assert count(table, "discard") == 0
+
+
+def test_the_last_allowed_attempt_may_also_have_landed() -> None:
+    table = MemoryTable(before=[TIMEOUT, TIMEOUT], after=[TIMEOUT])
+    result = run(table, token(), table.stage(1))
+    assert result.ending is Ending.RECOVERED
+    assert table.rows == [1]
+
+
+def test_an_outcome_that_stays_unknown_deletes_nothing() -> None:
+    table = MemoryTable(before=[TIMEOUT] * 3)
+    with pytest.raises(UnknownOutcome) as caught:
+        run(table, token(), table.stage(1))
+    assert caught.value.__cause__ is TIMEOUT
+    assert "no answer" in str(caught.value)
+    assert count(table, "discard") == 0
+
+
+@pytest.mark.parametrize("lands_late", [True, False])
+def test_an_attempt_that_lands_after_the_second_look(lands_late: bool) -> None:
+    """The first request hangs in a proxy. It lands after the table was read again, or never: compare-and-set
+    settles which of the two attempts wins, and the rows are there once."""
+    table = MemoryTable(before=[TIMEOUT])
+    staged = table.stage(1)
+
+    def late() -> None:
+        table.committer().land([staged], Watermark(token(), "c1"))
+
+    table.rivals = [late if lands_late else None]
+    result = run(table, token(), staged)
+    assert result.ending is (Ending.RECOVERED if lands_late else Ending.PUBLISHED)
+    assert table.rows == [1]
+    assert not table.discarded
+
+
+def test_a_table_that_can_not_be_read_after_an_unknown_outcome() -> None:
+    table = MemoryTable(after=[TIMEOUT], opens=[None, OSError("disk gone")])
+    with pytest.raises(UnknownOutcome, match="disk gone") as caught:
+        run(table, token(), table.stage(1))
+    assert isinstance(caught.value.__cause__, OSError)
+    assert count(table, "discard") == 0
+
+
+def test_a_table_that_can_not_be_opened_at_first() -> None:
+    table = MemoryTable(opens=[TableNotFound("no table")])
+    with pytest.raises(TableNotFound):
+        run(table, token(), table.stage(1))
+
+
+def test_a_refusal_after_an_unknown_outcome_deletes_nothing() -> None:
+    """Ours landed, the answer was lost, and another driver went on to the next epoch."""
+    table = MemoryTable(after=[TIMEOUT])
+    committer = table.committer()
+    original = committer.land
+
+    def land_and_be_overtaken(results: object, watermark: object) -> object:
+        commit = original(results, watermark)  # type: ignore[arg-type]
+        rival(table, 1, 2)()
+        return commit
+
+    committer.land = land_and_be_overtaken  # type: ignore[method-assign, assignment]
+    with pytest.raises(Stale):
+        publish(committer, [table.stage(1)], token=token(), commit_id="c1", policy=FAST)
+    assert table.rows == [1, 2]
+    assert count(table, "discard") == 0
+
+
+def test_a_conflict_after_an_unknown_outcome_deletes_nothing() -> None:
+    table = MemoryTable(before=[TIMEOUT])
+    table.rivals = [rival(table, n, 10 + n, pipeline="other") for n in range(5)]
+    with pytest.raises(Conflict):
+        run(table, token(), table.stage(1))
+    assert count(table, "discard") == 0
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(1)])
+def test_an_interrupt_is_passed_on_and_deletes_nothing(stop: BaseException) -> None:
+    table = MemoryTable(after=[stop])
+    with pytest.raises(type(stop)):
+        run(table, token(), table.stage(1))
+    assert count(table, "discard") == 0
+    assert table.rows == [1]
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ({"table_uuid": "uuid-0"}, "recreated"),
+        ({"schema_fingerprint": "0" * 16}, "schema changed"),
+        ({"spec_id": 3}, "partitioning changed"),
+    ],
+)
+@pytest.mark.parametrize("known", [True, False])
+def test_files_for_another_table_are_refused(other: dict[str, object], says: str, known: bool) -> None:
+    table = MemoryTable()
+    staged = written_against(table.stage(1), **other)
+    with pytest.raises(TableChanged, match=says):
+        run(table, token() if known else None, table.stage(2), staged)
+    assert count(table, "publish") == 0
+    assert len(table.discarded) == 2
+
+
+def test_the_table_is_checked_again_after_each_reload() -> None:
+    table = MemoryTable()
+
+    def recreate() -> None:
+        table.uuid, table.version = "uuid-2", table.version + 1
+
+    table.rivals = [recreate]
+    with pytest.raises(TableChanged):
+        run(table, token(), table.stage(1))
+    assert table.rows == []
+
+
+def test_a_batch_without_a_pipeline_leaves_no_watermark() -> None:
+    table = MemoryTable()
+    assert run(table, None, table.stage(1)).ending is Ending.PUBLISHED
+    assert run(table, None, table.stage(1), commit_id="c2").ending is Ending.PUBLISHED
+    assert table.rows == [1, 1]
+    assert not table.watermarks
+
+
+def test_a_batch_is_recovered_by_its_commit_id() -> None:
+    table = MemoryTable(after=[TIMEOUT])
+    assert run(table, None, table.stage(1)).ending is Ending.RECOVERED
+    assert table.rows == [1]
+    assert count(table, "publish") == 1
+
+
+def test_a_batch_that_did_not_land_is_tried_again() -> None:
+    table = MemoryTable(before=[TIMEOUT])
+    assert run(table, None, table.stage(1)).ending is Ending.PUBLISHED
+    assert table.rows == [1]
+
+
+def test_an_overwrite_keeps_the_watermarks_of_others() -> None:
+    table = MemoryTable()
+    run(table, token(pipeline="other"), table.stage(1, 2))
+    publish(
+        table.committer("c2", WriteMode.OVERWRITE), [table.stage(9)], token=token(), commit_id="c2", policy=FAST
+    )
+    assert table.rows == [9]
+    assert set(table.watermarks) == {"p", "other"}
+
+
+def test_a_forgotten_pipeline_starts_again() -> None:
+    table = MemoryTable()
+    run(table, token(0), table.stage(1))
+    table.watermarks["p"] = replace(table.watermarks["p"], forgotten=True)
+    assert run(table, token(0, run="new"), table.stage(2), commit_id="c2").ending is Ending.PUBLISHED
+
+
+def test_a_failing_discard_is_logged_and_not_raised(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = MemoryTable()
+    run(table, token(), table.stage(1))
+    committer = table.committer("c2")
+    monkeypatch.setattr(committer, "discard", lambda results: 1 / 0)
+    with caplog.at_level(logging.WARNING):
+        result = publish(committer, [table.stage(1)], token=token(), commit_id="c2", policy=FAST)
+    assert result.ending is Ending.ALREADY_THERE
+    assert "orphan collection" in caplog.text

@@ -1,0 +1,117 @@
+"""A round from the first look to the acknowledgement, and its half on the executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from memory_lake import SCHEMA, MemoryFactory, MemoryTable
+
+from laketier.spi import FailpointError, IncompatibleData, Outcome, SerializationError, Stale, Token
+from laketier.spi.failpoints import VARIABLE
+from laketier.tiering import Ending, TieringRound, write_task
+from laketier.tiering.failpoints import PROTOCOL
+
+
+def token(epoch: int = 0) -> Token:
+    return Token("p", "r", epoch)
+
+
+def batch(*ids: int) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(ids, pa.int64()), pa.array(["x"] * len(ids))], schema=SCHEMA)
+
+
+def commit(table: MemoryTable, epoch: int, *tasks: list[pa.RecordBatch]) -> Ending:
+    factory = MemoryFactory(table)
+    tiering = TieringRound(factory, token=token(epoch))
+    tiering.begin()
+    return tiering.commit_messages([write_task(factory, batches) for batches in tasks]).ending
+
+
+def test_rounds_follow_each_other() -> None:
+    table = MemoryTable()
+    assert commit(table, 0, [batch(1), batch(2, 3)], [batch(4)], []) is Ending.PUBLISHED
+    assert commit(table, 1, [batch(5)]) is Ending.PUBLISHED
+    assert table.rows == [1, 2, 3, 4, 5]
+    assert table.calls.count("close") == 2
+
+
+def test_begin_says_what_becomes_of_the_round() -> None:
+    table = MemoryTable()
+    commit(table, 0, [batch(1)])
+    commit(table, 1, [batch(2)])
+    factory = MemoryFactory(table)
+    assert TieringRound(factory, token=token(2)).begin() is Outcome.PROCEED
+    assert TieringRound(factory, token=token(1)).begin() is Outcome.DONE
+    with pytest.raises(Stale):
+        TieringRound(factory, token=token(0)).begin()
+    assert TieringRound(factory).begin() is Outcome.PROCEED
+
+
+def test_a_task_that_fails_deletes_its_files() -> None:
+    table = MemoryTable()
+
+    def source() -> Iterator[pa.RecordBatch]:
+        yield batch(1)
+        raise OSError("the source broke")
+
+    with pytest.raises(OSError, match="the source broke"):
+        write_task(MemoryFactory(table), source())
+    assert table.calls == ["abort"]
+
+
+def test_a_task_with_a_batch_that_does_not_fit_deletes_its_files() -> None:
+    table = MemoryTable()
+    with pytest.raises(IncompatibleData):
+        write_task(MemoryFactory(table), [batch(1), pa.record_batch({"other": [1]})])
+    assert table.calls == ["abort"]
+
+
+def test_a_damaged_message_is_refused_before_anything_is_published() -> None:
+    table = MemoryTable()
+    factory = MemoryFactory(table)
+    good = write_task(factory, [batch(1)])
+    damaged = good[:-1] + bytes([good[-1] ^ 1])
+    with pytest.raises(SerializationError):
+        TieringRound(factory, token=token()).commit_messages([good, damaged])
+    assert table.version == 0
+
+
+@pytest.mark.parametrize("commit_was_called", [True, False])
+def test_an_abort_is_a_hint(commit_was_called: bool) -> None:
+    table = MemoryTable()
+    factory = MemoryFactory(table)
+    message = write_task(factory, [batch(1)])
+    tiering = TieringRound(factory, token=token())
+    if commit_was_called:
+        tiering.commit_messages([message])
+    tiering.abort_messages([message], commit_was_called=commit_was_called)
+    assert bool(table.discarded) != commit_was_called
+    assert table.rows == ([1] if commit_was_called else [])
+
+
+def test_every_failpoint_of_the_protocol_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each one, switched on as an error, changes what the round does; none loses or doubles a row."""
+    for point in PROTOCOL:
+        table = MemoryTable()
+        monkeypatch.setenv(VARIABLE, f"{point}=error@1")
+        ending: object
+        try:
+            if point == "discard.before":
+                commit(table, 0, [batch(1)])
+            ending = commit(table, 0, [batch(1)])
+        except FailpointError as error:
+            ending = str(error)
+        monkeypatch.delenv(VARIABLE)
+        expected = {
+            "round.opened": "failpoint round.opened",
+            "publish.before": Ending.PUBLISHED,
+            "publish.after": Ending.RECOVERED,
+            "ack.before": "failpoint ack.before",
+            "discard.before": "failpoint discard.before",
+        }
+        assert ending == expected[point]
+        final = commit(table, 0, [batch(1)])
+        assert final is (Ending.PUBLISHED if point == "round.opened" else Ending.ALREADY_THERE)
+        assert table.rows == [1]
