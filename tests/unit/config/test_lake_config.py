@@ -128,7 +128,13 @@ def test_sections_of_other_installed_formats_may_stay() -> None:
 
 
 def test_spark_options_ignore_case_and_take_the_path_as_the_table() -> None:
-    options = {"LAKE.FORMAT": "one", "lake.warehouse": "/w", "path": "db.t", "checkpointlocation": "/c", "MERGESCHEMA": "true"}
+    options = {
+        "LAKE.FORMAT": "one",
+        "lake.warehouse": "/w",
+        "path": "db.t",
+        "checkpointlocation": "/c",
+        "MERGESCHEMA": "true",
+    }
     config = from_spark_options(options, formats=FORMATS)
     assert (str(config.table), config.merge_schema) == ("db.t", True)
 
