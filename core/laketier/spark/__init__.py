@@ -1,0 +1,1 @@
+"""The engine: the Spark data source, the lanes, and reading."""

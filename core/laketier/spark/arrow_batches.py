@@ -1,0 +1,140 @@
+"""The one setting that decides what JVM → Python costs, owned here.
+
+``spark.sql.execution.arrow.maxBytesPerBatch`` makes Spark recompute the size of the whole batch for every row, unless
+it is the largest int: 3.5 times the CPU. So our own entry points lift it for their work, and bound a batch's bytes by
+rows per batch from the schema's width instead. Columns whose width no schema tells (binary) keep Spark's own bound:
+there the cost per row is small beside the row.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.sql import SparkSession
+
+MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+MAX_RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+UNBOUNDED = 2**31 - 1
+"""The only value that switches Spark's check off."""
+
+ADVICE = (
+    f"Spark recomputes the size of each Arrow batch for every row, which costs more than the write itself. Set "
+    f"{MAX_BYTES}={UNBOUNDED} on the session (laketier.spark.write and .stream do so by themselves)."
+)
+
+_TARGET_BYTES = 64 * 1024 * 1024
+_MOST_ROWS = 65_536
+_FEWEST_ROWS = 256
+_STRING_BYTES = 512
+_LIST_ITEMS = 128
+
+
+@dataclass(frozen=True)
+class BatchLimits:
+    """What to set: ``max_records`` rows per batch; ``lift_bytes`` says whether the rows bound the bytes enough."""
+
+    max_records: int
+    lift_bytes: bool
+
+
+def batch_limits(schema: pa.Schema) -> BatchLimits:
+    """Rows per batch so that a batch of ``schema`` stays near 64 MB, from the widths that the types tell."""
+    width = sum(_width(f.type) for f in schema) or 1
+    rows = max(_FEWEST_ROWS, min(_MOST_ROWS, _TARGET_BYTES // width))
+    return BatchLimits(rows, lift_bytes=not any(_has_binary(f.type) for f in schema))
+
+
+def _width(kind: pa.DataType) -> int:
+    if pt.is_struct(kind):
+        return sum(_width(f.type) for f in kind)
+    if pt.is_map(kind):
+        return 32 * (_width(kind.key_type) + _width(kind.item_type))
+    if pt.is_fixed_size_list(kind):
+        return int(kind.list_size) * _width(kind.value_type)
+    if pt.is_list(kind) or pt.is_large_list(kind):
+        return _LIST_ITEMS * _width(kind.value_type)
+    try:
+        return max(1, kind.bit_width // 8)
+    except ValueError:
+        return _STRING_BYTES
+
+
+def _has_binary(kind: pa.DataType) -> bool:
+    if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind):
+        return True
+    return any(_has_binary(kind.field(i).type) for i in range(kind.num_fields))
+
+
+@dataclass
+class _Session:
+    """The jobs of ours that run in one session, and what the settings were before the first of them."""
+
+    before: dict[str, str | None] = field(default_factory=dict)
+    running: list[BatchLimits] = field(default_factory=list)
+
+
+_lock = threading.Lock()
+_sessions: WeakKeyDictionary[SparkSession, _Session] = WeakKeyDictionary()
+
+
+@contextmanager
+def arrow_batches(spark: SparkSession, schema: pa.Schema) -> Iterator[BatchLimits]:
+    """Hold the settings for one job of ours in ``spark``; ``schema`` is that of its rows. Driver, any thread.
+
+    The settings belong to the session, so concurrent jobs share them: the tightest limits of the running jobs hold,
+    and the last one to end restores what the first one found. A value that the user set tighter stays.
+    """
+    limits = batch_limits(schema)
+    with _lock:
+        session = _sessions.setdefault(spark, _Session())
+        if not session.running:
+            session.before = {key: _explicit(spark, key) for key in (MAX_BYTES, MAX_RECORDS)}
+        session.running.append(limits)
+        _apply(spark, session)
+    try:
+        yield limits
+    finally:
+        with _lock:
+            session.running.remove(limits)
+            _apply(spark, session)
+
+
+def _apply(spark: SparkSession, session: _Session) -> None:
+    if not session.running:
+        for key, value in session.before.items():
+            _set(spark, key, value)
+        return
+    lift = all(limits.lift_bytes for limits in session.running)
+    rows = min(limits.max_records for limits in session.running)
+    own = session.before[MAX_RECORDS]
+    if own is not None and 0 < int(own) < rows:
+        rows = int(own)
+    _set(spark, MAX_BYTES, str(UNBOUNDED) if lift else session.before[MAX_BYTES])
+    _set(spark, MAX_RECORDS, str(rows))
+
+
+def _explicit(spark: SparkSession, key: str) -> str | None:
+    """What somebody set in this session or its configuration, None for Spark's default."""
+    found: Any = spark.conf._jconf.getOption(key) if hasattr(spark.conf, "_jconf") else None
+    if found is None:
+        return spark.conf.get(key, None)
+    return str(found.get()) if found.isDefined() else None
+
+
+def _set(spark: SparkSession, key: str, value: str | None) -> None:
+    if value is None:
+        spark.conf.unset(key)
+    else:
+        spark.conf.set(key, value)
+
+
+def is_costly(value: str | None) -> bool:
+    """Whether a task that saw ``value`` for `MAX_BYTES` (None: unset) paid for the check."""
+    return value is None or value != str(UNBOUNDED)

@@ -1,0 +1,75 @@
+"""``df.write.format("laketier")``: one round per job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from laketier.config import LakeConfig
+from laketier.spark.arrow_batches import ADVICE
+from laketier.spark.messages import LakeCommitMessage, answer, present, stage
+from laketier.spark.schema import table_schema
+from laketier.spark.target import batch_token, prepare, round_log, say_at_least_once, say_once
+from laketier.spi import Outcome, WriteMode, new_attempt_id
+from laketier.tiering.round import TieringRound
+
+ROWS_WORTH_ADVICE = 100_000
+
+
+class LakeBatchWriter(DataSourceArrowWriter):
+    """Made on the driver, where it prepares the table and decides; then pickled to the tasks and to the commit, so
+    all of them share one commit id."""
+
+    def __init__(self, config: LakeConfig, schema: StructType, *, overwrite: bool) -> None:
+        self._config = config
+        self._mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
+        self._token = batch_token(config)
+        self._commit_id = new_attempt_id()
+        self._factory = prepare(config, table_schema(schema), self._mode).factory
+        if self._token is None:
+            say_at_least_once(round_log(__name__, config), config)
+        self._done = decided(self._round()) is Outcome.DONE
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Executor. Stages the partition, or nothing at all when the epoch is in the table."""
+        if self._done:
+            return answer(None, self._factory)
+        return answer(stage(self._factory, iterator, epoch=self._config.epoch, mode=self._mode), self._factory)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Driver, another process than the one that planned. Raises what `TieringRound.commit` raises."""
+        answers = present(messages)
+        log = round_log(__name__, self._config, self._config.epoch)
+        result = self._round().commit_messages([a.result for a in answers if a.result is not None])
+        log.info("%s: %d rows, %d files, %d bytes", result.ending.value, result.rows, result.files, result.bytes)
+        if result.rows >= ROWS_WORTH_ADVICE and any(a.costly for a in answers):
+            say_once(log, "arrow", message=ADVICE)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Driver. Spark also comes here after a commit whose answer was lost: see `commit_was_called`."""
+        self._round().abort_messages(staged(present(messages)), commit_was_called=commit_was_called(messages))
+
+    def _round(self) -> TieringRound:
+        return TieringRound(self._factory, token=self._token, mode=self._mode, commit_id=self._commit_id)
+
+
+def decided(tiering: TieringRound) -> Outcome:
+    """Begin a round that another process commits. Driver."""
+    try:
+        return tiering.begin()
+    finally:
+        tiering.close()
+
+
+def commit_was_called(messages: Sequence[WriterCommitMessage | None]) -> bool:
+    """False only when that is certain: Spark commits after every task has answered, and gives None for one that
+    has not."""
+    return all(message is not None for message in messages)
+
+
+def staged(answers: Sequence[LakeCommitMessage]) -> list[bytes]:
+    """The packed write results among the answers."""
+    return [a.result for a in answers if a.result is not None]

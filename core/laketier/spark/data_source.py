@@ -1,0 +1,94 @@
+"""``spark.read.format("laketier")``, ``df.write.format("laketier")`` and ``df.writeStream.format("laketier")``.
+
+Spark makes the data source anew, from the options alone, in each of its Python processes on the driver; what is
+planned in one of them reaches the others and the tasks by pickle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamWriter, DataSourceWriter
+from pyspark.sql.types import StructType
+
+from laketier.config import LakeConfig
+from laketier.plugins import configure_spark
+from laketier.sources import open_source, scan_request
+from laketier.spark.batch_writer import LakeBatchWriter
+from laketier.spark.scan import LakeReader, PushingLakeReader
+from laketier.spark.schema import spark_schema
+from laketier.spark.stream_writer import LakeStreamWriter
+from laketier.spi import ConfigError
+
+_CHECKPOINT = "checkpointlocation"
+
+
+class LakeDataSource(DataSource):
+    """Registered as ``laketier`` by the package ``pyspark_laketier``, which Spark finds by its name."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        """Spark does this first, for reads and writes alike, before any job: so all keys are checked here. Raises
+        `ConfigError`."""
+        super().__init__(options)
+        self._config = read_options(options)
+        self._checkpoint = options.get(_CHECKPOINT)
+        self._report = options.get(REPORT_OPTION)
+        if self._checkpoint is not None:
+            require_stream_keys(self._config)
+
+    @classmethod
+    def name(cls) -> str:
+        return "laketier"
+
+    def schema(self) -> StructType:
+        return spark_schema(open_source(self._config).plan(scan_request(self._config)).schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        kind = PushingLakeReader if self._config.push_filters else LakeReader
+        return kind(self._config, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return LakeBatchWriter(self._config, schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        require_stream_keys(self._config)
+        return LakeStreamWriter(
+            self._config, schema, overwrite=overwrite, checkpoint=self._checkpoint, report=self._report
+        )
+
+
+REPORT_OPTION = "spark.laketier.report"
+"""Where the commits of a stream leave their figures for `laketier.spark.progress`; set by `laketier.spark.stream`."""
+
+
+def read_options(options: Mapping[str, str]) -> LakeConfig:
+    """Type the options. Raises `ConfigError`, with the reason where Spark itself dropped them."""
+    if not any(key.lower().startswith("lake.") for key in options) and "path" not in options:
+        try:
+            return configure_spark(options)
+        except ConfigError as error:
+            raise ConfigError(
+                "no lake.* option arrived",
+                where=error.where,
+                why="none was given, or this is an INSERT into a table made by CREATE TABLE … USING laketier: Spark "
+                "hands such a table's options to readers, but not to writers",
+                fix="In SQL write INSERT INTO t WITH ('lake.format' = …, 'lake.warehouse' = …, 'lake.table' = …), or "
+                "insert into a TEMPORARY VIEW … USING laketier OPTIONS (…); in Python use "
+                'df.write.format("laketier") with .option(…).',
+            ) from error
+    return configure_spark(options)
+
+
+def require_stream_keys(config: LakeConfig) -> None:
+    """Raises `ConfigError` unless the keys suit a stream."""
+    if config.pipeline is None:
+        raise ConfigError(
+            "a stream needs lake.pipeline",
+            where=config.origin,
+            why="the table remembers under this name which epochs it holds",
+            fix=f'Add .option("lake.pipeline", "<a stable name, one per query>"), for example {config.table.table}-v1.',
+        )
+    if config.epoch is not None:
+        raise ConfigError(
+            "lake.epoch is for batches", where=config.origin, fix="Remove it: a stream's batch id is its epoch."
+        )

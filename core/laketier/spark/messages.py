@@ -1,0 +1,78 @@
+"""What a Spark task of ours tells the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import WriterCommitMessage
+
+from laketier.spark.arrow_batches import MAX_BYTES, is_costly
+from laketier.spi import LakeTieringFactory, WriteMode, WriterInitContext, new_attempt_id
+from laketier.tiering import write_task
+
+_QUERY_ID = "sql.streaming.queryId"
+_BATCH_ID = "streaming.sql.batchId"
+
+
+@dataclass(frozen=True)
+class LakeCommitMessage(WriterCommitMessage):
+    """One task's answer.
+
+    - ``result``: what it staged, as `laketier.tiering.write_task` packed it; None where nothing was to be written,
+      because the epoch is in the table already.
+    - ``query_id``: the stream's id as the task saw it, which is also its checkpoint's.
+    - ``costly``: the task's batches came under Spark's bound on bytes (see `laketier.spark.arrow_batches`).
+    - ``factory``: with partition 0, the factory that the tasks used, so that the commit of a stream, which starts
+      from nothing, need not load the table to make another one.
+    """
+
+    result: bytes | None
+    query_id: str | None = None
+    costly: bool = False
+    factory: LakeTieringFactory[Any] | None = None
+
+
+def task_epoch() -> int | None:
+    """The streaming epoch that this task belongs to; None for batches."""
+    context = TaskContext.get()
+    text = context.getLocalProperty(_BATCH_ID) if context else None
+    return int(text) if text is not None else None
+
+
+def stage(
+    factory: LakeTieringFactory[Any],
+    batches: Iterable[pa.RecordBatch],
+    *,
+    epoch: int | None,
+    mode: WriteMode,
+    partition: int | None = None,
+) -> bytes:
+    """Write a task's batches, and pack what was staged. Executor."""
+    if partition is None:
+        context = TaskContext.get()
+        partition = context.partitionId() if context else 0
+    return write_task(
+        factory, batches, WriterInitContext(attempt=new_attempt_id(), split_index=partition, epoch=epoch, mode=mode)
+    )
+
+
+def answer(result: bytes | None, factory: LakeTieringFactory[Any]) -> LakeCommitMessage:
+    """The message of the data source's task that runs now. Executor."""
+    context = TaskContext.get()
+    if context is None:
+        return LakeCommitMessage(result, factory=factory)
+    return LakeCommitMessage(
+        result,
+        query_id=context.getLocalProperty(_QUERY_ID),
+        costly=is_costly(context.getLocalProperty(MAX_BYTES)),
+        factory=factory if context.partitionId() == 0 else None,
+    )
+
+
+def present(messages: Sequence[WriterCommitMessage | None]) -> list[LakeCommitMessage]:
+    """The messages of the tasks that answered."""
+    return [message for message in messages if isinstance(message, LakeCommitMessage)]

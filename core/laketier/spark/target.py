@@ -1,0 +1,115 @@
+"""The table that a write goes to: prepared on the driver, before the first task."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.config import LakeConfig
+from laketier.metadata import prepare_table
+from laketier.plugins import configure, open_lake
+from laketier.spi import (
+    ConfigError,
+    Feature,
+    LakeTieringFactory,
+    TableInfo,
+    Token,
+    WriteMode,
+    require,
+)
+
+BATCH_RUN = "batch"
+"""The ``run`` of batches: their epochs are numbered by the user, in no progress log."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table that is ready for rows, and the factory for rounds into it."""
+
+    table: TableInfo
+    factory: LakeTieringFactory[Any]
+
+
+def as_config(config: LakeConfig | Mapping[str, Any]) -> LakeConfig:
+    """A configuration from what our functions accept: one made before, or a mapping of ``lake.*`` keys."""
+    return config if isinstance(config, LakeConfig) else configure(config)
+
+
+def prepare(config: LakeConfig, schema: pa.Schema, mode: WriteMode) -> Target:
+    """Open the lake, and create, check or evolve the table for rows of ``schema``. Driver.
+
+    Raises `ConfigError`, `PluginError`, `TableError` and `FeatureNotSupported`: all that a user can mend.
+    """
+    _refuse_reading_keys(config)
+    lake = open_lake(config)
+    if mode is WriteMode.OVERWRITE:
+        require(config.format, lake.plugin.features, Feature.OVERWRITE)
+    table = prepare_table(lake, schema)
+    return Target(table, lake.storage.tiering_factory(table))
+
+
+def load(config: LakeConfig) -> Target:
+    """The table as it is. Driver. Raises `TableNotFound`."""
+    lake = open_lake(config)
+    table = lake.storage.catalog().load_table(config.table)
+    return Target(table, lake.storage.tiering_factory(table))
+
+
+def _refuse_reading_keys(config: LakeConfig) -> None:
+    for key, value in (("lake.snapshot-id", config.snapshot_id), ("lake.as-of", config.as_of)):
+        if value is not None:
+            raise ConfigError(f"{key} is for reading", where=config.origin, fix="Remove it from the write.")
+
+
+def batch_token(config: LakeConfig, *, content: str | None = None) -> Token | None:
+    """The token of a batch write; None without pipeline and epoch. Raises `ConfigError` for one without the other."""
+    if config.pipeline is None and config.epoch is None:
+        return None
+    if config.pipeline is None or config.epoch is None:
+        given, missing = ("lake.pipeline", "lake.epoch") if config.epoch is None else ("lake.epoch", "lake.pipeline")
+        raise ConfigError(
+            f"{given} is set without {missing}",
+            where=config.origin,
+            why="a batch is idempotent only when both name it",
+            fix=f"Set {missing} as well (epochs count from 0 by one), or remove {given} for a write that a retry "
+            "may repeat.",
+        )
+    return Token(pipeline=config.pipeline, run=BATCH_RUN, epoch=config.epoch, content=content)
+
+
+class RoundLog(logging.LoggerAdapter[logging.Logger]):
+    """Puts table, pipeline and epoch in front of each line."""
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        """See `logging.LoggerAdapter`."""
+        named = " ".join(f"{key}={value}" for key, value in (self.extra or {}).items() if value is not None)
+        return f"[{named}] {msg}", kwargs
+
+
+def round_log(name: str, config: LakeConfig, epoch: int | None = None) -> RoundLog:
+    """The logger for one round."""
+    return RoundLog(logging.getLogger(name), {"table": str(config.table), "pipeline": config.pipeline, "epoch": epoch})
+
+
+_said: set[tuple[str, ...]] = set()
+
+
+def say_once(log: RoundLog, *about: str, message: str) -> None:
+    """Warn, once per process for the same ``about``."""
+    if about not in _said:
+        _said.add(about)
+        log.warning(message)
+
+
+def say_at_least_once(log: RoundLog, config: LakeConfig) -> None:
+    """What a batch without a name should know."""
+    say_once(
+        log,
+        "at-least-once",
+        str(config.table),
+        message="this batch has no lake.pipeline and lake.epoch: running it again appends its rows again",
+    )
