@@ -28,6 +28,7 @@ from laketier.spi import (
 )
 from laketier.spi.durable import create_exclusively, fsync_directory, make_directories
 from laketier.spi.failpoints import failpoint
+from laketier_localfile.access import access
 from laketier_localfile.committer import following, open_finished
 from laketier_localfile.features import refuse
 from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, SUPERSEDED, TABLE_FILE
@@ -53,7 +54,8 @@ class LocalFileCatalog(LakeCatalog):
         try:
             return _same(self.load_table(path), wanted)
         except TableNotFound:
-            self._create(location, wanted)
+            with access("creating the table", location):
+                self._create(location, wanted)
         return _same(self.load_table(path), wanted)
 
     def load_table(self, path: TablePath) -> TableInfo:
@@ -99,7 +101,8 @@ class LocalFileCatalog(LakeCatalog):
     def list_tables(self, database: str | None = None) -> list[TablePath]:
         pattern = f"{database if database is not None else '*'}/*/{TABLE_FILE}"
         found = [Path(file).relative_to(self._warehouse).parts for file in self._warehouse.glob(pattern)]
-        return sorted(TablePath(parts[0], parts[1]) for parts in found if not parts[1].startswith("."))
+        # A name with a dot is none of ours: a table half dropped, or something else's.
+        return sorted(TablePath(parts[0], parts[1]) for parts in found if "." not in parts[0] + parts[1])
 
     def _location(self, path: TablePath) -> Path:
         return self._warehouse / path.database / path.table

@@ -14,8 +14,10 @@ from laketier.spi import (
     CommitterInitContext,
     LakeCommitResult,
     LakeCommitter,
+    LaketierError,
     StagedFile,
     TableDescriptor,
+    TableNotFound,
     TableState,
     UnsafeTable,
     Watermark,
@@ -24,7 +26,7 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier.spi.failpoints import failpoint
-from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, SUPERSEDED, final_path
+from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, SUPERSEDED, final_path, staged_path
 from laketier_localfile.log import ManifestLog
 from laketier_localfile.manifest import FileEntry, Manifest
 from laketier_localfile.parquet import stats_from_text
@@ -107,15 +109,22 @@ class LocalFileCommitter(LakeCommitter[WriteResult]):
     def discard(self, results: Sequence[WriteResult]) -> None:
         # Only the newest commit can still have staged files. Whoever calls this is certain that it is not these; a
         # look costs little, and the mistake would cost rows.
-        head, _ = ManifestLog.open(self._location).head()
-        published = {entry.path.rpartition("/")[2] for entry in head.added}
+        try:
+            head, _ = ManifestLog.open(self._location).head()
+        except TableNotFound:
+            return
+        except (LaketierError, OSError):
+            log.warning("nothing was deleted, as the table can't be read", exc_info=True)
+            return
+        published = {staged_path(entry.path) for entry in head.added}
         for file in (file for result in results for file in result.files):
-            if final_path(file.path, ()) in published:
-                log.error("%s was to be discarded, and is published: kept", file.path)
-                continue
             try:
-                (self._location / file.path).unlink(missing_ok=True)
-            except OSError:
+                final_path(file.path, ())
+                if file.path in published:
+                    log.error("%s was to be discarded, and is published: kept", file.path)
+                else:
+                    (self._location / file.path).unlink(missing_ok=True)
+            except (LaketierError, OSError):
                 log.warning("%s was not deleted", file.path, exc_info=True)
 
     def _entries(self, state: LocalFileState, results: Sequence[WriteResult]) -> tuple[FileEntry, ...]:

@@ -55,10 +55,8 @@ def column_stats(footer: Any, schema: pa.Schema) -> Stats:
         bounded = [group for group in groups if group.num_values]
         low = high = None
         if bounded and all(group.has_min_max for group in bounded):
-            low = _short(partition_text(min(group.min for group in bounded)))
-            high = _short(partition_text(max(group.max for group in bounded)))
-        known = low is not None and high is not None
-        stats[column.name] = (low, high, nulls) if known else (None, None, nulls)
+            low, high = _bounds(bounded)
+        stats[column.name] = (low, high, nulls)
     return stats
 
 
@@ -79,5 +77,12 @@ def stats_from_text(text: str) -> Stats:
     return {name: (low, high, nulls) for name, (low, high, nulls) in json.loads(text).items()}
 
 
-def _short(text: str | None) -> str | None:
-    return text if text is not None and len(text) <= _MAX_TEXT else None
+def _bounds(groups: list[Any]) -> tuple[str | None, str | None]:
+    try:
+        low = partition_text(min(group.min for group in groups))
+        high = partition_text(max(group.max for group in groups))
+    except (ValueError, OverflowError):
+        # Parquet's moments and days reach further than Python's.
+        return None, None
+    short = low is not None and high is not None and max(len(low), len(high)) <= _MAX_TEXT
+    return (low, high) if short else (None, None)

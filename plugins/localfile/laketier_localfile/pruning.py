@@ -60,17 +60,24 @@ def ranges_of(entry: FileEntry, schema: pa.Schema, columns: Iterable[str], known
             found[name] = Range(None, None, nulls=True, values=False)
         elif name in partition:
             text = partition[name]
-            value = None if text is None else decode(text, kind)
+            value = decode(text, kind)
             found[name] = Range(value, value, nulls=text is None, values=text is not None)
         elif name in entry.stats:
             low, high, nulls = entry.stats[name]
-            bounds = (None, None) if low is None or high is None else (decode(low, kind), decode(high, kind))
-            found[name] = Range(*bounds, nulls=nulls > 0, values=nulls < entry.rows)
+            known = low is not None and high is not None
+            found[name] = Range(
+                decode(low, kind) if known else None,
+                decode(high, kind) if known else None,
+                nulls=nulls > 0,
+                values=nulls < entry.rows,
+            )
     return found
 
 
-def decode(text: str, kind: pa.DataType) -> Any:
+def decode(text: str | None, kind: pa.DataType) -> Any:
     """Undo `laketier.spi.partition.partition_text` for a column of type ``kind``."""
+    if text is None:
+        return None
     if pt.is_boolean(kind):
         return text == "true"
     if pt.is_integer(kind):

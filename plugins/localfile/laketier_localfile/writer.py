@@ -23,6 +23,7 @@ from laketier.spi.durable import fsync_directory, fsync_file
 from laketier.spi.failpoints import failpoint
 from laketier.spi.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
 from laketier.spi.partition import partition_text
+from laketier_localfile.access import access
 from laketier_localfile.layout import IN_PROGRESS, base_name, partition_folders, staged_path
 from laketier_localfile.log import TableFile
 from laketier_localfile.parquet import column_stats, footer_digest, stats_to_text
@@ -83,7 +84,8 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         bucket = values[-1] if self._assigner is not None else None
         name = base_name(self._context.split_index, bucket, self._context.attempt, len(self._made))
         path = str(self._location / staged_path(name))
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        with access("staging a file", Path(path)):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         self._made[path] = (partition, bucket)
         return path, pa.OSFile(path, "wb")
 

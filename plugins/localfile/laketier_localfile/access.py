@@ -1,0 +1,34 @@
+"""Saying what to do when the file system refuses."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from laketier.spi import ConfigError
+
+
+@contextmanager
+def access(doing: str, path: Path) -> Iterator[None]:
+    """Turn refusals that a user can mend (permissions, a read-only mount, a file in a folder's place) into
+    `ConfigError`; every other error passes."""
+    try:
+        yield
+    except (PermissionError, NotADirectoryError) as error:
+        raise _refused(doing, path, error) from error
+    except OSError as error:
+        if error.errno == errno.EROFS:
+            raise _refused(doing, path, error) from error
+        raise
+
+
+def _refused(doing: str, path: Path, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"{doing} was refused by the file system",
+        where=str(error.filename or path),
+        why=str(error.strerror or error),
+        fix=f"Give user {os.geteuid()} write access to the table's folder, or set lake.warehouse to another one.",
+    )
