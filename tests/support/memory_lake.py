@@ -125,6 +125,8 @@ class MemoryCommitter(LakeCommitter[WriteResult]):
         assert isinstance(state, MemoryState)
         table = self.table
         table.calls.append("publish")
+        if table.before and table.before[0] is not None:
+            table.calls.append("timeout")
         _raise_next(table.before)
         rival = table.rivals.pop(0) if table.rivals else None
         if rival is not None:

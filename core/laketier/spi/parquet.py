@@ -129,6 +129,8 @@ class RollingParquetWriter:
     def abandon(self) -> None:
         """Close open streams without finishing the files. The caller deletes `paths`."""
         for part in self._parts.values():
+            if part.writer is not None:
+                part.writer.is_open = False  # else its finaliser writes a footer into the closed stream, and fails
             if part.stream is not None and not part.stream.closed:
                 part.stream.close()
         self._parts.clear()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 
@@ -80,19 +81,28 @@ def columns_of(predicates: Iterable[Predicate]) -> set[str]:
 
 def to_arrow(predicate: Predicate) -> pc.Expression:
     """The predicate as a pyarrow compute expression, for `pyarrow.dataset` and `Table.filter`."""
+    return _expression(predicate, negated=False)
+
+
+def _expression(predicate: Predicate, *, negated: bool) -> pc.Expression:
     match predicate:
         case And(children=children):
-            result = to_arrow(children[0])
+            result = _expression(children[0], negated=negated)
             for child in children[1:]:
-                result = result & to_arrow(child)
+                result = result & _expression(child, negated=negated)
             return result
         case Or(children=children):
-            result = to_arrow(children[0])
+            result = _expression(children[0], negated=negated)
             for child in children[1:]:
-                result = result | to_arrow(child)
+                result = result | _expression(child, negated=negated)
             return result
         case Not(child=child):
-            return ~to_arrow(child)
+            return ~_expression(child, negated=True)
+        case Leaf(column=column, op=Op.IN, value=value) if negated:
+            # Arrow's is_in is false for null, which a negation would turn into true; SQL's is null.
+            found = pc.field(column).isin([item for item in value if item is not None])
+            unknown = pc.field(column) < pc.field(column) if None not in value else pc.scalar(None).cast(pa.bool_())
+            return found | unknown
         case Leaf(column=column, op=op, value=value):
             return _leaf(pc.field(column), op, value)
     raise TypeError(f"not a predicate: {predicate!r}")

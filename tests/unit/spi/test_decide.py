@@ -67,9 +67,7 @@ def span(start: int, end: int) -> SourceRange:
         pytest.param(mark(4), ask(4, content="x"), Outcome.DONE, id="same-epoch-content-unknown-then"),
         pytest.param(mark(4, content="x"), ask(4, content="y"), TokenMismatch, id="same-epoch-other-content"),
         pytest.param(mark(4, source=span(0, 5)), ask(4, source=span(0, 5)), Outcome.DONE, id="same-epoch-same-range"),
-        pytest.param(
-            mark(4, source=span(0, 5)), ask(4, source=span(0, 9)), TokenMismatch, id="same-epoch-other-range"
-        ),
+        pytest.param(mark(4, source=span(0, 5)), ask(4, source=span(0, 9)), TokenMismatch, id="same-epoch-other-range"),
         pytest.param(mark(4), ask(3), Stale, id="earlier-epoch"),
         pytest.param(mark(4, content="x"), ask(3, content="x"), Stale, id="earlier-epoch-is-never-done"),
         pytest.param(mark(4), ask(5), Outcome.PROCEED, id="next-epoch"),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from memory_lake import MemoryTable, written_against
 
 from laketier.spi import (
     Conflict,
@@ -25,6 +24,7 @@ from laketier.spi import (
     WriteResult,
 )
 from laketier.tiering.publish import Ending, RetryPolicy, RoundResult, publish
+from memory_lake import MemoryTable, written_against
 
 FAST = RetryPolicy(conflicts=5, unknowns=3, first_wait_seconds=0.0, longest_wait_seconds=0.0)
 TIMEOUT = TimeoutError("no answer")
@@ -136,7 +136,7 @@ def test_a_rival_may_refuse_us_between_open_and_publish(
     assert table.discarded == [staged.files[0].path], "nothing of it can land any more"
 
 
-@pytest.mark.parametrize("asked, refusal", [(token(3), WatermarkLost), (token(0), Stale), (token(9), Gap)])
+@pytest.mark.parametrize(("asked", "refusal"), [(token(3), WatermarkLost), (token(0), Stale), (token(9), Gap)])
 def test_a_refused_round_is_discarded(asked: Token, refusal: type[Exception]) -> None:
     table = MemoryTable()
     if refusal is not WatermarkLost:
@@ -303,9 +303,7 @@ def test_a_batch_that_did_not_land_is_tried_again() -> None:
 def test_an_overwrite_keeps_the_watermarks_of_others() -> None:
     table = MemoryTable()
     run(table, token(pipeline="other"), table.stage(1, 2))
-    publish(
-        table.committer("c2", WriteMode.OVERWRITE), [table.stage(9)], token=token(), commit_id="c2", policy=FAST
-    )
+    publish(table.committer("c2", WriteMode.OVERWRITE), [table.stage(9)], token=token(), commit_id="c2", policy=FAST)
     assert table.rows == [9]
     assert set(table.watermarks) == {"p", "other"}
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from memory_lake import SCHEMA, MemoryFactory, MemoryTable
 
 from laketier.spi import FailpointError, IncompatibleData, Outcome, SerializationError, Stale, Token
 from laketier.spi.failpoints import VARIABLE
 from laketier.tiering import Ending, TieringRound, write_task
 from laketier.tiering.failpoints import PROTOCOL
+from memory_lake import SCHEMA, MemoryFactory, MemoryTable
 
 
 def token(epoch: int = 0) -> Token:

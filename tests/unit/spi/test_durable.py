@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from laketier.spi.durable import create_exclusively, make_directories
+
+
+def test_a_name_is_taken_once(tmp_path: Path) -> None:
+    create_exclusively(tmp_path / "1", b"first")
+    with pytest.raises(FileExistsError):
+        create_exclusively(tmp_path / "1", b"second")
+    assert [path.name for path in tmp_path.iterdir()] == ["1"], "no temporary file stays"
+    assert (tmp_path / "1").read_bytes() == b"first"
+
+
+def test_one_of_many_wins(tmp_path: Path) -> None:
+    def attempt(number: int) -> bool:
+        try:
+            create_exclusively(tmp_path / "n", str(number).encode())
+        except FileExistsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(attempt, range(32)))
+    assert won.count(True) == 1
+    assert (tmp_path / "n").read_text() == str(won.index(True))
+
+
+def test_directories_are_made_once(tmp_path: Path) -> None:
+    for _ in range(2):
+        make_directories(tmp_path / "a" / "b" / "c")
+    assert (tmp_path / "a" / "b" / "c").is_dir()

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laketier.spi import IncompatibleData
+from laketier.spi.partition import partition_text, split_by_values
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, None),
+        ("a/b=c", "a/b=c"),
+        ("", ""),
+        (True, "true"),
+        (False, "false"),
+        (-42, "-42"),
+        (Decimal("1.50"), "1.50"),
+        (date(2026, 11, 21), "2026-11-21"),
+        (datetime(2026, 11, 21, 8, 30), "2026-11-21 08:30:00"),
+        (datetime(2026, 11, 21, 8, 30, 0, 1), "2026-11-21 08:30:00.000001"),
+        (datetime(2026, 11, 21, 8, 30, tzinfo=UTC), "2026-11-21 08:30:00"),
+        (datetime(2026, 11, 21, 8, 30, tzinfo=timezone(timedelta(hours=2))), "2026-11-21 06:30:00"),
+    ],
+)
+def test_canonical_text(value: Any, text: str | None) -> None:
+    assert partition_text(value) == text
+
+
+@pytest.mark.parametrize("value", [1.5, b"x", [1], {"a": 1}])
+def test_values_that_name_no_partition(value: Any) -> None:
+    with pytest.raises(IncompatibleData, match="can't be a partition value"):
+        partition_text(value)
+
+
+keys = st.tuples(st.sampled_from([None, "", "a", "b"]), st.sampled_from([None, 0, 1, 2]))
+
+
+@given(st.lists(keys, max_size=40), st.integers(1, 7))
+def test_rows_keep_their_partition_and_their_order(rows: list[tuple[Any, Any]], chunk: int) -> None:
+    batches = [
+        pa.record_batch(
+            {
+                "s": pa.array([s for s, _ in rows[i : i + chunk]], pa.string()),
+                "n": pa.array([n for _, n in rows[i : i + chunk]], pa.int32()),
+                "row": pa.array(range(i, min(i + chunk, len(rows))), pa.int64()),
+            }
+        )
+        for i in range(0, len(rows), chunk)
+    ]
+    schema = pa.schema([("s", pa.string()), ("n", pa.int32()), ("row", pa.int64())])
+    table = pa.Table.from_batches(batches, schema=schema)
+    expected: dict[tuple[Any, Any], list[int]] = defaultdict(list)
+    for number, key in enumerate(rows):
+        expected[key].append(number)
+    parts = [(values, part) for values, part in split_by_values(table, [table["s"], table["n"]])]
+    assert {values: part["row"].to_pylist() for values, part in parts} == expected
+    assert len(parts) == len(expected)
+    for values, part in parts:
+        assert set(zip(part["s"].to_pylist(), part["n"].to_pylist(), strict=True)) == {values}
+
+
+def test_one_partition_is_not_copied() -> None:
+    table = pa.table({"k": ["a"] * 10})
+    ((values, part),) = split_by_values(table, [table["k"]])
+    assert values == ("a",)
+    assert part is table
