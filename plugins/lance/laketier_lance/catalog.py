@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -32,6 +32,7 @@ from laketier_lance.types import check_types
 
 if TYPE_CHECKING:
     from lance import LanceDataset
+    from lance.file import LanceFileSession
 
 _ALTER_ATTEMPTS = 10
 
@@ -73,7 +74,7 @@ class LanceCatalog(LakeCatalog):
                 pa.Table.from_batches([], schema),
                 location,
                 mode="create",
-                data_storage_version=version,
+                data_storage_version=version,  # type: ignore[arg-type]
                 storage_options=self._storage or None,
             )
         except OSError as error:
@@ -129,13 +130,13 @@ class LanceCatalog(LakeCatalog):
     def _folders(self, location: str) -> list[str]:
         return [str(prefix).rstrip("/").rsplit("/", 1)[-1] for prefix in self._listing(location).common_prefixes]
 
-    def _listing(self, location: str):  # type: ignore[no-untyped-def]
+    def _listing(self, location: str) -> Any:
         try:
             return self._session(location).list_with_delimiter()
         except (OSError, ValueError) as error:
             raise TableError("the folder could not be listed", where=location, why=reason(error)) from error
 
-    def _session(self, location: str):  # type: ignore[no-untyped-def]
+    def _session(self, location: str) -> LanceFileSession:
         from lance.file import LanceFileSession
 
         return LanceFileSession(location, self._storage or None)

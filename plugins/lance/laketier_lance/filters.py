@@ -93,7 +93,7 @@ def _date(value: Any, _: pa.DataType) -> str | None:
 def _timestamp(value: Any, kind: pa.DataType) -> str | None:
     if type(value) is not datetime or (value.tzinfo is None) != (kind.tz is None):
         return None
-    if value.microsecond and kind.unit == "s" or value.microsecond % 1000 and kind.unit == "ms":
+    if value.microsecond % {"s": 10**6, "ms": 10**3}.get(kind.unit, 1):
         return None
     if kind.unit == "ns" and not 1680 <= value.year <= 2260:
         return None

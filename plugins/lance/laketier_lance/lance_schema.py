@@ -27,7 +27,8 @@ def with_metadata(schema: LanceSchema, metadata: Mapping[bytes, bytes]) -> Lance
     from lance.schema import LanceSchema
 
     try:
-        rebuild, (text, *fields) = schema.__reduce__()  # type: ignore[misc]
+        reduced: Any = schema.__reduce__()
+        rebuild, (text, *fields) = reduced
         present = {key.encode(): bytes(value) for key, value in json.loads(text).items()}
         expected = {_bytes(k): _bytes(v) for k, v in (schema.to_pyarrow().metadata or {}).items()}
         plain = {key.decode(): list(value) for key, value in metadata.items()}

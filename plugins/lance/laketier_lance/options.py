@@ -26,6 +26,9 @@ class LanceOptions:
     max_bytes_per_file: int = option(
         90 * GIGABYTE, "Arrow bytes, before encoding, after which the next data file is begun; S3 ends at 100 GB."
     )
+    max_rows_per_group: int | None = option(
+        None, "Refused: data files since 2.0 have no row groups. Their pages are sized by data-cache-bytes."
+    )
     data_storage_version: DataStorageVersion = option(
         DataStorageVersion.V2_2, "File format of tables that are created here. Existing tables keep theirs."
     )

@@ -33,6 +33,12 @@ class LancePlugin(LakeStoragePlugin):
         from laketier_lance.storage import LanceStorage
 
         options = config.options if isinstance(config.options, LanceOptions) else LanceOptions()
+        if options.max_rows_per_group is not None:
+            raise ConfigError(
+                "lake.lance.max-rows-per-group is set",
+                why="Lance's data files have had no row groups since version 2.0",
+                fix="Remove it; lake.lance.data-cache-bytes sizes the pages.",
+            )
         for name in ("max_rows_per_file", "max_bytes_per_file", "data_cache_bytes", "buffer_rows", "split_rows"):
             if getattr(options, name) < 1:
                 raise ConfigError(

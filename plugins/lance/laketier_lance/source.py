@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from laketier_lance.table import EPOCH, PIPELINE, ROWS
 
 if TYPE_CHECKING:
     from lance import LanceDataset
+    from lance.fragment import LanceFragment
 
 _SPLIT_BYTES = 128 * 1024**2
 _BATCH_BYTES = 32 * 1024**2
@@ -64,7 +66,7 @@ class LanceSource(LakeSource):
         if limit is not None and not conditions:
             groups = _first_rows(groups, limit)
             limit_done = True
-        splits = []
+        splits: list[LakeSplit] = []
         for group in groups:
             rows = None if conditions else sum(fragment.rows for fragment in group)
             left = limit
@@ -95,9 +97,7 @@ class LanceSource(LakeSource):
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         payload = split.payload
         dataset = open_dataset(self.table.location, self.options.storage_options(), int(payload["version"]))
-        fragments = [dataset.get_fragment(number) for number in json.loads(payload["fragments"])]
-        if None in fragments:
-            raise CorruptTable("a fragment that the split names is not in its version", where=self.table.location)
+        fragments = [self._fragment(dataset, number) for number in json.loads(payload["fragments"])]
         scanner = dataset.scanner(
             columns=list(schema.names),
             filter=payload["filter"] or None,
@@ -138,7 +138,14 @@ class LanceSource(LakeSource):
 
     def _committed_at(self, version: int) -> int:
         dataset = open_dataset(self.table.location, self.options.storage_options(), version)
-        return int(dataset.get_version()["timestamp"].timestamp() * 1000)
+        moment: datetime = dataset.get_version()["timestamp"]  # type: ignore[assignment]
+        return int(moment.timestamp() * 1000)
+
+    def _fragment(self, dataset: LanceDataset, number: int) -> LanceFragment:
+        fragment = dataset.get_fragment(number)
+        if fragment is None:
+            raise CorruptTable(f"version {dataset.version} has no fragment {number}", where=self.table.location)
+        return fragment
 
     def _dataset_for(self, request: ScanRequest) -> LanceDataset:
         if request.snapshot_id is not None and request.as_of is not None:

@@ -35,12 +35,12 @@ class LanceTableState(TableState):
         return cls(dataset, location, metadata_of(dataset), attempted_at)
 
     @cached_property
-    def table_uuid(self) -> str:  # type: ignore[override]
+    def table_uuid(self) -> str:
         """Stored in the schema metadata, or derived for a dataset that laketier never wrote to."""
         return table_uuid(self.dataset, self.metadata)
 
     @cached_property
-    def schema_fingerprint(self) -> str:  # type: ignore[override]
+    def schema_fingerprint(self) -> str:
         """Covers Lance's field ids."""
         return schema_fingerprint(with_field_ids(self.dataset.lance_schema))
 

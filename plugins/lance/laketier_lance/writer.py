@@ -99,10 +99,11 @@ class LanceWriter(LakeWriter[WriteResult]):
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
         options = self._target.options
         for batch in table.to_batches():
-            while batch.num_rows:
-                rows = self._rows_that_fit(batch)
-                self._encode(batch.slice(0, rows))
-                batch = batch.slice(rows)
+            rest = batch
+            while rest.num_rows:
+                rows = self._rows_that_fit(rest)
+                self._encode(rest.slice(0, rows))
+                rest = rest.slice(rows)
                 if self._file_rows >= options.max_rows_per_file or self._file_bytes >= options.max_bytes_per_file:
                     self._close_file()
 

@@ -1,0 +1,456 @@
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    AddColumn,
+    CommitterInitContext,
+    Conflict,
+    Gap,
+    Outcome,
+    PluginBroken,
+    RolledBack,
+    TableChanged,
+    TableError,
+    Token,
+    UnknownOutcome,
+    Watermark,
+    WatermarkLost,
+    WriteMode,
+    new_attempt_id,
+)
+from laketier.tiering import Ending, pipelines
+from laketier_lance.lance_schema import field_ids, with_metadata
+
+
+def committer(table, commit_id="c1", mode=WriteMode.APPEND):
+    return table.factory.create_committer(CommitterInitContext(commit_id=commit_id, mode=mode, pipeline="p"))
+
+
+def watermark(epoch, commit_id="c1", pipeline="p"):
+    return Watermark(Token(pipeline, "r", epoch), commit_id)
+
+
+def test_an_epoch_and_its_watermark_land_in_one_version(table):
+    result = table.append(0, 1, 2)
+    assert (result.rows, result.files, result.snapshot_id) == (2, 1, 2)
+    before, after = (lance.dataset(table.location, version=v) for v in (1, 2))
+    assert (before.count_rows(), after.count_rows()) == (0, 2)
+    assert b"laketier.watermark.p" not in before.schema.metadata
+    stored = Watermark.from_json(after.schema.metadata[b"laketier.watermark.p"])
+    assert (stored.token.epoch, stored.rows, stored.snapshot_id) == (0, 2, 2)
+
+
+def test_a_replayed_epoch_changes_nothing_and_leaves_no_file(table):
+    table.append(0, 1)
+    files = table.data_files()
+    assert table.append(0, 1).ending is Ending.ALREADY_THERE
+    assert table.ids() == [1]
+    assert table.data_files() == files
+    assert table.open().version == 2
+
+
+def test_an_empty_epoch_moves_the_watermark(table):
+    table.append(0)
+    table.append(1, 7)
+    table.append(2)
+    assert table.round(2).begin() is Outcome.DONE
+    assert table.ids() == [7]
+
+
+def test_publishing_twice_against_one_state_does_not_double_the_rows(table):
+    # Lance itself takes the very same Append twice; ours is found to have landed, and only once.
+    round_ = committer(table)
+    state, staged = round_.open(), table.stage(table.rows(1, 2))
+    first = round_.publish(state, [staged], watermark(0))
+    again = round_.publish(state, [staged], watermark(0))
+    assert first.snapshot_id == again.snapshot_id == 2
+    assert table.ids() == [1, 2]
+
+
+def test_lance_doubles_an_append_that_is_committed_twice(table):
+    # The reason why an append is not an Append here. If this fails, Lance has changed.
+    fragments = lance.fragment.write_fragments(pa.Table.from_batches([table.rows(1)]), table.location, mode="append")
+    transaction = lance.Transaction(read_version=1, operation=lance.LanceOperation.Append(fragments))
+    lance.LanceDataset.commit(table.location, transaction)
+    lance.LanceDataset.commit(table.location, transaction)
+    assert table.ids() == [1, 1]
+
+
+def foreign_append(table):
+    lance.write_dataset(pa.Table.from_batches([table.rows(90)]), table.location, mode="append")
+
+
+def foreign_delete(table):
+    table.open().delete("id = 1")
+
+
+def foreign_compaction(table):
+    table.open().optimize.compact_files()
+
+
+def foreign_add(table):
+    table.open().add_columns(pa.schema([pa.field("more", pa.int32())]))
+
+
+def foreign_drop(table):
+    table.open().drop_columns(["name"])
+
+
+def foreign_rename(table):
+    table.open().alter_columns({"path": "name", "name": "title"})
+
+
+def foreign_cast(table):
+    table.open().alter_columns({"path": "id", "data_type": pa.int32()})
+
+
+def foreign_overwrite(table):
+    lance.write_dataset(pa.Table.from_batches([table.rows(91)]), table.location, mode="overwrite")
+
+
+def foreign_restore(table):
+    lance.dataset(table.location, version=2).restore()
+
+
+def foreign_metadata(table):
+    table.open().update_schema_metadata({"a": "b"})
+
+
+def foreign_update(table):
+    table.open().update({"name": "'x'"}, where="id = 2")
+
+
+def foreign_merge_insert(table):
+    merge = table.open().merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+    merge.execute(pa.Table.from_batches([table.rows(2, 92)]))
+
+
+def other_pipeline(table):
+    table.append(0, 93, pipeline="q")
+
+
+CHANGES = [
+    foreign_append,
+    foreign_delete,
+    foreign_compaction,
+    foreign_add,
+    foreign_drop,
+    foreign_rename,
+    foreign_cast,
+    foreign_overwrite,
+    foreign_restore,
+    foreign_metadata,
+    foreign_update,
+    foreign_merge_insert,
+    other_pipeline,
+]
+
+
+@pytest.mark.parametrize("mode", [WriteMode.APPEND, WriteMode.OVERWRITE])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_publish_against_a_state_that_has_passed_is_a_conflict(table, change, mode):
+    table.append(0, 1)
+    table.append(1, 2)
+    round_ = committer(table, mode=mode)
+    state, staged = round_.open(), table.stage(table.rows(3))
+    change(table)
+    now = table.open().version
+    with pytest.raises(Conflict):
+        round_.publish(state, [staged], watermark(2))
+    assert table.open().version == now
+    assert 3 not in table.ids()
+
+
+@pytest.mark.parametrize(
+    "change", [foreign_append, foreign_delete, foreign_compaction, foreign_metadata, foreign_update, other_pipeline]
+)
+def test_the_round_goes_through_after_such_a_conflict(table, change):
+    table.append(0, 1)
+    table.append(1, 2)
+    round_ = table.round(2)
+    staged = table.stage(table.rows(3))
+    round_.begin()
+    change(table)
+    assert round_.commit([staged]).ending is Ending.PUBLISHED
+    assert table.ids().count(3) == 1
+    assert table.round(2).begin() is Outcome.DONE
+
+
+@pytest.mark.parametrize("change", [lambda t: t.open().update_config({"a": "b"}), lambda t: index(t)])
+def test_config_and_indexes_that_come_between_do_not_lose_anything(table, change):
+    table.append(0, 1)
+    round_ = committer(table)
+    state, staged = round_.open(), table.stage(table.rows(2))
+    change(table)
+    assert round_.publish(state, [staged], watermark(1)).snapshot_id == table.open().version
+    assert table.ids() == [1, 2]
+    # The watermark names the version it was meant for, and carries the commit that tells it from a later one.
+    assert table.round(2).begin() is Outcome.PROCEED
+
+
+def index(table):
+    table.open().create_scalar_index("id", "BTREE")
+
+
+def test_an_index_finds_old_and_new_rows(table):
+    table.append(0, 1, 2)
+    index(table)
+    table.append(1, 3)
+    table.open().delete("id < 3")
+    table.append(2, 4)
+    dataset = table.open()
+    assert len(dataset.describe_indices()) == 1
+    assert [dataset.count_rows(f"id = {i}") for i in (1, 2, 3, 4)] == [0, 0, 1, 1]
+
+
+def test_the_watermark_survives_what_others_do(table):
+    for epoch in range(4):
+        table.append(epoch, epoch)
+    foreign_append(table)
+    foreign_delete(table)
+    foreign_compaction(table)
+    foreign_add(table)
+    foreign_merge_insert_of_all(table)
+    table.open().cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
+    assert [ref["version"] for ref in table.open().version_refs()] == [table.open().version]
+    assert table.round(3).begin() is Outcome.DONE
+    table.reload()
+    table.append(4, 4)
+    assert table.ids().count(4) == 1
+    assert {0, 2, 3, 90, 94} <= set(table.ids())
+    table.open().validate()
+
+
+def foreign_merge_insert_of_all(table):
+    rows = table.open().schema.empty_table().to_pylist() or [{"id": 94, "name": "m", "more": 1}]
+    merge = table.open().merge_insert("id").when_not_matched_insert_all()
+    merge.execute(pa.Table.from_pylist(rows, schema=table.open().schema.remove_metadata()))
+
+
+def test_compaction_keeps_the_rows_of_files_whose_field_ids_have_gaps(table):
+    table.append(0, 1)
+    table.open().drop_columns(["name"])
+    table.open().add_columns(pa.schema([pa.field("name", pa.string())]))
+    table.reload()
+    assert [number for _, number in field_ids(table.open().lance_schema)] == [0, 2]
+    table.append(1, 2)
+    table.append(2, 3)
+    expected = [{"id": 1, "name": None}, {"id": 2, "name": "n2"}, {"id": 3, "name": "n3"}]
+    assert table.open().to_table().to_pylist() == expected
+    table.open().optimize.compact_files()
+    assert len(table.open().get_fragments()) == 1
+    assert table.open().to_table().to_pylist() == expected
+
+
+@pytest.mark.parametrize("change", [foreign_cast, foreign_rename, foreign_drop, foreign_add])
+def test_files_staged_before_a_schema_change_are_refused(table, change):
+    table.append(0, 1)
+    staged = table.stage(table.rows(2))
+    change(table)
+    with pytest.raises(TableChanged, match="schema changed"):
+        table.round(1).commit([staged])
+    assert table.open().count_rows() == 1
+    # Certain not to have landed, so the file is gone.
+    assert not (Path(table.location) / staged.files[0].path).exists()
+
+
+def test_a_column_that_was_dropped_and_added_again_is_another_column(table):
+    table.append(0, 1)
+    staged = table.stage(table.rows(2))
+    table.open().drop_columns(["name"])
+    table.open().add_columns(pa.schema([pa.field("name", pa.string())]))
+    with pytest.raises(TableChanged, match="schema changed"):
+        table.round(1).commit([staged])
+
+
+def test_publish_itself_refuses_fragments_with_other_field_ids(table):
+    staged = table.stage(table.rows(2))
+    foreign_add(table)
+    round_ = committer(table)
+    with pytest.raises(TableError, match="has fields"):
+        round_.publish(round_.open(), [staged], watermark(0))
+
+
+def test_publish_refuses_files_that_the_driver_does_not_see(table):
+    staged = table.stage(table.rows(2))
+    os.remove(Path(table.location) / staged.files[0].path)
+    round_ = committer(table)
+    with pytest.raises(TableError, match="does not see"):
+        round_.publish(round_.open(), [staged], watermark(0))
+    assert table.open().version == 1
+
+
+def test_a_stale_publish_after_cleanup_is_refused(table):
+    table.append(0, 1)
+    round_ = committer(table)
+    state, staged = round_.open(), table.stage(table.rows(2))
+    for number in range(3):
+        table.append(number, 10 + number, pipeline="q")
+    table.open().cleanup_old_versions(older_than=timedelta(0))
+    with pytest.raises((Conflict, UnknownOutcome, TableError)) as refusal:
+        round_.publish(state, [staged], watermark(1))
+    assert not isinstance(refusal.value, Conflict)  # some versions are gone: nobody can tell for certain
+    assert 2 not in table.ids()
+
+
+def test_a_restore_that_brings_back_an_older_watermark_is_refused(table):
+    for epoch in range(3):
+        table.append(epoch, epoch)
+    lance.dataset(table.location, version=3).restore()
+    for epoch in (1, 2, 3):
+        with pytest.raises(RolledBack, match="version 4 published a later epoch"):
+            table.round(epoch).begin()
+    pipelines.adopt(table.factory, "p", run="r", epoch=1)
+    table.append(2, 2)
+    assert table.ids() == [0, 1, 2]
+
+
+def test_a_restore_that_keeps_the_watermark_is_fine(table):
+    table.append(0, 1)
+    foreign_append(table)
+    lance.dataset(table.location, version=2).restore()
+    assert table.round(0).begin() is Outcome.DONE
+    table.append(1, 2)
+    assert table.ids() == [1, 2]
+
+
+@pytest.mark.filterwarnings("ignore:replace_schema_metadata:DeprecationWarning")
+@pytest.mark.parametrize(
+    "erase",
+    [
+        foreign_overwrite,
+        lambda t: lance.dataset(t.location, version=1).restore(),
+        lambda t: t.open().replace_schema_metadata({"a": "b"}),
+    ],
+)
+def test_an_erased_watermark_is_a_loud_refusal(table, erase):
+    table.append(0, 1)
+    table.append(1, 2)
+    staged = table.stage(table.rows(3))
+    erase(table)
+    with pytest.raises(WatermarkLost):
+        table.round(2).commit([staged])
+    assert 3 not in table.ids()
+
+
+def test_a_table_that_was_recreated_is_refused(table):
+    table.append(0, 1)
+    staged = table.stage(table.rows(2))
+    table.storage.catalog().drop_table(table.path)
+    type(table)(table.warehouse)
+    with pytest.raises(TableChanged, match="recreated"):
+        table.round(0).commit([staged])
+
+
+def test_an_epoch_that_skips_one_is_a_gap(table):
+    table.append(0, 1)
+    with pytest.raises(Gap):
+        table.append(2, 2)
+
+
+def test_overwrite_replaces_all_rows_and_keeps_identity_watermarks_and_history(table):
+    table.append(0, 1, pipeline="q")
+    table.append(0, 2)
+    identity = table.info.table_uuid
+    table.append(1, 3, mode=WriteMode.OVERWRITE)
+    assert table.ids() == [3]
+    table.reload()
+    assert table.info.table_uuid == identity
+    assert table.round(0, pipeline="q").begin() is Outcome.DONE
+    assert table.round(1).begin() is Outcome.DONE
+    assert table.scan(snapshot_id=3).num_rows == 2
+    table.append(2, mode=WriteMode.OVERWRITE)
+    assert table.ids() == []
+    table.append(1, 4, pipeline="q")
+    assert table.ids() == [4]
+
+
+def test_a_foreign_append_that_began_before_an_epoch_lands_beside_it(table):
+    transaction = lance.fragment.write_fragments(
+        pa.Table.from_batches([table.rows(90)]), table.location, mode="append", return_transaction=True
+    )
+    table.append(0, 1)
+    lance.LanceDataset.commit(table.location, transaction)
+    assert table.ids() == [1, 90]
+    assert table.round(0).begin() is Outcome.DONE
+
+
+def test_landed_finds_a_batch_without_a_pipeline(table):
+    round_ = committer(table, "mine")
+    state, staged = round_.open(), table.stage(table.rows(1))
+    assert not state.landed("mine")
+    round_.publish(state, [staged], None)
+    foreign_append(table)
+    assert round_.open().landed("mine")
+    assert not round_.open().landed("other")
+    assert b"laketier.watermark.p" not in table.open().schema.metadata
+
+
+def test_landed_says_when_it_can_not_tell(table):
+    round_ = committer(table, "mine")
+    state = round_.open()
+    round_.publish(state, [], None)
+    for number in range(3):
+        table.append(number, number)
+    table.open().cleanup_old_versions(older_than=timedelta(0))
+    with pytest.raises(UnknownOutcome, match="cleaned up"):
+        round_.open().landed("mine")
+
+
+def test_a_dataset_of_others_gets_an_identity_by_the_first_publish(table):
+    other = f"{table.warehouse}/db/theirs.lance"
+    lance.write_dataset(pa.Table.from_batches([table.rows(1)]), other)
+    theirs = type(table).__new__(type(table))
+    theirs.__dict__.update(table.__dict__, path=type(table.path)("db", "theirs"), location=other)
+    theirs.reload()
+    assert b"laketier.table-uuid" not in (lance.dataset(other).schema.metadata or {})
+    derived = theirs.info.table_uuid
+    theirs.append(0, 2)
+    lance.dataset(other).cleanup_old_versions(older_than=timedelta(0))
+    theirs.reload()
+    assert theirs.info.table_uuid == derived
+    assert lance.dataset(other).schema.metadata[b"laketier.table-uuid"].decode() == derived
+    theirs.append(1, 3)
+    assert theirs.ids() == [1, 2, 3]
+
+
+def test_watermarks_survive_a_new_column(table):
+    table.append(0, 1)
+    table.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int32()))])
+    assert table.round(0).begin() is Outcome.DONE
+    table.reload()
+    table.append(1, 2)
+    assert table.open().to_table(columns=["more"]).column("more").null_count == 2
+
+
+def test_another_way_of_keeping_schemas_fails_closed(table):
+    class Other:
+        def __reduce__(self):
+            return (dict, ("{}",))
+
+        def to_pyarrow(self):
+            return table.schema
+
+    with pytest.raises(PluginBroken, match="Nothing was committed"):
+        with_metadata(Other(), {})
+
+
+def test_schema_metadata_may_hold_any_text(table):
+    kept = with_metadata(table.open().lance_schema, {b"a": "ü\n\"'\\".encode(), b"": b""})
+    assert kept.to_pyarrow().metadata == {b"a": "ü\n\"'\\".encode(), b"": b""}
+    assert field_ids(kept) == field_ids(table.open().lance_schema)
+
+
+def test_pipelines_have_watermarks_of_their_own(table):
+    names = ["p", "p.q", "ü/ß", new_attempt_id()]
+    for name in names:
+        table.append(0, 1, pipeline=name)
+    assert [table.round(0, pipeline=name).begin() for name in names] == [Outcome.DONE] * 4
+    assert table.round(0, pipeline="other").begin() is Outcome.PROCEED
