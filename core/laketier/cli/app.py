@@ -29,7 +29,6 @@ from laketier.spi import (
 app = typer.Typer(
     name="laketier",
     help="Any lake format from PySpark, exactly once.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -49,8 +48,9 @@ app.command(
 app.add_typer(pipeline.app, name="pipeline")
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Log what happens, with pipeline and epoch.")
     ] = False,
@@ -59,6 +59,9 @@ def _root(
     if version:
         typer.echo(f"laketier {laketier.__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(2)
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",

@@ -108,12 +108,12 @@ def _spark() -> Iterator[Finding]:
 
 
 def _arrow_setting() -> Finding:
-    from laketier.spark.arrow_batches import ADVICE, KEY
+    from laketier.spark.arrow_batches import ADVICE, MAX_BYTES
 
     defaults = _spark_defaults()
-    if KEY in defaults:
-        return Finding("ok", KEY, f"{defaults[KEY]} in spark-defaults.conf")
-    return Finding("advice", KEY, "not set in spark-defaults.conf", ADVICE)
+    if MAX_BYTES in defaults:
+        return Finding("ok", MAX_BYTES, f"{defaults[MAX_BYTES]} in spark-defaults.conf")
+    return Finding("advice", MAX_BYTES, "not set in spark-defaults.conf", ADVICE)
 
 
 def _spark_defaults() -> dict[str, str]:

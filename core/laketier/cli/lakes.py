@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from laketier.config import flatten, from_environment, read_yaml
 from laketier.plugins import Lake, configure, open_lake
 from laketier.spi import ConfigError, TableInfo
 
@@ -48,6 +49,19 @@ def opened(
     config = configure(settings(table, format, warehouse, sets), file=file, origin="the command line")
     lake = open_lake(config)
     return lake, lake.storage.catalog().load_table(config.table)
+
+
+def opened_lake(file: Path | None, format: str | None, warehouse: str | None, sets: list[str] | None) -> Lake:
+    """The lake that a call names, whatever table."""
+    values = settings(None, format, warehouse, sets)
+    required = ("lake.format", "lake.warehouse")
+    return open_lake(configure(values, file=file, origin="the command line", require=required))
+
+
+def names_table(file: Path | None, sets: list[str] | None) -> bool:
+    """Whether a call names a table otherwise than by its argument."""
+    values = {**(flatten(read_yaml(file)) if file else {}), **from_environment(), **settings(None, None, None, sets)}
+    return any(key.lower() == "lake.table" for key in values)
 
 
 def print_json(document: Any) -> None:

@@ -57,9 +57,7 @@ def adopt(
     lake, info = opened(table, config, format, warehouse, set)
     factory = lake.storage.tiering_factory(info)
     if checkpoint is not None:
-        from laketier.spark.checkpoint import Checkpoint
-
-        run = Checkpoint(checkpoint).run()
+        run = _run_of(checkpoint)
     if run is None:
         last = pipelines.show(factory, pipeline)
         if last is None:
@@ -105,6 +103,16 @@ def forget(
     lake, info = opened(table, config, format, warehouse, set)
     _confirm(yes, f"Forget pipeline {pipeline} in {info.path}?")
     _print(pipeline, pipelines.forget(lake.storage.tiering_factory(info), pipeline), json)
+
+
+def _run_of(checkpoint: str) -> str:
+    # pyspark is an extra, and only this option needs what is built on it.
+    from laketier.spark.checkpoint import Checkpoint
+
+    opened_checkpoint = Checkpoint.open(checkpoint)
+    if not isinstance(opened_checkpoint, Checkpoint):
+        raise ConfigError(f"the checkpoint {checkpoint} can't be read", why=opened_checkpoint.why, fix="Give --run ID.")
+    return opened_checkpoint.run
 
 
 def _confirm(yes: bool, question: str) -> None:

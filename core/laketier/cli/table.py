@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -10,7 +11,19 @@ import typer
 from rich.table import Table as RichTable
 
 from laketier.cli.filters import parse_filter
-from laketier.cli.lakes import File, Format, Json, Sets, Table, Warehouse, console, opened, print_json
+from laketier.cli.lakes import (
+    File,
+    Format,
+    Json,
+    Sets,
+    Table,
+    Warehouse,
+    console,
+    names_table,
+    opened,
+    opened_lake,
+    print_json,
+)
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.plugins import Lake
 from laketier.sources.scan import scan
@@ -29,7 +42,13 @@ def status(
     set: Sets = None,
     json: Json = False,
 ) -> None:
-    """Show a table: snapshot, schema, the watermark of a pipeline (lake.pipeline), and how to open it elsewhere."""
+    """Show a table: snapshot, schema, the watermark of a pipeline (lake.pipeline), and how to open it elsewhere.
+
+    Without a table: list the tables of the warehouse.
+    """
+    if table is None and not names_table(config, set):
+        _list_tables(config, format, warehouse, set, json=json)
+        return
     lake, info = opened(table, config, format, warehouse, set)
     watermark = _watermark(lake, info)
     document: dict[str, Any] = {
@@ -57,6 +76,19 @@ def status(
     for tool, line in document["open with"].items():
         grid.add_row(f"in {tool}", line)
     console().print(grid, markup=False)
+
+
+def _list_tables(
+    config: Path | None, format: str | None, warehouse: str | None, set: list[str] | None, *, json: bool
+) -> None:
+    tables = opened_lake(config, format, warehouse, set).storage.catalog().list_tables()
+    if json:
+        print_json([str(path) for path in tables])
+        return
+    for path in tables:
+        typer.echo(str(path))
+    if not tables:
+        typer.echo("no tables", err=True)
 
 
 def history(

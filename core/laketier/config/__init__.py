@@ -1,7 +1,7 @@
 """Typed settings: every key, default and doc in one place."""
 
 from laketier.config.lake import KEYS, LakeConfig, lake_reference, parse_lake_config
-from laketier.config.origins import from_environment, from_spark_options, load_config, read_yaml
+from laketier.config.origins import flatten, from_environment, from_spark_options, load_config, read_yaml
 from laketier.config.typed import KeyDoc, document, parse_options
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "KeyDoc",
     "LakeConfig",
     "document",
+    "flatten",
     "from_environment",
     "from_spark_options",
     "lake_reference",

@@ -10,14 +10,19 @@ import sys
 import time
 from typing import Any
 
-from laketier.spark.session import get_or_create
+from laketier.spark.session import builder
 
 _POLL_SECONDS = 0.2
 
 
 def main(orders: dict[str, Any]) -> None:
     """Stream every input into every format; stop when all of it has been read (``drain``), else run on."""
-    spark = get_or_create("laketier demo", conf={"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"})
+    spark = (
+        builder(app_name="laketier demo")
+        .config("spark.ui.enabled", False)
+        .config("spark.sql.shuffle.partitions", 2)
+        .getOrCreate()
+    )
     spark.sparkContext.setLogLevel("ERROR")
     _report({"event": "started"})
     queries = {}
