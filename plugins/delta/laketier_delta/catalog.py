@@ -1,0 +1,273 @@
+"""Delta tables below one warehouse, at ``<warehouse>/<database>/<table>``. Driver."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from laketier.bucketing import assigner_for
+from laketier.spi import (
+    ConfigError,
+    Feature,
+    FeatureNotSupported,
+    IncompatibleTable,
+    LakeCatalog,
+    PartitionField,
+    SchemaChange,
+    TableDescriptor,
+    TableError,
+    TableInfo,
+    TableNotFound,
+    TablePath,
+    Transform,
+    UnsafeTable,
+    UnsupportedType,
+)
+from laketier.spi.durable import fsync_directory, fsync_file, make_directories
+from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
+from laketier_delta.layout import BUCKETS_PROPERTY, buckets_from, buckets_to_property
+from laketier_delta.location import LOG, Location
+from laketier_delta.options import DeltaOptions
+from laketier_delta.protocol import RETENTION
+from laketier_delta.tablelog import TableLog
+from laketier_delta.types import delta_schema
+
+_ATTEMPTS = 25
+_CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+
+
+class DeltaCatalog(LakeCatalog):
+    """The log is the truth: a folder is a table when it has a Delta log."""
+
+    def __init__(self, warehouse: Location, options: DeltaOptions) -> None:
+        self._warehouse = warehouse
+        self._options = options
+
+    def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
+        wanted = self._checked(descriptor)
+        location = self._warehouse.table(path)
+        try:
+            return self._same(self.load_table(path), wanted)
+        except TableNotFound:
+            self._refuse_other_formats(location)
+        self._create(location, wanted)
+        return self._same(self.load_table(path), wanted)
+
+    def load_table(self, path: TablePath) -> TableInfo:
+        location = self._warehouse.table(path)
+        handle = open_table(location)
+        metadata = handle.metadata()
+        properties = dict(metadata.configuration)
+        buckets = buckets_from(properties)
+        properties.pop(BUCKETS_PROPERTY, None)
+        descriptor = TableDescriptor(
+            arrow_schema(handle),
+            tuple(PartitionField(column) for column in metadata.partition_columns),
+            buckets,
+            properties=properties,
+            comment=metadata.description or None,
+        )
+        return TableInfo(path, descriptor, str(metadata.id), location.uri, snapshot_id=handle.version())
+
+    def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
+        from deltalake import CommitProperties, Field
+        from deltalake.exceptions import CommitFailedError
+
+        location = self._warehouse.table(path)
+        for attempt in range(_ATTEMPTS):
+            handle = open_table(location)
+            new = _missing(arrow_schema(handle), changes, str(path))
+            if not new:
+                return self.load_table(path)
+            try:
+                with panics_as_errors():
+                    handle.alter.add_columns(
+                        [Field.from_arrow(field) for field in new],
+                        commit_properties=CommitProperties(max_commit_retries=0),
+                    )
+            except CommitFailedError:
+                time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 6)))
+            else:
+                _make_durable(location, handle.version())
+        raise TableError(
+            f"columns could not be added in {_ATTEMPTS} attempts",
+            where=str(path),
+            why="other writers committed each time",
+            fix="Try again when the table is quieter.",
+        )
+
+    def drop_table(self, path: TablePath) -> None:
+        location = self._warehouse.table(path)
+        filesystem = location.filesystem
+        if not _has_log(filesystem, location.root):
+            raise TableNotFound("there is no Delta table", where=location.uri)
+        if not location.is_local:
+            filesystem.delete_dir(location.root)
+            return
+        # Renamed first, so that a reader sees the whole table or none, also if the removal is cut short.
+        gone = f"{self._warehouse.root}/{path.database}/.dropped-{path.table}-{uuid4().hex}"
+        filesystem.move(location.root, gone)
+        filesystem.delete_dir(gone)
+
+    def list_tables(self, database: str | None = None) -> list[TablePath]:
+        filesystem = self._warehouse.filesystem
+        databases = [database] if database else _folders(filesystem, self._warehouse.root)
+        return sorted(
+            TablePath(name, table)
+            for name in databases
+            for table in _folders(filesystem, f"{self._warehouse.root}/{name}")
+            if _has_log(filesystem, f"{self._warehouse.root}/{name}/{table}")
+        )
+
+    def _checked(self, descriptor: TableDescriptor) -> TableDescriptor:
+        """The descriptor as the table will have it. Raises what `create_table` does."""
+        if descriptor.primary_key:
+            raise FeatureNotSupported(Feature.UPSERT.value, format="delta", reason="merging by key is not built yet")
+        if RETENTION in descriptor.properties and not self._options.accept_transaction_retention:
+            raise UnsafeTable(f"{RETENTION} would make the table forget its pipelines", fix="Leave it out.")
+        schema = delta_schema(descriptor.schema)
+        _check_partitions(descriptor, schema)
+        if descriptor.buckets:
+            assigner_for(descriptor)
+        return TableDescriptor(
+            schema,
+            descriptor.partition_by,
+            descriptor.buckets,
+            properties=descriptor.properties,
+            comment=descriptor.comment,
+        )
+
+    def _create(self, location: Location, descriptor: TableDescriptor) -> None:
+        from deltalake import CommitProperties, DeltaTable, Schema
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        configuration = {_CHECKPOINT_INTERVAL: str(self._options.checkpoint_interval), **descriptor.properties}
+        if descriptor.buckets:
+            configuration[BUCKETS_PROPERTY] = buckets_to_property(descriptor.buckets)
+        if location.is_local:
+            make_directories(location.local(LOG))
+        try:
+            with panics_as_errors():
+                DeltaTable.create(
+                    location.uri,
+                    Schema.from_arrow(descriptor.schema),
+                    partition_by=[field.column for field in descriptor.partition_by],
+                    description=descriptor.comment,
+                    configuration=configuration,
+                    storage_options=location.storage_options,
+                    # With retries, delta-rs turns a lost race for version 0 into a second metadata entry.
+                    commit_properties=CommitProperties(max_commit_retries=0),
+                    raise_if_key_not_exists=False,
+                )
+        except CommitFailedError:
+            pass  # another process created it: what it made is compared next
+        except DeltaError as error:
+            if not _has_entry(location):
+                raise ConfigError(
+                    "delta-rs refuses to create the table", where=location.uri, why=str(error).strip()
+                ) from error
+        _make_durable(location, 0)
+
+    def _same(self, found: TableInfo, wanted: TableDescriptor) -> TableInfo:
+        for what, is_there, asked in (
+            ("schema", found.schema, wanted.schema),
+            ("partitioning", found.descriptor.partition_by, wanted.partition_by),
+            ("buckets", found.descriptor.buckets, wanted.buckets),
+        ):
+            if is_there != asked:
+                raise IncompatibleTable(
+                    f"the table exists with another {what}",
+                    where=str(found.path),
+                    why=f"it has {_shown(is_there)}, and {_shown(asked)} was asked for",
+                    fix="Use another name, or drop the table first.",
+                )
+        return found
+
+    def _refuse_other_formats(self, location: Location) -> None:
+        selector = pafs.FileSelector(location.root, allow_not_found=True)
+        names = [info.base_name for info in location.filesystem.get_file_info(selector)]
+        if names and LOG not in names:
+            raise IncompatibleTable(
+                "something that is not a Delta table is there",
+                where=location.uri,
+                why=f"the folder holds {', '.join(sorted(names)[:3])}",
+                fix="Use another table name or warehouse.",
+            )
+
+
+def _check_partitions(descriptor: TableDescriptor, schema: pa.Schema) -> None:
+    for field in descriptor.partition_by:
+        if field.transform is not Transform.IDENTITY:
+            raise FeatureNotSupported(
+                Feature.PARTITION_TRANSFORMS.value,
+                format="delta",
+                reason="Delta partitions by the values of columns only",
+                fix=f"Add a column for {field} in the query and partition by it.",
+            )
+        kind = schema.field(field.column).type
+        if pa.types.is_nested(kind) or pa.types.is_floating(kind) or pa.types.is_binary(kind):
+            raise UnsupportedType(
+                f"column {field.column!r} is {kind}, which can't be a partition column",
+                fix="Partition by a string, integer, boolean, date, timestamp or decimal column.",
+            )
+    if len(descriptor.partition_by) == len(schema):
+        raise ConfigError("all columns are partition columns", fix="Leave at least one column for the files.")
+
+
+def _missing(schema: pa.Schema, changes: Sequence[SchemaChange], where: str) -> list[pa.Field]:
+    """The columns to add. Raises `IncompatibleTable` for those that can't be."""
+    new: list[pa.Field] = []
+    for change in changes:
+        wanted = delta_schema(pa.schema([change.field])).field(0)
+        there = [field for field in [*schema, *new] if field.name.lower() == wanted.name.lower()]
+        if there and (there[0].name, there[0].type) != (wanted.name, wanted.type):
+            raise IncompatibleTable(
+                f"column {wanted.name!r} can't be added as {wanted.type}",
+                where=where,
+                why=f"the table has {there[0].name!r} of {there[0].type}",
+                fix="Rename it in the query, or cast it to the table's type.",
+            )
+        if not wanted.nullable and not there:
+            raise IncompatibleTable(
+                f"column {wanted.name!r} can't be added as not null",
+                where=where,
+                why="the rows that are there have no value for it",
+                fix="Add it as nullable.",
+            )
+        if not there:
+            new.append(wanted)
+    return new
+
+
+def _make_durable(location: Location, version: int) -> None:
+    if location.is_local:
+        fsync_file(TableLog(location.filesystem, location.root).path(version))
+        fsync_directory(location.local(LOG))
+
+
+def _has_entry(location: Location) -> bool:
+    return TableLog(location.filesystem, location.root).commit_info(0) is not None
+
+
+def _has_log(filesystem: pafs.FileSystem, root: str) -> bool:
+    selector = pafs.FileSelector(f"{root}/{LOG}", allow_not_found=True)
+    return any(info.base_name.endswith((".json", ".parquet")) for info in filesystem.get_file_info(selector))
+
+
+def _folders(filesystem: pafs.FileSystem, root: str) -> list[str]:
+    found = filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True))
+    names = [info.base_name for info in found if info.type == pafs.FileType.Directory]
+    return [name for name in names if not name.startswith((".", "_"))]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, pa.Schema):
+        return "(" + ", ".join(str(field) for field in value) + ")"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return str(value or "none")

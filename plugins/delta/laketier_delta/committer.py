@@ -1,0 +1,284 @@
+"""One attempt at Delta's atomic step: data files and watermark in one log entry, put only if it is absent."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from laketier.spi import (
+    CommitError,
+    CommitterInitContext,
+    Conflict,
+    CorruptTable,
+    FeatureNotSupported,
+    LakeCommitResult,
+    LakeCommitter,
+    RecordStore,
+    RolledBack,
+    TableState,
+    UnknownOutcome,
+    Watermark,
+    WriteMode,
+    WriteResult,
+    failpoint,
+    schema_fingerprint,
+)
+from laketier.spi.durable import fsync_directory, fsync_file
+from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
+from laketier_delta.location import LOG, Location
+from laketier_delta.options import DeltaOptions
+from laketier_delta.protocol import check_writable
+from laketier_delta.tablelog import COMMIT_ID, EPOCH, PIPELINE, TableLog
+from laketier_delta.writer import STATS, delete_files
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+log = logging.getLogger(__name__)
+
+SPEC_ID = 0
+"""Delta tables have one partitioning for all their life."""
+
+_SCANNED = "laketier/scanned"
+"""Transaction: all log entries up to this version were looked at for a RESTORE."""
+_RESTORED = "laketier/restored"
+"""Transaction: the newest version that restored the table, among those looked at."""
+
+
+def transaction_ids(pipeline: str) -> tuple[str, str, str]:
+    """The application ids that hold a pipeline's epoch, fence and record pointer."""
+    return f"laketier/epoch/{pipeline}", f"laketier/fence/{pipeline}", f"laketier/record/{pipeline}"
+
+
+@dataclass(frozen=True)
+class DeltaTableState(TableState):
+    """One version of the table, and the handle on which it was seen. Valid for one publish attempt."""
+
+    handle: DeltaTable = field(repr=False)
+    location: Location
+    log: TableLog
+    records: RecordStore = field(repr=False)
+    version: int
+    uuid: str
+    fingerprint: str
+    restored: int
+    first_attempt: int
+
+    @property
+    def table_uuid(self) -> str:
+        return self.uuid
+
+    @property
+    def schema_fingerprint(self) -> str:
+        return self.fingerprint
+
+    @property
+    def spec_id(self) -> int:
+        return SPEC_ID
+
+    @property
+    def snapshot_id(self) -> int | None:
+        return self.version
+
+    def watermark(self, pipeline: str) -> Watermark | None:
+        epoch, fence, pointer = (self.handle.transaction_version(name) for name in transaction_ids(pipeline))
+        if epoch is None and fence is None and pointer is None:
+            return None
+        if epoch is None or fence is None or pointer is None:
+            raise CorruptTable(
+                f"the table knows pipeline {pipeline!r} in part only (epoch {epoch}, fence {fence}, record {pointer})",
+                where=self.location.uri,
+                why="some of its transactions were removed or expired",
+                fix="Check which epochs are in the table, then run `laketier pipeline adopt`.",
+            )
+        watermark = self.records.get(pipeline, pointer)
+        if (watermark.token.epoch, watermark.token.fence) != (epoch, fence):
+            raise CorruptTable(
+                f"pipeline {pipeline!r} is at epoch {epoch}, fence {fence}, and its record says epoch "
+                f"{watermark.token.epoch}, fence {watermark.token.fence}",
+                where=self.location.uri,
+            )
+        if watermark.snapshot_id is not None and self.restored > watermark.snapshot_id:
+            raise RolledBack(
+                f"version {self.restored} restored the table to a version before the last round of the pipeline, "
+                f"which is epoch {epoch} in version {watermark.snapshot_id}",
+                where=f"{self.location.uri}, pipeline {pipeline}",
+                why="RESTORE takes data back and leaves the pipeline's epoch where it was",
+                fix="Check which epochs are in the table now, then run `laketier pipeline adopt`.",
+            )
+        return watermark
+
+    def landed(self, commit_id: str) -> bool:
+        found = self.log.find_commit(commit_id, self.first_attempt, self.version)
+        if found is None:
+            raise UnknownOutcome(
+                f"whether commit {commit_id} landed can't be said any more",
+                where=self.location.uri,
+                why="the log entries that could tell have been cleaned up",
+                fix="Look for its rows in the table.",
+            )
+        return found
+
+
+class DeltaCommitter(LakeCommitter[WriteResult]):
+    """Publishes on the very handle that was checked. delta-rs would rebase a stale handle on its own, and would
+    accept a replayed epoch on a fresh one: both are switched off, so version n + 1 is put only after version n."""
+
+    def __init__(self, location: Location, options: DeltaOptions, context: CommitterInitContext) -> None:
+        self._location = location
+        self._options = options
+        self._context = context
+        self._log = TableLog(location.filesystem, location.root)
+        self._records = RecordStore(location.filesystem, location.root)
+        self._first_attempt: int | None = None
+
+    def open(self) -> DeltaTableState:
+        handle = open_table(self._location)
+        check_writable(
+            handle,
+            self._location.uri,
+            self._context.mode,
+            accept_retention=self._options.accept_transaction_retention,
+        )
+        version = handle.version()
+        scanned = handle.transaction_version(_SCANNED)
+        known = handle.transaction_version(_RESTORED)
+        found = None if scanned is None else self._log.last_restore(scanned, version)
+        return DeltaTableState(
+            handle=handle,
+            location=self._location,
+            log=self._log,
+            records=self._records,
+            version=version,
+            uuid=str(handle.metadata().id),
+            fingerprint=schema_fingerprint(arrow_schema(handle)),
+            restored=max(-1 if known is None else known, -1 if found is None else found),
+            first_attempt=-1 if self._first_attempt is None else self._first_attempt,
+        )
+
+    def publish(
+        self, state: TableState, results: Sequence[WriteResult], watermark: Watermark | None
+    ) -> LakeCommitResult:
+        if not isinstance(state, DeltaTableState):
+            raise TypeError(f"publish needs the state that open() returned, not {type(state).__name__}")
+        if self._context.mode is WriteMode.UPSERT:
+            raise FeatureNotSupported("upsert", format="delta", reason="merging by key is not built yet")
+        target = state.version + 1
+        if self._first_attempt is None:
+            self._first_attempt = state.version
+        transactions = [(_SCANNED, target)]
+        if state.restored >= 0:
+            transactions.append((_RESTORED, state.restored))
+        if watermark is not None:
+            # The entry can become no other version than this one, so the record can name it beforehand.
+            pointer = self._records.put(watermark.carried_by(target))
+            numbers = (watermark.token.epoch, watermark.token.fence, pointer)
+            transactions += zip(transaction_ids(watermark.token.pipeline), numbers, strict=True)
+        failpoint("publish.between_record_and_commit")
+        self._commit(state, target, results, transactions, watermark)
+        failpoint("publish.between_commit_and_checkpoint")
+        self._checkpoint(state, target)
+        return LakeCommitResult(
+            snapshot_id=target,
+            rows=sum(result.rows for result in results),
+            files=sum(len(result.files) for result in results),
+            bytes=sum(result.bytes for result in results),
+        )
+
+    def discard(self, results: Sequence[WriteResult]) -> None:
+        delete_files(self._location, (file.path for result in results for file in result.files))
+
+    def _commit(
+        self,
+        state: DeltaTableState,
+        target: int,
+        results: Sequence[WriteResult],
+        transactions: Sequence[tuple[str, int]],
+        watermark: Watermark | None,
+    ) -> None:
+        from deltalake import CommitProperties, PostCommitHookProperties, Transaction
+        from deltalake.exceptions import CommitFailedError
+        from deltalake.transaction import AddAction
+
+        now = time.time_ns() // 1_000_000
+        adds = [
+            AddAction(file.path, file.bytes, dict(file.partition), now, True, file.payload[STATS])
+            for result in results
+            for file in result.files
+        ]
+        info: dict[str, Any] = {COMMIT_ID: self._context.commit_id}
+        if watermark is not None:
+            info |= {PIPELINE: watermark.token.pipeline, EPOCH: watermark.token.epoch}
+        # A write transaction counts no rows, so its history would be silent about them.
+        rows = sum(result.rows for result in results)
+        info["operationMetrics"] = {"numFiles": str(len(adds)), "numOutputRows": str(rows)}
+        overwrite = self._context.mode is WriteMode.OVERWRITE
+        try:
+            with panics_as_errors():
+                state.handle.create_write_transaction(
+                    adds,
+                    "overwrite" if overwrite else "append",
+                    state.handle.schema(),
+                    state.handle.metadata().partition_columns,
+                    commit_properties=CommitProperties(
+                        custom_metadata=info,
+                        max_commit_retries=0,
+                        app_transactions=[Transaction(name, number, now) for name, number in transactions],
+                    ),
+                    # A failed checkpoint would look like a failed commit: made afterwards, where it may fail.
+                    post_commithook_properties=PostCommitHookProperties(
+                        create_checkpoint=False, cleanup_expired_logs=False
+                    ),
+                )
+        except CommitFailedError as error:
+            self._look_who_won(error, target)
+        if self._location.is_local:
+            fsync_file(self._log.path(target))
+            fsync_directory(self._location.local(LOG))
+
+    def _look_who_won(self, error: Exception, target: int) -> None:
+        """Return when the entry is ours after all: an object store may answer a retried put, whose first answer was
+        lost, with "already exists"."""
+        winner = self._log.commit_info(target)
+        if winner is None:
+            raise CommitError(
+                f"version {target} could not be committed, and who did is not in the log",
+                where=self._location.uri,
+                why=str(error),
+            ) from error
+        if winner.get(COMMIT_ID) != self._context.commit_id:
+            who = winner.get("engineInfo") or winner.get("clientVersion") or "another writer"
+            raise Conflict(
+                f"version {target} is {winner.get('operation', 'a commit')} of {who}", where=self._location.uri
+            ) from error
+
+    def _checkpoint(self, state: DeltaTableState, version: int) -> None:
+        configuration = state.handle.metadata().configuration
+        interval = int(configuration.get("delta.checkpointInterval", self._options.checkpoint_interval))
+        if interval < 1 or version % interval:
+            return
+        try:
+            handle = open_table(self._location)
+            with panics_as_errors():
+                handle.create_checkpoint()
+                if configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "true":
+                    handle.cleanup_metadata()
+        except Exception:
+            log.warning(
+                "version %d is committed, but its checkpoint failed; reading gets slower", version, exc_info=True
+            )
+
+
+def commit_rows(info: dict[str, Any]) -> int | None:
+    """The rows that a commit added, as its ``commitInfo`` says in the spelling of Spark or delta-rs."""
+    metrics = info.get("operationMetrics") or {}
+    if isinstance(metrics, str):
+        metrics = json.loads(metrics)
+    for key in ("numOutputRows", "num_added_rows"):
+        if key in metrics:
+            return int(metrics[key])
+    return None

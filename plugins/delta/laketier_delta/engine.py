@@ -1,0 +1,66 @@
+"""The way into delta-rs: opening tables, and turning its failures into errors that say what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from laketier.spi import CommitError, CorruptTable, TableError, TableNotFound
+from laketier_delta.location import Location
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+@contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """Turn a panic of delta-rs, which is no `Exception`, into a `CommitError`: what it left behind is unknown."""
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise CommitError(
+            "delta-rs panicked",
+            why=str(error),
+            fix="Start worker processes with spawn, not fork; otherwise report it to delta-rs.",
+        ) from error
+
+
+def open_table(location: Location, version: int | None = None) -> DeltaTable:
+    """A fresh handle. Raises `TableNotFound`, `CorruptTable`, or `TableError` when storage fails."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    try:
+        with panics_as_errors():
+            return DeltaTable(location.uri, version=version, storage_options=location.storage_options)
+    except TableNotFoundError as error:
+        raise TableNotFound(
+            "there is no Delta table", where=location.uri, fix="Create it first, or check the warehouse and the name."
+        ) from error
+    except (DeltaError, FileNotFoundError) as error:
+        raise CorruptTable(
+            "the Delta log can't be read",
+            where=location.uri,
+            why=str(error).strip(),
+            fix="Look at _delta_log: a version, or a part of a checkpoint, is missing or damaged.",
+        ) from error
+    except OSError as error:
+        raise TableError(
+            "the Delta log can't be reached",
+            where=location.uri,
+            why=str(error).strip(),
+            fix="Check permissions, the network and lake.delta.storage.*.",
+        ) from error
+
+
+def arrow_schema(handle: DeltaTable) -> pa.Schema:
+    """The Arrow schema of a handle's snapshot, as files must have it; without metadata of Delta's."""
+    schema = pa.schema(handle.schema().to_arrow())
+    return pa.schema([field.remove_metadata() for field in schema])

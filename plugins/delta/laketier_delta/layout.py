@@ -1,0 +1,83 @@
+"""How data files are named, and what their names say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from laketier.spi import BucketSpec, CorruptTable, IncompatibleData
+from laketier.spi.partition import partition_text
+
+BUCKETS_PROPERTY = "laketier.buckets"
+"""The table property that holds the bucket spec as JSON."""
+
+_BUCKET = re.compile(r"laketier-[0-9a-f]{32}-\d+-b(?P<bucket>\d+)\.parquet\Z")
+_LONGEST = 200
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def file_path(columns: Sequence[str], values: Sequence[Any], attempt: str, number: int, bucket: int | None) -> str:
+    """A name for a data file, relative to the table. Unguessable by its attempt.
+
+    Folders are Hive's, percent-encoded as delta-rs does: by the protocol the log's partition values alone count, but
+    Polars and others read them from the folders.
+    """
+    folders = "".join(
+        f"{quote(column, safe='')}={_folder(column, value)}/" for column, value in zip(columns, values, strict=True)
+    )
+    suffix = "" if bucket is None else f"-b{bucket}"
+    return f"{folders}laketier-{attempt}-{number:05}{suffix}.parquet"
+
+
+def bucket_of(path: str) -> int:
+    """The bucket in a file's name, -1 for files that were not written by laketier's bucketed writer (as after
+    OPTIMIZE)."""
+    match = _BUCKET.search(path)
+    return int(match["bucket"]) if match else -1
+
+
+def partition_values(columns: Sequence[str], values: Sequence[Any]) -> tuple[tuple[str, str | None], ...]:
+    """The values as text. Raises `IncompatibleData` for the empty string, which the protocol reads as null."""
+    texts = tuple((column, partition_text(value)) for column, value in zip(columns, values, strict=True))
+    for column, text in texts:
+        if text == "":
+            raise IncompatibleData(
+                f"partition column {column!r} has empty strings",
+                why="the Delta protocol reads an empty partition value as null",
+                fix="Replace them by null or by another value in the query.",
+            )
+    return texts
+
+
+def buckets_to_property(buckets: BucketSpec) -> str:
+    """The spec as `BUCKETS_PROPERTY` holds it."""
+    return json.dumps({"count": buckets.count, "function": buckets.function, "keys": list(buckets.keys)})
+
+
+def buckets_from(configuration: Mapping[str, str]) -> BucketSpec | None:
+    """The bucket spec of a table. Raises `CorruptTable` when the property was damaged."""
+    text = configuration.get(BUCKETS_PROPERTY)
+    if text is None:
+        return None
+    try:
+        document = json.loads(text)
+        return BucketSpec(int(document["count"]), tuple(map(str, document["keys"])), str(document["function"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptTable(f"table property {BUCKETS_PROPERTY} can't be read", why=f"{error!r}: {text!r}") from error
+
+
+def _folder(column: str, value: Any) -> str:
+    text = partition_text(value)
+    if text is None:
+        return _NULL
+    name = quote(text, safe="")
+    if len(name) > _LONGEST or text == _NULL:
+        raise IncompatibleData(
+            f"partition column {column!r} has a value that can't name a folder: {text[:40]!r}",
+            why="it is too long" if text != _NULL else "that name stands for null",
+            fix="Partition by a shorter value, or by a hash of it.",
+        )
+    return name

@@ -1,0 +1,87 @@
+"""Where a table is: its URI for delta-rs, and its files for pyarrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow.fs as pafs
+
+from laketier.spi import ConfigError, Passthrough, TablePath
+
+LOG = "_delta_log"
+
+
+@dataclass(frozen=True)
+class Location:
+    """A warehouse, or a table in it. Picklable: executors open its files, and never its log."""
+
+    uri: str
+    storage: Passthrough
+
+    @classmethod
+    def of(cls, warehouse: str, storage: Passthrough) -> Location:
+        """Read ``lake.warehouse``: an absolute or relative path, ``file://`` or ``s3://``. Raises `ConfigError`."""
+        scheme = urlsplit(warehouse).scheme
+        if scheme in ("", "file"):
+            path = unquote(urlsplit(warehouse).path) if scheme else warehouse
+            return cls(os.path.abspath(os.path.expanduser(path)), storage)
+        if scheme in ("s3", "s3a"):
+            return cls("s3://" + warehouse.split("://", 1)[1].rstrip("/"), storage)
+        raise ConfigError(
+            f"the warehouse {warehouse!r} is on {scheme}://, which the delta plugin does not reach",
+            fix="Use a path, file:// or s3://.",
+        )
+
+    def table(self, path: TablePath) -> Location:
+        """The place of a table in this warehouse."""
+        return Location(f"{self.uri}/{path.database}/{path.table}", self.storage)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are on a file system that can be flushed and linked."""
+        return "://" not in self.uri
+
+    @property
+    def root(self) -> str:
+        """The path on `filesystem`."""
+        return self.uri if self.is_local else self.uri.split("://", 1)[1]
+
+    @property
+    def storage_options(self) -> dict[str, str] | None:
+        """For delta-rs."""
+        return None if self.is_local else dict(self.storage)
+
+    @property
+    def filesystem(self) -> pafs.FileSystem:
+        """For data files and watermark records."""
+        return pafs.LocalFileSystem() if self.is_local else pafs.S3FileSystem(**s3_arguments(self.storage))
+
+    def local(self, relative: str) -> Path:
+        """A file of a local table."""
+        return Path(self.uri, relative)
+
+
+def s3_arguments(storage: Mapping[str, str]) -> dict[str, Any]:
+    """Pyarrow's arguments for what delta-rs calls ``AWS_…``, so that both see the same bucket."""
+    given = {key.lower().removeprefix("aws_"): value for key, value in storage.items()}
+    endpoint = given.get("endpoint_url") or given.get("endpoint")
+    arguments: dict[str, Any] = {
+        "access_key": given.get("access_key_id"),
+        "secret_key": given.get("secret_access_key"),
+        "session_token": given.get("session_token") or given.get("token"),
+        "region": given.get("region") or given.get("default_region"),
+    }
+    if endpoint:
+        parts = urlsplit(endpoint)
+        virtual = given.get("virtual_hosted_style_request", "false").lower() == "true"
+        arguments |= {
+            "endpoint_override": parts.netloc,
+            "scheme": parts.scheme,
+            "force_virtual_addressing": virtual,
+        }
+    return {key: value for key, value in arguments.items() if value is not None}

@@ -1,0 +1,110 @@
+"""What a table asks of its writers and readers, and what of it laketier can't honour.
+
+delta-rs' write transaction takes files as they are: it evaluates no constraint, fills no generated column and maps
+no name. So a table that relies on one of these is refused, and never written past it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from laketier.spi import IncompatibleTable, UnsafeTable, WriteMode
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+RETENTION = "delta.setTransactionRetentionDuration"
+
+_WRITER_FEATURES = {
+    "appendOnly",
+    "invariants",
+    "checkConstraints",
+    "generatedColumns",
+    "changeDataFeed",
+    "timestampNtz",
+    "deletionVectors",
+    "vacuumProtocolCheck",
+}
+"""Writer features whose use is looked at below, or which ask nothing of an append."""
+_READER_FEATURES = {"timestampNtz", "deletionVectors", "vacuumProtocolCheck"}
+_RULES_IN_COLUMNS = {
+    "delta.invariants": "a column invariant",
+    "delta.generationExpression": "a generated column",
+    "delta.identity.start": "an identity column",
+    "delta.identity.step": "an identity column",
+    "CURRENT_DEFAULT": "a column default",
+}
+
+
+def check_writable(handle: DeltaTable, where: str, mode: WriteMode, *, accept_retention: bool) -> None:
+    """Raise `UnsafeTable` or `IncompatibleTable` where rounds of ``mode`` would not be right on this table."""
+    configuration = handle.metadata().configuration
+    if RETENTION in configuration and not accept_retention:
+        raise UnsafeTable(
+            f"the table forgets pipelines that were idle for {configuration[RETENTION]}",
+            where=where,
+            why=f"{RETENTION} is set, and the watermarks are such transactions",
+            fix=f"Unset {RETENTION}, or accept that an idle pipeline is refused after that time with "
+            "lake.delta.accept-transaction-retention = true.",
+        )
+    check_readable(handle, where)
+    protocol = handle.protocol()
+    odd = sorted(set(protocol.writer_features or ()) - _WRITER_FEATURES)
+    if odd:
+        raise _refused(where, f"the writer features {odd}", "drop the features")
+    rules = [key for key in configuration if key.startswith("delta.constraints.")]
+    if rules:
+        names = [key.removeprefix("delta.constraints.") for key in rules]
+        raise _refused(where, f"CHECK constraints {names}", "drop the constraints")
+    for path, metadata in _columns(json.loads(handle.schema().to_json())):
+        for key, what in _RULES_IN_COLUMNS.items():
+            if key in metadata:
+                raise _refused(where, f"{what} ({path})", "write to a table without it")
+    if mode is WriteMode.OVERWRITE:
+        if configuration.get("delta.appendOnly", "false").lower() == "true":
+            raise _refused(where, "delta.appendOnly, so rows can't be replaced", "unset it, or append")
+        if "deletionVectors" in (protocol.writer_features or ()):
+            raise _refused(
+                where, "deletion vectors, which an overwrite would have to name", "append, or drop the feature"
+            )
+
+
+def check_readable(handle: DeltaTable, where: str) -> None:
+    """Raise `IncompatibleTable` where this plugin would read wrong rows or columns."""
+    configuration = handle.metadata().configuration
+    if configuration.get("delta.columnMapping.mode", "none").lower() != "none":
+        raise _refused(where, "column mapping", "write it to a table without delta.columnMapping.mode")
+    odd = sorted(set(handle.protocol().reader_features or ()) - _READER_FEATURES)
+    if odd:
+        raise _refused(where, f"the reader features {odd}", "drop the features")
+
+
+def check_deletions(handle: DeltaTable, where: str) -> None:
+    """Raise `IncompatibleTable` when a file of the snapshot has a deletion vector, which `read` would pass over."""
+    if "deletionVectors" not in (handle.protocol().reader_features or ()):
+        return
+    if any(batch.num_rows for batch in handle.deletion_vectors()):
+        raise _refused(where, "files with deletion vectors", "run REORG TABLE … APPLY (PURGE) with Spark first")
+
+
+def _refused(where: str, what: str, fix: str) -> IncompatibleTable:
+    return IncompatibleTable(
+        f"the table uses {what}",
+        where=where,
+        why="the delta plugin of laketier does not honour that",
+        fix=f"{fix[0].upper()}{fix[1:]}.",
+    )
+
+
+def _columns(kind: Any, path: str = "") -> list[tuple[str, dict[str, Any]]]:
+    """(path, metadata) of every field of a Delta type, at every level."""
+    if not isinstance(kind, dict):
+        return []
+    found: list[tuple[str, dict[str, Any]]] = []
+    for field in kind.get("fields", ()):
+        here = f"{path}.{field['name']}".lstrip(".")
+        found += [(here, field.get("metadata", {})), *_columns(field["type"], here)]
+    for inner in ("elementType", "keyType", "valueType"):
+        found += _columns(kind.get(inner), path)
+    return found

@@ -1,0 +1,254 @@
+"""Reads a Delta table at a version: splits from the log on the driver, Parquet files on executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from laketier.spi import (
+    ConfigError,
+    CorruptTable,
+    IncompatibleTable,
+    LakeSource,
+    LakeSplit,
+    ScanPlan,
+    ScanRequest,
+    SnapshotInfo,
+    SnapshotNotFound,
+    TableInfo,
+    columns_of,
+)
+from laketier.spi.partition import partition_text
+from laketier_delta.committer import commit_rows
+from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
+from laketier_delta.layout import bucket_of
+from laketier_delta.location import Location
+from laketier_delta.protocol import check_deletions, check_readable
+from laketier_delta.pruning import FilePruner, partition_table
+from laketier_delta.tablelog import EPOCH, PIPELINE, TableLog
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_PATH = "path"
+_ROWS = "rows"
+"""Keys of a split's payload: the file, and how many of its first rows belong to the split."""
+_BATCH_ROWS = 131_072
+
+
+@dataclass(frozen=True)
+class DeltaSource(LakeSource):
+    """One table. Executors read its files with pyarrow, and never its log."""
+
+    table: TableInfo
+    location: Location
+
+    def plan(self, request: ScanRequest) -> ScanPlan:
+        handle = self._snapshot(request)
+        check_readable(handle, self.location.uri)
+        check_deletions(handle, self.location.uri)
+        schema = arrow_schema(handle)
+        partition_columns = list(handle.metadata().partition_columns)
+        _check_columns(request, schema, str(self.table.path))
+        with panics_as_errors():
+            files = pa.table(handle.get_add_actions())
+        pruner = FilePruner(files, schema, partition_columns)
+        files = files.filter(pruner.keep(request.filters))
+        remaining = tuple(predicate for predicate in request.filters if not pruner.exact(predicate))
+        splits = self._splits(files, schema, partition_columns, buckets=self.table.descriptor.buckets is not None)
+        limit_done = False
+        if request.limit is not None and not remaining:
+            splits, limit_done = _limited(splits, request.limit)
+        names = schema.names if request.columns is None else request.columns
+        return ScanPlan(
+            snapshot_id=handle.version(),
+            schema=pa.schema([schema.field(name) for name in names]),
+            splits=tuple(splits),
+            remaining=remaining,
+            limit_done=limit_done,
+        )
+
+    def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        import pyarrow.parquet as pq
+
+        partition = dict(split.partition)
+        left = int(split.payload[_ROWS]) if _ROWS in split.payload else None
+        path = f"{self.location.root}/{split.payload[_PATH]}"
+        try:
+            stream = self.location.filesystem.open_input_file(path)
+        except FileNotFoundError as error:
+            raise CorruptTable(
+                "a data file of the snapshot is missing",
+                where=path,
+                why="VACUUM, or somebody, deleted it",
+                fix="Read a newer snapshot.",
+            ) from error
+        with stream, pq.ParquetFile(stream) as file:
+            present = set(file.schema_arrow.names)
+            wanted = [name for name in schema.names if name in present and name not in partition]
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted):
+                if left is not None:
+                    batch = batch.slice(0, left)
+                    left -= batch.num_rows
+                yield _shaped(batch, schema, partition)
+                if left == 0:
+                    return
+
+    def history(self, limit: int) -> list[SnapshotInfo]:
+        newest = open_table(self.location).version()
+        log = TableLog(self.location.filesystem, self.location.root)
+        found: list[SnapshotInfo] = []
+        for version in range(newest, max(newest - limit, -1), -1):
+            info = log.commit_info(version)
+            if info is None:
+                break
+            found.append(_snapshot_info(version, info))
+        return found
+
+    def _snapshot(self, request: ScanRequest) -> DeltaTable:
+        if request.snapshot_id is not None and request.as_of is not None:
+            raise ConfigError("a snapshot and a time are given, and only one can hold", fix="Remove one of them.")
+        if request.as_of is not None:
+            return self._as_of(request.as_of)
+        handle = open_table(self.location)
+        if request.snapshot_id is None or request.snapshot_id == handle.version():
+            return handle
+        try:
+            if request.snapshot_id > handle.version() or request.snapshot_id < 0:
+                raise SnapshotNotFound(f"the newest version is {handle.version()}")
+            return open_table(self.location, request.snapshot_id)
+        except (CorruptTable, SnapshotNotFound) as error:
+            raise SnapshotNotFound(
+                f"version {request.snapshot_id} can't be read",
+                where=self.location.uri,
+                why=error.why or error.what,
+                fix=f"The newest version is {handle.version()}; older ones go with the log's retention.",
+            ) from error
+
+    def _as_of(self, milliseconds: int) -> DeltaTable:
+        handle = open_table(self.location)
+        log = TableLog(self.location.filesystem, self.location.root)
+        version = handle.version()
+        while version >= 0:
+            info = log.commit_info(version)
+            if info is None:
+                break
+            if int(info.get("timestamp", milliseconds + 1)) <= milliseconds:
+                return open_table(self.location, version)
+            version -= 1
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
+        raise SnapshotNotFound(
+            f"no version is as old as {moment}",
+            where=self.location.uri,
+            why="the table was created later, or that part of its log was cleaned up",
+            fix=f"The oldest version that can be asked for is {version + 1}.",
+        )
+
+    def _splits(
+        self, files: pa.Table, schema: pa.Schema, partition_columns: list[str], *, buckets: bool
+    ) -> list[LakeSplit]:
+        values = partition_table(files, schema, partition_columns).to_pylist() if partition_columns else None
+        splits: list[LakeSplit] = []
+        columns = (files.column(name).to_pylist() for name in ("path", "num_records", "size_bytes"))
+        for index, (encoded, rows, size) in enumerate(zip(*columns, strict=True)):
+            path = unquote(encoded)
+            if "://" in path or path.startswith("/"):
+                raise IncompatibleTable(
+                    "a file of the table is outside its folder",
+                    where=path,
+                    why="the table is a shallow clone, which the delta plugin of laketier does not read",
+                )
+            texts = tuple((name, partition_text(value)) for name, value in values[index].items()) if values else ()
+            splits.append(
+                LakeSplit(
+                    index=index,
+                    rows=rows,
+                    bytes=size,
+                    bucket=bucket_of(path) if buckets else -1,
+                    partition=texts,
+                    plain_parquet=None if partition_columns else f"{self.location.uri}/{path}",
+                    payload={_PATH: path},
+                )
+            )
+        return splits
+
+
+def _check_columns(request: ScanRequest, schema: pa.Schema, where: str) -> None:
+    asked = [*(request.columns or ()), *sorted(columns_of(request.filters))]
+    unknown = [name for name in asked if name not in schema.names]
+    if unknown:
+        raise ConfigError(
+            f"columns {unknown} are not in the snapshot", where=where, fix=f"It has {', '.join(schema.names)}."
+        )
+
+
+def _limited(splits: list[LakeSplit], limit: int) -> tuple[list[LakeSplit], bool]:
+    """The first splits that together have ``limit`` rows, the last one cut to fit."""
+    taken: list[LakeSplit] = []
+    missing = limit
+    for split in splits:
+        if missing <= 0:
+            break
+        if split.rows is None:
+            return splits, False
+        rows = min(split.rows, missing)
+        cut = rows < split.rows
+        taken.append(
+            LakeSplit(
+                index=split.index,
+                rows=rows,
+                bytes=split.bytes,
+                bucket=split.bucket,
+                partition=split.partition,
+                plain_parquet=None if cut else split.plain_parquet,
+                payload={**split.payload, _ROWS: str(rows)} if cut else split.payload,
+            )
+        )
+        missing -= rows
+    return taken, True
+
+
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema, partition: dict[str, str | None]) -> pa.RecordBatch:
+    """The rows in exactly ``schema``: partition values filled in, columns that the file lacks as nulls."""
+    if not len(schema):
+        return batch.select([])
+    arrays = []
+    for column in schema:
+        if column.name in partition:
+            value = partition_scalar(partition[column.name], column.type)
+            arrays.append(pa.repeat(value, batch.num_rows))
+        elif column.name in batch.schema.names:
+            array = batch.column(column.name)
+            arrays.append(array if array.type.equals(column.type) else array.cast(column.type))
+        else:
+            arrays.append(pa.nulls(batch.num_rows, column.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def partition_scalar(text: str | None, kind: pa.DataType) -> pa.Scalar:
+    """A partition value read from its text. Timestamps with a zone are written in UTC without naming it."""
+    if text is None:
+        return pa.scalar(None, kind)
+    if pt.is_timestamp(kind) and kind.tz is not None:
+        naive = pc.cast(pa.scalar(text), pa.timestamp("us"))
+        return pc.assume_timezone(naive, "UTC").cast(kind)
+    return pc.cast(pa.scalar(text), kind)
+
+
+def _snapshot_info(version: int, info: dict[str, Any]) -> SnapshotInfo:
+    epoch = info.get(EPOCH)
+    return SnapshotInfo(
+        snapshot_id=version,
+        committed_at=info.get("timestamp"),
+        operation=str(info.get("operation", "unknown")).lower(),
+        rows=commit_rows(info),
+        pipeline=info.get(PIPELINE),
+        epoch=epoch if isinstance(epoch, int) else None,
+    )

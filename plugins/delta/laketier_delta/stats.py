@@ -1,0 +1,187 @@
+"""Column statistics of a data file, as the Delta protocol spells them, from its Parquet footer.
+
+A reader skips a file by these bounds, so a bound may be wide and must never be narrow: where the exact value can't
+be written (NaN, infinity, many digits, years beyond 9999) the bound is left out, which always reads as "may match".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+DEFAULT_INDEXED_COLUMNS = 32
+MAX_STRING = 32
+"""Characters of a string bound, as Spark cuts them."""
+_HIGHEST = "\U0010ffff"
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """A leaf column of the file: its place in the footer, its path, and its type. ``path`` is None inside lists and
+    maps, which have no statistics of their own in the protocol."""
+
+    index: int
+    path: tuple[str, ...] | None
+    kind: pa.DataType
+
+
+class FileStatistics:
+    """Turns footers of files with one schema into the JSON of an add action. Executor.
+
+    ``indexed_columns``: how many leaf columns get statistics, from the first (-1: all), as
+    ``delta.dataSkippingNumIndexedCols``; ``columns`` names them instead (``delta.dataSkippingStatsColumns``).
+    """
+
+    def __init__(self, schema: pa.Schema, indexed_columns: int, columns: Collection[str] | None = None) -> None:
+        leaves = [leaf for leaf in _leaves(schema) if leaf.path is not None]
+        if columns is not None:
+            self._leaves = [leaf for leaf in leaves if _chosen(leaf.path or (), columns)]
+        else:
+            self._leaves = leaves if indexed_columns < 0 else leaves[:indexed_columns]
+
+    def of(self, footer: Any, unbounded: Collection[str]) -> str:
+        """The JSON for one file. ``footer`` is its `pyarrow.parquet.FileMetaData`; ``unbounded`` names the top-level
+        columns whose bounds are not to be trusted (floats that hold NaN, which footers pass over)."""
+        bounds: dict[str, dict[str, Any]] = {"minValues": {}, "maxValues": {}, "nullCount": {}}
+        for leaf in self._leaves:
+            assert leaf.path is not None
+            nulls, low, high = _merged(footer, leaf)
+            if nulls is not None:
+                _set(bounds["nullCount"], leaf.path, nulls)
+            if pt.is_floating(leaf.kind) and (len(leaf.path) > 1 or leaf.path[0] in unbounded):
+                continue
+            low, high = _lower(leaf.kind, low), _upper(leaf.kind, high)
+            if low is not None:
+                _set(bounds["minValues"], leaf.path, low)
+            if high is not None:
+                _set(bounds["maxValues"], leaf.path, high)
+        return json.dumps({"numRecords": footer.num_rows, **bounds}, separators=(",", ":"), allow_nan=False)
+
+
+def _chosen(path: tuple[str, ...], columns: Collection[str]) -> bool:
+    names = {".".join(path[:depth]) for depth in range(1, len(path) + 1)}
+    return not names.isdisjoint(columns)
+
+
+def _leaves(schema: pa.Schema) -> Iterator[_Leaf]:
+    index = 0
+    for field in schema:
+        for path, kind in _below((field.name,), field.type):
+            yield _Leaf(index, path, kind)
+            index += 1
+
+
+def _below(path: tuple[str, ...] | None, kind: pa.DataType) -> Iterator[tuple[tuple[str, ...] | None, pa.DataType]]:
+    if pt.is_struct(kind):
+        for child in (kind.field(i) for i in range(kind.num_fields)):
+            yield from _below(None if path is None else (*path, child.name), child.type)
+    elif pt.is_map(kind):
+        yield from _below(None, kind.key_type)
+        yield from _below(None, kind.item_type)
+    elif pt.is_list(kind):
+        yield from _below(None, kind.value_type)
+    else:
+        yield path, kind
+
+
+def _merged(footer: Any, leaf: _Leaf) -> tuple[int | None, Any, Any]:
+    """(null count, lowest, highest) over all row groups, in the physical type; None for what is not known."""
+    nulls: int | None = 0
+    lows: list[Any] = []
+    highs: list[Any] = []
+    bounded = True
+    for group in range(footer.num_row_groups):
+        chunk = footer.row_group(group).column(leaf.index)
+        statistics = chunk.statistics
+        if statistics is None or not statistics.has_null_count:
+            return None, None, None
+        nulls = None if nulls is None else nulls + statistics.null_count
+        if statistics.null_count == chunk.num_values:
+            continue
+        bounded = bounded and statistics.has_min_max
+        if bounded:
+            low, high = _physical(leaf.kind, statistics)
+            lows.append(low)
+            highs.append(high)
+    if not bounded or not lows or None in lows or None in highs:
+        return nulls, None, None
+    return nulls, min(lows), max(highs)
+
+
+def _physical(kind: pa.DataType, statistics: Any) -> tuple[Any, Any]:
+    if pt.is_integer(kind) or pt.is_date32(kind) or pt.is_timestamp(kind) or pt.is_floating(kind):
+        return statistics.min_raw, statistics.max_raw
+    if pt.is_decimal(kind) and kind.precision <= 15:
+        return statistics.min, statistics.max
+    if pt.is_string(kind):
+        try:
+            return statistics.min, statistics.max
+        except UnicodeDecodeError:
+            return None, None
+    return None, None
+
+
+def _lower(kind: pa.DataType, value: Any) -> Any:
+    if value is None:
+        return None
+    if pt.is_string(kind):
+        return value[:MAX_STRING]
+    if pt.is_timestamp(kind):
+        return _instant(value // 1000, kind)
+    return _plain(kind, value)
+
+
+def _upper(kind: pa.DataType, value: Any) -> Any:
+    if value is None:
+        return None
+    if pt.is_string(kind):
+        if len(value) <= MAX_STRING:
+            return value
+        # What was cut off may itself start with the highest character, so keep as many of these as there are.
+        cut = MAX_STRING
+        while cut < len(value) and value[cut] == _HIGHEST:
+            cut += 1
+        return value[:cut] + _HIGHEST if cut < len(value) else value
+    if pt.is_timestamp(kind):
+        # Readers that know that bounds are cut to milliseconds add one themselves; others would lose the last rows.
+        return _instant(-(-value // 1000), kind)
+    return _plain(kind, value)
+
+
+def _plain(kind: pa.DataType, value: Any) -> Any:
+    if pt.is_integer(kind):
+        return value
+    if pt.is_floating(kind):
+        return value if math.isfinite(value) else None
+    if pt.is_decimal(kind):
+        # Fifteen digits survive a double, and so any JSON parser.
+        return float(value)
+    if pt.is_date32(kind):
+        try:
+            return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
+        except OverflowError:
+            return None
+    return None
+
+
+def _instant(milliseconds: int, kind: pa.DataType) -> str | None:
+    try:
+        moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+    text = moment.isoformat(timespec="milliseconds")
+    return text if kind.tz is None else f"{text}Z"
+
+
+def _set(tree: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for name in path[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[path[-1]] = value

@@ -1,0 +1,71 @@
+"""One warehouse of Delta tables, and the factory that goes to executors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from laketier.spi import (
+    CommitterInitContext,
+    Feature,
+    FeatureNotSupported,
+    LakeStorage,
+    LakeTieringFactory,
+    TableInfo,
+    WriteMode,
+    WriteResult,
+    WriterInitContext,
+)
+from laketier_delta.catalog import DeltaCatalog
+from laketier_delta.committer import DeltaCommitter
+from laketier_delta.engine import open_table
+from laketier_delta.location import Location
+from laketier_delta.options import DeltaOptions
+from laketier_delta.protocol import check_writable
+from laketier_delta.source import DeltaSource
+from laketier_delta.writer import DeltaWriter
+
+
+@dataclass(frozen=True)
+class DeltaTieringFactory(LakeTieringFactory[WriteResult]):
+    """Plain data: the table as it was loaded, where it is, and the options."""
+
+    table: TableInfo
+    location: Location
+    options: DeltaOptions
+
+    def create_writer(self, context: WriterInitContext) -> DeltaWriter:
+        _refuse_upsert(context.mode)
+        return DeltaWriter(self.table, self.location, self.options, context.attempt)
+
+    def create_committer(self, context: CommitterInitContext) -> DeltaCommitter:
+        _refuse_upsert(context.mode)
+        return DeltaCommitter(self.location, self.options, context)
+
+
+class DeltaStorage(LakeStorage):
+    """The tables below one folder or prefix."""
+
+    def __init__(self, warehouse: Location, options: DeltaOptions) -> None:
+        self._warehouse = warehouse
+        self._options = options
+
+    def catalog(self) -> DeltaCatalog:
+        return DeltaCatalog(self._warehouse, self._options)
+
+    def tiering_factory(self, table: TableInfo) -> DeltaTieringFactory:
+        location = self._warehouse.table(table.path)
+        check_writable(
+            open_table(location),
+            location.uri,
+            WriteMode.APPEND,
+            accept_retention=self._options.accept_transaction_retention,
+        )
+        return DeltaTieringFactory(table, location, self._options)
+
+    def source(self, table: TableInfo) -> DeltaSource:
+        return DeltaSource(table, self._warehouse.table(table.path))
+
+
+def _refuse_upsert(mode: WriteMode) -> None:
+    if mode is WriteMode.UPSERT:
+        raise FeatureNotSupported(Feature.UPSERT.value, format="delta", reason="merging by key is not built yet")

@@ -1,0 +1,77 @@
+"""The Delta log as far as laketier reads it itself: who made a commit, and whether a table was restored."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from laketier.spi import CorruptTable
+
+COMMIT_ID = "laketier.commit"
+PIPELINE = "laketier.pipeline"
+EPOCH = "laketier.epoch"
+"""Keys in ``commitInfo``."""
+
+
+@dataclass(frozen=True)
+class TableLog:
+    """Entries of one table's log, by version. ``root`` is the table's path on ``filesystem``."""
+
+    filesystem: pafs.FileSystem
+    root: str
+
+    def commit_info(self, version: int) -> dict[str, Any] | None:
+        """The ``commitInfo`` of a version: {} when its writer left none, None when the entry is not there (not yet,
+        or cleaned up)."""
+        try:
+            with self.filesystem.open_input_stream(self.path(version)) as stream:
+                lines = stream.read().splitlines()
+        except FileNotFoundError:
+            return None
+        try:
+            for line in lines:
+                if b'"commitInfo"' in line:
+                    action = json.loads(line)
+                    if "commitInfo" in action:
+                        info: dict[str, Any] = action["commitInfo"]
+                        return info
+        except ValueError as error:
+            raise CorruptTable(f"{self.path(version)} is not a log entry", why=str(error)) from error
+        return {}
+
+    def path(self, version: int) -> str:
+        """The entry's path on the file system."""
+        return f"{self.root}/_delta_log/{version:020}.json"
+
+    def last_restore(self, after: int, upto: int) -> int | None:
+        """The newest version in ``(after, upto]`` that restored the table to a version before ``after``, as far as
+        its entry is still there."""
+        for version in range(upto, after, -1):
+            info = self.commit_info(version)
+            if info and info.get("operation") == "RESTORE" and _target(info) < after:
+                return version
+        return None
+
+    def find_commit(self, commit_id: str, after: int, upto: int) -> bool | None:
+        """Whether a version in ``(after, upto]`` was made by ``commit_id``; None when an entry that could say so is
+        gone."""
+        complete = True
+        for version in range(upto, after, -1):
+            info = self.commit_info(version)
+            if info is None:
+                complete = False
+                break
+            if info.get(COMMIT_ID) == commit_id:
+                return True
+        return False if complete else None
+
+
+def _target(info: dict[str, Any]) -> int:
+    """The version that a RESTORE went back to; -1 when it names a time, or nothing."""
+    try:
+        return int(info.get("operationParameters", {}).get("version"))
+    except (TypeError, ValueError):
+        return -1

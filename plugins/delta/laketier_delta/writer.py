@@ -1,0 +1,136 @@
+"""Stages Parquet files below the table's folder. Runs on executors; nothing here touches the Delta log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from laketier.bucketing import assigner_for
+from laketier.spi import LakeWriter, StagedFile, TableError, TableInfo, WriteResult
+from laketier.spi.durable import fsync_directory, fsync_file, make_directories
+from laketier.spi.parquet import ClosedFile, RollingParquetWriter
+from laketier_delta.layout import file_path, partition_values
+from laketier_delta.location import LOG, Location
+from laketier_delta.options import DeltaOptions
+from laketier_delta.stats import DEFAULT_INDEXED_COLUMNS, FileStatistics
+
+log = logging.getLogger(__name__)
+
+STATS = "stats"
+"""The key of a staged file's payload that holds the statistics of its add action."""
+
+
+class DeltaWriter(LakeWriter[WriteResult]):
+    """One task attempt's rows: partition columns stay out of the files, statistics travel with the result."""
+
+    def __init__(self, table: TableInfo, location: Location, options: DeltaOptions, attempt: str) -> None:
+        self._table = table
+        self._location = location
+        self._attempt = attempt
+        self._filesystem = location.filesystem
+        self._partition_columns = [field.column for field in table.descriptor.partition_by]
+        self._assigner = assigner_for(table.descriptor) if table.descriptor.buckets else None
+        self._buckets: dict[str, int] = {}
+        file_schema = pa.schema([field for field in table.schema if field.name not in self._partition_columns])
+        self._statistics = _statistics(table, file_schema)
+        self._floats = [field.name for field in file_schema if pt.is_floating(field.type)]
+        self._with_nan: set[str] = set()
+        self._check_warehouse()
+        split = bool(self._partition_columns) or self._assigner is not None
+        self._files = RollingParquetWriter(
+            table.schema,
+            self._create,
+            options.parquet,
+            keys=self._keys if split else None,
+            file_schema=file_schema if self._partition_columns else None,
+            on_closed=self._flush,
+        )
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._watch_for_nan(batch)
+        self._files.write(batch)
+
+    def complete(self) -> WriteResult:
+        files = tuple(self._staged(file) for file in self._files.close())
+        return WriteResult.of(self._table, self._attempt, files)
+
+    def abort(self) -> None:
+        self._files.abandon()
+        delete_files(self._location, self._files.paths)
+
+    def _create(self, key: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
+        values, bucket = (key[:-1], key[-1]) if self._assigner else (key, None)
+        partition_values(self._partition_columns, values)
+        path = file_path(self._partition_columns, values, self._attempt, len(self._files.paths), bucket)
+        if bucket is not None:
+            self._buckets[path] = bucket
+        target = f"{self._location.root}/{path}"
+        if self._location.is_local:
+            local = self._location.local(path)
+            make_directories(local.parent)
+            local.open("xb").close()
+        return path, self._filesystem.open_output_stream(target)
+
+    def _keys(self, table: pa.Table) -> Sequence[pa.ChunkedArray]:
+        keys = [table.column(name) for name in self._partition_columns]
+        if self._assigner is not None:
+            chunks = [self._assigner.assign(batch) for batch in table.to_batches()]
+            keys.append(pa.chunked_array(chunks, type=pa.int32()))
+        return keys
+
+    def _flush(self, path: str) -> None:
+        if self._location.is_local:
+            fsync_file(self._location.local(path))
+            fsync_directory(self._location.local(path).parent)
+
+    def _staged(self, file: ClosedFile) -> StagedFile:
+        values = file.partition[:-1] if self._assigner else file.partition
+        return StagedFile(
+            path=file.path,
+            rows=file.rows,
+            bytes=file.bytes,
+            partition=partition_values(self._partition_columns, values),
+            bucket=self._buckets.get(file.path),
+            payload={STATS: self._statistics.of(file.footer, self._with_nan)},
+        )
+
+    def _watch_for_nan(self, batch: pa.RecordBatch) -> None:
+        for name in self._floats:
+            index = batch.schema.get_field_index(name)
+            if index >= 0 and name not in self._with_nan and pt.is_floating(batch.schema.field(index).type):
+                if pc.any(pc.is_nan(batch.column(index))).as_py():
+                    self._with_nan.add(name)
+
+    def _check_warehouse(self) -> None:
+        if self._location.is_local and not self._location.local(LOG).is_dir():
+            raise TableError(
+                "this executor does not see the table that the driver opened",
+                where=self._location.uri,
+                why="the warehouse is a path on the driver's own disk, or the table was dropped",
+                fix="Use a warehouse that all machines mount, or s3://.",
+            )
+
+
+def delete_files(location: Location, paths: Iterable[str]) -> None:
+    """Delete files below a table; those that are gone are fine, and failures are logged."""
+    filesystem = location.filesystem
+    for path in paths:
+        try:
+            filesystem.delete_file(f"{location.root}/{path}")
+        except FileNotFoundError:
+            continue
+        except OSError:
+            log.warning("%s could not be deleted; VACUUM will find it", path, exc_info=True)
+
+
+def _statistics(table: TableInfo, file_schema: pa.Schema) -> FileStatistics:
+    properties = table.descriptor.properties
+    named = properties.get("delta.dataSkippingStatsColumns")
+    count = int(properties.get("delta.dataSkippingNumIndexedCols", DEFAULT_INDEXED_COLUMNS))
+    columns = None if named is None else {name.strip().strip("`") for name in named.split(",")}
+    return FileStatistics(file_schema, count, columns)
