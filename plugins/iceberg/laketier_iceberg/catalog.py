@@ -1,0 +1,287 @@
+"""The tables of one Iceberg catalog."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from laketier.spi import (
+    AddColumn,
+    BucketSpec,
+    CorruptTable,
+    Feature,
+    FeatureNotSupported,
+    IncompatibleTable,
+    LakeCatalog,
+    SchemaChange,
+    TableDescriptor,
+    TableInfo,
+    TableNotFound,
+    TablePath,
+)
+from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect
+from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
+from laketier_iceberg.types import to_arrow, to_iceberg, type_to_iceberg, without_ids
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+RESERVED = "laketier."
+"""Table properties below this prefix are ours."""
+
+CREATED_WITH: dict[str, str] = {
+    # Without merging, planning reads one manifest per epoch; without deletion, each epoch leaves a metadata file.
+    "commit.manifest-merge.enabled": "true",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+    "write.parquet.compression-codec": "zstd",
+}
+"""Properties of new tables, where the descriptor does not say otherwise."""
+
+_ALTER_ATTEMPTS = 20
+
+
+class IcebergCatalog(LakeCatalog):
+    """A pyiceberg catalog behind the SPI."""
+
+    def __init__(self, settings: CatalogSettings) -> None:
+        self._settings = settings
+
+    def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
+        from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
+
+        properties = _properties(descriptor)
+        schema = to_iceberg(descriptor.schema)
+        fields = fields_of(descriptor)
+        if descriptor.primary_key:
+            raise FeatureNotSupported(
+                Feature.UPSERT.value,
+                format=FORMAT,
+                reason="merging by primary key is not built yet",
+                fix="Create the table without a primary key.",
+            )
+        catalog = connect(self._settings)
+        try:
+            return _same(self.load_table(path), descriptor)
+        except TableNotFound:
+            self._refuse_foreign_folder(path)
+        try:
+            if not catalog.namespace_exists((path.database,)):
+                catalog.create_namespace((path.database,))
+        except NamespaceAlreadyExistsError:
+            pass
+        except Exception:
+            # SQL catalogs answer a lost race with an integrity error of the database.
+            if not catalog.namespace_exists((path.database,)):
+                raise
+        try:
+            table = catalog.create_table(
+                (path.database, path.table),
+                schema,
+                location=self._location(path),
+                partition_spec=to_spec(fields, schema),
+                properties=properties,
+            )
+        except TableAlreadyExistsError:
+            return _same(self.load_table(path), descriptor)
+        return info_of(path, table)
+
+    def load_table(self, path: TablePath) -> TableInfo:
+        return info_of(path, load(self._settings, path))
+
+    def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
+        from pyiceberg.exceptions import CommitFailedException
+
+        for attempt in itertools.count(1):
+            table = load(self._settings, path)
+            info = info_of(path, table)
+            added = [change for change in changes if _is_new(info, change)]
+            if not added:
+                return info
+            try:
+                with table.update_schema() as update:
+                    for change in added:
+                        kind = type_to_iceberg(change.field.type, itertools.count(1))
+                        update.add_column((change.field.name,), kind)
+            except CommitFailedException:
+                if attempt == _ALTER_ATTEMPTS:
+                    raise
+        raise AssertionError("unreachable")
+
+    def drop_table(self, path: TablePath) -> None:
+        from pyiceberg.exceptions import NoSuchTableError
+
+        table = load(self._settings, path)
+        catalog = connect(self._settings)
+        try:
+            if self._settings.embedded:
+                catalog.drop_table((path.database, path.table))
+            else:
+                catalog.purge_table((path.database, path.table))
+        except NoSuchTableError as error:
+            raise _not_found(path) from error
+        if self._settings.embedded and Path(table.location()) == Path(self._location(path) or ""):
+            shutil.rmtree(table.location(), ignore_errors=True)
+
+    def list_tables(self, database: str | None = None) -> list[TablePath]:
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        if self._settings.embedded and not self._settings.database.exists():
+            return []
+        catalog = connect(self._settings)
+        namespaces = [(database,)] if database is not None else catalog.list_namespaces()
+        found: list[TablePath] = []
+        for namespace in namespaces:
+            if len(namespace) != 1:
+                continue
+            try:
+                found += [TablePath(*name) for name in catalog.list_tables(namespace) if len(name) == 2]
+            except NoSuchNamespaceError:
+                continue
+        return sorted(found)
+
+    def _location(self, path: TablePath) -> str | None:
+        """Where a new table goes; None lets the configured catalog choose."""
+        return str(Path(self._settings.warehouse) / path.database / path.table) if self._settings.embedded else None
+
+    def _refuse_foreign_folder(self, path: TablePath) -> None:
+        location = self._location(path)
+        if location is None or not Path(location).is_dir():
+            return
+        odd = sorted({entry.name for entry in Path(location).iterdir()} - {"data", "metadata"})
+        if odd:
+            raise IncompatibleTable(
+                f"the folder {location} holds something that is no table of this catalog: {', '.join(odd[:3])}",
+                where=str(path),
+                fix="Choose another table name or warehouse.",
+            )
+
+
+def load(settings: CatalogSettings, path: TablePath) -> Table:
+    """The pyiceberg table, fresh from the catalog. Raises `TableNotFound` or `CorruptTable`."""
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+    if settings.embedded and not settings.database.exists():
+        raise _not_found(path, why=f"the warehouse {settings.warehouse} has no {EMBEDDED_FILE}")
+    catalog = connect(settings)
+    try:
+        return catalog.load_table((path.database, path.table))
+    except (NoSuchTableError, NoSuchNamespaceError) as error:
+        raise _not_found(path) from error
+    except (FileNotFoundError, ValueError, KeyError) as error:
+        raise CorruptTable(
+            "the table's metadata can't be read",
+            where=str(path),
+            why=f"{type(error).__name__}: {error}",
+            fix="Restore the metadata file that the catalog names, or register an older one with the catalog.",
+        ) from error
+
+
+def info_of(path: TablePath, table: Table) -> TableInfo:
+    """What the SPI says of a table. Raises `UnsupportedType` and `IncompatibleTable` for what it has no word for."""
+    metadata = table.metadata
+    schema = table.schema()
+    bucketed = metadata.properties.get(BUCKETS_PROPERTY)
+    partition_by = []
+    buckets = None
+    for name, field in named_fields(table.spec(), schema):
+        if name == bucketed:
+            buckets = BucketSpec(field.width or 0, (field.column,), FORMAT)
+        else:
+            partition_by.append(field)
+    current = metadata.current_snapshot()
+    return TableInfo(
+        path=path,
+        descriptor=TableDescriptor(
+            schema=to_arrow(schema),
+            partition_by=tuple(partition_by),
+            buckets=buckets,
+            properties={k: v for k, v in metadata.properties.items() if not k.startswith(RESERVED)},
+            comment=metadata.properties.get("comment"),
+        ),
+        table_uuid=str(metadata.table_uuid),
+        location=metadata.location,
+        snapshot_id=None if current is None else current.snapshot_id,
+        spec_id=metadata.default_spec_id,
+    )
+
+
+def _properties(descriptor: TableDescriptor) -> dict[str, str]:
+    given = dict(descriptor.properties)
+    reserved = sorted(key for key in given if key.startswith(RESERVED))
+    if reserved:
+        raise IncompatibleTable(f"the properties {reserved} are laketier's own", fix="Leave them out.")
+    if given.get("format-version", "2") != "2":
+        raise FeatureNotSupported(
+            f"format-version {given['format-version']}",
+            format=FORMAT,
+            reason="pyiceberg writes tables of version 2",
+            fix="Leave format-version out.",
+        )
+    properties: dict[str, str] = {**CREATED_WITH, **given, "format-version": "2"}
+    if descriptor.comment is not None:
+        properties["comment"] = descriptor.comment
+    bucket = bucket_field(descriptor.buckets)
+    if bucket is not None:
+        properties[BUCKETS_PROPERTY] = bucket.name
+    return properties
+
+
+def _same(info: TableInfo, descriptor: TableDescriptor) -> TableInfo:
+    """``info`` when it is what ``descriptor`` asks for. Raises `IncompatibleTable`."""
+    wanted: list[tuple[str, Any, Any]] = [
+        ("schema", without_ids(to_arrow(to_iceberg(descriptor.schema))), without_ids(info.schema)),
+        ("partitioning", [str(f) for f in fields_of(descriptor)], [str(f) for f in fields_of(info.descriptor)]),
+    ]
+    for what, asked, there in wanted:
+        if asked != there:
+            raise IncompatibleTable(
+                f"the table exists with another {what}",
+                where=str(info.path),
+                why=f"it has {_line(there)}, and {_line(asked)} was asked for",
+                fix="Use the table's own, choose another name, or drop it first.",
+            )
+    return info
+
+
+def _line(thing: Any) -> str:
+    return "; ".join(str(thing).split("\n")) if thing else "none"
+
+
+def _is_new(info: TableInfo, change: AddColumn) -> bool:
+    field = change.field
+    where = str(info.path)
+    wanted = without_ids(to_arrow(to_iceberg(info_schema(field)))).field(0)
+    existing = next((name for name in info.schema.names if name.lower() == field.name.lower()), None)
+    if existing is not None:
+        there = without_ids(info.schema).field(existing)
+        if existing != field.name or there.type != wanted.type or not there.nullable:
+            raise IncompatibleTable(
+                f"column {existing!r} is there as {there.type}{'' if there.nullable else ' not null'}, "
+                f"and {field.name!r} {field.type} was to be added",
+                where=where,
+                fix="Give the new column another name.",
+            )
+        return False
+    if not field.nullable:
+        raise IncompatibleTable(
+            f"column {field.name!r} can't be added as not null",
+            where=where,
+            why="the rows that are there have no value for it",
+            fix="Add it as a nullable column.",
+        )
+    return True
+
+
+def info_schema(field: Any) -> Any:
+    """A schema of one field."""
+    import pyarrow as pa
+
+    return pa.schema([field])
+
+
+def _not_found(path: TablePath, why: str | None = None) -> TableNotFound:
+    return TableNotFound("the table does not exist", where=str(path), why=why, fix="Create it, or check its name.")

@@ -1,0 +1,206 @@
+"""The atomic step: one `commit_table` of the catalog, against the very table that `open` loaded. Driver."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from laketier.spi import (
+    CommitterInitContext,
+    Conflict,
+    Feature,
+    FeatureNotSupported,
+    LakeCommitResult,
+    LakeCommitter,
+    TableState,
+    UnknownOutcome,
+    Watermark,
+    WriteMode,
+    WriteResult,
+    schema_fingerprint,
+)
+from laketier.spi.failpoints import failpoint
+from laketier_iceberg.catalog import load
+from laketier_iceberg.connection import CatalogSettings
+from laketier_iceberg.data_files import data_files
+from laketier_iceberg.files import Files
+from laketier_iceberg.history import COMMIT_ID, SEQUENCE, WATERMARK, History
+from laketier_iceberg.spec import FORMAT
+from laketier_iceberg.types import to_arrow
+from laketier_iceberg.writer import WriterPlan, absolute
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+
+    from laketier_iceberg.transaction import StagedSnapshot
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class IcebergState(TableState):
+    """A table as loaded, with the handle that one publish attempt uses."""
+
+    table: Table
+    since: TableMetadata | None = None
+    """The metadata before this committer's first attempt to publish; None before it."""
+
+    @property
+    def table_uuid(self) -> str:
+        """The table's UUID."""
+        return str(self.table.metadata.table_uuid)
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return schema_fingerprint(to_arrow(self.table.schema()))
+
+    @property
+    def schema_fingerprint(self) -> str:
+        """Of the current schema, with field ids."""
+        return self._fingerprint
+
+    @property
+    def spec_id(self) -> int:
+        """The default spec's id."""
+        return int(self.table.metadata.default_spec_id)
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The head of ``main``."""
+        current = self.table.metadata.current_snapshot()
+        return None if current is None else int(current.snapshot_id)
+
+    def watermark(self, pipeline: str) -> Watermark | None:
+        return History(self.table.metadata).watermark(pipeline)
+
+    def landed(self, commit_id: str) -> bool:
+        return History(self.table.metadata).landed(commit_id, self.since)
+
+
+class IcebergCommitter(LakeCommitter[WriteResult]):
+    """Commits rounds to one table."""
+
+    def __init__(
+        self, settings: CatalogSettings, plan: WriterPlan, context: CommitterInitContext, *, expire: bool
+    ) -> None:
+        if context.mode is WriteMode.UPSERT:
+            raise FeatureNotSupported(
+                Feature.UPSERT.value, format=FORMAT, reason="merging by primary key is not built yet"
+            )
+        self._settings = settings
+        self._plan = plan
+        self._context = context
+        self._expire = expire
+        self._since: TableMetadata | None = None
+
+    def open(self) -> IcebergState:
+        table = load(self._settings, self._plan.table.path)
+        refuse_version(table)
+        return IcebergState(table, self._since)
+
+    def publish(
+        self, state: TableState, results: Sequence[WriteResult], watermark: Watermark | None
+    ) -> LakeCommitResult:
+        from pyiceberg.exceptions import CommitFailedException
+
+        from laketier_iceberg.expiry import expired
+        from laketier_iceberg.transaction import stage
+
+        assert isinstance(state, IcebergState), "a state of this committer's own open()"
+        if self._since is None:
+            self._since = state.table.metadata
+        failpoint("publish.before_manifests")
+        files = data_files(state.table, results)
+        staged = stage(state.table, files, self._summary(watermark), replace=self._context.mode is WriteMode.OVERWRITE)
+        if watermark is not None:
+            pipeline = watermark.token.pipeline
+            staged.set_properties(
+                {
+                    WATERMARK + pipeline: watermark.carried_by(staged.snapshot_id).to_json(),
+                    SEQUENCE + pipeline: str(staged.sequence_number),
+                }
+            )
+        if self._expire:
+            staged.expire(*expired(staged.metadata))
+        failpoint("publish.between_manifests_and_commit")
+        try:
+            staged.publish()
+        except CommitFailedException as error:
+            self._resolve(state, staged, error)
+        return LakeCommitResult(
+            snapshot_id=staged.snapshot_id,
+            rows=sum(result.rows for result in results),
+            files=len(files),
+            bytes=sum(result.bytes for result in results),
+        )
+
+    def discard(self, results: Sequence[WriteResult]) -> None:
+        files = Files(self._plan.io)
+        for result in results:
+            for file in result.files:
+                files.delete(absolute(file.path, self._plan.table.location))
+
+    def _resolve(self, state: IcebergState, staged: StagedSnapshot, error: Exception) -> None:
+        """Find out what "commit failed" means. A transport that repeats a request gets it for a commit that landed.
+
+        Returns when it landed; raises `Conflict` when it certainly did not and never will.
+        """
+        failpoint("publish.between_refusal_and_look")
+        now = load(self._settings, self._plan.table.path).metadata
+        before = state.table.metadata
+        if now.snapshot_by_id(staged.snapshot_id) is not None:
+            log.info("snapshot %d landed although the catalog said: %s", staged.snapshot_id, error)
+            return
+        head = now.current_snapshot()
+        moved = (
+            now.table_uuid != before.table_uuid
+            or (None if head is None else head.snapshot_id) != state.snapshot_id
+            or now.current_schema_id != before.current_schema_id
+            or now.default_spec_id != before.default_spec_id
+        )
+        if not moved and not is_local(state.table.catalog):
+            raise UnknownOutcome(
+                "the catalog refused the commit, and nothing that it depends on has changed",
+                where=str(self._plan.table.path),
+                why=str(error),
+                fix="The table is read again; if this goes on, look into the catalog's log.",
+            ) from error
+        staged.forget()
+        raise Conflict("another commit came first", where=str(self._plan.table.path), why=str(error)) from error
+
+    def _summary(self, watermark: Watermark | None) -> dict[str, str]:
+        summary = {COMMIT_ID: self._context.commit_id}
+        if watermark is not None:
+            token = watermark.token
+            summary |= {
+                "laketier.pipeline": token.pipeline,
+                "laketier.epoch": str(token.epoch),
+                # What Iceberg's own Spark sink looks for, should it ever take the query over.
+                "spark.sql.streaming.queryId": token.run,
+                "spark.sql.streaming.epochId": str(token.epoch),
+            }
+        return summary
+
+
+def is_local(catalog: Any) -> bool:
+    """Whether "commit failed" can only come from this process's own transaction with a database: no server, no
+    transport that repeats."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    return isinstance(catalog, SqlCatalog)
+
+
+def refuse_version(table: Table) -> None:
+    """Raise `FeatureNotSupported` for tables that pyiceberg can't write."""
+    version = table.metadata.format_version
+    if version != 2:
+        raise FeatureNotSupported(
+            f"writing tables of version {version}",
+            format=FORMAT,
+            reason="pyiceberg commits version 2 only" if version > 2 else "version 1 has no sequence numbers",
+            fix="Write to a table of version 2." if version > 2 else "Upgrade the table to version 2.",
+        )

@@ -1,0 +1,125 @@
+"""Which pyiceberg catalog the tables are in. Driver only."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlparse
+
+from laketier.spi import ConfigError, Passthrough
+from laketier.spi.durable import make_directories
+from laketier_iceberg.options import IcebergOptions
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+EMBEDDED_NAME = "laketier"
+"""The name of the embedded catalog. It is part of each row of the SQLite file, so it can't change."""
+EMBEDDED_FILE = "catalog.db"
+DURABLE_IO = "laketier_iceberg.durable_io.DurableFileIO"
+_LOCK_SECONDS = 30
+_cache: dict[tuple[Any, ...], Catalog] = {}
+_cache_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class CatalogSettings:
+    """Names a catalog; plain data that crosses processes. Its repr shows no value of ``properties``."""
+
+    name: str
+    warehouse: str
+    embedded: bool
+    properties: Passthrough = field(default_factory=Passthrough)
+
+    @classmethod
+    def of(cls, warehouse: str, options: IcebergOptions) -> CatalogSettings:
+        """Raises `ConfigError` when there is no catalog and the warehouse can't hold the embedded one."""
+        if options.catalog_name or options.catalog:
+            return cls(options.catalog_name or EMBEDDED_NAME, warehouse, False, options.catalog)
+        scheme = urlparse(warehouse).scheme
+        if scheme not in ("", "file"):
+            raise ConfigError(
+                f"the warehouse {warehouse} needs a catalog",
+                why="the embedded one is a SQLite file, which has to be on a local disk",
+                fix="Set lake.iceberg.catalog.type and lake.iceberg.catalog.uri, or lake.iceberg.catalog-name.",
+            )
+        path = Path(urlparse(warehouse).path if scheme == "file" else warehouse).absolute()
+        return cls(EMBEDDED_NAME, str(path), True)
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file of the embedded catalog."""
+        return Path(self.warehouse) / EMBEDDED_FILE
+
+
+def connect(settings: CatalogSettings) -> Catalog:
+    """The catalog, made once per process: a connection pool, no table. Raises `ConfigError`."""
+    # SQL connections must not cross a fork.
+    key = (os.getpid(), settings.name, settings.warehouse, settings.embedded, *sorted(settings.properties.items()))
+    with _cache_lock:
+        if key not in _cache:
+            _cache[key] = _connect(settings)
+        return _cache[key]
+
+
+def disconnect(settings: Iterable[CatalogSettings] | None = None) -> None:
+    """Close the cached catalogs of this process (all by default); the next `connect` makes them again."""
+    names = None if settings is None else {(s.name, s.warehouse) for s in settings}
+    with _cache_lock:
+        for key in [k for k in _cache if names is None or (k[1], k[2]) in names]:
+            _cache.pop(key).close()
+
+
+def _connect(settings: CatalogSettings) -> Catalog:
+    from pyiceberg.catalog import load_catalog
+
+    if settings.embedded:
+        return _embedded(settings)
+    properties = dict(settings.properties)
+    if properties.get("type") != "rest":
+        properties.setdefault("warehouse", settings.warehouse)
+    try:
+        return load_catalog(settings.name, **properties)
+    except Exception as error:
+        raise ConfigError(
+            f"the Iceberg catalog {settings.name!r} can't be opened",
+            why=f"{type(error).__name__}: {_without_secrets(str(error), properties)}",
+            fix="Check lake.iceberg.catalog.* and pyiceberg's own configuration.",
+        ) from None
+
+
+def _embedded(settings: CatalogSettings) -> Catalog:
+    from pyiceberg.catalog.sql import SqlCatalog
+    from sqlalchemy.exc import OperationalError
+
+    try:
+        make_directories(Path(settings.warehouse))
+    except OSError as error:
+        raise ConfigError(
+            f"the warehouse {settings.warehouse} can't be used", why=str(error), fix="Choose a folder you can write."
+        ) from error
+    uri = f"sqlite:///{quote(str(settings.database))}?timeout={_LOCK_SECONDS}"
+    properties = {"uri": uri, "warehouse": settings.warehouse, "py-io-impl": DURABLE_IO}
+    try:
+        return SqlCatalog(settings.name, **properties)
+    except OperationalError:
+        # Two processes made the catalog's tables at once and this one came second: now they are there.
+        try:
+            return SqlCatalog(settings.name, **properties)
+        except OperationalError as error:
+            raise ConfigError(
+                f"the catalog file {settings.database} can't be opened",
+                why=str(error.orig),
+                fix="Check the folder's permissions.",
+            ) from error
+
+
+def _without_secrets(text: str, properties: dict[str, str]) -> str:
+    for value in properties.values():
+        if len(value) > 3:
+            text = text.replace(value, "***")
+    return text

@@ -1,0 +1,76 @@
+"""Where data files are: the file system of a location, from the same properties that pyiceberg reads."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import pyarrow.fs as pafs
+
+from laketier.spi.durable import fsync_directory, fsync_file, make_directories
+
+log = logging.getLogger(__name__)
+
+
+class Files:
+    """Reads, creates and deletes files by location (a URI or an absolute path). Driver and executors.
+
+    Local files need pyarrow alone; object stores are opened by pyiceberg's own PyArrowFileIO.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
+        self._io: Any = None
+
+    def create(self, location: str) -> Any:
+        """An output stream for a new file. On local disks the name must be free."""
+        filesystem, path = self.resolve(location)
+        if isinstance(filesystem, pafs.LocalFileSystem):
+            make_directories(Path(path).parent)
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        return filesystem.open_output_stream(path)
+
+    def make_durable(self, location: str) -> None:
+        """Flush a closed file. Object stores have done so when they answered."""
+        filesystem, path = self.resolve(location)
+        if isinstance(filesystem, pafs.LocalFileSystem):
+            fsync_file(path)
+
+    def make_names_durable(self, folder: str) -> None:
+        """Flush the names of the files created in ``folder``."""
+        filesystem, path = self.resolve(folder)
+        if isinstance(filesystem, pafs.LocalFileSystem):
+            fsync_directory(path)
+
+    def open(self, location: str) -> Any:
+        """A random-access file. Raises `FileNotFoundError`."""
+        filesystem, path = self.resolve(location)
+        return filesystem.open_input_file(path)
+
+    def delete(self, location: str) -> None:
+        """Best effort: a file that is gone is fine, any other failure is logged."""
+        try:
+            filesystem, path = self.resolve(location)
+            filesystem.delete_file(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            log.warning("%s could not be deleted, orphan collection will find it: %s", location, error)
+
+    def resolve(self, location: str) -> tuple[pafs.FileSystem, str]:
+        """The file system and the path on it."""
+        if location.startswith("/"):
+            return pafs.LocalFileSystem(), location
+        uri = urlparse(location)
+        if uri.scheme == "file":
+            return pafs.LocalFileSystem(), location.removeprefix("file://")
+        from pyiceberg.io.pyarrow import PyArrowFileIO
+
+        if self._io is None:
+            self._io = PyArrowFileIO(dict(self._properties))
+        scheme, netloc, path = PyArrowFileIO.parse_location(location, dict(self._properties))
+        return self._io.fs_by_scheme(scheme, netloc), path

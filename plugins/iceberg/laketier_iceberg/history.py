@@ -1,0 +1,96 @@
+"""Questions about a table's history, answered from its metadata: ancestors, rollbacks, old commits. Driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from laketier.spi import CorruptTable, RolledBack, UnknownOutcome, Watermark
+
+if TYPE_CHECKING:
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
+
+WATERMARK = "laketier.watermark."
+SEQUENCE = "laketier.sequence-number."
+COMMIT_ID = "laketier.commit-id"
+
+
+@dataclass(frozen=True)
+class History:
+    """The history of the branch ``main``. Immutable."""
+
+    metadata: TableMetadata
+
+    def ancestors(self) -> Iterator[Snapshot]:
+        """The current snapshot and its ancestors, as far as they are retained."""
+        snapshot = self.metadata.current_snapshot()
+        by_id = None
+        while snapshot is not None:
+            yield snapshot
+            if snapshot.parent_snapshot_id is None:
+                return
+            if by_id is None:
+                by_id = {s.snapshot_id: s for s in self.metadata.snapshots}
+            snapshot = by_id.get(snapshot.parent_snapshot_id)
+
+    def watermark(self, pipeline: str) -> Watermark | None:
+        """The pipeline's watermark, if the snapshot that carried it is still part of the history.
+
+        Looks at one property; walks the retained ancestors only when others have committed since.
+        Raises `RolledBack` and `CorruptTable`.
+        """
+        text = self.metadata.properties.get(WATERMARK + pipeline)
+        if text is None:
+            return None
+        watermark = Watermark.from_json(text)
+        if watermark.snapshot_id is not None and not self._carries(watermark.snapshot_id, self._sequence(pipeline)):
+            raise RolledBack(
+                f"snapshot {watermark.snapshot_id}, which carried epoch {watermark.token.epoch}, is no longer part of "
+                "the table's history",
+                where=f"pipeline {pipeline!r}",
+                why="the table was rolled back, or its main branch was set to another snapshot, and the property with "
+                "the watermark stayed",
+                fix="Find out which epoch the table's rows end with, then run `laketier pipeline adopt --epoch N`.",
+            )
+        return watermark
+
+    def _sequence(self, pipeline: str) -> int | None:
+        text = self.metadata.properties.get(SEQUENCE + pipeline)
+        if text is not None and not text.isdecimal():
+            raise CorruptTable(f"the property {SEQUENCE}{pipeline} is no number", why=repr(text))
+        return None if text is None else int(text)
+
+    def _carries(self, snapshot_id: int, sequence: int | None) -> bool:
+        current = self.metadata.current_snapshot()
+        if current is None:
+            return False
+        last = current
+        for last in self.ancestors():
+            if last.snapshot_id == snapshot_id:
+                return True
+        if last.parent_snapshot_id is None:
+            return False
+        # Its place in the chain may have expired. Sequence numbers only grow along a chain.
+        return sequence is None or (last.sequence_number or 0) > sequence
+
+    def landed(self, commit_id: str, since: TableMetadata | None) -> bool:
+        """Whether a retained snapshot has this commit id. ``since``: the table before the first attempt to publish.
+
+        Raises `UnknownOutcome` when it may have landed in a snapshot that has expired.
+        """
+        if any(s.summary is not None and s.summary.get(COMMIT_ID) == commit_id for s in self.metadata.snapshots):
+            return True
+        last = None
+        floor = None if since is None else since.last_sequence_number
+        for last in self.ancestors():
+            if floor is not None and (last.sequence_number or 0) <= floor:
+                return False
+        if last is None or last.parent_snapshot_id is None:
+            return False
+        raise UnknownOutcome(
+            f"commit {commit_id} is in no retained snapshot, and older ones have expired",
+            why="the history does not reach back to where the commit began",
+            fix="Count the rows of the batch in the table before you run it again.",
+        )

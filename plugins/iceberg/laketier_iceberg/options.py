@@ -1,0 +1,41 @@
+"""The keys below ``lake.iceberg.``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from laketier.spi import ConfigError, Passthrough, option
+from laketier.spi.parquet import Compression
+
+
+@dataclass(frozen=True)
+class IcebergOptions:
+    """Options of the Iceberg plugin. What is None follows the table's own ``write.*`` properties."""
+
+    catalog_name: str | None = option(
+        None, "A catalog of pyiceberg's own configuration (.pyiceberg.yaml, PYICEBERG_*). None: see catalog.<key>."
+    )
+    catalog: Passthrough = option(
+        Passthrough(),
+        "Handed to pyiceberg's load_catalog: type, uri, warehouse, credential, s3.endpoint, … Without any, the "
+        "tables are listed in a SQLite file in the warehouse.",
+    )
+    expire_in_commit: bool = option(
+        False,
+        "Expire snapshots in each commit, as the table's history.expire.* properties say; keeps commits fast and ends "
+        "time travel past them. Branches and tags are honoured.",
+    )
+    target_file_rows: int = option(10_000_000, "A data file is closed once it has this many rows.")
+    target_file_bytes: int | None = option(
+        None, "A data file is closed once it has this many bytes. None: write.target-file-size-bytes (512 MB)."
+    )
+    row_group_rows: int = option(1_048_576, "Rows per Parquet row group.")
+    buffer_bytes: int = option(268_435_456, "Memory for rows that are not written yet, per task.")
+    max_open_files: int = option(64, "Data files that one task keeps open at once.")
+    compression: Compression | None = option(None, "Codec. None: write.parquet.compression-codec (zstd).")
+
+    def __post_init__(self) -> None:
+        for name in ("target_file_rows", "target_file_bytes", "row_group_rows", "buffer_bytes", "max_open_files"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"lake.iceberg.{name.replace('_', '-')} = {value} is not positive")

@@ -1,0 +1,111 @@
+"""Partition values: computed on executors from Arrow arrays, sent as JSON of Iceberg's internal representation."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from laketier.spi import PartitionField, Transform
+from laketier.spi.partition import partition_text
+
+if TYPE_CHECKING:
+    from pyiceberg.types import IcebergType
+
+
+@dataclass(frozen=True)
+class PartitionPlan:
+    """The fields of the spec that files are written for, with their names. Picklable."""
+
+    fields: tuple[tuple[str, PartitionField], ...]
+    bucket_field: str | None = None
+
+    def keys(self, table: pa.Table) -> list[pa.Array]:
+        """One array of partition values per field, as long as ``table``. Needs pyiceberg_core for transforms."""
+        return [_transform(field)(_one(table.column(field.column))) for _, field in self.fields]
+
+    def to_json(self, values: Sequence[Any]) -> str:
+        """Partition values (Python objects of `keys`) in Iceberg's internal representation, as JSON."""
+        return json.dumps([_internal(value) for value in values], separators=(",", ":"))
+
+    def text(self, values: Sequence[Any]) -> tuple[tuple[str, str | None], ...]:
+        """Partition values for people."""
+        pairs = zip(self.fields, values, strict=True)
+        return tuple((name, _shown(value)) for (name, _), value in pairs)
+
+    def bucket(self, values: Sequence[Any]) -> int | None:
+        """The bucket of the table's buckets, None where it has none or the key is null."""
+        for (name, _), value in zip(self.fields, values, strict=True):
+            if name == self.bucket_field:
+                return value
+        return None
+
+
+def _one(array: pa.ChunkedArray) -> pa.Array:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _transform(field: PartitionField) -> Callable[[pa.Array], pa.Array]:
+    if field.transform is Transform.IDENTITY:
+        return lambda array: array
+    from pyiceberg_core import transform
+
+    if field.transform is Transform.BUCKET:
+        return lambda array: transform.bucket(array, field.width)
+    if field.transform is Transform.TRUNCATE:
+        return lambda array: transform.truncate(array, field.width)
+    function = getattr(transform, field.transform.value)
+    return lambda array: function(array)
+
+
+def _shown(value: Any) -> str | None:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    return str(value) if hasattr(value, "hour") and not hasattr(value, "year") else partition_text(value)
+
+
+def _internal(value: Any) -> Any:
+    import datetime
+
+    epoch = datetime.datetime(1970, 1, 1)
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case Decimal():
+            return str(value)
+        case bytes():
+            return base64.b64encode(value).decode("ascii")
+        case datetime.datetime():
+            naive = value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo is not None else value
+            return (naive - epoch) // datetime.timedelta(microseconds=1)
+        case datetime.date():
+            return (value - epoch.date()).days
+        case datetime.time():
+            return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+    raise TypeError(f"no partition value: {type(value).__name__}")
+
+
+def from_json(text: str, types: Sequence[IcebergType]) -> list[Any]:
+    """Undo `PartitionPlan.to_json` for the result types of a spec's fields. Driver."""
+    from pyiceberg import types as it
+
+    values = json.loads(text)
+    if len(values) != len(types):
+        raise ValueError(f"{len(values)} partition values for {len(types)} fields")
+    result: list[Any] = []
+    for value, kind in zip(values, types, strict=True):
+        if value is None:
+            result.append(None)
+        elif isinstance(kind, it.DecimalType):
+            result.append(Decimal(value))
+        elif isinstance(kind, it.BinaryType | it.FixedType):
+            result.append(base64.b64decode(value, validate=True))
+        else:
+            result.append(value)
+    return result

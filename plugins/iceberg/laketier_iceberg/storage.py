@@ -1,0 +1,137 @@
+"""One Iceberg warehouse, and the factory that crosses to executors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from laketier.spi import (
+    CommitterInitContext,
+    Feature,
+    FeatureNotSupported,
+    LakeCommitter,
+    LakeSource,
+    LakeStorage,
+    LakeStorageConfig,
+    LakeTieringFactory,
+    LakeWriter,
+    Passthrough,
+    TableInfo,
+    WriteMode,
+    WriteResult,
+    WriterInitContext,
+)
+from laketier.spi.parquet import Compression, ParquetSettings
+from laketier_iceberg.catalog import IcebergCatalog, load
+from laketier_iceberg.connection import CatalogSettings
+from laketier_iceberg.metrics import metrics_properties
+from laketier_iceberg.options import IcebergOptions
+from laketier_iceberg.partitions import PartitionPlan
+from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, fields_of, named_fields
+from laketier_iceberg.writer import IcebergWriter, WriterPlan
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+_DEFAULT_FILE_BYTES = 512 * 1024 * 1024
+
+
+class IcebergStorage(LakeStorage):
+    """Tables of one catalog."""
+
+    def __init__(self, config: LakeStorageConfig) -> None:
+        self._options = config.options if isinstance(config.options, IcebergOptions) else IcebergOptions()
+        self._settings = CatalogSettings.of(config.warehouse, self._options)
+
+    def catalog(self) -> IcebergCatalog:
+        """The tables."""
+        return IcebergCatalog(self._settings)
+
+    def tiering_factory(self, table: TableInfo) -> IcebergTieringFactory:
+        """Raises `FeatureNotSupported` for tables that can't be written."""
+        from laketier_iceberg.committer import refuse_version
+
+        loaded = load(self._settings, table.path)
+        refuse_version(loaded)
+        _refuse_unwritable(table, loaded)
+        return IcebergTieringFactory(
+            self._settings, writer_plan(table, loaded, self._options), self._options.expire_in_commit
+        )
+
+    def source(self, table: TableInfo) -> LakeSource:
+        """A reader of the table."""
+        from laketier_iceberg.source import IcebergSource
+
+        return IcebergSource(self._settings, table, Passthrough(load(self._settings, table.path).io.properties))
+
+
+@dataclass(frozen=True)
+class IcebergTieringFactory(LakeTieringFactory[WriteResult]):
+    """Holds plain data only; the repr of the settings shows no secret."""
+
+    settings: CatalogSettings
+    plan: WriterPlan
+    expire: bool
+
+    def create_writer(self, context: WriterInitContext) -> LakeWriter[WriteResult]:
+        """On an executor: imports pyarrow, and pyiceberg_core where the table has partition transforms."""
+        _refuse_upsert(context.mode)
+        return IcebergWriter(self.plan, context.attempt, context.split_index)
+
+    def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
+        """On the driver."""
+        from laketier_iceberg.committer import IcebergCommitter
+
+        _refuse_upsert(context.mode)
+        return IcebergCommitter(self.settings, self.plan, context, expire=self.expire)
+
+
+def writer_plan(table: TableInfo, loaded: Table, options: IcebergOptions) -> WriterPlan:
+    """What writers of ``table`` need. Options win over the table's ``write.*`` properties."""
+    properties = loaded.metadata.properties
+    codec = properties.get("write.parquet.compression-codec", "zstd").lower().replace("uncompressed", "none")
+    known = codec in {c.value for c in Compression}
+    return WriterPlan(
+        table=table,
+        partitions=PartitionPlan(tuple(named_fields(loaded.spec(), loaded.schema())), properties.get(BUCKETS_PROPERTY)),
+        parquet=ParquetSettings(
+            target_file_rows=options.target_file_rows,
+            target_file_bytes=options.target_file_bytes
+            or int(properties.get("write.target-file-size-bytes", _DEFAULT_FILE_BYTES)),
+            row_group_rows=options.row_group_rows,
+            buffer_bytes=options.buffer_bytes,
+            max_open_files=options.max_open_files,
+            compression=options.compression or (Compression(codec) if known else Compression.ZSTD),
+        ),
+        metrics=metrics_properties(properties),
+        data=properties.get("write.data.path", f"{loaded.metadata.location.rstrip('/')}/data").rstrip("/"),
+        io=Passthrough({key: str(value) for key, value in loaded.io.properties.items()}),
+    )
+
+
+def _refuse_unwritable(table: TableInfo, loaded: Table) -> None:
+    fields_of(table.descriptor)
+    if any(str(field.transform) == "void" for field in loaded.spec().fields):
+        raise FeatureNotSupported(
+            Feature.PARTITION_TRANSFORMS.value,
+            format=FORMAT,
+            reason="the table's partition spec has a void field",
+            fix="Replace the spec by one without it.",
+        )
+    if loaded.metadata.properties.get("write.format.default", "parquet").lower() != "parquet":
+        raise FeatureNotSupported(
+            "writing other files than Parquet",
+            format=FORMAT,
+            reason="the table asks for them by write.format.default",
+            fix="Set write.format.default to parquet.",
+        )
+
+
+def _refuse_upsert(mode: WriteMode) -> None:
+    if mode is WriteMode.UPSERT:
+        raise FeatureNotSupported(
+            Feature.UPSERT.value,
+            format=FORMAT,
+            reason="merging by primary key is not built yet",
+            fix="Append, or overwrite the table.",
+        )
