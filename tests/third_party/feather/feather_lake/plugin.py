@@ -1,0 +1,284 @@
+"""Feather files, and a numbered chain of small JSON manifests that name them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from laketier import spi
+from laketier.plugins import hookimpl
+from laketier.spi import durable
+from laketier.spi.serializer import from_plain, to_plain
+
+BATCH_ROWS = 65_536
+ABILITIES = ("overwrite", "add-column", "drop-table", "time-travel", "nested-types", "vectors")
+FEATURES = {
+    feature: spi.FULL if feature.value in ABILITIES else spi.unsupported("the format is kept small")
+    for feature in spi.Feature
+}
+
+
+@dataclass(frozen=True)
+class Manifest(spi.TableState):
+    """One snapshot. ``home`` is the folder of this incarnation of the table, so a recreated one has another."""
+
+    home: str
+    number: int
+    schema_ipc: bytes
+    commit: str = ""
+    files: tuple[tuple[str, int, int], ...] = ()
+    watermarks: tuple[tuple[str, str], ...] = ()
+
+    table_uuid = property(lambda self: Path(self.home).name)
+    schema = property(lambda self: pa.ipc.read_schema(pa.py_buffer(self.schema_ipc)))
+    schema_fingerprint = property(lambda self: spi.schema_fingerprint(self.schema))
+    spec_id = property(lambda self: 0)
+    snapshot_id = property(lambda self: self.number)
+
+    def watermark(self, pipeline: str) -> spi.Watermark | None:
+        text = dict(self.watermarks).get(pipeline)
+        return None if text is None else spi.Watermark.from_json(text)
+
+    def landed(self, commit_id: str) -> bool:
+        return any(Manifest.read(self.home, n).commit == commit_id for n in range(self.number, 0, -1))
+
+    def link(self) -> None:
+        """Publish it: one writer can take a number."""
+        document = json.dumps({**to_plain(self), "home": ""}).encode()
+        try:
+            durable.create_exclusively(Path(self.home) / f"{self.number:08}.json", document)
+        except FileExistsError as error:
+            raise spi.Conflict(f"snapshot {self.number} is taken", where=self.home) from error
+
+    @staticmethod
+    def read(home: str, number: int | None = None) -> Manifest:
+        """A manifest, the newest by default."""
+        numbers = sorted(int(path.stem) for path in Path(home).glob("*.json"))
+        if not numbers:
+            raise spi.TableNotFound("the table was dropped", where=home)
+        if number not in (None, *numbers):
+            raise spi.SnapshotNotFound(f"there is no snapshot {number}", where=home)
+        path = Path(home) / f"{numbers[-1] if number is None else number:08}.json"
+        try:
+            return replace(from_plain(Manifest, json.loads(path.read_bytes())), home=home)
+        except ValueError as error:
+            raise spi.CorruptTable("a manifest is damaged", where=str(path), why=str(error)) from error
+
+
+class Catalog(spi.LakeCatalog):
+    """``<database>/<table>/table.json`` names the folder that holds the table."""
+
+    def __init__(self, warehouse: str) -> None:
+        self._warehouse = Path(warehouse)
+
+    def create_table(self, path: spi.TablePath, descriptor: spi.TableDescriptor) -> spi.TableInfo:
+        if descriptor.partition_by:
+            hidden = any(field.transform is not spi.Transform.IDENTITY for field in descriptor.partition_by)
+            refuse(spi.Feature.PARTITION_TRANSFORMS if hidden else spi.Feature.PARTITIONING)
+        if descriptor.buckets or descriptor.primary_key:
+            refuse(spi.Feature.BUCKETING if descriptor.buckets else spi.Feature.UPSERT)
+        pointer = self._pointer(path)
+        if not pointer.exists():
+            home = pointer.parent / uuid.uuid4().hex
+            durable.make_directories(home)
+            plain = pa.schema([pa.field(field.name, field.type, field.nullable) for field in descriptor.schema])
+            Manifest(str(home), 0, plain.serialize().to_pybytes()).link()
+            try:
+                durable.create_exclusively(pointer, json.dumps(home.name).encode())
+            except FileExistsError:
+                shutil.rmtree(home)
+        info = self.load_table(path)
+        if not info.schema.equals(descriptor.schema):
+            raise spi.IncompatibleTable(f"it has the schema {info.schema}", where=str(path))
+        return info
+
+    def load_table(self, path: spi.TablePath) -> spi.TableInfo:
+        if not self._pointer(path).exists():
+            raise spi.TableNotFound("there is no such table", where=str(path))
+        head = Manifest.read(str(self._pointer(path).with_name(json.loads(self._pointer(path).read_bytes()))))
+        return spi.TableInfo(path, spi.TableDescriptor(head.schema), head.table_uuid, head.home, head.number)
+
+    def alter_table(self, path: spi.TablePath, changes: Sequence[spi.SchemaChange]) -> spi.TableInfo:
+        head = Manifest.read(self.load_table(path).location)
+        schema = head.schema
+        for field in (change.field for change in changes):
+            if field.name not in schema.names and field.nullable:
+                schema = schema.append(field)
+            elif field.name not in schema.names or not schema.field(field.name).equals(field):
+                raise spi.IncompatibleTable(f"can't add the column {field}", where=str(path))
+        if not schema.equals(head.schema):
+            replace(head, number=head.number + 1, schema_ipc=schema.serialize().to_pybytes(), commit="").link()
+        return self.load_table(path)
+
+    def drop_table(self, path: spi.TablePath) -> None:
+        home = self.load_table(path).location
+        self._pointer(path).unlink()
+        shutil.rmtree(home)
+
+    def list_tables(self, database: str | None = None) -> list[spi.TablePath]:
+        found = self._warehouse.glob(f"{database or '*'}/*/table.json")
+        return sorted(spi.TablePath(pointer.parts[-3], pointer.parts[-2]) for pointer in found)
+
+    def _pointer(self, path: spi.TablePath) -> Path:
+        return self._warehouse / path.database / path.table / "table.json"
+
+
+class Writer(spi.LakeWriter[spi.WriteResult]):
+    """One file for one task attempt, in batches that are neither tiny nor unbounded."""
+
+    def __init__(self, table: spi.TableInfo, attempt: str) -> None:
+        self._table, self._attempt = table, attempt
+        self._path = Path(table.location) / f"{attempt}.feather"
+        self._pending: list[pa.RecordBatch] = []
+        self._rows = 0
+        self._file: pa.ipc.RecordBatchFileWriter | None = None
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._pending.append(spi.conform(batch, self._table.schema))
+        self._rows += batch.num_rows
+        if sum(len(pending) for pending in self._pending) >= BATCH_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        rows = pa.Table.from_batches(self._pending, schema=self._table.schema).combine_chunks()
+        self._pending = []
+        self._file = self._file or pa.ipc.new_file(str(self._path), self._table.schema)
+        self._file.write_table(rows, max_chunksize=BATCH_ROWS)
+
+    def complete(self) -> spi.WriteResult:
+        if not self._rows:
+            return spi.WriteResult.of(self._table, self._attempt, ())
+        self._flush()
+        assert self._file is not None
+        self._file.close()
+        durable.fsync_file(self._path)
+        durable.fsync_directory(self._path.parent)
+        file = spi.StagedFile(self._path.name, self._rows, self._path.stat().st_size)
+        return spi.WriteResult.of(self._table, self._attempt, (file,))
+
+    def abort(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Committer(spi.LakeCommitter[spi.WriteResult]):
+    """A round is the next manifest."""
+
+    home: str
+    context: spi.CommitterInitContext
+
+    def open(self) -> Manifest:
+        return Manifest.read(self.home)
+
+    def publish(
+        self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
+    ) -> spi.LakeCommitResult:
+        assert isinstance(state, Manifest)
+        number, files = state.number + 1, [file for result in results for file in result.files]
+        marks, kept = dict(state.watermarks), state.files
+        if watermark is not None:
+            marks[watermark.token.pipeline] = watermark.carried_by(number).to_json()
+        if self.context.mode is spi.WriteMode.OVERWRITE:
+            kept = ()
+        added = tuple((file.path, file.rows, file.bytes) for file in files)
+        spi.failpoint("publish.before_link")
+        replace(
+            state, number=number, commit=self.context.commit_id, files=kept + added, watermarks=tuple(marks.items())
+        ).link()
+        rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
+        return spi.LakeCommitResult(snapshot_id=number, rows=rows, files=len(files), bytes=size)
+
+    def discard(self, results: Sequence[spi.WriteResult]) -> None:
+        for file in (file for result in results for file in result.files):
+            (Path(self.home) / file.path).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Factory(spi.LakeTieringFactory[spi.WriteResult]):
+    """Holds the table's description, which is all that a writer needs."""
+
+    table: spi.TableInfo
+
+    def create_writer(self, context: spi.WriterInitContext) -> Writer:
+        if context.mode is spi.WriteMode.UPSERT:
+            refuse(spi.Feature.UPSERT)
+        return Writer(self.table, context.attempt)
+
+    def create_committer(self, context: spi.CommitterInitContext) -> Committer:
+        if context.mode is spi.WriteMode.UPSERT:
+            refuse(spi.Feature.UPSERT)
+        return Committer(self.table.location, context)
+
+
+@dataclass(frozen=True)
+class Source(spi.LakeSource):
+    """A split is a file. Filters and limits are left to the reader."""
+
+    home: str
+
+    def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:
+        if request.as_of is not None:
+            refuse(spi.Feature.TIME_TRAVEL_BY_TIMESTAMP)
+        snapshot = Manifest.read(self.home, request.snapshot_id)
+        names = snapshot.schema.names if request.columns is None else request.columns
+        unknown = {*names, *spi.columns_of(request.filters)} - set(snapshot.schema.names)
+        if unknown:
+            raise spi.ConfigError(f"no columns {sorted(unknown)}", fix=f"There are {snapshot.schema.names}.")
+        return spi.ScanPlan(
+            snapshot_id=snapshot.number,
+            schema=pa.schema([snapshot.schema.field(name) for name in names]),
+            splits=tuple(
+                spi.LakeSplit(index=index, rows=rows, bytes=size, payload={"file": file})
+                for index, (file, rows, size) in enumerate(snapshot.files)
+            ),
+            remaining=request.filters,
+        )
+
+    def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        with pa.ipc.open_file(str(Path(self.home) / split.payload["file"])) as file:
+            for index in range(file.num_record_batches):
+                batch = file.get_batch(index)
+                yield spi.conform(batch.select([n for n in schema.names if n in batch.schema.names]), schema)
+
+
+@dataclass(frozen=True)
+class Storage(spi.LakeStorage):
+    """A warehouse is a folder."""
+
+    warehouse: str
+
+    def catalog(self) -> Catalog:
+        return Catalog(self.warehouse)
+
+    def tiering_factory(self, table: spi.TableInfo) -> Factory:
+        return Factory(table)
+
+    def source(self, table: spi.TableInfo) -> Source:
+        return Source(table.location)
+
+
+class FeatherPlugin(spi.LakeStoragePlugin):
+    """The format."""
+
+    identifier, delivery, features = "feather", spi.DeliveryLevel.EXACTLY_ONCE, FEATURES
+
+    def create_storage(self, config: spi.LakeStorageConfig) -> Storage:
+        if "://" in config.warehouse:
+            refuse(spi.Feature.OBJECT_STORES)
+        return Storage(config.warehouse)
+
+
+def refuse(feature: spi.Feature) -> None:
+    """Raise `FeatureNotSupported`."""
+    spi.require("feather", FEATURES, feature)
+
+
+@hookimpl
+def laketier_format() -> spi.LakeStoragePlugin:
+    return FeatherPlugin()
