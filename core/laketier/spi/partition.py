@@ -27,7 +27,9 @@ def partition_text(value: Any) -> str | None:
             return value.isoformat(sep=" ", timespec="microseconds" if value.microsecond else "seconds")
         case date():
             return value.isoformat()
-        case int() | Decimal():
+        case Decimal():
+            return format(value, "f")
+        case int():
             return str(value)
     raise IncompatibleData(
         f"{value!r} ({type(value).__name__}) can't be a partition value",
