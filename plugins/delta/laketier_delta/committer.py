@@ -44,9 +44,9 @@ SPEC_ID = 0
 """Delta tables have one partitioning for all their life."""
 
 _SCANNED = "laketier/scanned"
-"""Transaction: all log entries up to this version were looked at for a RESTORE."""
-_RESTORED = "laketier/restored"
-"""Transaction: the newest version that restored the table, among those looked at."""
+"""Transaction: all log entries up to this version were looked at for a reset (see `TableLog.last_reset`)."""
+_RESET = "laketier/reset"
+"""Transaction: the newest version that reset the table, among those looked at."""
 
 
 def transaction_ids(pipeline: str) -> tuple[str, str, str]:
@@ -65,7 +65,7 @@ class DeltaTableState(TableState):
     version: int
     uuid: str
     fingerprint: str
-    restored: int
+    reset: int
     first_attempt: int
 
     @property
@@ -102,12 +102,12 @@ class DeltaTableState(TableState):
                 f"{watermark.token.epoch}, fence {watermark.token.fence}",
                 where=self.location.uri,
             )
-        if watermark.snapshot_id is not None and self.restored > watermark.snapshot_id:
+        if watermark.snapshot_id is not None and self.reset > watermark.snapshot_id:
             raise RolledBack(
-                f"version {self.restored} restored the table to a version before the last round of the pipeline, "
-                f"which is epoch {epoch} in version {watermark.snapshot_id}",
+                f"version {self.reset} took rows back after the pipeline's last round, which is epoch {epoch} in "
+                f"version {watermark.snapshot_id}",
                 where=f"{self.location.uri}, pipeline {pipeline}",
-                why="RESTORE takes data back and leaves the pipeline's epoch where it was",
+                why="a restore, or an overwrite by another writer, leaves the pipeline's epoch where it was",
                 fix="Check which epochs are in the table now, then run `laketier pipeline adopt`.",
             )
         return watermark
@@ -146,8 +146,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         )
         version = handle.version()
         scanned = handle.transaction_version(_SCANNED)
-        known = handle.transaction_version(_RESTORED)
-        found = None if scanned is None else self._log.last_restore(scanned, version)
+        known = handle.transaction_version(_RESET)
+        found = None if scanned is None else self._log.last_reset(scanned, version)
         return DeltaTableState(
             handle=handle,
             location=self._location,
@@ -156,7 +156,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             version=version,
             uuid=str(handle.metadata().id),
             fingerprint=schema_fingerprint(arrow_schema(handle)),
-            restored=max(-1 if known is None else known, -1 if found is None else found),
+            reset=max(-1 if known is None else known, -1 if found is None else found),
             first_attempt=-1 if self._first_attempt is None else self._first_attempt,
         )
 
@@ -171,8 +171,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         if self._first_attempt is None:
             self._first_attempt = state.version
         transactions = [(_SCANNED, target)]
-        if state.restored >= 0:
-            transactions.append((_RESTORED, state.restored))
+        if state.reset >= 0:
+            transactions.append((_RESET, state.reset))
         if watermark is not None:
             # The entry can become no other version than this one, so the record can name it beforehand.
             pointer = self._records.put(watermark.carried_by(target))
@@ -202,10 +202,10 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
     ) -> None:
         from deltalake import CommitProperties, PostCommitHookProperties, Transaction
         from deltalake.exceptions import CommitFailedError
-        from deltalake.transaction import AddAction
+        from deltalake.transaction import AddAction, RemoveAction
 
         now = time.time_ns() // 1_000_000
-        adds = [
+        adds: list[AddAction | RemoveAction] = [
             AddAction(file.path, file.bytes, dict(file.partition), now, True, file.payload[STATS])
             for result in results
             for file in result.files

@@ -14,13 +14,13 @@ from laketier.spi.partition import partition_text
 BUCKETS_PROPERTY = "laketier.buckets"
 """The table property that holds the bucket spec as JSON."""
 
-_BUCKET = re.compile(r"laketier-[0-9a-f]{32}-\d+-b(?P<bucket>\d+)\.parquet\Z")
+_NAME = re.compile(r"laketier-(?P<fingerprint>[0-9a-f]{16})-[0-9a-f]{32}-\d+(-b(?P<bucket>\d+))?\.parquet\Z")
 _LONGEST = 200
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-def file_path(columns: Sequence[str], values: Sequence[Any], attempt: str, number: int, bucket: int | None) -> str:
-    """A name for a data file, relative to the table. Unguessable by its attempt.
+def file_path(columns: Sequence[str], values: Sequence[Any], stem: str, bucket: int | None) -> str:
+    """A name for a data file, relative to the table. ``stem`` makes it unguessable.
 
     Folders are Hive's, percent-encoded as delta-rs does: by the protocol the log's partition values alone count, but
     Polars and others read them from the folders.
@@ -29,14 +29,20 @@ def file_path(columns: Sequence[str], values: Sequence[Any], attempt: str, numbe
         f"{quote(column, safe='')}={_folder(column, value)}/" for column, value in zip(columns, values, strict=True)
     )
     suffix = "" if bucket is None else f"-b{bucket}"
-    return f"{folders}laketier-{attempt}-{number:05}{suffix}.parquet"
+    return f"{folders}{stem}{suffix}.parquet"
 
 
 def bucket_of(path: str) -> int:
     """The bucket in a file's name, -1 for files that were not written by laketier's bucketed writer (as after
     OPTIMIZE)."""
-    match = _BUCKET.search(path)
-    return int(match["bucket"]) if match else -1
+    match = _NAME.search(path)
+    return int(match["bucket"]) if match and match["bucket"] else -1
+
+
+def fingerprint_of(path: str) -> str | None:
+    """The fingerprint of the schema that a file was written with, None for files of other writers."""
+    match = _NAME.search(path)
+    return match["fingerprint"] if match else None
 
 
 def partition_values(columns: Sequence[str], values: Sequence[Any]) -> tuple[tuple[str, str | None], ...]:

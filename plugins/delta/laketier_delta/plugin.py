@@ -62,7 +62,8 @@ class DeltaPlugin(LakeStoragePlugin):
         return {
             "deltalake": f"import deltalake; deltalake.DeltaTable({where}).to_pyarrow_table()",
             "Polars": f"import polars; polars.read_delta({where})",
-            "DuckDB": f"import deltalake, duckdb; duckdb.from_arrow(deltalake.DeltaTable({where}).to_pyarrow_dataset())",
+            "DuckDB": "import deltalake, duckdb; "
+            f"duckdb.from_arrow(deltalake.DeltaTable({where}).to_pyarrow_dataset())",
             "Spark": f'spark.read.format("delta").load({where})',
         }
 

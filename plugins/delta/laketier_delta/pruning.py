@@ -27,7 +27,7 @@ class FilePruner:
         self._schema = schema
         self._partition_columns = list(partition_columns)
         self._partitions = partition_table(files, schema, self._partition_columns)
-        self._bounds = {name: _struct_columns(files, name) for name in ("min", "max", "null_count")}
+        self._bounds = {name: struct_columns(files, name) for name in ("min", "max", "null_count")}
         self._rows = files.column("num_records")
         self._count = files.num_rows
 
@@ -110,12 +110,13 @@ class FilePruner:
 
 def partition_table(files: pa.Table, schema: pa.Schema, columns: list[str]) -> pa.Table:
     """The partition values of ``files`` in the types of the table."""
-    found = _struct_columns(files, "partition")
+    found = struct_columns(files, "partition")
     arrays = [found[name].cast(schema.field(name).type) for name in columns]
     return pa.table(arrays, schema=pa.schema([schema.field(name) for name in columns]))
 
 
-def _struct_columns(files: pa.Table, name: str) -> dict[str, Any]:
+def struct_columns(files: pa.Table, name: str) -> dict[str, Any]:
+    """The children of a struct column, by name; nothing where there is no such column."""
     if name not in files.column_names:
         return {}
     struct = files.column(name).combine_chunks()

@@ -24,14 +24,15 @@ from laketier.spi import (
     SnapshotNotFound,
     TableInfo,
     columns_of,
+    schema_fingerprint,
 )
 from laketier.spi.partition import partition_text
 from laketier_delta.committer import commit_rows
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
-from laketier_delta.layout import bucket_of
+from laketier_delta.layout import bucket_of, fingerprint_of
 from laketier_delta.location import Location
 from laketier_delta.protocol import check_deletions, check_readable
-from laketier_delta.pruning import FilePruner, partition_table
+from laketier_delta.pruning import FilePruner, partition_table, struct_columns
 from laketier_delta.tablelog import EPOCH, PIPELINE, TableLog
 
 if TYPE_CHECKING:
@@ -90,14 +91,13 @@ class DeltaSource(LakeSource):
                 why="VACUUM, or somebody, deleted it",
                 fix="Read a newer snapshot.",
             ) from error
-        with stream, pq.ParquetFile(stream) as file:
+        with stream, pq.ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
             present = set(file.schema_arrow.names)
             wanted = [name for name in schema.names if name in present and name not in partition]
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted):
-                if left is not None:
-                    batch = batch.slice(0, left)
-                    left -= batch.num_rows
-                yield _shaped(batch, schema, partition)
+                taken = batch if left is None else batch.slice(0, left)
+                left = None if left is None else left - taken.num_rows
+                yield _shaped(taken, schema, partition)
                 if left == 0:
                     return
 
@@ -155,6 +155,7 @@ class DeltaSource(LakeSource):
         self, files: pa.Table, schema: pa.Schema, partition_columns: list[str], *, buckets: bool
     ) -> list[LakeSplit]:
         values = partition_table(files, schema, partition_columns).to_pylist() if partition_columns else None
+        whole = _whole(files, schema, partition_columns)
         splits: list[LakeSplit] = []
         columns = (files.column(name).to_pylist() for name in ("path", "num_records", "size_bytes"))
         for index, (encoded, rows, size) in enumerate(zip(*columns, strict=True)):
@@ -173,7 +174,7 @@ class DeltaSource(LakeSource):
                     bytes=size,
                     bucket=bucket_of(path) if buckets else -1,
                     partition=texts,
-                    plain_parquet=None if partition_columns else f"{self.location.uri}/{path}",
+                    plain_parquet=f"{self.location.uri}/{path}" if whole[index] else None,
                     payload={_PATH: path},
                 )
             )
@@ -187,6 +188,20 @@ def _check_columns(request: ScanRequest, schema: pa.Schema, where: str) -> None:
         raise ConfigError(
             f"columns {unknown} are not in the snapshot", where=where, fix=f"It has {', '.join(schema.names)}."
         )
+
+
+def _whole(files: pa.Table, schema: pa.Schema, partition_columns: list[str]) -> list[bool]:
+    """Which files hold every column of ``schema``: those written with it, or with statistics of all its columns. A
+    file from before a column was added does not."""
+    if partition_columns:
+        return [False] * files.num_rows
+    fingerprint = schema_fingerprint(schema)
+    named = [fingerprint_of(unquote(path)) == fingerprint for path in files.column("path").to_pylist()]
+    counts = struct_columns(files, "null_count")
+    if any(name not in counts or pt.is_nested(counts[name].type) for name in schema.names):
+        return named
+    known = [counts[name].is_valid().to_pylist() for name in schema.names]
+    return [by_name or all(by_count) for by_name, *by_count in zip(named, *known, strict=True)]
 
 
 def _limited(splits: list[LakeSplit], limit: int) -> tuple[list[LakeSplit], bool]:

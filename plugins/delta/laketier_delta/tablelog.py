@@ -1,4 +1,4 @@
-"""The Delta log as far as laketier reads it itself: who made a commit, and whether a table was restored."""
+"""The Delta log as far as laketier reads it itself: who made a commit, and whether a table was reset."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class TableLog:
         """The entry's path on the file system."""
         return f"{self.root}/_delta_log/{version:020}.json"
 
-    def last_restore(self, after: int, upto: int) -> int | None:
-        """The newest version in ``(after, upto]`` that restored the table to a version before ``after``, as far as
-        its entry is still there."""
+    def last_reset(self, after: int, upto: int) -> int | None:
+        """The newest version in ``(after, upto]`` by which somebody else took rows back that ``after`` had: a RESTORE
+        to a version before it, a replaced table, an overwrite of all rows. As far as the entries are still there."""
         for version in range(upto, after, -1):
             info = self.commit_info(version)
-            if info and info.get("operation") == "RESTORE" and _target(info) < after:
+            if info and COMMIT_ID not in info and _resets(info, after):
                 return version
         return None
 
@@ -67,6 +67,17 @@ class TableLog:
             if info.get(COMMIT_ID) == commit_id:
                 return True
         return False if complete else None
+
+
+def _resets(info: dict[str, Any], after: int) -> bool:
+    operation = str(info.get("operation", "")).upper()
+    if operation == "RESTORE":
+        return _target(info) < after
+    if "REPLACE" in operation:
+        return True
+    parameters = info.get("operationParameters") or {}
+    overwrites = operation == "WRITE" and str(parameters.get("mode", "")).lower() == "overwrite"
+    return overwrites and parameters.get("predicate") in (None, "", "[]")
 
 
 def _target(info: dict[str, Any]) -> int:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.bucketing import assigner_for
-from laketier.spi import LakeWriter, StagedFile, TableError, TableInfo, WriteResult
+from laketier.spi import LakeWriter, StagedFile, TableError, TableInfo, WriteResult, conform
 from laketier.spi.durable import fsync_directory, fsync_file, make_directories
 from laketier.spi.parquet import ClosedFile, RollingParquetWriter
 from laketier_delta.layout import file_path, partition_values
@@ -52,6 +52,7 @@ class DeltaWriter(LakeWriter[WriteResult]):
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
+        batch = conform(batch, self._table.schema)
         self._watch_for_nan(batch)
         self._files.write(batch)
 
@@ -66,7 +67,8 @@ class DeltaWriter(LakeWriter[WriteResult]):
     def _create(self, key: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
         values, bucket = (key[:-1], key[-1]) if self._assigner else (key, None)
         partition_values(self._partition_columns, values)
-        path = file_path(self._partition_columns, values, self._attempt, len(self._files.paths), bucket)
+        stem = f"laketier-{self._table.schema_fingerprint}-{self._attempt}-{len(self._files.paths):05}"
+        path = file_path(self._partition_columns, values, stem, bucket)
         if bucket is not None:
             self._buckets[path] = bucket
         target = f"{self._location.root}/{path}"
@@ -101,10 +103,8 @@ class DeltaWriter(LakeWriter[WriteResult]):
 
     def _watch_for_nan(self, batch: pa.RecordBatch) -> None:
         for name in self._floats:
-            index = batch.schema.get_field_index(name)
-            if index >= 0 and name not in self._with_nan and pt.is_floating(batch.schema.field(index).type):
-                if pc.any(pc.is_nan(batch.column(index))).as_py():
-                    self._with_nan.add(name)
+            if name not in self._with_nan and pc.any(pc.is_nan(batch.column(name))).as_py():
+                self._with_nan.add(name)
 
     def _check_warehouse(self) -> None:
         if self._location.is_local and not self._location.local(LOG).is_dir():
