@@ -18,11 +18,12 @@ from laketier.spi import (
     TableInfo,
     TableNotFound,
     TablePath,
+    Transform,
     UnsupportedType,
     require,
     schema_fingerprint,
 )
-from laketier_lance.dataset import open_dataset, reason
+from laketier_lance.dataset import create_dataset, open_dataset, reason
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.location import SUFFIX, table_location
@@ -46,6 +47,8 @@ class LanceCatalog(LakeCatalog):
         self._storage = options.storage_options()
 
     def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
+        if any(field.transform is not Transform.IDENTITY for field in descriptor.partition_by):
+            require(FORMAT, FEATURES, Feature.PARTITION_TRANSFORMS, fix="Leave lake.partition-by out.")
         if descriptor.partition_by:
             require(FORMAT, FEATURES, Feature.PARTITIONING, fix="Leave lake.partition-by out.")
         if descriptor.buckets is not None:
@@ -66,17 +69,8 @@ class LanceCatalog(LakeCatalog):
         return info
 
     def _create(self, location: str, schema: pa.Schema, version: str) -> None:
-        import lance
-
         try:
-            # "create" is a compare-and-set: of many racers one wins, and the others find its table.
-            lance.write_dataset(
-                pa.Table.from_batches([], schema),
-                location,
-                mode="create",
-                data_storage_version=version,  # type: ignore[arg-type]
-                storage_options=self._storage or None,
-            )
+            create_dataset(location, schema, version, self._storage)
         except OSError as error:
             try:
                 open_dataset(location, self._storage)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from laketier.spi import CorruptTable, SnapshotNotFound, TableError, TableNotFound
+from laketier_lance.lance_schema import column_field_ids, with_field_ids
 
 if TYPE_CHECKING:
     from lance import LanceDataset
+    from lance.fragment import FragmentMetadata
 
 _SOURCE_LINE = re.compile(r",? (?:location: )?/home/\S+?\.rs:\d+(?::\d+)?")
 
@@ -35,6 +41,49 @@ def open_dataset(location: str, storage: Mapping[str, str], version: int | None 
             where=location,
             fix="`laketier history` lists the versions that can be read.",
         ) from error
+
+
+def create_dataset(location: str, schema: pa.Schema, file_version: str, storage: Mapping[str, str]) -> None:
+    """Make an empty dataset, only if there is none: of many racers one wins, the others get Lance's `OSError`.
+
+    `lance.write_dataset(mode="create")` is no compare-and-set: it looks first and commits later, and of two that
+    looked at the same time the second buries the first. An `Overwrite` of version 0 without retries is one.
+    """
+    import lance
+    from lance.commit import CommitConflictError
+
+    def overwrite(read_version: int, fragments: list[FragmentMetadata]) -> None:
+        operation = lance.LanceOperation.Overwrite(schema, fragments)
+        transaction = lance.Transaction(read_version=read_version, operation=operation)
+        lance.LanceDataset.commit(location, transaction, storage_options=dict(storage) or None, max_retries=0)
+
+    if file_version == _default_file_version():
+        overwrite(0, [])
+        return
+    # A commit takes the file format from its fragments; so one without rows goes in, and out again.
+    overwrite(0, [_empty_fragment(location, schema, file_version, storage)])
+    with suppress(CommitConflictError):
+        overwrite(1, [])
+
+
+def _default_file_version() -> str:
+    import lance
+
+    return str(lance.write_dataset(pa.table({"a": pa.array([], pa.int8())}), "memory://empty").data_storage_version)
+
+
+def _empty_fragment(location: str, schema: pa.Schema, version: str, storage: Mapping[str, str]) -> FragmentMetadata:
+    from lance.file import LanceFileSession
+    from lance.fragment import DataFile, FragmentMetadata
+    from lance.schema import LanceSchema
+
+    name = f"{uuid.uuid4().hex}-empty.lance"
+    session = LanceFileSession(location, dict(storage) or None)
+    with session.open_writer(f"data/{name}", schema=schema.remove_metadata(), version=version):
+        pass
+    columns = column_field_ids(with_field_ids(LanceSchema.from_pyarrow(schema)), version)
+    major, minor = (int(part) for part in version.split("."))
+    return FragmentMetadata(0, [DataFile(name, list(columns), list(range(len(columns))), major, minor)], 0)
 
 
 def unreadable(location: str, error: Exception) -> TableError:

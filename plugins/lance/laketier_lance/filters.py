@@ -48,7 +48,7 @@ def _leaf(leaf: Leaf, kind: pa.DataType) -> str | None:
     if leaf.op is Op.NOT_NULL:
         return f"{column} IS NOT NULL"
     if leaf.op is Op.IN:
-        values = [_literal(value, kind) for value in leaf.value if value is not None]
+        values = ["NULL" if value is None else _literal(value, kind) for value in leaf.value]
         known = [value for value in values if value is not None]
         # An empty list, which SQL has no word for, is left to the reader.
         return f"{column} IN ({', '.join(known)})" if known and len(known) == len(values) else None

@@ -50,8 +50,7 @@ class LancePlugin(LakeStoragePlugin):
         location = table.location
         return {
             "pylance": f"import lance; lance.dataset({location!r}).to_table()",
-            "DuckDB": f"import duckdb, lance; table = lance.dataset({location!r}).to_table(); "
-            "duckdb.sql('select * from table')",
+            "DuckDB": f"import duckdb, lance; rows = lance.dataset({location!r}).to_table(); duckdb.sql('from rows')",
             "Polars": f"import lance, polars; polars.from_arrow(lance.dataset({location!r}).to_table())",
         }
 

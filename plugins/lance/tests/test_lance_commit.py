@@ -217,7 +217,7 @@ def test_the_watermark_survives_what_others_do(table):
     foreign_delete(table)
     foreign_compaction(table)
     foreign_add(table)
-    foreign_merge_insert_of_all(table)
+    foreign_upsert(table)
     table.open().cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
     assert [ref["version"] for ref in table.open().version_refs()] == [table.open().version]
     assert table.round(3).begin() is Outcome.DONE
@@ -228,10 +228,10 @@ def test_the_watermark_survives_what_others_do(table):
     table.open().validate()
 
 
-def foreign_merge_insert_of_all(table):
-    rows = table.open().schema.empty_table().to_pylist() or [{"id": 94, "name": "m", "more": 1}]
-    merge = table.open().merge_insert("id").when_not_matched_insert_all()
-    merge.execute(pa.Table.from_pylist(rows, schema=table.open().schema.remove_metadata()))
+def foreign_upsert(table):
+    merge = table.open().merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+    schema = table.open().schema.remove_metadata()
+    merge.execute(pa.Table.from_pylist([{"id": 94, "name": "m", "more": 1}], schema=schema))
 
 
 def test_compaction_keeps_the_rows_of_files_whose_field_ids_have_gaps(table):

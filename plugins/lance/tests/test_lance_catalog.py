@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    AddColumn,
+    BucketSpec,
+    ConfigError,
+    CorruptTable,
+    Feature,
+    FeatureNotSupported,
+    IncompatibleTable,
+    LakeStorageConfig,
+    PartitionField,
+    Passthrough,
+    TableDescriptor,
+    TableNotFound,
+    TablePath,
+    UnsupportedType,
+    WriteMode,
+    WriterInitContext,
+)
+from laketier_lance.options import LanceOptions
+from laketier_lance.plugin import LancePlugin, laketier_format
+
+IDS = pa.schema([("id", pa.int64())])
+
+
+@pytest.fixture
+def catalog(table):
+    return table.storage.catalog()
+
+
+def test_importing_the_plugin_imports_no_lance():
+    code = "import sys, laketier_lance.plugin as p; p.laketier_format(); sys.exit('lance' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_feature_is_declared():
+    assert set(laketier_format().features) == set(Feature)
+
+
+def test_creating_again_returns_the_same_table(table, catalog):
+    table.append(0, 1)
+    again = catalog.create_table(table.path, TableDescriptor(table.schema.with_metadata({"other": "metadata"})))
+    assert (again.table_uuid, again.snapshot_id) == (table.info.table_uuid, 2)
+
+
+def test_field_ids_of_another_format_are_left_behind(catalog, table):
+    schema = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "7"})])
+    catalog.create_table(TablePath("db", "new"), TableDescriptor(schema))
+    assert not lance.dataset(f"{table.warehouse}/db/new.lance").schema.field("id").metadata
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        IDS,
+        pa.schema([("id", pa.int64()), ("name", pa.string())]),
+        pa.schema([("name", pa.string()), pa.field("id", pa.int64(), nullable=False)]),
+        pa.schema([pa.field("id", pa.int32(), nullable=False), ("name", pa.string())]),
+    ],
+    ids=["fewer", "nullable", "other order", "other type"],
+)
+def test_another_schema_under_the_same_name_is_refused(table, catalog, schema):
+    with pytest.raises(IncompatibleTable, match="another schema"):
+        catalog.create_table(table.path, TableDescriptor(schema))
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "feature"),
+    [
+        (TableDescriptor(IDS, partition_by=(PartitionField("id"),)), Feature.PARTITIONING),
+        (TableDescriptor(IDS, partition_by=(PartitionField.parse("bucket(4, id)"),)), Feature.PARTITION_TRANSFORMS),
+        (TableDescriptor(IDS, buckets=BucketSpec(4, ("id",))), Feature.BUCKETING),
+        (TableDescriptor(IDS, primary_key=("id",)), Feature.UPSERT),
+    ],
+)
+def test_what_lance_has_not_is_refused(catalog, table, descriptor, feature):
+    with pytest.raises(FeatureNotSupported) as refusal:
+        catalog.create_table(TablePath("db", "new"), descriptor)
+    assert refusal.value.feature == feature.value
+    assert catalog.list_tables() == [table.path]
+
+
+def test_upsert_is_refused_by_writer_and_committer(table):
+    with pytest.raises(FeatureNotSupported):
+        table.factory.create_writer(WriterInitContext("a", mode=WriteMode.UPSERT))
+    with pytest.raises(FeatureNotSupported):
+        table.round(0, mode=WriteMode.UPSERT)
+
+
+def test_comment_and_properties_come_back(catalog):
+    descriptor = TableDescriptor(IDS, comment="ü", properties={"a": "b"})
+    info = catalog.create_table(TablePath("db", "new"), descriptor)
+    assert (info.descriptor.comment, info.descriptor.properties) == ("ü", {"a": "b"})
+
+
+def test_tables_are_listed_per_database_and_others_left_out(table, catalog):
+    catalog.create_table(TablePath("a", "x"), TableDescriptor(IDS))
+    (table.warehouse / "db" / "folder").mkdir()
+    (table.warehouse / "db" / "half.lance" / "data").mkdir(parents=True)
+    (table.warehouse / "db" / "file.lance").touch()
+    (table.warehouse / "not a name").mkdir()
+    assert catalog.list_tables() == [TablePath("a", "x"), table.path]
+    assert catalog.list_tables("a") == [TablePath("a", "x")]
+    assert catalog.list_tables("none") == []
+
+
+def test_an_empty_warehouse_has_no_tables_and_is_not_made(tmp_path):
+    storage = LancePlugin().create_storage(LakeStorageConfig(str(tmp_path / "no"), LanceOptions()))
+    assert storage.catalog().list_tables() == []
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_missing_table_is_not_found(catalog):
+    path = TablePath("db", "none")
+    for action in (catalog.load_table, catalog.drop_table, lambda p: catalog.alter_table(p, [])):
+        with pytest.raises(TableNotFound):
+            action(path)
+
+
+def test_dropping_removes_the_data(table, catalog):
+    table.append(0, 1)
+    catalog.drop_table(table.path)
+    assert not Path(table.location).exists()
+    assert catalog.list_tables() == []
+
+
+def test_adding_a_column_is_idempotent_and_keeps_ids(table, catalog):
+    table.append(0, 1)
+    change = AddColumn(pa.field("more", pa.struct([("x", pa.int32())])))
+    one = catalog.alter_table(table.path, [change, AddColumn(pa.field("last", pa.string()))])
+    two = catalog.alter_table(table.path, [change])
+    assert one.schema.equals(two.schema, check_metadata=True)
+    assert one.snapshot_id == two.snapshot_id
+    assert one.schema.names == ["id", "name", "more", "last"]
+    assert one.schema_fingerprint != table.info.schema_fingerprint
+    assert table.open().to_table(columns=["more"]).column("more").to_pylist() == [None]
+
+
+@pytest.mark.parametrize(
+    ("field", "error"),
+    [
+        (pa.field("id", pa.string()), IncompatibleTable),
+        (pa.field("ID", pa.string()), IncompatibleTable),
+        (pa.field("new", pa.int32(), nullable=False), IncompatibleTable),
+        (pa.field("new", pa.string_view()), UnsupportedType),
+    ],
+)
+def test_changes_that_do_not_fit_are_refused_and_none_is_applied(table, catalog, field, error):
+    with pytest.raises(error):
+        catalog.alter_table(table.path, [AddColumn(pa.field("good", pa.int32())), AddColumn(field)])
+    assert catalog.load_table(table.path).schema.names == ["id", "name"]
+
+
+def test_a_damaged_dataset_is_corrupt(table, catalog):
+    for manifest in (Path(table.location) / "_versions").glob("*.manifest"):
+        manifest.write_bytes(b"garbage")
+    with pytest.raises(CorruptTable):
+        catalog.load_table(table.path)
+
+
+RACER = """
+import sys, pyarrow as pa
+import lance
+from laketier.spi import LakeStorageConfig, TableDescriptor, TablePath
+from laketier_lance.plugin import LancePlugin, LanceOptions
+catalog = LancePlugin().create_storage(LakeStorageConfig(sys.argv[1], LanceOptions())).catalog()
+descriptor = TableDescriptor(pa.schema([("i", pa.int8())]))
+for line in sys.stdin:
+    path = TablePath("db", line.strip())
+    print(catalog.create_table(path, descriptor).table_uuid, flush=True)
+"""
+
+
+def test_racing_creators_get_one_table(tmp_path):
+    # lance.write_dataset(mode="create") fails this: about one race in five has two winners.
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    for number in range(40):
+        for racer in racers:
+            racer.stdin.write(f"t{number}\n")
+            racer.stdin.flush()
+        first, second = (racer.stdout.readline() for racer in racers)
+        assert first == second != ""
+        assert lance.dataset(f"{tmp_path}/db/t{number}.lance").version == 1
+    for racer in racers:
+        racer.communicate()
+        assert racer.returncode == 0
+
+
+def test_options_that_make_no_sense_are_refused(tmp_path):
+    for options in (LanceOptions(max_rows_per_file=0), LanceOptions(max_rows_per_group=1024)):
+        with pytest.raises(ConfigError, match=r"lake\.lance\.max-rows-per"):
+            LancePlugin().create_storage(LakeStorageConfig(str(tmp_path), options))
+
+
+def test_an_http_endpoint_allows_http():
+    def options(**storage):
+        return LanceOptions(storage=Passthrough(storage)).storage_options()
+
+    assert options(endpoint="http://host:1")["allow_http"] == "true"
+    assert options(aws_endpoint="HTTP://host:1")["allow_http"] == "true"
+    assert "allow_http" not in options(endpoint="https://host")
+    assert options(endpoint="http://host", allow_http="false")["allow_http"] == "false"
+
+
+def test_secrets_do_not_show(table):
+    options = LanceOptions(storage=Passthrough({"secret_access_key": "hunter2"}))
+    storage = LancePlugin().create_storage(LakeStorageConfig(str(table.warehouse), options))
+    shown = [repr(options), repr(storage.tiering_factory(table.info)), repr(storage.source(table.info))]
+    assert not any("hunter2" in text for text in shown)
+
+
+def test_a_warehouse_may_have_a_name_that_urls_would_encode(tmp_path):
+    warehouse = tmp_path / "a b%20#ü"
+    storage = LancePlugin().create_storage(LakeStorageConfig(warehouse.as_uri(), LanceOptions()))
+    info = storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(IDS))
+    assert info.location == f"{warehouse}/db/t.lance"
+    assert storage.catalog().list_tables() == [TablePath("db", "t")]
+
+
+def test_the_lines_that_open_a_table_run_without_laketier(table):
+    table.append(0, 1, 2)
+    lines = LancePlugin().open_with(table.info)
+    code = "import sys\n"
+    for line in lines.values():
+        body, _, last = line.rpartition("; ")
+        code += f"{body}\nresult = {last}\nprint(len(result))\n"
+    code += "assert 'laketier' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["2"] * len(lines), done.stderr
