@@ -124,6 +124,7 @@ class LocalFileCatalog(LakeCatalog):
             metadata=descriptor,
         )
         create_exclusively(manifests.path(0), first.encode())
+        manifests.note_head(manifests.read(0))
         failpoint("create.before_table_file")
         try:
             create_exclusively(location / TABLE_FILE, table.encode())

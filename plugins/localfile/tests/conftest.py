@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +30,10 @@ from laketier.spi import (
 )
 from laketier.tiering import RoundResult, TieringRound
 
-CHILD = Path(__file__).with_name("child_round.py")
+# The fork server finds the module by its plain name, as every process of multiprocessing does.
+sys.path.append(str(Path(__file__).parent))
+from localfile_child import Child
+
 SCHEMA = pa.schema([("id", pa.int64()), ("region", pa.string())])
 
 
@@ -113,24 +113,14 @@ class Table:
     def staged_files(self) -> list[Path]:
         return sorted((self.location / "__in_progress").iterdir())
 
-    def child(self, failpoints: str, *epochs: int, mode: str = "append", pipeline: str = "p") -> Any:
+    def child(self, failpoints: str, *epochs: int, mode: str = "append", pipeline: str = "p") -> Child:
         """Run rounds in a process of its own, with failpoints on."""
-        job = {
-            "warehouse": str(self.warehouse), "table": str(self.path), "epochs": epochs, "mode": mode,
-            "pipeline": pipeline,
-        }
-        return subprocess.Popen(
-            [sys.executable, str(CHILD), json.dumps(job)],
-            env={**os.environ, "LAKETIER_FAILPOINTS": failpoints},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+        return Child(
+            {
+                "failpoints": failpoints, "warehouse": str(self.warehouse), "table": str(self.path),
+                "epochs": epochs, "mode": mode, "pipeline": pipeline,
+            }
         )
-
-    def run_child(self, failpoints: str, *epochs: int, **options: str) -> tuple[int, str]:
-        process = self.child(failpoints, *epochs, **options)
-        out, err = process.communicate(timeout=60)
-        return process.returncode, out + err
 
 
 @pytest.fixture

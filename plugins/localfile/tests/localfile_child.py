@@ -1,0 +1,71 @@
+"""Rounds in a process of their own, to be killed or raced.
+
+A fork server that has imported everything, and has started no thread, makes each process in milliseconds; starting
+an interpreter for each would take a minute over all tests.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import traceback
+from multiprocessing.connection import Connection
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet  # noqa: F401 - the fork server imports this module once, and with it what rounds need
+from laketier_localfile.plugin import LocalFilePlugin
+
+from laketier.spi import LakeStorageConfig, Outcome, TablePath, Token, WriteMode, WriterInitContext, new_attempt_id
+from laketier.tiering import TieringRound
+
+
+def rounds(job: dict[str, Any], answers: Connection) -> None:
+    os.environ["LAKETIER_FAILPOINTS"] = job["failpoints"]
+    try:
+        for epoch in job["epochs"]:
+            answers.send(_round(job, epoch))
+    except Exception:
+        answers.send(traceback.format_exc())
+
+
+def _round(job: dict[str, Any], epoch: int) -> str:
+    storage = LocalFilePlugin().create_storage(LakeStorageConfig(job["warehouse"]))
+    factory = storage.tiering_factory(storage.catalog().load_table(TablePath.parse(job["table"])))
+    work = TieringRound(factory, token=Token(job["pipeline"], "run", epoch), mode=WriteMode(job["mode"]))
+    if work.begin() is Outcome.DONE:
+        return f"DONE {epoch}"
+    results = []
+    for part in range(2):
+        writer = factory.create_writer(WriterInitContext(new_attempt_id(), split_index=part))
+        ids = [epoch * 1000 + part * 2 + i for i in range(2)]
+        writer.write(pa.RecordBatch.from_pydict({"id": ids, "region": ["r0", "r1"]}))
+        results.append(writer.complete())
+    return f"{work.commit(results).ending.name} {epoch}"
+
+
+class Child:
+    """A running process."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["pytest", __name__])
+        self._answers, theirs = context.Pipe(duplex=False)
+        self._process = context.Process(target=rounds, args=(job, theirs))
+        self._process.start()
+        theirs.close()
+
+    def join(self) -> tuple[int, list[str]]:
+        """Its exit code (negative for a signal) and what it said."""
+        said: list[str] = []
+        with self._answers:
+            try:
+                while True:
+                    said.append(self._answers.recv())
+            except EOFError:
+                pass
+        self._process.join()
+        code = self._process.exitcode
+        assert code is not None
+        self._process.close()
+        return code, said
