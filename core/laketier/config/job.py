@@ -64,7 +64,8 @@ class Stream(_Section):
 
     checkpoint: str = Field(description="Where Spark keeps the stream's progress. One per query; keep it.")
     trigger: Trigger = Field(
-        default_factory=lambda: Trigger(**{"available-now": True}), description="When epochs run; available-now."
+        default_factory=lambda: Trigger.model_validate({"available-now": True}),
+        description="When epochs run; available-now.",
     )
 
 
@@ -81,12 +82,11 @@ class Job(_Section):
 
 def parse_job(values: Mapping[str, Any], *, origin: str) -> Job:
     """Type a job. Raises `ConfigError` naming the key, for all that does not fit."""
-    document = {key: value for key, value in values.items() if not str(key).startswith("lake")}
     stray = [key for key in flatten(values) if key.startswith("lake.")]
     if stray:
         raise ConfigError(f"{stray[0]} is outside of `sink`", where=origin, fix="Indent it below `sink:`.")
     try:
-        job = Job.model_validate(document)
+        job = Job.model_validate(values)
     except pydantic.ValidationError as error:
         raise _config_error(error, origin) from None
     _check(job, origin)
@@ -142,14 +142,8 @@ def _known(place: list[str]) -> list[str]:
     section: Any = Job
     for part in place:
         annotation = section.model_fields[part.replace("-", "_")].annotation
-        section = next(
-            (
-                t
-                for t in (annotation, *getattr(annotation, "__args__", ()))
-                if isinstance(t, type) and issubclass(t, BaseModel)
-            ),
-            None,
-        )
+        kinds = (annotation, *getattr(annotation, "__args__", ()))
+        section = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
         if section is None:
             return []
     prefix = "".join(f"{part}." for part in place)

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -95,7 +94,8 @@ def arrow_batches(spark: SparkSession, schema: pa.Schema) -> Iterator[BatchLimit
     with _lock:
         session = _sessions.setdefault(spark, _Session())
         if not session.running:
-            session.before = {key: _explicit(spark, key) for key in (MAX_BYTES, MAX_RECORDS)}
+            explicit = spark.conf.getAll  # get() would also give defaults, which must be unset again
+            session.before = {key: explicit.get(key) for key in (MAX_BYTES, MAX_RECORDS)}
         session.running.append(limits)
         _apply(spark, session)
     try:
@@ -118,14 +118,6 @@ def _apply(spark: SparkSession, session: _Session) -> None:
         rows = int(own)
     _set(spark, MAX_BYTES, str(UNBOUNDED) if lift else session.before[MAX_BYTES])
     _set(spark, MAX_RECORDS, str(rows))
-
-
-def _explicit(spark: SparkSession, key: str) -> str | None:
-    """What somebody set in this session or its configuration, None for Spark's default."""
-    found: Any = spark.conf._jconf.getOption(key) if hasattr(spark.conf, "_jconf") else None
-    if found is None:
-        return spark.conf.get(key, None)
-    return str(found.get()) if found.isDefined() else None
 
 
 def _set(spark: SparkSession, key: str, value: str | None) -> None:

@@ -7,7 +7,6 @@ its epoch; where the checkpoint can be read, it is the newest one there.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from laketier.spark.arrow_batches import ADVICE
 from laketier.spark.batch_writer import ROWS_WORTH_ADVICE, commit_was_called, decided, staged
 from laketier.spark.checkpoint import Checkpoint, Unreadable
 from laketier.spark.messages import answer, present, stage, task_epoch
+from laketier.spark.report import EpochProgress, leave_report
 from laketier.spark.schema import table_schema
 from laketier.spark.target import load, prepare, round_log, say_once
 from laketier.spi import ConfigError, LakeTieringFactory, Outcome, Token, UnknownOutcome, WriteMode
@@ -179,14 +179,15 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
     def _leave_report(self, epoch: int, result: RoundResult, seconds: float) -> None:
         if self._report is None:
             return
-        line = {
-            "epoch": epoch,
-            "ending": result.ending.value,
-            "rows": result.rows,
-            "files": result.files,
-            "bytes": result.bytes,
-            "snapshot": result.snapshot_id,
-            "commit_seconds": round(seconds, 4),
-        }
-        with open(self._report, "a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        progress = EpochProgress(
+            table=str(self._config.table),
+            pipeline=self._pipeline,
+            epoch=epoch,
+            ending=result.ending.value,
+            rows=result.rows,
+            files=result.files,
+            bytes=result.bytes,
+            seconds=seconds,
+            commit_seconds=seconds,
+        )
+        leave_report(self._report, progress)

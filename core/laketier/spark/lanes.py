@@ -1,0 +1,203 @@
+"""The two lanes of a batch that we drive ourselves: DataFrame (`write`) and split (`tier`).
+
+Both decide before anything runs, stage in Spark's tasks, and publish here, in the caller's process. So, unlike the data
+source, they know for certain when a commit was not reached, and delete what was staged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.accumulators import Accumulator, AccumulatorParam
+from pyspark.sql import DataFrame, SparkSession
+
+from laketier.config import LakeConfig
+from laketier.sources import group_splits, open_source, plan_content, read_split, scan_request
+from laketier.spark.arrow_batches import arrow_batches
+from laketier.spark.failures import cause_of
+from laketier.spark.messages import stage
+from laketier.spark.schema import table_schema
+from laketier.spark.target import as_config, batch_token, prepare, round_log, say_at_least_once
+from laketier.spi import (
+    ConfigError,
+    LakeSource,
+    LakeSplit,
+    LakeTieringFactory,
+    Outcome,
+    Predicate,
+    ScanRequest,
+    Token,
+    WriteMode,
+)
+from laketier.spi.predicate import columns_of
+from laketier.tiering import Ending, RoundResult, TieringRound
+
+_TASKS_PER_CORE = 2
+_MESSAGE = "message"
+
+
+def write(df: DataFrame, config: LakeConfig | Mapping[str, Any], *, mode: str = "append") -> RoundResult:
+    """Write a DataFrame as one round, by mapInArrow and under our Arrow setting. Driver.
+
+    ``mode``: ``append`` or ``overwrite``. With ``lake.pipeline`` and ``lake.epoch`` it is idempotent (also as the body
+    of a foreachBatch, with the batch id as epoch); without them a repeated call appends again. Raises `ConfigError` and
+    `TableError` before any job, and `Refused` or `UnknownOutcome` as `TieringRound.commit`.
+    """
+    config = as_config(config)
+    write_mode = _mode(mode, config)
+    schema = table_schema(df.schema)
+    tiering, factory = _round(config, schema, write_mode, batch_token(config))
+
+    def run(staged: Accumulator[list[bytes]]) -> list[bytes]:
+        with arrow_batches(df.sparkSession, schema):
+            staging = _staging(factory, config.epoch, write_mode, staged)
+            return [row[_MESSAGE] for row in df.mapInArrow(staging, f"{_MESSAGE} binary").collect()]
+
+    return _drive(df.sparkSession, tiering, run, config)
+
+
+def tier(
+    spark: SparkSession,
+    source: LakeSource | LakeConfig | Mapping[str, Any],
+    config: LakeConfig | Mapping[str, Any],
+    *,
+    columns: Sequence[str] | None = None,
+    filters: Iterable[Predicate] = (),
+    mode: str = "append",
+    tasks: int | None = None,
+) -> RoundResult:
+    """Move a source into a table as one round in which each task reads its own splits in Arrow and writes them: no row
+    crosses the JVM. Driver.
+
+    ``source``: a `laketier.sources.ParquetFolder`, any other `LakeSource`, or the configuration of a laketier table.
+    ``tasks``: how many tasks to spread the splits over; twice the cores by default. Idempotent with ``lake.pipeline``
+    and ``lake.epoch``: then the same epoch with other input is refused. Raises as `write`.
+    """
+    config = as_config(config)
+    write_mode = _mode(mode, config)
+    reading, request = _opened(source, columns, filters)
+    plan = reading.plan(request)
+    token = batch_token(config, content=plan_content(request, plan))
+    groups = group_splits(plan.splits, tasks or spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
+    schema = _written(plan.schema, columns)
+    tiering, factory = _round(config, schema, write_mode, token)
+    read = _reading(reading, plan.schema, plan.remaining, schema)
+
+    def run(staged: Accumulator[list[bytes]]) -> list[bytes]:
+        if not groups:
+            return []
+        work = spark.sparkContext.parallelize(list(enumerate(groups)), len(groups))
+        return work.map(_splitting(factory, read, config.epoch, write_mode, staged)).collect()
+
+    return _drive(spark, tiering, run, config)
+
+
+def _round(
+    config: LakeConfig, schema: pa.Schema, mode: WriteMode, token: Token | None
+) -> tuple[TieringRound, LakeTieringFactory[Any]]:
+    if token is None:
+        say_at_least_once(round_log(__name__, config), config)
+    factory = prepare(config, schema, mode).factory
+    return TieringRound(factory, token=token, mode=mode), factory
+
+
+class _Messages(AccumulatorParam[list[bytes]]):
+    def zero(self, value: list[bytes]) -> list[bytes]:
+        return []
+
+    def addInPlace(self, value1: list[bytes], value2: list[bytes]) -> list[bytes]:  # noqa: N802 - Spark's name
+        return [*value1, *value2]
+
+
+def _drive(
+    spark: SparkSession,
+    tiering: TieringRound,
+    run: Callable[[Accumulator[list[bytes]]], list[bytes]],
+    config: LakeConfig,
+) -> RoundResult:
+    """Decide, run, publish. Of a job that fails, what its finished tasks staged comes back in an accumulator, and is
+    deleted; what a task stages that ends later is orphan collection's."""
+    log = round_log(__name__, config, config.epoch)
+    staged = spark.sparkContext.accumulator([], _Messages())
+    try:
+        outcome = tiering.begin()
+        messages = [] if outcome is Outcome.DONE else run(staged)
+    except BaseException as error:
+        tiering.abort_messages(staged.value, commit_was_called=False)
+        cause = cause_of(error)
+        if cause is None or cause is error:
+            raise
+        raise cause from error
+    result = tiering.commit_messages(messages)
+    if outcome is Outcome.DONE and result.ending is not Ending.ALREADY_THERE:
+        log.warning("the epoch was in the table before the round, and is not any more")
+    log.info("%s: %d rows, %d files, %d bytes", result.ending.value, result.rows, result.files, result.bytes)
+    return result
+
+
+def _mode(mode: str, config: LakeConfig) -> WriteMode:
+    modes = {"append": WriteMode.APPEND, "overwrite": WriteMode.OVERWRITE}
+    if mode not in modes:
+        raise ConfigError(f"mode {mode!r} is not one of {', '.join(modes)}", where=str(config.table))
+    return modes[mode]
+
+
+def _opened(
+    source: LakeSource | LakeConfig | Mapping[str, Any],
+    columns: Sequence[str] | None,
+    filters: Iterable[Predicate],
+) -> tuple[LakeSource, ScanRequest]:
+    """The source and what to read of it: with the columns, also those that its filters may be left to compare."""
+    filters = tuple(filters)
+    wanted = None if columns is None else [*columns, *sorted(columns_of(filters).difference(columns))]
+    if isinstance(source, LakeSource):
+        return source, ScanRequest(columns=None if wanted is None else tuple(wanted), filters=filters)
+    config = as_config(source)
+    return open_source(config), scan_request(config, wanted, filters)
+
+
+def _written(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
+
+
+# What follows is pickled to executors. Closures, not classes: Spark pickles them by what they hold.
+
+
+def _staging(
+    factory: LakeTieringFactory[Any], epoch: int | None, mode: WriteMode, staged: Accumulator[list[bytes]]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def staging(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        message = stage(factory, batches, epoch=epoch, mode=mode)
+        staged.add([message])
+        yield pa.record_batch([pa.array([message], pa.binary())], names=[_MESSAGE])
+
+    return staging
+
+
+def _reading(
+    source: LakeSource, schema: pa.Schema, remaining: tuple[Predicate, ...], written: pa.Schema
+) -> Callable[[Sequence[LakeSplit]], Iterator[pa.RecordBatch]]:
+    def reading(splits: Sequence[LakeSplit]) -> Iterator[pa.RecordBatch]:
+        for split in splits:
+            for batch in read_split(source, split, schema, remaining):
+                yield batch if len(written) == len(schema) else batch.select(written.names)
+
+    return reading
+
+
+def _splitting(
+    factory: LakeTieringFactory[Any],
+    read: Callable[[Sequence[LakeSplit]], Iterator[pa.RecordBatch]],
+    epoch: int | None,
+    mode: WriteMode,
+    staged: Accumulator[list[bytes]],
+) -> Callable[[tuple[int, Sequence[LakeSplit]]], bytes]:
+    def splitting(work: tuple[int, Sequence[LakeSplit]]) -> bytes:
+        index, splits = work
+        message = stage(factory, read(splits), epoch=epoch, mode=mode, partition=index)
+        staged.add([message])
+        return message
+
+    return splitting

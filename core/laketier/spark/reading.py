@@ -1,0 +1,153 @@
+"""Reading a table into Spark, by the cheapest way that its snapshot allows."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
+
+from laketier.config import LakeConfig
+from laketier.sources import group_splits, open_source, read_split, scan_request
+from laketier.spark.schema import for_spark, reading_schema, spark_schema
+from laketier.spark.target import as_config
+from laketier.spi import And, LakeSource, LakeSplit, Leaf, Not, Op, Or, Predicate, ScanPlan
+from laketier.spi.predicate import columns_of
+from laketier.spi.serializer import pack, unpack
+
+_TASKS_PER_CORE = 4
+
+
+def read(
+    spark: SparkSession,
+    config: LakeConfig | Mapping[str, Any],
+    *,
+    columns: Sequence[str] | None = None,
+    filters: Iterable[Predicate] = (),
+) -> DataFrame:
+    """A DataFrame over one snapshot of a table, planned now. Driver.
+
+    Where the snapshot is plain Parquet without deletes, Spark's own reader reads the files, with its pruning, pushdown
+    and code generation. Elsewhere tasks read Arrow splits of just ``columns``. Raises `TableNotFound`, `ConfigError`,
+    `SnapshotNotFound` and `UnsupportedType`.
+    """
+    config = as_config(config)
+    filters = tuple(filters)
+    wanted = None if columns is None else [*columns, *sorted(columns_of(filters).difference(columns))]
+    source = open_source(config)
+    plan = source.plan(scan_request(config, wanted, filters))
+    df = _native(spark, plan) if is_native(plan) else _splits(spark, source, plan)
+    for predicate in filters:
+        df = df.where(as_column(predicate))
+    return df if columns is None else df.select(*columns)
+
+
+def is_native(plan: ScanPlan) -> bool:
+    """Whether Spark's own Parquet reader gives the plan's rows unchanged."""
+    return all(split.plain_parquet for split in plan.splits) and all(_is_native_type(f.type) for f in plan.schema)
+
+
+def _is_native_type(kind: pa.DataType) -> bool:
+    """Types that Spark reads from Parquet as it reads them from Arrow. Nanoseconds, unsigned and time are not."""
+    if pt.is_timestamp(kind):
+        return kind.unit in ("us", "ms")
+    if pt.is_nested(kind):
+        return all(_is_native_type(kind.field(i).type) for i in range(kind.num_fields))
+    return (
+        pt.is_signed_integer(kind)
+        or pt.is_float32(kind)
+        or pt.is_float64(kind)
+        or pt.is_decimal128(kind)
+        or pt.is_string(kind)
+        or pt.is_large_string(kind)
+        or pt.is_binary(kind)
+        or pt.is_large_binary(kind)
+        or pt.is_boolean(kind)
+        or pt.is_date32(kind)
+    )
+
+
+def _native(spark: SparkSession, plan: ScanPlan) -> DataFrame:
+    schema = spark_schema(plan.schema)
+    paths = [split.plain_parquet for split in plan.splits if split.plain_parquet]
+    if not paths:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).option("mergeSchema", "false").parquet(*map(_spark_path, paths))
+
+
+def _spark_path(path: str) -> str:
+    """Spark globs what it is given, so the characters of a pattern are escaped; s3 is s3a in Hadoop."""
+    escaped = "".join(f"\\{c}" if c in "*?[]{}\\" else c for c in path)
+    return "s3a" + escaped[2:] if escaped.startswith("s3://") else escaped
+
+
+def _splits(spark: SparkSession, source: LakeSource, plan: ScanPlan) -> DataFrame:
+    schema = spark_schema(plan.schema)
+    groups = group_splits(plan.splits, spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
+    if not groups:
+        return spark.createDataFrame([], schema)
+    serializer = source.split_serializer
+    packed = [(index, [pack(serializer, split) for split in group]) for index, group in enumerate(groups)]
+    work = spark.createDataFrame(
+        spark.sparkContext.parallelize(packed, len(packed)), "task int not null, splits array<binary> not null"
+    )
+    return work.mapInArrow(_reading(source, plan, reading_schema(schema)), schema)
+
+
+def _reading(
+    source: LakeSource, plan: ScanPlan, wanted: pa.Schema
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    arrow, remaining = plan.schema, plan.remaining
+
+    def reading(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for packed in batch.column("splits").to_pylist():
+                for data in packed:
+                    split: LakeSplit = unpack(source.split_serializer, data)
+                    for rows in read_split(source, split, arrow, remaining):
+                        yield for_spark(rows, wanted)
+
+    return reading
+
+
+def as_column(predicate: Predicate) -> Column:
+    """The predicate as Spark's condition, so that Spark can push it into its own reader."""
+    match predicate:
+        case And(children=children):
+            return functools.reduce(lambda a, b: a & b, map(as_column, children))
+        case Or(children=children):
+            return functools.reduce(lambda a, b: a | b, map(as_column, children))
+        case Not(child=child):
+            return ~as_column(child)
+        case Leaf():
+            return _leaf(predicate)
+    raise TypeError(f"not a predicate: {predicate!r}")
+
+
+def _leaf(leaf: Leaf) -> Column:
+    column = F.col(f"`{leaf.column.replace('`', '``')}`")
+    match leaf.op:
+        case Op.IS_NULL:
+            return column.isNull()
+        case Op.NOT_NULL:
+            return column.isNotNull()
+        case Op.IN:
+            return column.isin(*leaf.value)
+        case Op.STARTS_WITH:
+            return column.startswith(leaf.value)
+        case Op.EQ:
+            return column == leaf.value
+        case Op.NE:
+            return column != leaf.value
+        case Op.LT:
+            return column < leaf.value
+        case Op.LE:
+            return column <= leaf.value
+        case Op.GT:
+            return column > leaf.value
+        case Op.GE:
+            return column >= leaf.value

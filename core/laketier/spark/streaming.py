@@ -1,0 +1,70 @@
+"""Starting a stream under our Arrow setting, with its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from laketier.config import LakeConfig
+from laketier.spark.arrow_batches import arrow_batches
+from laketier.spark.data_source import REPORT_OPTION, require_stream_keys
+from laketier.spark.schema import table_schema
+from laketier.spark.target import as_config, prepare
+from laketier.spi import WriteMode
+
+
+def stream(
+    df: DataFrame,
+    config: LakeConfig | Mapping[str, Any],
+    *,
+    checkpoint: str,
+    trigger: Mapping[str, Any] | None = None,
+    output_mode: str = "append",
+    query_name: str | None = None,
+    report: Path | None = None,
+) -> StreamingQuery:
+    """Start ``df.writeStream.format("laketier")``, with the table prepared first and our Arrow setting held for the
+    query's own session, which Spark clones when it starts. Driver.
+
+    ``trigger``: the keywords of ``DataStreamWriter.trigger``, for example ``{"availableNow": True}``. ``report``: the
+    path of an `laketier.spark.progress.EpochReports`. Raises `ConfigError`, `PluginError` and `TableError` here, before
+    any epoch.
+    """
+    config = as_config(config)
+    require_stream_keys(config)
+    schema = table_schema(df.schema)
+    prepare(config, schema, WriteMode.OVERWRITE if output_mode == "complete" else WriteMode.APPEND)
+    writer = (
+        df.writeStream.format("laketier")
+        .options(**as_options(config))
+        .option("checkpointLocation", checkpoint)
+        .outputMode(output_mode)
+    )
+    if trigger:
+        writer = writer.trigger(**trigger)
+    if query_name:
+        writer = writer.queryName(query_name)
+    if report is not None:
+        writer = writer.option(REPORT_OPTION, str(report))
+    with arrow_batches(df.sparkSession, schema):
+        return writer.start()
+
+
+def as_options(config: LakeConfig) -> dict[str, str]:
+    """The configuration as options again. A secret among them is one in Spark's options too."""
+    options = {"lake.format": config.format, "lake.warehouse": config.warehouse, "lake.table": str(config.table)}
+    if config.pipeline is not None:
+        options["lake.pipeline"] = config.pipeline
+    if config.partition_by:
+        options["lake.partition-by"] = ", ".join(map(str, config.partition_by))
+    if config.bucket_by:
+        bucket = config.bucket_by
+        options["lake.bucket-by"] = f"{bucket.function}:bucket({bucket.count}, {', '.join(bucket.keys)})"
+    if config.merge_schema:
+        options["mergeSchema"] = "true"
+    options |= {f"lake.{config.format}.{key}": value for key, value in config.format_options.items()}
+    return options
