@@ -108,11 +108,11 @@ def check_contents(folder: Path, sdist: Path, wheel: Path) -> None:
 
 def cases(wheels: dict[str, Path]) -> list[Case]:
     core = str(wheels["laketier"])
-    spark_rooms = ("laketier.spark", "laketier.service")
+    needs_more = ("laketier.spark", "laketier.service", "laketier.cli.demo")
     found = [
-        Case("laketier", (core,), ("laketier",), spark_rooms),
+        Case("laketier", (core,), ("laketier",), needs_more),
         Case("laketier[conformance]", (f"laketier[conformance] @ file://{core}",), ("laketier_conformance",)),
-        Case("laketier[spark]", (f"laketier[spark] @ file://{core}",), ("laketier", "pyspark_laketier")),
+        Case("laketier[spark,demo]", (f"laketier[spark,demo] @ file://{core}",), ("laketier", "pyspark_laketier")),
     ]
     for folder in member_folders():
         name = pyproject(folder)["project"]["name"]
@@ -127,7 +127,11 @@ def try_case(uv: Path, env: dict[str, str], target: Path, constraints: Path, cas
     shutil.rmtree(target, ignore_errors=True)
     python = target / "bin" / "python"
     call([uv, "venv", "--quiet", "--python", sys.executable, target], env)
-    call([uv, "pip", "install", "--quiet", "--python", python, "--constraint", constraints, *case.install], env)
+    install = [uv, "pip", "install", "--quiet", "--python", python, "--constraint", constraints, *case.install]
+    # From uv's cache if all is there: an index that allows no caching has pyspark built anew every time.
+    offline = [str(part) for part in [*install, "--offline"]]
+    if subprocess.run(offline, cwd=ROOT, env=env, capture_output=True, check=False).returncode != 0:
+        call(install, env)
     # From an empty folder, so that nothing of the checkout can be imported by accident.
     command = [str(python), "-I", "-c", IMPORT_ALL, *case.packages, "--", *case.left_out]
     done = subprocess.run(command, cwd=target, capture_output=True, text=True, check=False)
