@@ -34,7 +34,6 @@ from laketier_iceberg.writer import WriterPlan, absolute
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-    from pyiceberg.table.metadata import TableMetadata
 
     from laketier_iceberg.transaction import StagedSnapshot
 
@@ -46,8 +45,8 @@ class IcebergState(TableState):
     """A table as loaded, with the handle that one publish attempt uses."""
 
     table: Table
-    since: TableMetadata | None = None
-    """The metadata before this committer's first attempt to publish; None before it."""
+    since: int | None = None
+    """The last sequence number before this committer's first attempt to publish; None before it."""
 
     @property
     def table_uuid(self) -> str:
@@ -95,7 +94,7 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         self._plan = plan
         self._context = context
         self._expire = expire
-        self._since: TableMetadata | None = None
+        self._since: int | None = None
 
     def open(self) -> IcebergState:
         table = load(self._settings, self._plan.table.path)
@@ -112,7 +111,7 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
 
         assert isinstance(state, IcebergState), "a state of this committer's own open()"
         if self._since is None:
-            self._since = state.table.metadata
+            self._since = state.table.metadata.next_sequence_number() - 1
         failpoint("publish.before_manifests")
         files = data_files(state.table, results)
         staged = stage(state.table, files, self._summary(watermark), replace=self._context.mode is WriteMode.OVERWRITE)

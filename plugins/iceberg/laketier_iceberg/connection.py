@@ -84,7 +84,7 @@ def _connect(settings: CatalogSettings) -> Catalog:
         properties.setdefault("warehouse", settings.warehouse)
     try:
         return load_catalog(settings.name, **properties)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - a catalog may raise what it likes; all of it is the user's setting
         raise ConfigError(
             f"the Iceberg catalog {settings.name!r} can't be opened",
             why=f"{type(error).__name__}: {_without_secrets(str(error), properties)}",

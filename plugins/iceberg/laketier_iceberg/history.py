@@ -75,17 +75,17 @@ class History:
         # Its place in the chain may have expired. Sequence numbers only grow along a chain.
         return sequence is None or (last.sequence_number or 0) > sequence
 
-    def landed(self, commit_id: str, since: TableMetadata | None) -> bool:
-        """Whether a retained snapshot has this commit id. ``since``: the table before the first attempt to publish.
+    def landed(self, commit_id: str, since: int | None) -> bool:
+        """Whether a retained snapshot has this commit id. ``since``: the last sequence number before the first
+        attempt to publish; None when that is not known.
 
         Raises `UnknownOutcome` when it may have landed in a snapshot that has expired.
         """
         if any(s.summary is not None and s.summary.get(COMMIT_ID) == commit_id for s in self.metadata.snapshots):
             return True
         last = None
-        floor = None if since is None else since.last_sequence_number
         for last in self.ancestors():
-            if floor is not None and (last.sequence_number or 0) <= floor:
+            if since is not None and (last.sequence_number or 0) <= since:
                 return False
         if last is None or last.parent_snapshot_id is None:
             return False

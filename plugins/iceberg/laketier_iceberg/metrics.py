@@ -129,7 +129,7 @@ def _column(leaf: Leaf, chunks: list[Any], properties: Mapping[str, str], no_nan
     if what == "none" or leaf.repeated:
         return ColumnMetrics(size)
     values = sum(chunk.num_values for chunk in chunks)
-    statistics = [chunk.statistics if chunk.is_stats_set else None for chunk in chunks]
+    statistics: list[Any] = [chunk.statistics if chunk.is_stats_set else None for chunk in chunks]
     counted = all(s is not None and s.has_null_count for s in statistics)
     nulls = sum(s.null_count for s in statistics) if counted else None
     nans = 0 if leaf.field_id in no_nan else None

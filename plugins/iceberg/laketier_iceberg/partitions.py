@@ -10,7 +10,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.types as pt
 
 from laketier.spi import PartitionField, Transform
 from laketier.spi.partition import partition_text
@@ -54,14 +53,14 @@ def _one(array: pa.ChunkedArray) -> pa.Array:
 def _transform(field: PartitionField) -> Callable[[pa.Array], pa.Array]:
     if field.transform is Transform.IDENTITY:
         return lambda array: array
-    from pyiceberg_core import transform
+    from pyiceberg_core import transform  # type: ignore[import-untyped]
 
     if field.transform is Transform.BUCKET:
         return lambda array: transform.bucket(array, field.width)
     if field.transform is Transform.TRUNCATE:
         return lambda array: transform.truncate(array, field.width)
-    function = getattr(transform, field.transform.value)
-    return lambda array: function(array)
+    function: Callable[[pa.Array], pa.Array] = getattr(transform, field.transform.value)
+    return function
 
 
 def _shown(value: Any) -> str | None:

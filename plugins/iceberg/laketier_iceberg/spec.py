@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -107,7 +107,7 @@ def to_spec(fields: tuple[PartitionField, ...], schema: Schema) -> PartitionSpec
     """Iceberg's partition spec for ``fields`` over ``schema``."""
     from pyiceberg import partitioning, transforms
 
-    made = {
+    made: dict[Transform, Callable[[Any], Any]] = {
         Transform.IDENTITY: lambda width: transforms.IdentityTransform(),  # noqa: ARG005
         Transform.BUCKET: transforms.BucketTransform,
         Transform.TRUNCATE: transforms.TruncateTransform,

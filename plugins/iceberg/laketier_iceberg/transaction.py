@@ -79,9 +79,9 @@ class StagedSnapshot:
 
     def expire(self, snapshot_ids: Sequence[int], refs: Iterable[str]) -> None:
         """Remove refs and snapshots from the metadata in the same commit."""
-        updates: list[TableUpdate] = [RemoveSnapshotRefUpdate(ref_name=name) for name in refs]
+        updates: list[TableUpdate] = [RemoveSnapshotRefUpdate.model_validate({"ref-name": name}) for name in refs]
         if snapshot_ids:
-            updates.append(RemoveSnapshotsUpdate(snapshot_ids=list(snapshot_ids)))
+            updates.append(RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(snapshot_ids)}))
         if updates:
             self.transaction._stage(tuple(updates))
 
@@ -96,9 +96,11 @@ class StagedSnapshot:
         current = before.current_snapshot()
         requirements: tuple[TableRequirement, ...] = (
             AssertTableUUID(uuid=before.table_uuid),
-            AssertRefSnapshotId(ref=MAIN, snapshot_id=None if current is None else current.snapshot_id),
-            AssertCurrentSchemaId(current_schema_id=before.current_schema_id),
-            AssertDefaultSpecId(default_spec_id=before.default_spec_id),
+            AssertRefSnapshotId.model_validate(
+                {"ref": MAIN, "snapshot-id": None if current is None else current.snapshot_id}
+            ),
+            AssertCurrentSchemaId.model_validate({"current-schema-id": before.current_schema_id}),
+            AssertDefaultSpecId.model_validate({"default-spec-id": before.default_spec_id}),
         )
         self.table.catalog.commit_table(self.table, requirements, self.transaction._updates)
 

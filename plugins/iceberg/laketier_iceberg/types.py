@@ -27,17 +27,29 @@ TYPE_TABLE: list[tuple[str, str, str]] = [
     ("float16", "refused", "Iceberg has no 16-bit floats. Cast it to float32."),
     ("float32", "float", ""),
     ("float64", "double", ""),
-    ("decimal32, decimal64, decimal128, decimal256", "decimal(p, s)", "Read back as decimal128. Refused with more "
-     "than 38 digits, or with a scale that is negative or larger than the precision."),
+    (
+        "decimal32, decimal64, decimal128, decimal256",
+        "decimal(p, s)",
+        (
+            "Read back as decimal128. Refused with more than 38 digits, or with a scale that is negative or "
+            "larger than the precision."
+        ),
+    ),
     ("date32", "date", ""),
     ("date64", "refused", "It can hold parts of a day, and Iceberg's date can't. Cast it to date32."),
     ("time32, time64[us]", "time", "Read back as time64[us]."),
     ("time64[ns]", "refused", "Iceberg's time has microseconds. Cast it to time64[us]."),
     ("timestamp[s], timestamp[ms], timestamp[us]", "timestamp", "Read back as timestamp[us]."),
-    ("timestamp[s, tz], timestamp[ms, tz], timestamp[us, tz]", "timestamptz", "The instant is kept, the zone's name "
-     "is not: read back as timestamp[us, UTC]."),
-    ("timestamp[ns], timestamp[ns, tz]", "refused", "Tables of version 2 have microseconds. Cast it to "
-     "timestamp[us]."),
+    (
+        "timestamp[s, tz], timestamp[ms, tz], timestamp[us, tz]",
+        "timestamptz",
+        "The instant is kept, the zone's name is not: read back as timestamp[us, UTC].",
+    ),
+    (
+        "timestamp[ns], timestamp[ns, tz]",
+        "refused",
+        "Tables of version 2 have microseconds. Cast it to timestamp[us].",
+    ),
     ("string, large_string, string_view", "string", "Read back as string."),
     ("binary, large_binary, binary_view", "binary", "Read back as binary."),
     ("fixed_size_binary[n]", "fixed[n]", ""),
@@ -48,10 +60,14 @@ TYPE_TABLE: list[tuple[str, str, str]] = [
     ("map", "map", ""),
     ("dictionary", "refused", "Iceberg has no dictionary type. Cast it to the type of its values."),
     ("run_end_encoded", "refused", "Cast it to the type of its values."),
-    ("duration, interval", "refused", "Iceberg has no durations. Store a number, for example microseconds as int64."),
+    (
+        "duration, interval",
+        "refused",
+        "Iceberg has no durations. Store a number, for example microseconds as int64.",
+    ),
     ("null", "refused", "Tables of version 2 have no unknown type. Give the column a type."),
     ("extension types", "refused", "Cast it to its storage type."),
-]  # fmt: skip
+]
 """Arrow type, Iceberg type or ``refused``, and what to know. For the documentation."""
 
 _ADVICE = {arrow: note for arrow, iceberg, note in TYPE_TABLE if iceberg == "refused"}

@@ -60,11 +60,7 @@ class IcebergWriter(LakeWriter[WriteResult]):
     def write(self, batch: pa.RecordBatch) -> None:
         for name in self._floats.keys() - self._with_nan:
             index = batch.schema.get_field_index(name)
-            if (
-                index >= 0
-                and pt.is_floating(batch.column(index).type)
-                and pc.any(pc.is_nan(batch.column(index))).as_py()
-            ):
+            if index >= 0 and _has_nan(batch.column(index)):
                 self._with_nan.add(name)
         self._parquet.write(batch)
 
@@ -80,7 +76,7 @@ class IcebergWriter(LakeWriter[WriteResult]):
         for path in self._parquet.paths:
             self._files.delete(path)
 
-    def _create(self, partition: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:  # noqa: ARG002 - names are flat
+    def _create(self, partition: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
         location = f"{self._plan.data}/{self._split_index:05d}-{self._attempt}-{self._count:05d}.parquet"
         self._count += 1
         return location, self._files.create(location)
@@ -96,6 +92,10 @@ class IcebergWriter(LakeWriter[WriteResult]):
             bucket=partitions.bucket(file.partition),
             payload={"metrics": metrics.to_json(), "partition": partitions.to_json(file.partition)},
         )
+
+
+def _has_nan(array: pa.Array) -> bool:
+    return pt.is_floating(array.type) and bool(pc.any(pc.is_nan(array)).as_py())
 
 
 def _may_be_nan(leaf: Leaf, schema: pa.Schema) -> bool:

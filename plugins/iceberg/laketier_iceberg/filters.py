@@ -1,0 +1,183 @@
+"""Predicates as pyiceberg expressions, translated only where both mean exactly the same rows."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import struct
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from laketier.spi import And, ConfigError, Leaf, Not, Op, Or, Predicate, columns_of
+
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import IcebergType
+
+_NAMES = {
+    Op.EQ: "EqualTo",
+    Op.NE: "NotEqualTo",
+    Op.LT: "LessThan",
+    Op.LE: "LessThanOrEqual",
+    Op.GT: "GreaterThan",
+    Op.GE: "GreaterThanOrEqual",
+}
+
+
+def check_columns(filters: Sequence[Predicate], names: Sequence[str]) -> None:
+    """Raises `ConfigError` for a filter on a column that is not there."""
+    unknown = sorted(columns_of(filters) - set(names))
+    if unknown:
+        raise ConfigError(f"the filter names columns {unknown}", fix=f"The columns are {', '.join(names)}.")
+
+
+def to_expression(predicate: Predicate, schema: Schema) -> BooleanExpression | None:
+    """An expression that is true for every row for which ``predicate`` is; None when there is no telling one.
+
+    It may be true for more rows (Iceberg's ``!=`` takes nulls), so it is for skipping files.
+    """
+    from pyiceberg import expressions as ex
+
+    match predicate:
+        case And(children=children):
+            parts = [part for child in children if (part := to_expression(child, schema)) is not None]
+            return _join(ex.And, parts)
+        case Or(children=children):
+            parts = [to_expression(child, schema) for child in children]  # type: ignore[misc]
+            return None if any(part is None for part in parts) else _join(ex.Or, parts)
+        case Not(child=child):
+            negated = _negate(child)
+            return None if negated is None else to_expression(negated, schema)
+        case Leaf():
+            return _leaf(predicate, schema)
+    raise TypeError(f"not a predicate: {predicate!r}")
+
+
+def is_positive(predicate: Predicate) -> bool:
+    """Whether a null in any column it reads can't make it true in Iceberg's logic but not in SQL's."""
+    match predicate:
+        case And(children=children) | Or(children=children):
+            return all(is_positive(child) for child in children)
+        case Not():
+            return False
+        case Leaf(op=op):
+            return op is not Op.NE
+    raise TypeError(f"not a predicate: {predicate!r}")
+
+
+def is_exact(predicate: Predicate, schema: Schema) -> bool:
+    """Whether every leaf has a translation, so that nothing was left out."""
+    match predicate:
+        case And(children=children) | Or(children=children):
+            return all(is_exact(child, schema) for child in children)
+        case Not(child=child):
+            return is_exact(child, schema)
+        case Leaf():
+            return _leaf(predicate, schema) is not None
+    raise TypeError(f"not a predicate: {predicate!r}")
+
+
+def _join(kind: Any, parts: list[Any]) -> BooleanExpression | None:
+    if not parts:
+        return None
+    result: BooleanExpression = parts[0] if len(parts) == 1 else kind(*parts)
+    return result
+
+
+_OPPOSITE = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
+
+
+def _negate(predicate: Predicate) -> Predicate | None:
+    """The predicate that is true where ``predicate`` is false; None when it has no leaf of its own."""
+    match predicate:
+        case Not(child=child):
+            return child
+        case And(children=children):
+            return Or(tuple(Not(child) for child in children))
+        case Or(children=children):
+            return And(tuple(Not(child) for child in children))
+        case Leaf(column=column, op=Op.IS_NULL):
+            return Leaf(column, Op.NOT_NULL)
+        case Leaf(column=column, op=Op.NOT_NULL):
+            return Leaf(column, Op.IS_NULL)
+        case Leaf(column=column, op=op, value=value) if op in _OPPOSITE:
+            return Leaf(column, _OPPOSITE[op], value)
+    return None
+
+
+def _leaf(leaf: Leaf, schema: Schema) -> BooleanExpression | None:
+    from pyiceberg import expressions
+
+    # The constructors' own types know only the names that JSON has for the arguments.
+    ex: Any = expressions
+    field = next(f for f in schema.fields if f.name == leaf.column)
+    kind = field.field_type
+    if not kind.is_primitive:
+        return None
+    reference = ex.Reference(leaf.column)
+    match leaf.op:
+        case Op.IS_NULL:
+            return ex.IsNull(reference)
+        case Op.NOT_NULL:
+            return ex.NotNull(reference)
+        case Op.IN:
+            values = [value for value in leaf.value if value is not None]
+            if not values:
+                return ex.AlwaysFalse()
+            if not all(_literal_fits(value, kind) for value in values):
+                return None
+            return ex.In(reference, [_literal(value) for value in values])
+        case Op.STARTS_WITH:
+            return ex.StartsWith(reference, leaf.value) if str(kind) == "string" else None
+    if leaf.value is None or not _literal_fits(leaf.value, kind):
+        return None
+    result: BooleanExpression = getattr(ex, _NAMES[leaf.op])(reference, _literal(leaf.value))
+    return result
+
+
+def _literal(value: Any) -> Any:
+    from pyiceberg.expressions import literals
+
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC)
+        return literals.literal(value.isoformat(timespec="microseconds"))
+    if isinstance(value, datetime.date):
+        return literals.literal(value.isoformat())
+    return literals.literal(value)
+
+
+def _literal_fits(value: Any, kind: IcebergType) -> bool:
+    """Whether pyiceberg takes this literal for this column without rounding it."""
+    from pyiceberg import types as it
+
+    match value, kind:
+        case bool(), _:
+            return isinstance(kind, it.BooleanType)
+        case int(), it.IntegerType():
+            return -(2**31) <= value < 2**31
+        case int(), it.LongType():
+            return -(2**63) <= value < 2**63
+        case int() | float(), it.DoubleType():
+            return not math.isnan(value) and float(value) == value
+        case int() | float(), it.FloatType():
+            return (
+                not math.isnan(value) and abs(value) < 3e38 and struct.unpack("f", struct.pack("f", value))[0] == value
+            )
+        case Decimal(), it.DecimalType():
+            return value.is_finite() and value.as_tuple().exponent == -kind.scale
+        case str(), it.StringType():
+            return True
+        case bytes(), it.BinaryType():
+            return True
+        case datetime.datetime(), it.TimestampType():
+            return value.tzinfo is None
+        case datetime.datetime(), it.TimestamptzType():
+            return value.tzinfo is not None
+        case datetime.datetime(), _:
+            return False
+        case datetime.date(), it.DateType():
+            return True
+    return False

@@ -1,0 +1,250 @@
+"""Plans scans on the driver, with pyiceberg; `laketier_iceberg.reader` reads the splits on executors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from laketier.spi import (
+    ConfigError,
+    FeatureNotSupported,
+    LakeSource,
+    LakeSplit,
+    Passthrough,
+    ScanPlan,
+    ScanRequest,
+    SnapshotNotFound,
+    TableInfo,
+    columns_of,
+)
+from laketier_iceberg.catalog import load
+from laketier_iceberg.connection import CatalogSettings
+from laketier_iceberg.filters import check_columns, is_exact, is_positive, to_expression
+from laketier_iceberg.metrics import leaves
+from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT
+from laketier_iceberg.types import to_arrow
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import FileScanTask, Table
+    from pyiceberg.table.metadata import TableMetadata
+
+
+@dataclass(frozen=True)
+class IcebergSource(LakeSource):
+    """Reads one table. Picklable."""
+
+    settings: CatalogSettings
+    table: TableInfo
+    io: Passthrough
+
+    def plan(self, request: ScanRequest) -> ScanPlan:
+        table = load(self.settings, self.table.path)
+        snapshot_id, schema = _snapshot(table, request, str(self.table.path))
+        names = [field.name for field in schema.fields]
+        columns = names if request.columns is None else list(request.columns)
+        unknown = [name for name in columns if name not in names]
+        if unknown:
+            raise ConfigError(
+                f"the table has no columns {unknown}",
+                where=str(self.table.path),
+                fix=f"The columns are {', '.join(names)}.",
+            )
+        check_columns(request.filters, names)
+        arrow = to_arrow(schema)
+        wanted = pa.schema([arrow.field(name) for name in columns])
+        if snapshot_id is None:
+            return ScanPlan(snapshot_id=None, schema=wanted, splits=(), limit_done=request.limit is not None)
+        tasks = _tasks(table, snapshot_id, request, schema)
+        remaining = _remaining(request, schema, table.metadata, tasks)
+        plain = _PlainCheck(table.metadata, schema)
+        splits = [_split(index, task, table.metadata, plain) for index, task in enumerate(tasks)]
+        limited = request.limit is not None and not remaining and not any(task.delete_files for task in tasks)
+        if limited:
+            splits = _cut(splits, request.limit or 0)
+        return ScanPlan(
+            snapshot_id=snapshot_id, schema=wanted, splits=tuple(splits), remaining=remaining, limit_done=limited
+        )
+
+    def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        from laketier_iceberg.reader import read_split
+
+        return read_split(split, schema, self.io)
+
+
+def _snapshot(table: Table, request: ScanRequest, where: str) -> tuple[int | None, Schema]:
+    """The snapshot to read, and the schema to read it with: today's for today's, its own for an older one."""
+    metadata = table.metadata
+    if request.snapshot_id is not None and request.as_of is not None:
+        raise ConfigError("a snapshot id and a moment exclude each other", fix="Give one of the two.")
+    if request.snapshot_id is None and request.as_of is None:
+        current = metadata.current_snapshot()
+        return (None if current is None else current.snapshot_id), table.schema()
+    if request.snapshot_id is not None:
+        snapshot = metadata.snapshot_by_id(request.snapshot_id)
+        what = f"the table has no snapshot {request.snapshot_id}"
+    else:
+        assert request.as_of is not None
+        snapshot = table.snapshot_as_of_timestamp(request.as_of)
+        what = f"the table's history does not reach back to {request.as_of}"
+    if snapshot is None:
+        raise SnapshotNotFound(
+            what,
+            where=where,
+            why="it never existed, or has expired",
+            fix="Run `laketier history` to see what is there.",
+        )
+    own = next((s for s in metadata.schemas if s.schema_id == snapshot.schema_id), table.schema())
+    return snapshot.snapshot_id, own
+
+
+def _tasks(table: Table, snapshot_id: int, request: ScanRequest, schema: Schema) -> list[FileScanTask]:
+    from pyiceberg.expressions import AlwaysTrue, And
+
+    expressions = [e for predicate in request.filters if (e := to_expression(predicate, schema)) is not None]
+    row_filter = expressions[0] if len(expressions) == 1 else And(*expressions) if expressions else AlwaysTrue()
+    scan = table.scan(row_filter=row_filter, snapshot_id=snapshot_id)
+    try:
+        tasks = list(scan.plan_files())
+    except ValueError as error:
+        if "equality deletes" not in str(error):
+            raise
+        raise FeatureNotSupported(
+            "reading equality deletes",
+            format=FORMAT,
+            reason="pyiceberg can't apply them",
+            fix="Compact the table with Spark's rewrite_data_files, or read it with Spark.",
+        ) from error
+    return sorted(tasks, key=lambda task: task.file.file_path)
+
+
+def _remaining(
+    request: ScanRequest, schema: Schema, metadata: TableMetadata, tasks: list[FileScanTask]
+) -> tuple[Any, ...]:
+    """The filters that the reader must apply: all but those that the identity partitions of every file decide."""
+    specs = metadata.specs()
+    used = [specs[spec_id] for spec_id in {task.file.spec_id for task in tasks}]
+    decided: set[str] | None = None
+    for spec in used:
+        ids = {field.source_id for field in spec.fields if str(field.transform) == "identity"}
+        names = {f.name for f in schema.fields if f.field_id in ids and str(f.field_type) not in ("float", "double")}
+        decided = names if decided is None else decided & names
+    return tuple(
+        predicate
+        for predicate in request.filters
+        if not (
+            columns_of([predicate]) <= (decided or set()) and is_positive(predicate) and is_exact(predicate, schema)
+        )
+    )
+
+
+class _PlainCheck:
+    """Whether a file, read by names, gives exactly the rows and columns of the schema."""
+
+    def __init__(self, metadata: TableMetadata, schema: Schema) -> None:
+        self._ids = {leaf.field_id for leaf in leaves(to_arrow(schema))}
+        now = _shapes(schema)
+        # A column that was renamed, moved into another type or dropped somewhen makes names ambiguous.
+        self._stable = "schema.name-mapping.default" not in metadata.properties and all(
+            now[field_id] == shape
+            for s in metadata.schemas
+            for field_id, shape in _shapes(s).items()
+            if field_id in now
+        )
+
+    def __call__(self, task: FileScanTask) -> bool:
+        file = task.file
+        return (
+            self._stable
+            and not task.delete_files
+            and str(file.file_format).upper().endswith("PARQUET")
+            and set(file.column_sizes or {}) == self._ids
+        )
+
+
+def _shapes(schema: Schema) -> dict[int, tuple[str, str]]:
+    return {leaf.field_id: (leaf.name, str(leaf.type)) for leaf in leaves(to_arrow(schema))}
+
+
+def _split(index: int, task: FileScanTask, metadata: TableMetadata, plain: _PlainCheck) -> LakeSplit:
+    file = task.file
+    if not str(file.file_format).upper().endswith("PARQUET"):
+        raise FeatureNotSupported(
+            "reading other files than Parquet", format=FORMAT, reason=f"{file.file_path} is none", fix="Use Spark."
+        )
+    _refuse_absent_partition_columns(task, metadata)
+    partition, bucket = _partition(task, metadata)
+    payload: dict[str, str] = {"path": file.file_path}
+    if task.delete_files:
+        payload["deletes"] = json.dumps([_delete(delete) for delete in task.delete_files])
+    return LakeSplit(
+        index=index,
+        rows=None if task.delete_files else file.record_count,
+        bytes=file.file_size_in_bytes,
+        bucket=bucket,
+        partition=partition,
+        plain_parquet=file.file_path if plain(task) else None,
+        payload=payload,
+    )
+
+
+def _refuse_absent_partition_columns(task: FileScanTask, metadata: TableMetadata) -> None:
+    """Files moved in from Hive leave partition columns out, and the values would read as null."""
+    present = set(task.file.column_sizes or {})
+    for position, field in enumerate(metadata.specs()[task.file.spec_id].fields):
+        value = task.file.partition[position]
+        if present and value is not None and str(field.transform) == "identity" and field.source_id not in present:
+            raise FeatureNotSupported(
+                "reading files without their partition columns",
+                format=FORMAT,
+                reason=f"{task.file.file_path} has no column for {field.name!r}",
+                fix="Rewrite the table's files with Spark, or read it with pyiceberg.",
+            )
+
+
+def _delete(file: Any) -> str:
+    """The path of a file of positional deletes. Raises `FeatureNotSupported` for other kinds."""
+    if not str(file.file_format).upper().endswith("PARQUET"):
+        raise FeatureNotSupported(
+            "reading deletion vectors",
+            format=FORMAT,
+            reason=f"{file.file_path} is {file.file_format}",
+            fix="Compact the table with Spark's rewrite_data_files, or read it with Spark.",
+        )
+    return str(file.file_path)
+
+
+def _partition(task: FileScanTask, metadata: TableMetadata) -> tuple[tuple[tuple[str, str | None], ...], int]:
+    spec = metadata.specs()[task.file.spec_id]
+    bucket_field = metadata.properties.get(BUCKETS_PROPERTY)
+    bucket = -1
+    shown: list[tuple[str, str | None]] = []
+    types: Mapping[int, Any] = {f.field_id: f.field_type for s in metadata.schemas for f in s.fields}
+    for position, field in enumerate(spec.fields):
+        value = task.file.partition[position]
+        if field.name == bucket_field and value is not None:
+            bucket = int(value)
+        kind = types.get(field.source_id)
+        text = None if value is None or kind is None else field.transform.to_human_string(kind, value)
+        shown.append((field.name, text))
+    return tuple(shown), bucket
+
+
+def _cut(splits: list[LakeSplit], limit: int) -> list[LakeSplit]:
+    """The first splits that together hold ``limit`` rows; the last one reads only part of its file."""
+    kept: list[LakeSplit] = []
+    room = limit
+    for split in splits:
+        if room <= 0:
+            break
+        rows = split.rows or 0
+        if rows > room:
+            kept.append(replace(split, rows=room, plain_parquet=None, payload={**split.payload, "limit": str(room)}))
+        else:
+            kept.append(split)
+        room -= rows
+    return kept
