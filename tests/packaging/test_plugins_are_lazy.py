@@ -42,7 +42,9 @@ def test_the_engines_are_known() -> None:
     assert engines["localfile"] == set()
 
 
-@pytest.mark.parametrize("module", ["laketier", "laketier.spi", "laketier.plugins", "laketier.config"])
+@pytest.mark.parametrize(
+    "module", ["laketier", "laketier.spi", "laketier.plugins", "laketier.config", "laketier.cli.app"]
+)
 def test_the_core_starts_light(module: str) -> None:
     heavy = {"pyspark", "py4j", "pandas", "pytest", "hypothesis"} | set().union(*(p.engines for p in plugins()))
     assert heavy & loaded_by(module) == set()
