@@ -31,6 +31,8 @@ def run(spark: SparkSession, formats: list[str], epochs: int, work: Path, say: C
     taken: dict[str, list[dict[str, int]]] = {name: [] for name in sinks}
     cpu: dict[str, float] = dict.fromkeys(sinks, 0.0)
     batches: dict[str, int] = dict.fromkeys(sinks, 0)
+    # Stopping a query fails the batch that is under way, and Spark prints it; what fails before is raised here anyway.
+    spark.sparkContext.setLogLevel("OFF")
     for visit in range(VISITS):
         for name in sinks if visit % 2 == 0 else reversed(sinks):
             say(f"{visit + 1}/{VISITS}: {name}, {epochs} epochs")
@@ -45,6 +47,7 @@ def run(spark: SparkSession, formats: list[str], epochs: int, work: Path, say: C
             if name.startswith("laketier "):
                 _check(name.removeprefix("laketier "), folder, progress)
             shutil.rmtree(folder)
+    spark.sparkContext.setLogLevel("ERROR")
     return _section(taken, cpu, batches, epochs)
 
 

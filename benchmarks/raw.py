@@ -17,6 +17,7 @@ from benchmarks.session import CORES
 
 BATCH_ROWS = 131_072
 ROW_GROUP_ROWS = 1_048_576
+LANCE_FILE_VERSION = "2.2"  # as laketier-lance writes
 
 
 class Pool:
@@ -94,5 +95,7 @@ def _lance(files: Sequence[str], uri: str) -> list[str]:
     from lance.fragment import write_fragments
 
     reader = pa.RecordBatchReader.from_batches(SCHEMA, _batches(files))
-    fragments = write_fragments(reader, uri, mode="create", max_rows_per_file=ROW_GROUP_ROWS)
+    fragments = write_fragments(
+        reader, uri, mode="create", max_rows_per_file=ROW_GROUP_ROWS, data_storage_version=LANCE_FILE_VERSION
+    )
     return [json.dumps(fragment.to_json()) for fragment in fragments]

@@ -3,13 +3,14 @@
     pip install "pyspark>=4.1" pyarrow "pandas<3"
     python spark_arrow_max_bytes_per_batch.py [ROWS]
 
-Sends ROWS rows of five columns from the JVM to Python, where they are only counted, under the default bound on the
-bytes of an Arrow batch and with the check switched off, in turn. Both deliver batches of the same number of rows.
+Sends ROWS rows of five columns from a Parquet file through the JVM to Python, where they are only counted: under the
+default bound on the bytes of an Arrow batch, and with the check switched off, in turn. Both deliver the same batches.
 """
 
 import os
 import statistics
 import sys
+import tempfile
 import time
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -32,16 +33,18 @@ def count(batches):
     yield pa.RecordBatch.from_pydict({"rows": [rows], "batches": [number], "largest": [largest]})
 
 
-def main(rows):
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False).getOrCreate()
+def main(rows, folder):
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
+    spark = builder.config("spark.ui.showConsoleProgress", False).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    frame = spark.range(0, rows, 1, 2).select(
+    spark.range(0, rows, 1, 2).select(
         "id",
         (f.col("id") % 1000).cast("int").alias("k"),
         (f.col("id") * 0.5).alias("v"),
         f.timestamp_micros(f.col("id")).alias("ts"),
-        f.concat(f.lit("name-"), f.col("id") % 100000).alias("name"),
-    )
+        f.concat(f.lit("name-"), f.col("id") % 1000).alias("name"),
+    ).write.mode("overwrite").parquet(folder)
+    frame = spark.read.parquet(folder)
     default = spark.conf.get(SETTING)
     times = {default: [], OFF: []}
     batches = {}
@@ -64,4 +67,5 @@ def main(rows):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 8_000_000)
+    with tempfile.TemporaryDirectory() as place:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 8_000_000, os.path.join(place, "input"))
