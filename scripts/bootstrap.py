@@ -1,7 +1,7 @@
 """Makes the environments of this checkout, with a pinned uv fetched from the package index.
 
     python scripts/bootstrap.py            the locked environment with all members, in .venv
-    python scripts/bootstrap.py --compat   the same with the oldest supported line of pyspark, in .venv-compat
+    python scripts/bootstrap.py --compat   the same on the oldest supported line of pyspark, in .venv-compat
     python scripts/bootstrap.py --uv ...   runs uv itself, with these arguments
 
 Standard library only, and neither pip nor ensurepip: uv comes from the simple index as a wheel, its SHA-256 is
@@ -100,8 +100,10 @@ def make_environment(uv: Path, settings: dict[str, str], target: Path) -> None:
         run(
             # Bytecode once, here: where Python may write none (PYTHONDONTWRITEBYTECODE), each Spark worker would
             # compile all that it imports, and an import of pyiceberg takes twice as long.
-            [uv, "sync", "--locked", "--all-packages", "--all-extras", "--all-groups", "--compile-bytecode"]
-            + ["--python", sys.executable],
+            [
+                *(uv, "sync", "--locked", "--all-packages", "--all-extras", "--all-groups"),
+                *("--compile-bytecode", "--python", sys.executable),
+            ],
             env,
             hint="if pyproject.toml changed, refresh the lock with 'make lock' and commit it",
         )
@@ -117,21 +119,19 @@ def install_exported(uv: Path, env: dict[str, str], target: Path) -> None:
     one is by definition not the lock.
     """
     compat = target.name == ".venv-compat"
-    everything = ["--all-packages", "--all-extras", "--group", "test"] if compat else [
-        "--all-packages", "--all-extras", "--all-groups"
-    ]  # fmt: skip
-    pruned = ["--prune", "pyspark", "--prune", "py4j", "--no-hashes"] if compat else []
+    groups = ["--group", "test"] if compat else ["--all-groups"]
+    checked = ["--no-hashes"] if compat else []
     with tempfile.TemporaryDirectory() as folder:
         third_party, members = Path(folder, "third-party.txt"), Path(folder, "members.txt")
-        export = [uv, "export", "--frozen", "--quiet", *everything]
-        run([*export, *pruned, "--no-emit-workspace", "--output-file", third_party], env)
+        export = [uv, "export", "--frozen", "--quiet", "--no-emit-workspace", "--no-annotate", "--no-header"]
+        run([*export, "--all-packages", "--all-extras", *groups, *checked, "--output-file", third_party], env)
         if compat:
-            with third_party.open("a") as file:
-                file.write(f"pyspark=={COMPAT_PYSPARK}\n")
+            kept = [line for line in third_party.read_text().splitlines() if not line.startswith(("pyspark=", "py4j="))]
+            third_party.write_text("\n".join([*kept, f"pyspark=={COMPAT_PYSPARK}", ""]))
         members.write_text("".join(f"-e {folder}\n" for folder in member_folders()))
         if not (target / "pyvenv.cfg").is_file():
             run([uv, "venv", "--quiet", "--python", sys.executable, target], env)
-        install = [uv, "pip", "install", "--python", target / "bin" / "python"]
+        install: list[str | Path] = [uv, "pip", "install", "--python", target / "bin" / "python"]
         run([*install, *([] if compat else ["--require-hashes"]), "--requirements", third_party], env)
         run([*install, "--no-deps", "--requirements", members], env)
 
