@@ -96,14 +96,12 @@ def make_environment(uv: Path, settings: dict[str, str], target: Path) -> None:
     stamp = target / ".complete"
     stamp.unlink(missing_ok=True)
     env = environment(settings) | {"UV_PROJECT_ENVIRONMENT": str(target)}
+    # Bytecode once, here: where Python may write none (PYTHONDONTWRITEBYTECODE), each Spark worker would compile all
+    # that it imports, and an import of pyiceberg takes twice as long.
+    env["UV_COMPILE_BYTECODE"] = "1"
     if target.name == ".venv" and index_of(settings) == PUBLIC_INDEX:
         run(
-            # Bytecode once, here: where Python may write none (PYTHONDONTWRITEBYTECODE), each Spark worker would
-            # compile all that it imports, and an import of pyiceberg takes twice as long.
-            [
-                *(uv, "sync", "--locked", "--all-packages", "--all-extras", "--all-groups"),
-                *("--compile-bytecode", "--python", sys.executable),
-            ],
+            [uv, "sync", "--locked", "--all-packages", "--all-extras", "--all-groups", "--python", sys.executable],
             env,
             hint="if pyproject.toml changed, refresh the lock with 'make lock' and commit it",
         )
