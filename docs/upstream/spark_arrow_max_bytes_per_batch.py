@@ -7,6 +7,8 @@ Sends ROWS rows of five columns from a Parquet file through the JVM to Python, w
 default bound on the bytes of an Arrow batch, and with the check switched off, in turn. Both deliver the same batches.
 """
 
+# ruff: noqa: T201 - it prints its result
+
 import os
 import statistics
 import sys
