@@ -13,11 +13,13 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet  # noqa: F401 - the fork server imports this module once, and with it what rounds need
 from laketier_localfile.plugin import LocalFilePlugin
 
 from laketier.spi import LakeStorageConfig, Outcome, TablePath, Token, WriteMode, WriterInitContext, new_attempt_id
 from laketier.tiering import TieringRound
+
+# Its path holds installed packages only, so it can't import this module itself.
+_PRELOAD = ["pytest", "pyarrow.parquet", "laketier.tiering", "laketier.plugins", "laketier_localfile.storage"]
 
 
 def rounds(job: dict[str, Any], answers: Connection) -> None:
@@ -49,7 +51,7 @@ class Child:
 
     def __init__(self, job: dict[str, Any]) -> None:
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["pytest", __name__])
+        context.set_forkserver_preload(_PRELOAD)
         self._answers, theirs = context.Pipe(duplex=False)
         self._process = context.Process(target=rounds, args=(job, theirs))
         self._process.start()
