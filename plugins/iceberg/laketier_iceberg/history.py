@@ -70,10 +70,20 @@ class History:
         for last in self.ancestors():
             if last.snapshot_id == snapshot_id:
                 return True
-        if last.parent_snapshot_id is None:
+        # The chain ends at its root, or where it was expired: pyiceberg's expiry makes the two look alike. Sequence
+        # numbers only grow along a chain, so one that ends at or below the carrier's does not contain it.
+        end = last.sequence_number or 0
+        if sequence is None:
+            return True
+        if end <= sequence:
             return False
-        # Its place in the chain may have expired. Sequence numbers only grow along a chain.
-        return sequence is None or (last.sequence_number or 0) > sequence
+        is_retained = any(s.snapshot_id == snapshot_id for s in self.metadata.snapshots)
+        return not (is_retained and self._all_retained(sequence, end))
+
+    def _all_retained(self, after: int, before: int) -> bool:
+        """Whether every snapshot with a sequence number between the two is still there: each has one of its own."""
+        there = {s.sequence_number for s in self.metadata.snapshots}
+        return all(number in there for number in range(after + 1, before))
 
     def landed(self, commit_id: str, since: int | None) -> bool:
         """Whether a retained snapshot has this commit id. ``since``: the last sequence number before the first
@@ -83,11 +93,7 @@ class History:
         """
         if any(s.summary is not None and s.summary.get(COMMIT_ID) == commit_id for s in self.metadata.snapshots):
             return True
-        last = None
-        for last in self.ancestors():
-            if since is not None and (last.sequence_number or 0) <= since:
-                return False
-        if last is None or last.parent_snapshot_id is None:
+        if self._all_retained(since or 0, self.metadata.next_sequence_number()):
             return False
         raise UnknownOutcome(
             f"commit {commit_id} is in no retained snapshot, and older ones have expired",

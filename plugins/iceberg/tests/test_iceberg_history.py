@@ -1,0 +1,166 @@
+"""Rollback detection, expiry in the commit, refs and tags."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from laketier.spi import Outcome, RolledBack, UnknownOutcome, WatermarkLost
+from laketier.tiering import TieringRound, pipelines
+from laketier_iceberg.expiry import expired
+from laketier_iceberg.options import IcebergOptions
+
+
+def _epochs(events: Any, first: int, last: int, pipeline: str = "p") -> list[int]:
+    return [
+        events.round(events.token(e, pipeline), events.batch(e * 10, e * 10 + 10)).snapshot_id
+        for e in range(first, last + 1)
+    ]
+
+
+def test_a_rollback_is_noticed_and_adopting_ends_it(events: Any) -> None:
+    snapshots = _epochs(events, 0, 3)
+    events.table().manage_snapshots().rollback_to_snapshot(snapshots[1]).commit()
+    with pytest.raises(RolledBack, match=str(snapshots[3])):
+        TieringRound(events.factory, token=events.token(4)).begin()
+    with pytest.raises(RolledBack):
+        events.round(events.token(4), events.batch(90, 95))
+    assert events.ids() == list(range(20))
+    pipelines.adopt(events.factory, "p", run="run", epoch=1)
+    events.round(events.token(2), events.batch(20, 30))
+    assert events.ids() == list(range(30))
+
+
+def test_a_rollback_is_noticed_also_after_others_have_gone_on(events: Any) -> None:
+    snapshots = _epochs(events, 0, 2)
+    events.table().manage_snapshots().set_current_snapshot(snapshot_id=snapshots[0]).commit()
+    _epochs(events, 0, 1, "other")
+    with pytest.raises(RolledBack):
+        TieringRound(events.factory, token=events.token(3)).begin()
+    assert TieringRound(events.factory, token=events.token(2, "other")).begin() is Outcome.PROCEED
+
+
+def test_a_rollback_behind_an_expired_snapshot_is_noticed_by_sequence_numbers(events: Any) -> None:
+    snapshots = _epochs(events, 0, 3)
+    events.table().manage_snapshots().rollback_to_snapshot(snapshots[1]).commit()
+    events.table().maintenance.expire_snapshots().by_ids([snapshots[0], snapshots[2], snapshots[3]]).commit()
+    with pytest.raises(RolledBack):
+        TieringRound(events.factory, token=events.token(4)).begin()
+
+
+def test_a_dropped_main_branch_is_noticed(events: Any) -> None:
+    _epochs(events, 0, 1)
+    table = events.table()
+    from pyiceberg.table.update import RemoveSnapshotRefUpdate
+
+    table.catalog.commit_table(table, (), (RemoveSnapshotRefUpdate.model_validate({"ref-name": "main"}),))
+    with pytest.raises(RolledBack):
+        TieringRound(events.factory, token=events.token(2)).begin()
+
+
+def test_foreign_commits_on_top_are_no_rollback(events: Any) -> None:
+    _epochs(events, 0, 1)
+    events.table().delete("id < 5")
+    events.table().overwrite(events.table().scan().to_arrow())
+    assert TieringRound(events.factory, token=events.token(2)).begin() is Outcome.PROCEED
+    assert TieringRound(events.factory, token=events.token(1)).begin() is Outcome.DONE
+
+
+def test_a_watermark_survives_the_expiry_of_its_snapshot(events: Any) -> None:
+    snapshots = _epochs(events, 0, 1)
+    _epochs(events, 0, 1, "other")
+    events.table().maintenance.expire_snapshots().by_ids(snapshots).commit()
+    assert TieringRound(events.factory, token=events.token(1)).begin() is Outcome.DONE
+    _epochs(events, 2, 2)
+    assert len(events.ids()) == 50
+
+
+def test_a_forgotten_property_is_a_lost_watermark(events: Any) -> None:
+    _epochs(events, 0, 1)
+    with events.table().transaction() as tx:
+        tx.remove_properties("laketier.watermark.p")
+    with pytest.raises(WatermarkLost):
+        TieringRound(events.factory, token=events.token(2)).begin()
+
+
+def _expiring(make: Any, **properties: str) -> Any:
+    return make(options=IcebergOptions(expire_in_commit=True), properties=properties)
+
+
+def test_expiry_in_the_commit_keeps_the_watermark_and_the_rows(make: Any) -> None:
+    events = _expiring(
+        make, **{"history.expire.max-snapshot-age-ms": "0", "history.expire.min-snapshots-to-keep": "3"}
+    )
+    _epochs(events, 0, 0, "idle")
+    snapshots = _epochs(events, 0, 9)
+    kept = [s.snapshot_id for s in events.table().metadata.snapshots]
+    assert sorted(kept) == sorted(snapshots[-3:])
+    assert len(events.ids()) == 110
+    assert TieringRound(events.factory, token=events.token(0, "idle")).begin() is Outcome.DONE
+    assert TieringRound(events.factory, token=events.token(10)).begin() is Outcome.PROCEED
+
+
+def test_without_the_option_nothing_expires(make: Any) -> None:
+    events = make(properties={"history.expire.max-snapshot-age-ms": "0"})
+    _epochs(events, 0, 4)
+    assert len(events.table().metadata.snapshots) == 5
+
+
+def test_expiry_honours_age_branches_tags_and_their_own_limits(make: Any) -> None:
+    events = _expiring(make, **{"history.expire.max-snapshot-age-ms": "0"})
+    plain = make(name="plain")
+    snapshots = _epochs(plain, 0, 4)
+    manage = plain.table().manage_snapshots()
+    manage.create_tag(snapshots[0], "kept-tag")
+    manage.create_branch(snapshots[2], "wide", min_snapshots_to_keep=2)
+    manage.create_tag(snapshots[3], "old-tag", max_ref_age_ms=1)
+    manage.commit()
+    table = plain.table()
+    with table.transaction() as tx:
+        tx.set_properties({"history.expire.max-snapshot-age-ms": "0"})
+    later = max(s.timestamp_ms for s in table.metadata.snapshots) + 1000
+    ids, refs = expired(plain.table().metadata, later)
+    assert refs == ["old-tag"]
+    assert set(ids) == {snapshots[3]}
+    expiring = type(plain)(events.storage, plain.info, events.storage.tiering_factory(plain.info))
+    time.sleep(0.002)  # the tag's maximum age is a millisecond
+    expiring.round(expiring.token(5), expiring.batch(50, 60))
+    after = expiring.table().metadata
+    assert set(after.refs) == {"main", "kept-tag", "wide"}
+    assert {s.snapshot_id for s in after.snapshots} == {
+        snapshots[0], snapshots[1], snapshots[2], after.current_snapshot_id
+    }  # fmt: skip
+    assert plain.table().scan(snapshot_id=snapshots[0]).to_arrow().num_rows == 10
+    assert expiring.ids() == list(range(60))
+
+
+def test_the_default_age_keeps_five_days_and_gc_can_be_off(make: Any) -> None:
+    events = _expiring(make)
+    snapshots = _epochs(events, 0, 2)
+    metadata = events.table().metadata
+    now = metadata.current_snapshot().timestamp_ms
+    day = 24 * 60 * 60 * 1000
+    assert expired(metadata, now + 4 * day) == ([], [])
+    assert set(expired(metadata, now + 6 * day)[0]) == set(snapshots[:2])
+    with events.table().transaction() as tx:
+        tx.set_properties({"gc.enabled": "false"})
+    assert expired(events.table().metadata, now + 6 * day) == ([], [])
+
+
+def test_a_batch_without_a_pipeline_knows_whether_it_landed(events: Any) -> None:
+    _epochs(events, 0, 1)
+    committer = events.committer("mine")
+    state = committer.open()
+    committer.publish(state, [events.stage(events.batch(90, 95))], None)
+    assert committer.open().landed("mine") is True
+    assert committer.open().landed("theirs") is False
+    assert events.committer().open().landed("mine") is True
+
+
+def test_a_batch_whose_time_has_expired_says_so(events: Any) -> None:
+    snapshots = _epochs(events, 0, 3)
+    events.table().maintenance.expire_snapshots().by_ids(snapshots[:2]).commit()
+    with pytest.raises(UnknownOutcome, match="expired"):
+        events.committer().open().landed("mine")
