@@ -2,66 +2,119 @@
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from benchmarks import lakes
-from benchmarks.dataset import batch
-from benchmarks.measure import folder_bytes, tree_cpu
+from benchmarks.dataset import SCHEMA, batch
+from benchmarks.measure import Sample, folder_bytes, median
 from benchmarks.report import Section
-from laketier.spi import Outcome, Token
+from laketier.plugins import configure, open_lake
+from laketier.spi import LakeTieringFactory, Outcome, TableDescriptor, Token
 from laketier.tiering import TieringRound, write_task
 
 ROWS = 100
-WINDOW = 10
+WINDOW = 20
+EARLY = 10
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A table to grow: a format with its own ``lake.<format>.*`` options and table properties."""
+
+    name: str
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+EXPIRING = Variant(
+    "iceberg, expiring",
+    "iceberg",
+    {"lake.iceberg.expire-in-commit": "true"},
+    {"history.expire.max-snapshot-age-ms": "1", "history.expire.min-snapshots-to-keep": "20"},
+)
+"""Iceberg keeps all snapshots in one file, so its commits stay flat only where they expire."""
+
+
+@dataclass
+class _Growing:
+    factory: LakeTieringFactory[Any]
+    commits: list[Sample] = field(default_factory=list)
+    rounds: list[Sample] = field(default_factory=list)
 
 
 def run(formats: list[str], epochs: int, work: Path, say: Callable[[str], None]) -> Section:
-    """``epochs`` rounds of one small file each into one table per format."""
-    section = Section(f"Commit time by epoch ({epochs} epochs of {ROWS} rows; median of {WINDOW} around the epoch)")
-    for name in formats:
-        with TemporaryDirectory(dir=work) as folder:
-            section.rows.append(_grow(name, Path(folder), epochs, say))
-    section.notes.append("A round: open and decide, stage one file, open, decide and publish. Commit: the last three.")
+    """``epochs`` rounds of one small file each into one table per format, the formats in turn at each epoch."""
+    variants = [Variant(name, name) for name in formats]
+    variants += [EXPIRING] if "iceberg" in formats else []
+    with TemporaryDirectory(dir=work) as folder:
+        homes = {variant.name: Path(folder) / str(index) for index, variant in enumerate(variants)}
+        tables = {variant.name: _Growing(_factory(variant, homes[variant.name])) for variant in variants}
+        for epoch in range(epochs):
+            if epoch % 100 == 0:
+                say(f"epoch {epoch} of {epochs}, {len(tables)} tables")
+            for table in tables.values():
+                _round(table, epoch)
+        for variant in variants:
+            lakes.expect_rows(variant.format, homes[variant.name], epochs * ROWS)
+        return _section(tables, homes, epochs)
+
+
+def _round(table: _Growing, epoch: int) -> None:
+    started = _now()
+    tiering = TieringRound(table.factory, token=Token(pipeline="bench", run="bench", epoch=epoch))
+    if tiering.begin() is not Outcome.PROCEED:
+        raise AssertionError(f"epoch {epoch} is in the table already")
+    message = write_task(table.factory, [batch(epoch * ROWS, ROWS)])
+    staged = _now()
+    tiering.commit_messages([message])
+    ended = _now()
+    table.commits.append(Sample(ended.wall - staged.wall, ended.cpu - staged.cpu))
+    table.rounds.append(Sample(ended.wall - started.wall, ended.cpu - started.cpu))
+
+
+def _section(tables: Mapping[str, _Growing], homes: Mapping[str, Path], epochs: int) -> Section:
+    section = Section(f"Commit time by epoch: {epochs:,} epochs of {ROWS} rows, bare protocol (ms)")
+    for name, table in tables.items():
+        early, late = (_around(table.commits, epoch) for epoch in (EARLY, epochs))
+        round_early, round_late = (_around(table.rounds, epoch) for epoch in (EARLY, epochs))
+        section.rows.append(
+            {
+                "table": name,
+                f"commit at {EARLY}": round(early.wall * 1000, 1),
+                f"at {epochs:,}": round(late.wall * 1000, 1),
+                "slope": round(late.wall / early.wall, 2),
+                f"cpu at {EARLY}": round(early.cpu * 1000, 1),
+                f"cpu at {epochs:,}": round(late.cpu * 1000, 1),
+                "slowest": round(max(sample.wall for sample in table.commits[1:]) * 1000, 1),
+                f"round at {EARLY}": round(round_early.wall * 1000, 1),
+                f"round at {epochs:,}": round(round_late.wall * 1000, 1),
+                "MB on disk": round(folder_bytes(homes[name]) / 1e6, 1),
+            }
+        )
+    section.notes += [
+        "A round: open and decide, stage one file, open, decide and publish. Commit: the last three.",
+        f"Medians of {WINDOW} epochs around epoch {EARLY} and of the last {WINDOW}; cpu: this process, all threads.",
+    ]
     return section
 
 
-def _grow(name: str, folder: Path, epochs: int, say: Callable[[str], None]) -> dict[str, object]:
-    factory = lakes.factory(name, folder)
-    commits: list[float] = []
-    rounds: list[float] = []
-    cpu = tree_cpu()
-    for epoch in range(epochs):
-        if epoch % 100 == 0:
-            say(f"{name}: epoch {epoch}")
-        started = time.perf_counter()
-        tiering = TieringRound(factory, token=Token(pipeline="bench", run="bench", epoch=epoch))
-        assert tiering.begin() is Outcome.PROCEED
-        message = write_task(factory, [batch(epoch * ROWS, ROWS)])
-        staged = time.perf_counter()
-        tiering.commit_messages([message])
-        commits.append(time.perf_counter() - staged)
-        rounds.append(time.perf_counter() - started)
-    cpu = tree_cpu() - cpu
-    lakes.expect_rows(name, folder, epochs * ROWS)
-    early, late = _around(commits, min(10, epochs - 1)), _around(commits, epochs - 1)
-    return {
-        "format": name,
-        "commit ms at 10": round(early * 1000, 1),
-        f"commit ms at {epochs}": round(late * 1000, 1),
-        "slope": round(late / early, 2),
-        "slowest ms": round(max(commits[1:]) * 1000, 1),
-        "round ms at 10": round(_around(rounds, min(10, epochs - 1)) * 1000, 1),
-        f"round ms at {epochs}": round(_around(rounds, epochs - 1) * 1000, 1),
-        "cpu ms per round": round(cpu / epochs * 1000, 1),
-        "MB on disk": round(folder_bytes(folder) / 1e6, 1),
-    }
+def _factory(variant: Variant, folder: Path) -> LakeTieringFactory[Any]:
+    lake = open_lake(configure({**lakes.options(variant.format, folder), **variant.options}))
+    descriptor = TableDescriptor(SCHEMA, properties=variant.properties)
+    return lake.storage.tiering_factory(lake.storage.catalog().create_table(lake.config.table, descriptor))
 
 
-def _around(times: list[float], epoch: int) -> float:
-    """The median of the `WINDOW` epochs around ``epoch``, or the last ones."""
-    first = max(0, min(epoch - WINDOW // 2, len(times) - WINDOW))
-    return statistics.median(times[first : first + WINDOW])
+def _now() -> Sample:
+    return Sample(time.perf_counter(), time.process_time())
+
+
+def _around(samples: list[Sample], epoch: int) -> Sample:
+    """The median around ``epoch``. The first epoch of all imports and connects, so it is left out."""
+    first = max(1, min(epoch - WINDOW // 2, len(samples) - WINDOW))
+    return median(samples[first : first + WINDOW])

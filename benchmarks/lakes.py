@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.dataset import SCHEMA
-from laketier.metadata import prepare_table
 from laketier.plugins import configure, format_names, open_lake
-from laketier.spi import LakeTieringFactory
 
 FORMATS = ("localfile", "delta", "iceberg", "lance")
 TABLE = "bench.orders"
@@ -24,12 +21,6 @@ def options(format_name: str, folder: Path, **more: Any) -> dict[str, Any]:
     """The ``lake.*`` keys of a table in ``folder``."""
     keys = {"lake.format": format_name, "lake.warehouse": str(folder / "warehouse"), "lake.table": TABLE}
     return keys | {f"lake.{key.replace('_', '-')}": value for key, value in more.items()}
-
-
-def factory(format_name: str, folder: Path) -> LakeTieringFactory[Any]:
-    """The factory of a new table with the columns of the data set."""
-    lake = open_lake(configure(options(format_name, folder)))
-    return lake.storage.tiering_factory(prepare_table(lake, SCHEMA))
 
 
 def rows_in(format_name: str, folder: Path, column: str = "id") -> int:
