@@ -1,0 +1,57 @@
+"""A rival driver in a process of its own: publishes epochs of one pipeline until all of them are in the table."""
+
+from __future__ import annotations
+
+import sys
+
+import pyarrow as pa
+
+from laketier.spi import LakeStorageConfig, Outcome, TablePath, Token, WriterInitContext, new_attempt_id
+from laketier.tiering import Ending, TieringRound
+from laketier_iceberg.options import IcebergOptions
+from laketier_iceberg.storage import IcebergStorage
+
+
+def main(warehouse: str, pipeline: str, epochs: int) -> None:
+    storage = IcebergStorage(LakeStorageConfig(warehouse, IcebergOptions()))
+    info = storage.catalog().load_table(TablePath("db", "events"))
+    factory = storage.tiering_factory(info)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    conflicts = 0
+    for epoch in range(epochs):
+        round_ = TieringRound(factory, token=Token(pipeline, "run", epoch))
+        # Rivals may be ahead: a real driver would be refused with Stale; here it goes on with the next epoch.
+        state = factory.create_committer(_context()).open()
+        there = state.watermark(pipeline)
+        if there is not None and there.token.epoch > epoch:
+            continue
+        if round_.begin() is Outcome.DONE:
+            continue
+        writer = factory.create_writer(WriterInitContext(new_attempt_id(), epoch=epoch))
+        if epoch % 5 != 4:
+            rows = [f"{pipeline}-{epoch}-{i}" for i in range(10)]
+            writer.write(pa.RecordBatch.from_pydict({"id": list(range(10)), "s": rows}))
+        try:
+            result = round_.commit([writer.complete()])
+        except _refused():
+            continue
+        conflicts += result.conflicts
+        assert result.ending in set(Ending)
+    print("conflicts", conflicts, flush=True)
+
+
+def _context() -> object:
+    from laketier.spi import CommitterInitContext
+
+    return CommitterInitContext(new_attempt_id())
+
+
+def _refused() -> type[Exception]:
+    from laketier.spi import Stale
+
+    return Stale
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

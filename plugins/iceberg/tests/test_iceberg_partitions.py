@@ -1,0 +1,211 @@
+"""Partition values are those that pyiceberg itself gives the same rows, by its own Python functions and its append."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from laketier.spi import (
+    AddColumn,
+    BucketSpec,
+    ConfigError,
+    FeatureNotSupported,
+    PartitionField,
+    TableDescriptor,
+    Transform,
+)
+from laketier_iceberg.partitions import PartitionPlan, from_json
+from laketier_iceberg.spec import fields_of, to_spec
+from laketier_iceberg.types import to_arrow, to_iceberg
+
+_MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2200, 1, 1))
+_COLUMNS: dict[str, tuple[pa.DataType, Any]] = {
+    "bool": (pa.bool_(), st.booleans()),
+    "int": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
+    "long": (pa.int64(), st.integers(-(2**63) + 100, 2**63 - 1)),
+    "small": (pa.decimal128(7, 2), st.decimals(-99999, 99999, places=2)),
+    "large": (pa.decimal128(38, 4), st.decimals(-(10**30), 10**30, places=4)),
+    "date": (pa.date32(), st.dates(dt.date(1900, 1, 1), dt.date(2200, 1, 1))),
+    "time": (pa.time64("us"), st.times()),
+    "ts": (pa.timestamp("us"), _MOMENTS),
+    "tstz": (pa.timestamp("us", "UTC"), _MOMENTS.map(lambda m: m.replace(tzinfo=dt.UTC))),
+    "string": (pa.string(), st.text(max_size=8)),
+    "binary": (pa.binary(), st.binary(max_size=8)),
+    "fixed": (pa.binary(3), st.binary(min_size=3, max_size=3)),
+}
+_WIDTHS = {Transform.BUCKET: 7, Transform.TRUNCATE: 3}
+
+
+def _accepted() -> list[PartitionField]:
+    schema = pa.schema([(name, kind) for name, (kind, _) in _COLUMNS.items()])
+    accepted = []
+    for name in _COLUMNS:
+        for transform in Transform:
+            field = PartitionField(name, transform, _WIDTHS.get(transform))
+            try:
+                fields_of(TableDescriptor(schema, (field,)))
+            except FeatureNotSupported:
+                continue
+            accepted.append(field)
+    return accepted
+
+
+ACCEPTED = _accepted()
+
+
+def test_every_transform_takes_the_types_of_the_specification() -> None:
+    by_transform = {t: {f.column for f in ACCEPTED if f.transform is t} for t in Transform}
+    dated = {"date", "ts", "tstz"}
+    assert by_transform == {
+        Transform.IDENTITY: set(_COLUMNS),
+        Transform.BUCKET: set(_COLUMNS) - {"bool"},
+        Transform.TRUNCATE: {"int", "long", "small", "large", "string", "binary"},
+        Transform.YEAR: dated,
+        Transform.MONTH: dated,
+        Transform.DAY: dated,
+        Transform.HOUR: {"ts", "tstz"},
+    }
+
+
+@pytest.mark.parametrize("field", ACCEPTED, ids=str)
+@given(data=st.data())
+@settings(max_examples=15, deadline=None)
+def test_values_are_those_of_pyicebergs_own_function(field: PartitionField, data: st.DataObject) -> None:
+    kind, values = _COLUMNS[field.column]
+    rows = data.draw(st.lists(st.none() | values, min_size=1, max_size=8))
+    schema = to_iceberg(pa.schema([(field.column, kind)]))
+    spec = to_spec((field,), schema)
+    table = pa.table({field.column: pa.array(rows, kind)})
+    plan = PartitionPlan(((field.name, field),))
+    (keys,) = plan.keys(table)
+    result_type = spec.partition_type(schema).fields[0].field_type
+    ours = [from_json(plan.to_json([key]), [result_type])[0] for key in keys.to_pylist()]
+    source = schema.fields[0].field_type
+    reference = spec.fields[0].transform.transform(source)
+    assert ours == [None if row is None else reference(_internal(row)) for row in rows]
+
+
+def _internal(value: Any) -> Any:
+    from pyiceberg.utils import datetime as pdt
+
+    match value:
+        case dt.datetime():
+            return pdt.datetime_to_micros(value.replace(tzinfo=None))
+        case dt.date():
+            return pdt.date_to_days(value)
+        case dt.time():
+            return pdt.time_to_micros(value)
+        case Decimal():
+            return value
+    return value
+
+
+def _partitions(table: Any) -> dict[tuple[Any, ...], int]:
+    found: dict[tuple[Any, ...], int] = {}
+    for task in table.scan().plan_files():
+        key = tuple(task.file.partition[i] for i in range(len(task.file.partition)))
+        found[key] = found.get(key, 0) + task.file.record_count
+    return found
+
+
+def test_an_append_of_pyiceberg_makes_the_same_partitions(make: Any) -> None:
+    schema = pa.schema(
+        [("id", pa.int64()), ("region", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("n", pa.decimal128(7, 2))]
+    )
+    spec = (
+        PartitionField("region"),
+        PartitionField("ts", Transform.MONTH),
+        PartitionField("id", Transform.BUCKET, 3),
+        PartitionField("n", Transform.TRUNCATE, 50),
+    )
+    rows = pa.RecordBatch.from_pydict(
+        {
+            "id": [*range(29), None],
+            "region": ["eu", "a/b=c %", "", None, "ü"] * 6,
+            "ts": [dt.datetime(1969, 12, 31, 23, tzinfo=dt.UTC), None, dt.datetime(2026, 2, 3, tzinfo=dt.UTC)] * 10,
+            "n": [Decimal("1.25"), Decimal("-1.25"), None] * 10,
+        },
+        schema=schema,
+    )
+    ours, theirs = make(schema, spec, name="ours"), make(schema, spec, name="theirs")
+    result = ours.round(ours.token(0), rows)
+    theirs.table().append(pa.Table.from_batches([rows], schema=to_arrow(theirs.table().schema())))
+    assert _partitions(ours.table()) == _partitions(theirs.table())
+    assert result.rows == 30
+    assert ours.table().scan(row_filter="region = 'a/b=c %'").to_arrow().num_rows == 6
+    assert ours.table().scan(row_filter="region is null").to_arrow().num_rows == 6
+
+
+def test_buckets_are_a_partition_of_icebergs_own_function(make: Any) -> None:
+    table = make(buckets=BucketSpec(4, ("id",), "iceberg"))
+    assert table.info.descriptor.buckets == BucketSpec(4, ("id",), "iceberg")
+    assert table.info.descriptor.partition_by == ()
+    staged = table.stage(table.batch(0, 40))
+    assert {file.bucket for file in staged.files} == {0, 1, 2, 3}
+    table.committer().publish(state := table.committer().open(), [staged], table.watermark(0))
+    assert state.snapshot_id is None
+    from laketier.bucketing import assigner_for
+    from laketier.spi import ScanRequest
+
+    source = table.storage.source(table.info)
+    plan = source.plan(ScanRequest())
+    assigner = assigner_for(table.info.descriptor)
+    for split in plan.splits:
+        for batch in source.read(split, plan.schema):
+            assert set(assigner.assign(batch).to_pylist()) == {split.bucket}
+
+
+@pytest.mark.parametrize(
+    ("buckets", "match"),
+    [
+        (BucketSpec(4, ("id",)), "iceberg:bucket"),
+        (BucketSpec(4, ("id", "s"), "iceberg"), "one column"),
+    ],
+)
+def test_buckets_that_iceberg_does_not_have_are_refused(make: Any, buckets: BucketSpec, match: str) -> None:
+    with pytest.raises(FeatureNotSupported, match=match):
+        make(buckets=buckets)
+
+
+@pytest.mark.parametrize(
+    ("partition_by", "error"),
+    [
+        ((PartitionField("id", Transform.DAY),), FeatureNotSupported),
+        ((PartitionField("id"), PartitionField("id")), ConfigError),
+        ((PartitionField("id", Transform.BUCKET, 2), PartitionField("id", Transform.BUCKET, 4)), ConfigError),
+    ],
+)
+def test_odd_partitionings_are_refused(make: Any, partition_by: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        make(partition_by=partition_by)
+
+
+def test_a_partition_field_may_not_take_a_columns_name(make: Any) -> None:
+    schema = pa.schema([("ts", pa.date32()), ("ts_day", pa.int32())])
+    with pytest.raises(ConfigError, match="name of a column"):
+        make(schema, (PartitionField("ts", Transform.DAY),))
+
+
+def test_altering_keeps_the_partitioning(make: Any) -> None:
+    table = make(partition_by=(PartitionField("s"),))
+    info = table.storage.catalog().alter_table(table.info.path, [AddColumn(pa.field("new", pa.int32()))])
+    assert info.descriptor.partition_by == (PartitionField("s"),)
+    assert info.spec_id == table.info.spec_id
+
+
+@given(values=st.lists(st.none() | st.text(max_size=3), min_size=1, max_size=20))
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_may_be_a_partition(make: Any, values: list[str | None]) -> None:
+    from laketier.spi import new_attempt_id
+
+    table = make(pa.schema([("s", pa.string())]), (PartitionField("s"),), name=f"t{new_attempt_id()}")
+    table.round(table.token(0), pa.RecordBatch.from_pydict({"s": pa.array(values, pa.string())}))
+    found = table.read()["s"].to_pylist()
+    assert sorted(found, key=str) == sorted(values, key=str)
+    assert {key[0] for key in _partitions(table.table())} == set(values)
