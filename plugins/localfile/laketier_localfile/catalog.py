@@ -195,6 +195,8 @@ def _refuse_foreign(location: Path) -> None:
     except FileNotFoundError:
         return
     except NotADirectoryError as error:
+        if not location.exists():
+            raise
         raise IncompatibleTable(
             "the table's place is taken by a file", where=str(location), fix="Use another table name."
         ) from error

@@ -15,9 +15,7 @@ class LocalFileOptions:
     target_file_rows: int = option(10_000_000, "A data file is closed once it holds this many rows.")
     target_file_bytes: int = option(512 * 1024 * 1024, "A data file is closed once it has about this many bytes.")
     row_group_rows: int = option(1_048_576, "Rows per Parquet row group, at most.")
-    compression: Compression = option(  # noqa: RUF009 - only a field specifier; the value is an enum
-        Compression.ZSTD, "Codec of data files: zstd, snappy, lz4 or none."
-    )
+    compression: Compression = option(Compression.ZSTD, "Codec of data files: zstd, snappy, lz4 or none.")
     compression_level: int | None = option(None, "Level of the codec; the codec's own default when unset.")
     manifests_per_rollup: int = option(32, "New tables: after how many manifests their file lists are rolled up.")
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from laketier_localfile.log import ManifestLog
-from laketier_localfile.options import LocalFileOptions
-from laketier_localfile.plugin import LocalFilePlugin
 
 from laketier.spi import (
     CommitterInitContext,
@@ -29,6 +28,9 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import RoundResult, TieringRound
+from laketier_localfile.log import ManifestLog
+from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.plugin import LocalFilePlugin
 
 # The fork server finds the module by its plain name, as every process of multiprocessing does.
 sys.path.append(str(Path(__file__).parent))
@@ -42,7 +44,7 @@ class Table:
     """One table, driven through the SPI."""
 
     warehouse: Path
-    path: TablePath = TablePath("db", "events")
+    path: TablePath = field(default_factory=lambda: TablePath("db", "events"))
     schema: pa.Schema = SCHEMA
     partition_by: tuple[str, ...] = ()
     buckets: Any = None
@@ -87,8 +89,12 @@ class Table:
         return [{"id": epoch * 1000 + i, "region": f"r{i}"} for i in range(rows)]
 
     def round(
-        self, epoch: int | None, rows: Sequence[dict[str, Any]] | None = None, *,
-        pipeline: str = "p", mode: WriteMode = WriteMode.APPEND,
+        self,
+        epoch: int | None,
+        rows: Sequence[dict[str, Any]] | None = None,
+        *,
+        pipeline: str = "p",
+        mode: WriteMode = WriteMode.APPEND,
     ) -> RoundResult:
         token = None if epoch is None else Token(pipeline, "run", epoch)
         staged = self.stage(self.ids(epoch or 0) if rows is None else rows)
@@ -106,7 +112,8 @@ class Table:
     def plain_files(self) -> list[Path]:
         """What a reader of Hive-style folders takes for data: no part of the path begins with _ or a dot."""
         return sorted(
-            path for path in self.location.rglob("*")
+            path
+            for path in self.location.rglob("*")
             if path.is_file() and not any(p[0] in "_." for p in path.relative_to(self.location).parts)
         )
 
@@ -117,8 +124,12 @@ class Table:
         """Run rounds in a process of its own, with failpoints on."""
         return Child(
             {
-                "failpoints": failpoints, "warehouse": str(self.warehouse), "table": str(self.path),
-                "epochs": epochs, "mode": mode, "pipeline": pipeline,
+                "failpoints": failpoints,
+                "warehouse": str(self.warehouse),
+                "table": str(self.path),
+                "epochs": epochs,
+                "mode": mode,
+                "pipeline": pipeline,
             }
         )
 
@@ -136,3 +147,11 @@ def make_table(tmp_path: Path) -> Callable[..., Table]:
 @pytest.fixture
 def table(make_table: Callable[..., Table]) -> Table:
     return make_table()
+
+
+@pytest.fixture
+def other_device(tmp_path: Path) -> Iterator[Path]:
+    """A folder on another file system than the warehouse's."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        assert os.stat(folder).st_dev != tmp_path.stat().st_dev
+        yield Path(folder)

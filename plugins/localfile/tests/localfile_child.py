@@ -13,10 +13,10 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import pyarrow as pa
-from laketier_localfile.plugin import LocalFilePlugin
 
 from laketier.spi import LakeStorageConfig, Outcome, TablePath, Token, WriteMode, WriterInitContext, new_attempt_id
 from laketier.tiering import TieringRound
+from laketier_localfile.plugin import LocalFilePlugin
 
 # Its path holds installed packages only, so it can't import this module itself.
 _PRELOAD = ["pytest", "pyarrow.parquet", "laketier.tiering", "laketier.plugins", "laketier_localfile.storage"]
@@ -27,7 +27,7 @@ def rounds(job: dict[str, Any], answers: Connection) -> None:
     try:
         for epoch in job["epochs"]:
             answers.send(_round(job, epoch))
-    except Exception:
+    except Exception:  # noqa: BLE001 - told to the test
         answers.send(traceback.format_exc())
 
 
