@@ -33,12 +33,11 @@ from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.layout import BUCKETS_PROPERTY, buckets_from, buckets_to_property
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
-from laketier_delta.protocol import RETENTION
+from laketier_delta.protocol import CHECKPOINT_INTERVAL, RETENTION, check_properties
 from laketier_delta.tablelog import TableLog
 from laketier_delta.types import delta_schema
 
 _ATTEMPTS = 25
-_CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 
 
 class DeltaCatalog(LakeCatalog):
@@ -130,6 +129,7 @@ class DeltaCatalog(LakeCatalog):
             raise FeatureNotSupported(Feature.UPSERT.value, format="delta", reason="merging by key is not built yet")
         if RETENTION in descriptor.properties and not self._options.accept_transaction_retention:
             raise UnsafeTable(f"{RETENTION} would make the table forget its pipelines", fix="Leave it out.")
+        check_properties(descriptor.properties)
         schema = delta_schema(descriptor.schema)
         _check_partitions(descriptor, schema)
         if descriptor.buckets:
@@ -146,7 +146,7 @@ class DeltaCatalog(LakeCatalog):
         from deltalake import CommitProperties, DeltaTable, Schema
         from deltalake.exceptions import CommitFailedError, DeltaError
 
-        configuration = {_CHECKPOINT_INTERVAL: str(self._options.checkpoint_interval), **descriptor.properties}
+        configuration = {CHECKPOINT_INTERVAL: str(self._options.checkpoint_interval), **descriptor.properties}
         if descriptor.buckets:
             configuration[BUCKETS_PROPERTY] = buckets_to_property(descriptor.buckets)
         if location.is_local:

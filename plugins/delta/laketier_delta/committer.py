@@ -31,7 +31,7 @@ from laketier.spi.durable import fsync_directory, fsync_file
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
-from laketier_delta.protocol import check_writable
+from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
 from laketier_delta.tablelog import COMMIT_ID, EPOCH, PIPELINE, TableLog
 from laketier_delta.writer import STATS, delete_files
 
@@ -258,7 +258,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
 
     def _checkpoint(self, state: DeltaTableState, version: int) -> None:
         configuration = state.handle.metadata().configuration
-        interval = int(configuration.get("delta.checkpointInterval", self._options.checkpoint_interval))
+        interval = integer_property(configuration, CHECKPOINT_INTERVAL, self._options.checkpoint_interval)
         if interval < 1 or version % interval:
             return
         try:

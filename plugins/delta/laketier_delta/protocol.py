@@ -7,14 +7,17 @@ no name. So a table that relies on one of these is refused, and never written pa
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from laketier.spi import IncompatibleTable, UnsafeTable, WriteMode
+from laketier.spi import ConfigError, IncompatibleTable, UnsafeTable, WriteMode
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 RETENTION = "delta.setTransactionRetentionDuration"
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
 
 _WRITER_FEATURES = {
     "appendOnly",
@@ -49,6 +52,7 @@ def check_writable(handle: DeltaTable, where: str, mode: WriteMode, *, accept_re
             "lake.delta.accept-transaction-retention = true.",
         )
     check_readable(handle, where)
+    check_properties(configuration)
     protocol = handle.protocol()
     odd = sorted(set(protocol.writer_features or ()) - _WRITER_FEATURES)
     if odd:
@@ -68,6 +72,21 @@ def check_writable(handle: DeltaTable, where: str, mode: WriteMode, *, accept_re
             raise _refused(
                 where, "deletion vectors, which an overwrite would have to name", "append, or drop the feature"
             )
+
+
+def integer_property(properties: Mapping[str, str], key: str, default: int) -> int:
+    """A table property that is a number. Raises `ConfigError`."""
+    text = properties.get(key)
+    try:
+        return default if text is None else int(text)
+    except ValueError as error:
+        raise ConfigError(f"table property {key} is {text!r}", fix="Set it to a whole number.") from error
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Raise `ConfigError` for properties that writing to the table would stumble over."""
+    for key in (CHECKPOINT_INTERVAL, INDEXED_COLUMNS):
+        integer_property(properties, key, 1)
 
 
 def check_readable(handle: DeltaTable, where: str) -> None:

@@ -17,6 +17,7 @@ from laketier.spi.parquet import ClosedFile, RollingParquetWriter
 from laketier_delta.layout import file_path, partition_values
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
+from laketier_delta.protocol import INDEXED_COLUMNS, integer_property
 from laketier_delta.stats import DEFAULT_INDEXED_COLUMNS, FileStatistics
 
 log = logging.getLogger(__name__)
@@ -131,6 +132,6 @@ def delete_files(location: Location, paths: Iterable[str]) -> None:
 def _statistics(table: TableInfo, file_schema: pa.Schema) -> FileStatistics:
     properties = table.descriptor.properties
     named = properties.get("delta.dataSkippingStatsColumns")
-    count = int(properties.get("delta.dataSkippingNumIndexedCols", DEFAULT_INDEXED_COLUMNS))
+    count = integer_property(properties, INDEXED_COLUMNS, DEFAULT_INDEXED_COLUMNS)
     columns = None if named is None else {name.strip().strip("`") for name in named.split(",")}
     return FileStatistics(file_schema, count, columns)

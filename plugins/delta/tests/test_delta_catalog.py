@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from laketier.spi import (
+    AddColumn,
+    BucketSpec,
+    ConfigError,
+    FeatureNotSupported,
+    IncompatibleTable,
+    PartitionField,
+    TableDescriptor,
+    TableError,
+    TableNotFound,
+    TablePath,
+    UnsafeTable,
+    UnsupportedType,
+)
+
+
+def test_create_is_idempotent_and_load_gives_the_same(lake, support):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("r", pa.string())])
+    created = lake.create(schema, "r", buckets=BucketSpec(4, ("id",), "iceberg"))
+    assert lake.create(schema, "r", buckets=BucketSpec(4, ("id",), "iceberg")) == created == lake.table
+    assert created.table_uuid == str(DeltaTable(lake.uri).metadata().id)
+    assert created.descriptor.buckets == BucketSpec(4, ("id",), "iceberg")
+    assert created.descriptor.partition_by == (PartitionField("r"),)
+    assert created.schema == schema
+
+
+def test_creating_in_a_race_makes_one_table(lake):
+    barrier = threading.Barrier(4)
+    found = []
+
+    def create():
+        barrier.wait()
+        found.append(lake.create())
+
+    threads = [threading.Thread(target=create) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert len({table.table_uuid for table in found}) == 1
+    assert DeltaTable(lake.uri).version() == 0
+
+
+def test_another_table_under_the_name_is_refused(lake, support):
+    lake.create(pa.schema([("id", pa.int64()), ("r", pa.string())]), "r", buckets=BucketSpec(4, ("id",)))
+    for schema, partitions, buckets in (
+        (pa.schema([("id", pa.int32()), ("r", pa.string())]), ["r"], BucketSpec(4, ("id",))),
+        (pa.schema([pa.field("id", pa.int64(), nullable=False), ("r", pa.string())]), ["r"], BucketSpec(4, ("id",))),
+        (pa.schema([("id", pa.int64()), ("r", pa.string())]), [], BucketSpec(4, ("id",))),
+        (pa.schema([("id", pa.int64()), ("r", pa.string())]), ["r"], BucketSpec(8, ("id",))),
+    ):
+        with pytest.raises(IncompatibleTable, match="exists with another"):
+            lake.create(schema, *partitions, buckets=buckets)
+
+
+def test_a_folder_of_something_else_is_refused(lake):
+    folder = Path(lake.uri)
+    folder.mkdir(parents=True)
+    (folder / "data.parquet").write_bytes(b"PAR1")
+    with pytest.raises(IncompatibleTable, match=r"data\.parquet"):
+        lake.create()
+    assert [path.name for path in folder.iterdir()] == ["data.parquet"]
+
+
+def test_what_the_format_can_not_do_is_refused_and_makes_nothing(lake, support):
+    schema = pa.schema([("id", pa.int64()), ("f", pa.float64()), ("ts", pa.timestamp("us", "UTC"))])
+    for error, descriptor in (
+        (FeatureNotSupported, TableDescriptor(schema, (PartitionField.parse("day(ts)"),))),
+        (FeatureNotSupported, TableDescriptor(schema, primary_key=("id",))),
+        (UnsupportedType, TableDescriptor(schema, (PartitionField("f"),))),
+        (ConfigError, TableDescriptor(schema.empty_table().select(["id"]).schema, (PartitionField("id"),))),
+        (ConfigError, TableDescriptor(schema, buckets=BucketSpec(4, ("id",), "nonsense"))),
+        (ConfigError, TableDescriptor(schema, properties={"delta.checkpointInterval": "soon"})),
+        (UnsafeTable, TableDescriptor(schema, properties={"delta.setTransactionRetentionDuration": "interval 1 day"})),
+    ):
+        with pytest.raises(error):
+            lake.storage.catalog().create_table(support.PATH, descriptor)
+        assert lake.storage.catalog().list_tables() == []
+
+
+def test_loading_and_dropping_what_is_not_there(lake, support):
+    catalog = lake.storage.catalog()
+    for action in (catalog.load_table, catalog.drop_table):
+        with pytest.raises(TableNotFound, match=r"db/t"):
+            action(support.PATH)
+    assert catalog.list_tables() == catalog.list_tables("db") == []
+
+
+def test_dropping_removes_the_table_and_its_watermarks(lake, support):
+    lake.create()
+    lake.epoch(0)
+    lake.storage.catalog().drop_table(support.PATH)
+    assert list(Path(lake.uri).parent.iterdir()) == []
+    lake.create()
+    assert lake.committer().open().watermark("p") is None
+
+
+def test_listing_finds_delta_tables_only(lake, support):
+    catalog = lake.storage.catalog()
+    for name in ("b.y", "a.z", "a.x"):
+        catalog.create_table(TablePath.parse(name), TableDescriptor(support.IDS))
+    Path(lake.warehouse, "a", "folder").mkdir()
+    Path(lake.warehouse, "a", "_hidden", "_delta_log").mkdir(parents=True)
+    assert [str(path) for path in catalog.list_tables()] == ["a.x", "a.z", "b.y"]
+    assert catalog.list_tables("b") == [TablePath("b", "y")]
+
+
+def test_adding_a_column_is_idempotent_and_keeps_watermarks(lake, support):
+    lake.create()
+    lake.epoch(0)
+    catalog = lake.storage.catalog()
+    added = catalog.alter_table(support.PATH, [AddColumn(pa.field("extra", pa.large_string()))])
+    assert added.schema.field("extra") == pa.field("extra", pa.string())
+    again = catalog.alter_table(support.PATH, [AddColumn(pa.field("extra", pa.string()))])
+    assert (again.snapshot_id, again.schema) == (added.snapshot_id, added.schema)
+    assert lake.committer().open().watermark("p").token.epoch == 0
+    lake.epoch(1, pa.table({"id": [1], "extra": ["new"]}))
+    assert sorted(lake.read().to_pylist(), key=lambda row: row["id"]) == [
+        {"id": 0, "v": "v0", "extra": None},
+        {"id": 1, "v": None, "extra": "new"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [pa.field("v", pa.int64()), pa.field("V", pa.string()), pa.field("new", pa.string(), nullable=False)],
+    ids=str,
+)
+def test_columns_that_do_not_fit_are_not_added(lake, support, field):
+    lake.create()
+    version = lake.table.snapshot_id
+    with pytest.raises(IncompatibleTable, match="can't be added"):
+        lake.storage.catalog().alter_table(support.PATH, [AddColumn(field)])
+    assert lake.table.snapshot_id == version
+
+
+def test_adding_a_column_loses_no_race(lake, support, monkeypatch):
+    from deltalake.table import TableAlterer
+
+    lake.create()
+    add_columns = TableAlterer.add_columns
+    rivals = iter([1, 2])
+
+    def late(self, *args, **kwargs):
+        if (number := next(rivals, None)) is not None:
+            write_deltalake(lake.uri, support.ids(number), mode="append")
+        return add_columns(self, *args, **kwargs)
+
+    monkeypatch.setattr(TableAlterer, "add_columns", late)
+    table = lake.storage.catalog().alter_table(support.PATH, [AddColumn(pa.field("extra", pa.int64()))])
+    assert table.schema.names == ["id", "v", "extra"]
+    assert support.values(lake.read()) == [1, 2]
+
+
+def test_a_broken_log_and_one_that_can_not_be_reached_are_named(lake):
+    lake.create()
+    Path(lake.uri, "_delta_log", f"{0:020}.json").write_text("{broken")
+    with pytest.raises(TableError, match="_delta_log"):
+        _ = lake.table
+
+
+def test_tables_of_others_are_loaded(lake, support):
+    write_deltalake(lake.uri, support.ids(1, 2), configuration={"delta.checkpointInterval": "7"})
+    assert lake.table.descriptor.properties == {"delta.checkpointInterval": "7"}
+    lake.epoch(0, support.ids(3))
+    assert support.values(lake.read()) == [1, 2, 3]
+
+
+def test_the_log_says_what_laketier_set(lake):
+    lake.create(buckets=BucketSpec(4, ("id",)))
+    entry = Path(lake.uri, "_delta_log", f"{0:020}.json").read_text()
+    metadata = next(json.loads(line)["metaData"] for line in entry.splitlines() if '"metaData"' in line)
+    assert metadata["configuration"]["delta.checkpointInterval"] == "10"
+    assert json.loads(metadata["configuration"]["laketier.buckets"])["count"] == 4
