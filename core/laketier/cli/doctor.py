@@ -6,9 +6,7 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
-import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -20,11 +18,10 @@ import typer
 import laketier
 from laketier.cli.lakes import File, Format, Json, Sets, Table, Warehouse, console, opened, print_json
 from laketier.plugins import installed_formats, load_format
-from laketier.spi import LaketierError
+from laketier.spark.session import require_java
+from laketier.spi import ConfigError, LaketierError
 
 EPILOG = "Example: [bold]laketier doctor[/], or [bold]laketier doctor sales.orders -c lake.yaml[/] to check a table too"
-
-_OLDEST_JAVA = 17
 
 
 @dataclass(frozen=True)
@@ -67,22 +64,12 @@ def _python() -> Iterator[Finding]:
 
 
 def _java() -> Iterator[Finding]:
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    fix = f"Install a JDK or JRE {_OLDEST_JAVA} or 21 and set JAVA_HOME, or put java on PATH."
-    if java is None:
-        yield Finding("problem", "Java", "not found" + (f" below JAVA_HOME={home}" if home else " on PATH"), fix)
-        return
-    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    match = re.search(r'version "(\d+)(?:\.(\d+))?', answer.stderr + answer.stdout)
-    if match is None:
-        yield Finding("problem", "Java", f"{java} does not say its version", fix)
-        return
-    major = int(match[2]) if match[1] == "1" and match[2] else int(match[1])
-    if major < _OLDEST_JAVA:
-        yield Finding("problem", "Java", f"{java} is version {major}, Spark needs {_OLDEST_JAVA} or newer", fix)
+    try:
+        require_java()
+    except ConfigError as error:
+        yield Finding("problem", "Java", str(error))
     else:
-        yield Finding("ok", "Java", f"{java}, version {major}")
+        yield Finding("ok", "Java", os.environ.get("JAVA_HOME") or shutil.which("java") or "")
 
 
 def _spark() -> Iterator[Finding]:

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from laketier.cli.lakes import Json
+from laketier.cli.lakes import Json, print_json
+from laketier.config.job import load_job
 
-EPILOG = "Example: [bold]laketier run orders.yaml[/]   (see the tutorial for a job file)"
+EPILOG = "Example: [bold]laketier run orders.yaml[/]   (the tutorial has a job file)"
 
 
 def run(
     job: Annotated[Path, typer.Argument(help="The job file.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Run the job that a YAML file describes: a source, a lake table, a trigger."""
-    # Spark is heavy to import, and only this command needs it.
-    from laketier.spark.job import run_job_file
+    """Run the job that a YAML file describes: a source, a table, and for a stream a checkpoint and a trigger."""
+    work = load_job(job)
+    # Spark is an extra, takes seconds to import, and only this command needs it.
+    from laketier.spark.session import require_java, require_pyspark
 
-    run_job_file(job, json=json)
+    require_pyspark()
+    require_java()
+    from laketier.spark.job import run_job
+    from laketier.spark.progress import on_console
+
+    with on_console() as on_epoch:
+        result = run_job(work, on_epoch=on_epoch, origin=str(job))
+    totals, done = result.totals, result.round
+    if json:
+        figures: dict[str, Any] = {
+            "table": str(result.config.table),
+            "format": result.config.format,
+            "lane": result.lane,
+        }
+        if totals is not None:
+            figures |= {key: value for key, value in asdict(totals).items() if key != "started"}
+        if done is not None:
+            figures |= {"ending": done.ending.value, "rows": done.rows, "files": done.files, "bytes": done.bytes}
+        print_json(figures)
+    elif done is not None:
+        typer.echo(f"{result.config.table}: {done.ending.value}, {done.rows:,} rows in {done.files} files")
+    else:
+        typer.echo(f"{result.config.table}: {totals}")
