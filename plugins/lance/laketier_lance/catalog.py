@@ -23,7 +23,7 @@ from laketier.spi import (
     require,
     schema_fingerprint,
 )
-from laketier_lance.dataset import create_dataset, open_dataset, reason
+from laketier_lance.dataset import LANCE_ERRORS, create_dataset, open_dataset, reason, unreadable
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.location import SUFFIX, table_location
@@ -71,7 +71,7 @@ class LanceCatalog(LakeCatalog):
     def _create(self, location: str, schema: pa.Schema, version: str) -> None:
         try:
             create_dataset(location, schema, version, self._storage)
-        except OSError as error:
+        except LANCE_ERRORS as error:
             try:
                 open_dataset(location, self._storage)
             except TableNotFound:
@@ -93,7 +93,7 @@ class LanceCatalog(LakeCatalog):
             check_types(pa.schema(missing), dataset.data_storage_version)
             try:
                 _add_columns(dataset, missing)
-            except OSError as error:
+            except LANCE_ERRORS as error:
                 # Lance refused, most likely as another commit came first; the next pass looks whether it is done.
                 if attempt == _ALTER_ATTEMPTS - 1:
                     raise TableError("the columns could not be added", where=location, why=reason(error)) from error
@@ -106,7 +106,7 @@ class LanceCatalog(LakeCatalog):
         open_dataset(location, self._storage)
         try:
             lance.LanceDataset.drop(location, self._storage or None)
-        except (OSError, ValueError) as error:
+        except LANCE_ERRORS as error:
             raise TableError("the table could not be removed", where=location, why=reason(error)) from error
 
     def list_tables(self, database: str | None = None) -> list[TablePath]:
@@ -127,8 +127,8 @@ class LanceCatalog(LakeCatalog):
     def _listing(self, location: str) -> Any:
         try:
             return self._session(location).list_with_delimiter()
-        except (OSError, ValueError) as error:
-            raise TableError("the folder could not be listed", where=location, why=reason(error)) from error
+        except LANCE_ERRORS as error:
+            raise unreadable(location, error) from error
 
     def _session(self, location: str) -> LanceFileSession:
         from lance.file import LanceFileSession

@@ -21,7 +21,7 @@ from laketier.spi import (
     require,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
-from laketier_lance.dataset import open_dataset, reason
+from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import column_field_ids, with_field_ids, with_metadata
 from laketier_lance.location import local_path
@@ -82,7 +82,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             version = committed.version
         except CommitConflictError as error:
             version = self._resolve(dataset, error)
-        except (OSError, ValueError) as error:
+        except LANCE_ERRORS as error:
             raise CommitError("Lance could not commit", where=self._location, why=reason(error)) from error
         failpoint("publish.between_commit_and_fsync")
         self._make_durable(version)

@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from laketier.spi import CorruptTable, SnapshotNotFound, TableError, TableNotFound
+from laketier.spi import ConfigError, CorruptTable, LaketierError, SnapshotNotFound, TableError, TableNotFound
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 
 if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.fragment import FragmentMetadata
 
+LANCE_ERRORS = (OSError, ValueError, RuntimeError)
+"""What pylance raises. Which of them says little: its file sessions raise the third for what datasets raise the first
+for."""
+
+_STORE_ERROR = re.compile(r"Generic \S+ error|HTTP|timed out|Permission denied")
 _SOURCE_LINE = re.compile(r",? (?:location: )?/home/\S+?\.rs:\d+(?::\d+)?")
 
 
@@ -27,7 +32,7 @@ def open_dataset(location: str, storage: Mapping[str, str], version: int | None 
 
     try:
         return lance.dataset(location, version=version, storage_options=dict(storage) or None)
-    except (ValueError, OSError) as error:
+    except LANCE_ERRORS as error:
         text = reason(error)
         if "was not found" not in text and "Not found" not in text:
             raise unreadable(location, error) from error
@@ -86,10 +91,17 @@ def _empty_fragment(location: str, schema: pa.Schema, version: str, storage: Map
     return FragmentMetadata(0, [DataFile(name, list(columns), list(range(len(columns))), major, minor)], 0)
 
 
-def unreadable(location: str, error: Exception) -> TableError:
+def unreadable(location: str, error: Exception) -> LaketierError:
     """What to raise when Lance could not read a dataset: damaged, or the store did not answer as it should."""
     text = reason(error)
-    if isinstance(error, ValueError) and "object store" not in text.lower():
+    if "No object store provider" in text:
+        return ConfigError(
+            "Lance knows no such store",
+            where=location,
+            why=text.splitlines()[0],
+            fix="Use a local path, s3://, gs://, az:// or abfss:// in lake.warehouse.",
+        )
+    if isinstance(error, ValueError) and not _STORE_ERROR.search(text):
         return CorruptTable("the Lance dataset can't be read", where=location, why=text)
     return TableError("Lance could not read the dataset", where=location, why=text)
 

@@ -21,7 +21,7 @@ from laketier.spi import (
     SnapshotNotFound,
     TableInfo,
 )
-from laketier_lance.dataset import open_dataset, unreadable
+from laketier_lance.dataset import LANCE_ERRORS, open_dataset, unreadable
 from laketier_lance.filters import to_sql
 from laketier_lance.options import LanceOptions
 from laketier_lance.table import EPOCH, PIPELINE, ROWS
@@ -114,7 +114,7 @@ class LanceSource(LakeSource):
                     yield batch.select([]).replace_schema_metadata(None)
                 elif batch.num_rows:
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-        except OSError as error:
+        except LANCE_ERRORS as error:
             raise unreadable(self.table.location, error) from error
 
     def history(self, limit: int) -> list[SnapshotInfo]:

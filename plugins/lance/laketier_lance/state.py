@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from laketier.spi import RolledBack, TableState, UnknownOutcome, Watermark, schema_fingerprint
-from laketier_lance.dataset import reason
+from laketier_lance.dataset import LANCE_ERRORS, reason
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.table import COMMIT_ID, PIPELINE, metadata_of, table_uuid, watermark_key
 
@@ -106,7 +106,7 @@ def _properties(dataset: LanceDataset, version: int) -> Mapping[str, str] | None
     """The properties of the transaction that made ``version``; None when it can't be read any more."""
     try:
         transaction = dataset.read_transaction(version)
-    except (OSError, ValueError) as error:
+    except LANCE_ERRORS as error:
         if "not found" in reason(error).lower():
             return None
         raise

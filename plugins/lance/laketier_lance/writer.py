@@ -26,7 +26,7 @@ from laketier.spi import (
     failpoint,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
-from laketier_lance.dataset import reason
+from laketier_lance.dataset import LANCE_ERRORS, reason
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.location import local_path
 from laketier_lance.options import LanceOptions
@@ -118,7 +118,7 @@ class LanceWriter(LakeWriter[WriteResult]):
             if self._file is None:
                 self._file = self._open_file()
             self._file.write_batch(batch)
-        except (OSError, ValueError) as error:
+        except LANCE_ERRORS as error:
             raise self._failed(error) from error
         self._file_rows += batch.num_rows
         self._file_bytes += batch.nbytes
@@ -145,7 +145,7 @@ class LanceWriter(LakeWriter[WriteResult]):
         name = self._names[-1]
         try:
             self._file.close()
-        except (OSError, ValueError) as error:
+        except LANCE_ERRORS as error:
             raise self._failed(error) from error
         size = self._file.size_bytes
         if size is None:
@@ -191,6 +191,6 @@ def delete_files(location: str, options: LanceOptions, paths: list[str]) -> None
     for path in paths:
         try:
             session.delete_file(path)
-        except OSError as error:
+        except LANCE_ERRORS as error:
             if "not found" not in str(error).lower():
                 log.warning("staged file %s/%s could not be deleted: %s", location, path, reason(error))

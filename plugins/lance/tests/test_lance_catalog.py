@@ -241,3 +241,15 @@ def test_the_lines_that_open_a_table_run_without_laketier(table):
     code += "assert 'laketier' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["2"] * len(lines), done.stderr
+
+
+def test_a_store_that_lance_does_not_know_is_refused():
+    catalog = LancePlugin().create_storage(LakeStorageConfig("nope://lake", LanceOptions())).catalog()
+    path = TablePath("db", "t")
+    for action in (catalog.list_tables, lambda: catalog.load_table(path), lambda: create(catalog, path)):
+        with pytest.raises(ConfigError, match="no such store"):
+            action()
+
+
+def create(catalog, path):
+    catalog.create_table(path, TableDescriptor(IDS))

@@ -40,14 +40,11 @@ round_.commit_messages([write_task(factory, [batch([2, 3])])])
 )
 
 POINTS = {
-    "round.opened": False,
     "write.mid_file": False,
     "stage.after_close_before_fsync": False,
-    "publish.before": False,
     "publish.before_commit": False,
     "publish.between_commit_and_fsync": True,
     "publish.after": True,
-    "ack.before": True,
 }
 
 

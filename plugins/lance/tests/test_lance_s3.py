@@ -1,0 +1,160 @@
+"""The same table in an object store: moto, a real S3 API over HTTP, made atomic by a lock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+
+import boto3
+import lance
+import pyarrow as pa
+import pytest
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+
+from laketier.spi import (
+    Conflict,
+    LakeStorageConfig,
+    Outcome,
+    Passthrough,
+    ScanRequest,
+    SnapshotNotFound,
+    TableDescriptor,
+    TableError,
+    TableNotFound,
+    TablePath,
+    Token,
+    WriteMode,
+    WriterInitContext,
+    new_attempt_id,
+)
+from laketier.tiering import TieringRound
+from laketier_lance.options import LanceOptions
+from laketier_lance.plugin import LancePlugin
+
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.list_(pa.float32(), 2))])
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    application, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
+
+    def one_at_a_time(environ, start_response):
+        # moto looks whether the key is there and then puts it, without a lock of its own.
+        with lock:
+            return list(application(environ, start_response))
+
+    server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def storage_options(endpoint):
+    options = {"access_key_id": "key", "secret_access_key": "secret", "region": "us-east-1", "endpoint": endpoint}
+    return options | {"virtual_hosted_style_request": "false"}
+
+
+@pytest.fixture
+def storage(endpoint, storage_options, request):
+    bucket = f"lake-{abs(hash(request.node.name)) % 10**8}"
+    boto3.client(
+        "s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="key", aws_secret_access_key="secret"
+    ).create_bucket(Bucket=bucket)
+    options = LanceOptions(storage=Passthrough(storage_options))
+    return LancePlugin().create_storage(LakeStorageConfig(f"s3://{bucket}/lake/", options))
+
+
+PATH = TablePath("db", "t")
+
+
+def rows(*ids):
+    return pa.RecordBatch.from_pylist([{"id": i, "v": [i, i]} for i in ids], schema=SCHEMA)
+
+
+def stage(factory, *ids):
+    writer = factory.create_writer(WriterInitContext(new_attempt_id()))
+    writer.write(rows(*ids))
+    return writer.complete()
+
+
+def read(storage, **request):
+    source = storage.source(storage.catalog().load_table(PATH))
+    plan = source.plan(ScanRequest(columns=("id",), **request))
+    return sorted(i for split in plan.splits for b in source.read(split, plan.schema) for i in b.column(0).to_pylist())
+
+
+def test_a_table_in_s3_lives_through_all_of_its_life(storage, storage_options):
+    catalog = storage.catalog()
+    assert catalog.list_tables() == []
+    with pytest.raises(TableNotFound):
+        catalog.load_table(PATH)
+    info = catalog.create_table(PATH, TableDescriptor(SCHEMA))
+    assert catalog.create_table(PATH, TableDescriptor(SCHEMA)).table_uuid == info.table_uuid
+    assert catalog.list_tables() == [PATH]
+    factory = storage.tiering_factory(info)
+    for epoch in range(3):
+        TieringRound(factory, token=Token("p", "r", epoch)).commit([stage(factory, epoch)])
+    assert TieringRound(factory, token=Token("p", "r", 2)).begin() is Outcome.DONE
+    assert read(storage) == [0, 1, 2]
+    assert read(storage, snapshot_id=2) == [0]
+    with pytest.raises(SnapshotNotFound):
+        read(storage, snapshot_id=99)
+    theirs = lance.dataset(info.location, storage_options=storage_options | {"allow_http": "true"})
+    assert sorted(theirs.to_table().column("id").to_pylist()) == [0, 1, 2]
+    theirs.optimize.compact_files()
+    theirs.cleanup_old_versions(older_than=timedelta(0))
+    overwrite = TieringRound(factory, token=Token("p", "r", 3), mode=WriteMode.OVERWRITE)
+    overwrite.commit([stage(factory, 7)])
+    assert read(storage) == [7]
+    catalog.drop_table(PATH)
+    assert catalog.list_tables() == []
+
+
+def test_of_two_that_publish_against_one_state_one_wins(storage):
+    factory = storage.tiering_factory(storage.catalog().create_table(PATH, TableDescriptor(SCHEMA)))
+    ours, theirs = (TieringRound(factory, token=Token(name, "r", 0)) for name in ("ours", "theirs"))
+    first, second = (round_._committer for round_ in (ours, theirs))
+    state, other = first.open(), second.open()
+    first.publish(state, [stage(factory, 1)], None)
+    with pytest.raises(Conflict):
+        second.publish(other, [stage(factory, 2)], None)
+    assert read(storage) == [1]
+
+
+def test_an_aborted_task_leaves_no_object(storage, endpoint):
+    factory = storage.tiering_factory(storage.catalog().create_table(PATH, TableDescriptor(SCHEMA)))
+    staged = stage(factory, 1)
+    round_ = TieringRound(factory, token=Token("p", "r", 0))
+    round_.abort([staged], commit_was_called=False)
+    writer = factory.create_writer(WriterInitContext(new_attempt_id()))
+    writer.write(rows(1))
+    writer.abort()
+    info = storage.catalog().load_table(PATH)
+    session = lance.file.LanceFileSession(info.location, factory.target.options.storage_options())
+    assert not [name for name in session.list() if "/data/" in name]
+
+
+def test_a_store_that_is_not_there_is_an_error_and_shows_no_secret():
+    options = LanceOptions(
+        storage=Passthrough(
+            {
+                "endpoint": "http://127.0.0.1:9",
+                "access_key_id": "key",
+                "secret_access_key": "hunter2",
+                "region": "r",
+                "client_max_retries": "0",
+                "client_retry_timeout": "1",
+            }
+        )
+    )
+    storage = LancePlugin().create_storage(LakeStorageConfig("s3://lake", options))
+    with pytest.raises(TableError) as failure:
+        storage.catalog().load_table(PATH)
+    assert type(failure.value) is TableError
+    assert "hunter2" not in str(failure.value)
