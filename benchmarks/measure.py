@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psutil
 
@@ -71,7 +71,7 @@ def interleaved(
     sizes: dict[str, int] = {}
     for case in cases:
         say(f"warming up: {case.name}")
-        with _folder(scratch) as folder:
+        with own_folder(scratch) as folder:
             case.run(folder)
             sizes[case.name] = folder_bytes(folder)
             if case.check is not None:
@@ -79,7 +79,7 @@ def interleaved(
     for repetition in range(repetitions):
         for case in cases if repetition % 2 == 0 else reversed(cases):
             say(f"{repetition + 1}/{repetitions}: {case.name}")
-            with _folder(scratch) as folder, measured(samples[case.name]):
+            with own_folder(scratch) as folder, measured(samples[case.name]):
                 case.run(folder)
     return {name: Measured(taken, sizes[name]) for name, taken in samples.items()}
 
@@ -95,11 +95,8 @@ def folder_bytes(folder: Path) -> int:
 
 
 @contextmanager
-def _folder(scratch: Path) -> Iterator[Path]:
-    folder = scratch / "case"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def own_folder(scratch: Path) -> Iterator[Path]:
+    """A folder of its own for each run: what a library remembers of a place must not meet other files there."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=scratch) as folder:
+        yield Path(folder)

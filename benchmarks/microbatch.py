@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import lakes
-from benchmarks.measure import tree_cpu
+from benchmarks.measure import own_folder, tree_cpu
 from benchmarks.report import Section
 from laketier.spark.streaming import stream
 
@@ -36,17 +35,14 @@ def run(spark: SparkSession, formats: list[str], epochs: int, work: Path, say: C
     for visit in range(VISITS):
         for name in sinks if visit % 2 == 0 else reversed(sinks):
             say(f"{visit + 1}/{VISITS}: {name}, {epochs} epochs")
-            folder = work / "stream"
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            before = tree_cpu()
-            progress = _follow(sinks[name](_source(spark), folder), epochs)
-            cpu[name] += tree_cpu() - before
-            batches[name] += len(progress)
-            taken[name] += [p["durationMs"] for p in progress if p["batchId"] >= SKIPPED]
-            if name.startswith("laketier "):
-                _check(name.removeprefix("laketier "), folder, progress)
-            shutil.rmtree(folder)
+            with own_folder(work) as folder:
+                before = tree_cpu()
+                progress = _follow(sinks[name](_source(spark), folder), epochs)
+                cpu[name] += tree_cpu() - before
+                batches[name] += len(progress)
+                taken[name] += [p["durationMs"] for p in progress if p["batchId"] >= SKIPPED]
+                if name.startswith("laketier "):
+                    _check(name.removeprefix("laketier "), folder, progress)
     spark.sparkContext.setLogLevel("ERROR")
     return _section(taken, cpu, batches, epochs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,8 +36,9 @@ def run(
             readers[f"{name}: laketier.spark.read"] = _function(spark, options)
             readers[f"{name}: data source"] = _data_source(spark, options)
         baseline = {"of Spark": "Spark's Parquet reader"}
-        whole = [Case(name, _drain(make)) for name, make in readers.items()]
-        summed = [Case(name, _sum(make)) for name, make in readers.items()]
+        expected = _total(spark.read.parquet(str(source)))
+        whole = [Case(name, _drain(make), _expecting(expected, make, None)) for name, make in readers.items()]
+        summed = [Case(name, _sum(make), _expecting(expected, make, [COLUMN])) for name, make in readers.items()]
         return [
             compared("Read: all columns into noop", interleaved(whole, work, repetitions, say), baseline),
             compared("Read: the sum of one column", interleaved(summed, work, repetitions, say), baseline),
@@ -59,4 +61,20 @@ def _drain(make: Callable[[list[str] | None], DataFrame]) -> Callable[[Path], No
 
 
 def _sum(make: Callable[[list[str] | None], DataFrame]) -> Callable[[Path], object]:
-    return lambda _: make([COLUMN]).groupBy().sum(COLUMN).collect()
+    return lambda _: _total(make([COLUMN]))
+
+
+def _total(frame: DataFrame) -> tuple[int, float]:
+    (row,) = frame.agg({"*": "count", COLUMN: "sum"}).collect()
+    return row["count(1)"], row[f"sum({COLUMN})"]
+
+
+def _expecting(
+    expected: tuple[int, float], make: Callable[[list[str] | None], DataFrame], columns: list[str] | None
+) -> Callable[[Path], None]:
+    def check(_: Path) -> None:
+        rows, total = _total(make(columns))
+        if rows != expected[0] or not math.isclose(total, expected[1]):
+            raise AssertionError(f"read {rows} rows with a sum of {total} instead of {expected}")
+
+    return check

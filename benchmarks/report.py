@@ -36,7 +36,8 @@ def compared(title: str, cases: Mapping[str, Measured], baselines: Mapping[str, 
                 row[column] = round(sample.cpu / middle[baseline].cpu, 2)
         taken = cases[name].samples
         row["cpu_s min-max"] = f"{min(s.cpu for s in taken):.2f}-{max(s.cpu for s in taken):.2f}"
-        row["MB"] = round(cases[name].bytes / 1e6, 1)
+        if cases[name].bytes:
+            row["MB"] = round(cases[name].bytes / 1e6, 1)
         section.rows.append(row)
     return section
 
