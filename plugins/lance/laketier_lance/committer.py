@@ -62,7 +62,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         if not isinstance(state, LanceTableState):
             raise TypeError(f"not a state of this committer: {state!r}")
         dataset = state.dataset
-        fragments = [self._fragment(state, file.payload[FRAGMENT]) for result in results for file in result.files]
+        fragments = self._fragments(dataset, results)
         self._check_files(results)
         operation = self._operation(dataset, fragments, self._metadata(state, watermark))
         transaction = lance.Transaction(
@@ -81,7 +81,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             )
             version = committed.version
         except CommitConflictError as error:
-            version = self._resolve(dataset, error)
+            version = self._resolve(dataset, transaction.uuid, error)
         except LANCE_ERRORS as error:
             raise CommitError("Lance could not commit", where=self._location, why=reason(error)) from error
         failpoint("publish.between_commit_and_fsync")
@@ -96,14 +96,15 @@ class LanceCommitter(LakeCommitter[WriteResult]):
     def discard(self, results: Sequence[WriteResult]) -> None:
         delete_files(self._location, self._options, [file.path for result in results for file in result.files])
 
-    def _fragment(self, state: LanceTableState, text: str) -> FragmentMetadata:
+    def _fragments(self, dataset: LanceDataset, results: Sequence[WriteResult]) -> list[FragmentMetadata]:
         from lance.fragment import FragmentMetadata
 
-        fragment: FragmentMetadata = FragmentMetadata.from_json(text)
+        texts = [file.payload[FRAGMENT] for result in results for file in result.files]
+        fragments = [FragmentMetadata.from_json(text) for text in texts]
         # Lance commits fragments with any field ids, and reads nulls where they don't match.
-        version = state.dataset.data_storage_version
-        expected = list(column_field_ids(with_field_ids(state.dataset.lance_schema), version))
-        for file in fragment.files:
+        version = dataset.data_storage_version
+        expected = list(column_field_ids(with_field_ids(dataset.lance_schema), version))
+        for file in (file for fragment in fragments for file in fragment.files):
             if file.fields != expected or f"{file.file_major_version}.{file.file_minor_version}" != version:
                 raise TableError(
                     f"data file {file.path} has fields {file.fields} in format {file.file_major_version}."
@@ -111,7 +112,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
                     where=self._location,
                     fix="Run the round again: it will be staged for the table as it is now.",
                 )
-        return fragment
+        return fragments
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
         local = local_path(self._location)
@@ -154,11 +155,11 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             properties |= {PIPELINE: watermark.token.pipeline, EPOCH: str(watermark.token.epoch)}
         return properties
 
-    def _resolve(self, dataset: LanceDataset, error: Any) -> int:
-        """A store that loses the answer to a conditional put and asks again is told that the name is taken: by us.
-        So a conflict counts only when our commit is not among those since."""
+    def _resolve(self, dataset: LanceDataset, transaction: str, error: Any) -> int:
+        """Lance's store asks again when the answer to a conditional put is lost, and is told that the name is taken:
+        by us. So a conflict counts only when this very transaction is not among those since."""
         latest = open_dataset(self._location, self._options.storage_options())
-        landed = find_commit(latest, self._context.commit_id, after=dataset.version)
+        landed = find_commit(latest, lambda since: since.uuid == transaction, after=dataset.version)
         if landed is not None:
             return landed
         raise Conflict("another commit came first", where=self._location, why=reason(error)) from error

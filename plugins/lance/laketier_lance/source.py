@@ -20,6 +20,7 @@ from laketier.spi import (
     SnapshotInfo,
     SnapshotNotFound,
     TableInfo,
+    columns_of,
 )
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, unreadable
 from laketier_lance.filters import to_sql
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from lance.fragment import LanceFragment
 
 _SPLIT_BYTES = 128 * 1024**2
+_FEW_FRAGMENTS = 16
 _BATCH_BYTES = 32 * 1024**2
 _LARGEST_BATCH = 65_536
 _SMALLEST_BATCH = 1_024
@@ -47,7 +49,8 @@ class LanceSource(LakeSource):
         dataset = self._dataset_for(request)
         whole: pa.Schema = dataset.schema.remove_metadata()
         columns = list(request.columns) if request.columns is not None else list(whole.names)
-        unknown = [name for name in columns if name not in whole.names]
+        read = {*columns, *columns_of(request.filters)}
+        unknown = sorted(name for name in read if name not in whole.names)
         if unknown:
             raise ConfigError(f"no columns {unknown}", where=str(self.table.path), fix=f"There are {whole.names}.")
         schema = pa.schema([whole.field(name) for name in columns])
@@ -61,7 +64,7 @@ class LanceSource(LakeSource):
                 conditions.append(f"({sql})")
         limit = None if remaining else request.limit
         payload = {"version": str(dataset.version), "filter": " AND ".join(conditions)}
-        groups = list(_grouped(_fragments(dataset), self.options.split_rows))
+        groups = _grouped(_fragments(dataset), self.options.split_rows)
         limit_done = False
         if limit is not None and not conditions:
             groups = _first_rows(groups, limit)
@@ -189,22 +192,25 @@ def _fragments(dataset: LanceDataset) -> list[_Fragment]:
     for fragment in dataset.get_fragments():
         metadata = fragment.metadata
         size = sum(file.file_size_bytes or 0 for file in metadata.files)
-        found.append(_Fragment(fragment.fragment_id, metadata.num_rows, size))
+        if metadata.num_rows:
+            found.append(_Fragment(fragment.fragment_id, metadata.num_rows, size))
     return found
 
 
-def _grouped(fragments: list[_Fragment], most_rows: int) -> Iterator[list[_Fragment]]:
-    group: list[_Fragment] = []
+def _grouped(fragments: list[_Fragment], most_rows: int) -> list[list[_Fragment]]:
+    """Runs of fragments: one each while they are few, as each gives a task its work; small ones together after."""
+    if len(fragments) <= _FEW_FRAGMENTS:
+        return [[fragment] for fragment in fragments]
+    groups: list[list[_Fragment]] = []
     rows = size = 0
     for fragment in fragments:
-        if group and (rows + fragment.rows > most_rows or size + fragment.bytes > _SPLIT_BYTES):
-            yield group
-            group, rows, size = [], 0, 0
-        group.append(fragment)
+        if not groups or rows + fragment.rows > most_rows or size + fragment.bytes > _SPLIT_BYTES:
+            groups.append([])
+            rows = size = 0
+        groups[-1].append(fragment)
         rows += fragment.rows
         size += fragment.bytes
-    if group:
-        yield group
+    return groups
 
 
 def _first_rows(groups: list[list[_Fragment]], limit: int) -> list[list[_Fragment]]:

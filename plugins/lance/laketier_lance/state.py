@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from laketier.spi import RolledBack, TableState, UnknownOutcome, Watermark, schema_fingerprint
-from laketier_lance.dataset import LANCE_ERRORS, reason
+from laketier_lance.dataset import LANCE_ERRORS, reason, unreadable
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.table import COMMIT_ID, PIPELINE, metadata_of, table_uuid, watermark_key
 
 if TYPE_CHECKING:
-    from lance import LanceDataset
+    from lance import LanceDataset, Transaction
 
 ROLLBACK_HORIZON = 256
 """Versions that are looked at, at most, for a watermark that a restore took away."""
@@ -63,19 +63,21 @@ class LanceTableState(TableState):
         return watermark
 
     def landed(self, commit_id: str) -> bool:
-        after = self.attempted_at
-        if after is None:
-            after = 0
-        return find_commit(self.dataset, commit_id, after=after) is not None
+        def is_it(transaction: Transaction) -> bool:
+            return _properties(transaction).get(COMMIT_ID) == commit_id
+
+        return find_commit(self.dataset, is_it, after=self.attempted_at or 0) is not None
 
     def _refuse_rollback(self, watermark: Watermark) -> None:
         """A restore brings back an older watermark. Then a later version carried a newer one of the pipeline."""
         carrier = watermark.snapshot_id or 0
         for version in range(max(carrier + 1, self.snapshot_id - ROLLBACK_HORIZON + 1), self.snapshot_id + 1):
-            properties = _properties(self.dataset, version)
-            if properties is None or properties.get(PIPELINE) != watermark.token.pipeline:
+            transaction = _transaction(self.dataset, version)
+            if transaction is None:
                 continue
-            if properties.get(COMMIT_ID) != watermark.commit_id:
+            properties = _properties(transaction)
+            of_pipeline = properties.get(PIPELINE) == watermark.token.pipeline
+            if of_pipeline and properties.get(COMMIT_ID) != watermark.commit_id:
                 raise RolledBack(
                     f"version {version} published a later epoch of pipeline {watermark.token.pipeline!r} than epoch "
                     f"{watermark.token.epoch}, which the table knows now",
@@ -86,28 +88,31 @@ class LanceTableState(TableState):
                 )
 
 
-def find_commit(dataset: LanceDataset, commit_id: str, *, after: int) -> int | None:
-    """The version later than ``after`` that the commit made, None when none did. Raises `UnknownOutcome` when one of
-    them was cleaned up, or has no transaction, so that nobody can tell."""
+def find_commit(dataset: LanceDataset, is_it: Callable[[Transaction], bool], *, after: int) -> int | None:
+    """The version later than ``after`` whose transaction ``is_it``, None when none is. Raises `UnknownOutcome` when
+    one of them was cleaned up, or has no transaction, so that nobody can tell."""
     for version in range(int(dataset.version), after, -1):
-        properties = _properties(dataset, version)
-        if properties is None:
+        transaction = _transaction(dataset, version)
+        if transaction is None:
             raise UnknownOutcome(
-                f"version {version} was cleaned up, so whether commit {commit_id} made it can't be told",
+                f"version {version} was cleaned up, so whether the commit made it can't be told",
                 where=dataset.uri,
                 fix="Look for the rows in the table before running the batch again.",
             )
-        if properties.get(COMMIT_ID) == commit_id:
+        if is_it(transaction):
             return version
     return None
 
 
-def _properties(dataset: LanceDataset, version: int) -> Mapping[str, str] | None:
-    """The properties of the transaction that made ``version``; None when it can't be read any more."""
+def _properties(transaction: Transaction) -> Mapping[str, str]:
+    return transaction.transaction_properties or {}
+
+
+def _transaction(dataset: LanceDataset, version: int) -> Transaction | None:
+    """The transaction that made ``version``; None when it can't be read any more."""
     try:
-        transaction = dataset.read_transaction(version)
+        return dataset.read_transaction(version)
     except LANCE_ERRORS as error:
         if "not found" in reason(error).lower():
             return None
-        raise
-    return None if transaction is None else (transaction.transaction_properties or {})
+        raise unreadable(dataset.uri, error) from error

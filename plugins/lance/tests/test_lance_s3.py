@@ -36,6 +36,11 @@ from laketier_lance.plugin import LancePlugin
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.list_(pa.float32(), 2))])
 
 
+lost_answers: list[str] = []
+"""Once there is something in it, the answer to the next put of a manifest is lost: it is done, and the client gets a
+500. The paths of those that were put are added."""
+
+
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
     application, lock = DomainDispatcherApplication(create_backend_app), threading.Lock()
@@ -43,7 +48,13 @@ def endpoint() -> Iterator[str]:
     def one_at_a_time(environ, start_response):
         # moto looks whether the key is there and then puts it, without a lock of its own.
         with lock:
-            return list(application(environ, start_response))
+            answer = list(application(environ, start_response))
+            if lost_answers and environ["REQUEST_METHOD"] == "PUT" and environ["PATH_INFO"].endswith(".manifest"):
+                lost_answers.append(environ["PATH_INFO"])
+                if len(lost_answers) == 2:
+                    start_response("500 Internal Server Error", [], (RuntimeError, RuntimeError("lost"), None))
+                    return [b""]
+            return answer
 
     server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -124,6 +135,23 @@ def test_of_two_that_publish_against_one_state_one_wins(storage):
     first.publish(state, [stage(factory, 1)], None)
     with pytest.raises(Conflict):
         second.publish(other, [stage(factory, 2)], None)
+    assert read(storage) == [1]
+
+
+def test_a_put_that_landed_and_whose_answer_was_lost_is_no_conflict(storage):
+    factory = storage.tiering_factory(storage.catalog().create_table(PATH, TableDescriptor(SCHEMA)))
+    round_ = TieringRound(factory)
+    staged = stage(factory, 1)
+    lost_answers.append("from now on")
+    try:
+        result = round_.commit([staged])
+        puts = lost_answers[1:]
+    finally:
+        lost_answers.clear()
+    # Lance's store put the same name again, was refused, and Lance called that a conflict.
+    assert len(puts) > 1
+    assert len(set(puts)) == 1
+    assert (result.conflicts, result.snapshot_id) == (0, 2)
     assert read(storage) == [1]
 
 

@@ -17,13 +17,14 @@ UTC = datetime.UTC
 
 
 def test_splits_of_small_fragments_are_read_together(make_table):
-    table = make_table(split_rows=5)
-    for epoch in range(5):
-        table.append(epoch, epoch * 2, epoch * 2 + 1)
+    table = make_table(split_rows=9)
     source = table.storage.source(table.info)
-    plan = source.plan(ScanRequest())
-    assert [split.rows for split in plan.splits] == [4, 4, 2]
-    assert table.scan().column("id").to_pylist() == list(range(10))
+    for epoch in range(17):
+        table.append(epoch, epoch * 2, epoch * 2 + 1)
+        if epoch < 16:
+            assert [split.rows for split in source.plan(ScanRequest()).splits] == [2] * (epoch + 1)
+    assert [split.rows for split in source.plan(ScanRequest()).splits] == [8, 8, 8, 8, 2]
+    assert table.scan().column("id").to_pylist() == list(range(34))
 
 
 def test_source_and_splits_cross_to_an_executor(table):
@@ -43,8 +44,9 @@ def test_an_empty_table_has_no_splits(table):
 def test_columns_come_in_the_order_asked_for(table):
     table.append(0, 1)
     assert table.scan(columns=("name", "id")).to_pylist() == [{"name": "n1", "id": 1}]
-    with pytest.raises(ConfigError, match="nope"):
-        table.scan(columns=("id", "nope"))
+    for request in ({"columns": ("id", "nope")}, {"filters": (Leaf("nope", Op.IS_NULL),)}):
+        with pytest.raises(ConfigError, match="nope"):
+            table.scan(**request)
 
 
 def test_no_columns_at_all_still_count(table):
