@@ -30,7 +30,7 @@ def run(spark: SparkSession, formats: list[str], epochs: int, work: Path, say: C
     taken: dict[str, list[dict[str, int]]] = {name: [] for name in sinks}
     cpu: dict[str, float] = dict.fromkeys(sinks, 0.0)
     batches: dict[str, int] = dict.fromkeys(sinks, 0)
-    # Stopping a query fails the batch that is under way, and Spark prints it; what fails before is raised here anyway.
+    # Stopping a query fails the batch that is under way, and Spark prints it, also later; real failures are raised here.
     spark.sparkContext.setLogLevel("OFF")
     for visit in range(VISITS):
         for name in sinks if visit % 2 == 0 else reversed(sinks):
@@ -43,7 +43,6 @@ def run(spark: SparkSession, formats: list[str], epochs: int, work: Path, say: C
                 taken[name] += [p["durationMs"] for p in progress if p["batchId"] >= SKIPPED]
                 if name.startswith("laketier "):
                     _check(name.removeprefix("laketier "), folder, progress)
-    spark.sparkContext.setLogLevel("ERROR")
     return _section(taken, cpu, batches, epochs)
 
 
