@@ -54,16 +54,18 @@ def run(
 
 def _lanes(spark: SparkSession, name: str, source: Path, rows: int) -> list[Case]:
     def split(folder: Path) -> None:
-        tier(spark, ParquetFolder(str(source)), lakes.options(name, folder))
+        tier(spark, ParquetFolder(str(source)), lakes.options(name, folder, pipeline="bench", epoch=0))
 
     def dataframe(folder: Path) -> None:
-        write(spark.read.parquet(str(source)), lakes.options(name, folder))
+        write(spark.read.parquet(str(source)), lakes.options(name, folder, pipeline="bench", epoch=0))
 
     def data_source(folder: Path) -> None:
         spark.conf.set(MAX_BYTES, UNBOUNDED)
         try:
             frame = spark.read.parquet(str(source))
-            frame.write.format("laketier").options(**lakes.options(name, folder)).mode("append").save()
+            frame.write.format("laketier").options(**lakes.options(name, folder, pipeline="bench", epoch=0)).mode(
+                "append"
+            ).save()
         finally:
             spark.conf.unset(MAX_BYTES)
 

@@ -30,7 +30,7 @@ def run(spark: SparkSession, formats: list[str], epochs: int, work: Path, say: C
     taken: dict[str, list[dict[str, int]]] = {name: [] for name in sinks}
     cpu: dict[str, float] = dict.fromkeys(sinks, 0.0)
     batches: dict[str, int] = dict.fromkeys(sinks, 0)
-    # Stopping a query fails the batch that is under way, and Spark prints it, also later; real failures are raised here.
+    # Stopping a query fails the batch that is under way, and Spark prints it, also later. Real failures are raised.
     spark.sparkContext.setLogLevel("OFF")
     for visit in range(VISITS):
         for name in sinks if visit % 2 == 0 else reversed(sinks):
