@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
@@ -53,19 +53,20 @@ def run(
 
 
 def _lanes(spark: SparkSession, name: str, source: Path, rows: int) -> list[Case]:
+    def options(folder: Path) -> dict[str, Any]:
+        return lakes.options(name, folder, pipeline="bench", epoch=0)
+
     def split(folder: Path) -> None:
-        tier(spark, ParquetFolder(str(source)), lakes.options(name, folder, pipeline="bench", epoch=0))
+        tier(spark, ParquetFolder(str(source)), options(folder))
 
     def dataframe(folder: Path) -> None:
-        write(spark.read.parquet(str(source)), lakes.options(name, folder, pipeline="bench", epoch=0))
+        write(spark.read.parquet(str(source)), options(folder))
 
     def data_source(folder: Path) -> None:
         spark.conf.set(MAX_BYTES, UNBOUNDED)
         try:
             frame = spark.read.parquet(str(source))
-            frame.write.format("laketier").options(**lakes.options(name, folder, pipeline="bench", epoch=0)).mode(
-                "append"
-            ).save()
+            frame.write.format("laketier").options(**options(folder)).mode("append").save()
         finally:
             spark.conf.unset(MAX_BYTES)
 
