@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ def spark_session(work: Path, profile: Path | None = None) -> Iterator[SparkSess
     java = f"-Dderby.system.home={work}"
     if profile is not None:
         java += f" -XX:StartFlightRecording=filename={profile},settings={JFR_SETTINGS}"
-    session = (
+    builder = (
         SparkSession.builder.master(f"local[{CORES}]")
         .appName("laketier benchmarks")
         .config("spark.ui.enabled", False)
@@ -41,8 +42,11 @@ def spark_session(work: Path, profile: Path | None = None) -> Iterator[SparkSess
         .config("spark.sql.shuffle.partitions", CORES)
         .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         .config("spark.sql.streaming.numRecentProgressUpdates", 10_000)
-        .getOrCreate()
     )
+    with warnings.catch_warnings():
+        # Lance, once loaded, warns of every fork. This one becomes the JVM at once.
+        warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     try:
         yield session
