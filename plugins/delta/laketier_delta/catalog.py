@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.fs as pafs
+import pyarrow.types as pt
 
 from laketier.bucketing import assigner_for
 from laketier.spi import (
@@ -210,10 +211,11 @@ def _check_partitions(descriptor: TableDescriptor, schema: pa.Schema) -> None:
                 fix=f"Add a column for {field} in the query and partition by it.",
             )
         kind = schema.field(field.column).type
-        if pa.types.is_nested(kind) or pa.types.is_floating(kind) or pa.types.is_binary(kind):
+        # delta-rs fails on negative decimals as partition values: it spells them -1.-5.
+        if any(refused(kind) for refused in (pt.is_nested, pt.is_floating, pt.is_binary, pt.is_decimal)):
             raise UnsupportedType(
                 f"column {field.column!r} is {kind}, which can't be a partition column",
-                fix="Partition by a string, integer, boolean, date, timestamp or decimal column.",
+                fix="Partition by a string, integer, boolean, date or timestamp column.",
             )
     if len(descriptor.partition_by) == len(schema):
         raise ConfigError("all columns are partition columns", fix="Leave at least one column for the files.")

@@ -62,8 +62,7 @@ class DeltaPlugin(LakeStoragePlugin):
         return {
             "deltalake": f"import deltalake; deltalake.DeltaTable({where}).to_pyarrow_table()",
             "Polars": f"import polars; polars.read_delta({where})",
-            "DuckDB": "import deltalake, duckdb; "
-            f"duckdb.from_arrow(deltalake.DeltaTable({where}).to_pyarrow_dataset())",
+            "DuckDB": f"import deltalake, duckdb; duckdb.from_arrow(deltalake.DeltaTable({where}).to_pyarrow_table())",
             "Spark": f'spark.read.format("delta").load({where})',
         }
 

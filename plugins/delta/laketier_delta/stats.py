@@ -1,7 +1,9 @@
 """Column statistics of a data file, as the Delta protocol spells them, from its Parquet footer.
 
-A reader skips a file by these bounds, so a bound may be wide and must never be narrow: where the exact value can't
-be written (NaN, infinity, many digits, years beyond 9999) the bound is left out, which always reads as "may match".
+A reader skips a file by these bounds, so a bound may be wide and must never be narrow. Where the exact value can't be
+written (a long string, microseconds, more digits than a double has) it is a little too wide; where none can (NaN, years
+beyond 9999) it is left out, which reads as "may match". It is left out as rarely as can be: `DeltaTable.
+to_pyarrow_dataset` of delta-rs 1.6 takes a bound that is not there for one that nothing satisfies.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +22,7 @@ import pyarrow.types as pt
 DEFAULT_INDEXED_COLUMNS = 32
 MAX_STRING = 32
 """Characters of a string bound, as Spark cuts them."""
+_DIGITS = 15
 _HIGHEST = "\U0010ffff"
 _EPOCH = datetime(1970, 1, 1)
 
@@ -63,7 +67,16 @@ class FileStatistics:
                 _set(bounds["minValues"], leaf.path, low)
             if high is not None:
                 _set(bounds["maxValues"], leaf.path, high)
-        return json.dumps({"numRecords": footer.num_rows, **bounds}, separators=(",", ":"), allow_nan=False)
+        return _json({"numRecords": footer.num_rows, **bounds})
+
+
+def _json(value: Any) -> str:
+    """JSON with decimals in plain digits: delta-rs reads no exponents."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{_json(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return json.dumps(value, allow_nan=False)
 
 
 def _chosen(path: tuple[str, ...], columns: Collection[str]) -> bool:
@@ -119,7 +132,7 @@ def _merged(footer: Any, leaf: _Leaf) -> tuple[int | None, Any, Any]:
 def _physical(kind: pa.DataType, statistics: Any) -> tuple[Any, Any]:
     if pt.is_integer(kind) or pt.is_date32(kind) or pt.is_timestamp(kind) or pt.is_floating(kind):
         return statistics.min_raw, statistics.max_raw
-    if pt.is_decimal(kind) and kind.precision <= 15:
+    if pt.is_decimal(kind) or pt.is_boolean(kind):
         return statistics.min, statistics.max
     if pt.is_string(kind):
         try:
@@ -136,6 +149,8 @@ def _lower(kind: pa.DataType, value: Any) -> Any:
         return value[:MAX_STRING]
     if pt.is_timestamp(kind):
         return _instant(value // 1000, kind)
+    if pt.is_decimal(kind):
+        return _digits(value, kind, ROUND_FLOOR)
     return _plain(kind, value)
 
 
@@ -153,23 +168,29 @@ def _upper(kind: pa.DataType, value: Any) -> Any:
     if pt.is_timestamp(kind):
         # Readers that know that bounds are cut to milliseconds add one themselves; others would lose the last rows.
         return _instant(-(-value // 1000), kind)
+    if pt.is_decimal(kind):
+        return _digits(value, kind, ROUND_CEILING)
     return _plain(kind, value)
 
 
 def _plain(kind: pa.DataType, value: Any) -> Any:
-    if pt.is_integer(kind):
+    if pt.is_integer(kind) or pt.is_boolean(kind):
         return value
     if pt.is_floating(kind):
-        return value if math.isfinite(value) else None
-    if pt.is_decimal(kind):
-        # Fifteen digits survive a double, and so any JSON parser.
-        return float(value)
+        # As Spark writes it: a string.
+        return value if math.isfinite(value) else f"{'-' if value < 0 else ''}Infinity"
     if pt.is_date32(kind):
         try:
             return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
         except OverflowError:
             return None
     return None
+
+
+def _digits(value: Decimal, kind: pa.DataType, rounding: str) -> Decimal | None:
+    """The decimal with no more digits than survive a double, and so any JSON parser."""
+    rounded = Context(prec=_DIGITS, rounding=rounding).plus(value)
+    return rounded if abs(rounded) < Decimal(10) ** (kind.precision - kind.scale) else None
 
 
 def _instant(milliseconds: int, kind: pa.DataType) -> str | None:

@@ -22,7 +22,7 @@ TYPE_TABLE: list[tuple[str, str, str]] = [
     ("float64", "double", ""),
     ("decimal32(p, s)", "decimal(p,s)", "Read back as decimal128."),
     ("decimal64(p, s)", "decimal(p,s)", "Read back as decimal128."),
-    ("decimal128(p, s)", "decimal(p,s)", "0 <= s <= p; other scales are refused."),
+    ("decimal128(p, s)", "decimal(p,s)", "0 <= s <= p; other scales are refused, and decimals as partition columns."),
     ("decimal256(p, s)", "decimal(p,s)", "Up to 38 digits, read back as decimal128; more are refused."),
     ("string, large_string, string_view", "string", "Read back as string."),
     ("binary, large_binary, binary_view", "binary", "Read back as binary."),

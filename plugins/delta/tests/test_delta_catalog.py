@@ -74,11 +74,14 @@ def test_a_folder_of_something_else_is_refused(lake):
 
 
 def test_what_the_format_can_not_do_is_refused_and_makes_nothing(lake, support):
-    schema = pa.schema([("id", pa.int64()), ("f", pa.float64()), ("ts", pa.timestamp("us", "UTC"))])
+    schema = pa.schema(
+        [("id", pa.int64()), ("f", pa.float64()), ("d", pa.decimal128(9, 2)), ("ts", pa.timestamp("us", "UTC"))]
+    )
     for error, descriptor in (
         (FeatureNotSupported, TableDescriptor(schema, (PartitionField.parse("day(ts)"),))),
         (FeatureNotSupported, TableDescriptor(schema, primary_key=("id",))),
         (UnsupportedType, TableDescriptor(schema, (PartitionField("f"),))),
+        (UnsupportedType, TableDescriptor(schema, (PartitionField("d"),))),
         (ConfigError, TableDescriptor(schema.empty_table().select(["id"]).schema, (PartitionField("id"),))),
         (ConfigError, TableDescriptor(schema, buckets=BucketSpec(4, ("id",), "nonsense"))),
         (ConfigError, TableDescriptor(schema, properties={"delta.checkpointInterval": "soon"})),

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import pickle
+import time
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from laketier.bucketing import assigner_for
+from laketier.spi import (
+    AddColumn,
+    And,
+    BucketSpec,
+    ConfigError,
+    CorruptTable,
+    IncompatibleData,
+    Leaf,
+    Not,
+    Op,
+    Or,
+    ScanRequest,
+    SnapshotNotFound,
+    pack,
+    unpack,
+)
+
+EVERYTHING = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("tags", pa.list_(pa.field("element", pa.string()))),
+        ("map", pa.map_(pa.string(), pa.int32())),
+        ("nest", pa.struct([("a", pa.float32()), ("b", pa.binary())])),
+        ("dec", pa.decimal128(20, 3)),
+        ("at", pa.timestamp("us", "UTC")),
+        ("flag", pa.bool_()),
+    ]
+)
+
+
+def test_rows_come_back_as_written_through_us_and_three_other_readers(lake):
+    rows = pa.Table.from_pylist(
+        [
+            {
+                "id": 1,
+                "tags": ["x", None],
+                "map": [("k", 1)],
+                "nest": {"a": 0.5, "b": b"\x00"},
+                "dec": Decimal("12345678901234567.125"),
+                "at": datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
+                "flag": True,
+            },
+            {"id": 2},
+        ],
+        schema=EVERYTHING,
+    )
+    lake.create(EVERYTHING)
+    lake.append(rows)
+    assert lake.read() == rows
+    assert DeltaTable(lake.uri).to_pyarrow_table().cast(EVERYTHING).to_pylist() == rows.to_pylist()
+    flat = rows.drop_columns(["map"])
+    assert pl.read_delta(lake.uri).drop("map").to_arrow().select(["id", "dec", "at", "flag"]).to_pylist() == (
+        flat.select(["id", "dec", "at", "flag"]).to_pylist()
+    )
+    files = [split.plain_parquet for split in lake.storage.source(lake.table).plan(ScanRequest()).splits]
+    assert duckdb.read_parquet(files).order("id").fetchall()[0][0] == 1
+
+
+PARTITION_VALUES = {
+    "text": (pa.string(), ["plain", "a b", "ü/€ %20=:", None, "__x", ".", "..", "null", "'\"\\", "🎉"]),
+    "int": (pa.int32(), [-5, 0, None]),
+    "bool": (pa.bool_(), [True, False, None]),
+    "day": (pa.date32(), [date(1, 1, 1), date(9999, 12, 31), None]),
+    "at": (pa.timestamp("us", "UTC"), [datetime(2026, 1, 1, 0, 0, 0, 1, tzinfo=UTC), datetime(1969, 1, 1, tzinfo=UTC)]),
+    "local": (pa.timestamp("us"), [datetime(2026, 1, 1, 5, 6, 7, 8), datetime(1969, 1, 1), None]),
+}
+
+
+@pytest.mark.parametrize("name", PARTITION_VALUES)
+def test_partition_values_come_back_with_their_type(lake, support, name):
+    kind, values = PARTITION_VALUES[name]
+    schema = pa.schema([("id", pa.int64()), ("part", kind)])
+    lake.create(schema, "part")
+    rows = pa.Table.from_pylist([{"id": n, "part": value} for n, value in enumerate(values)], schema=schema)
+    lake.append(rows)
+    assert lake.read().sort_by("id") == rows
+    assert DeltaTable(lake.uri).to_pyarrow_table().select(["id", "part"]).sort_by("id").to_pylist() == rows.to_pylist()
+    for path in Path(lake.uri).rglob("*.parquet"):
+        if "_delta_log" not in path.parts:
+            assert pq.read_schema(path).names == ["id"]
+    for number, value in enumerate(values):
+        leaf = Leaf("part", Op.IS_NULL) if value is None else Leaf("part", Op.EQ, value)
+        plan = lake.storage.source(lake.table).plan(ScanRequest(filters=(leaf,)))
+        assert plan.remaining == ()
+        assert lake.read(leaf)["id"].to_pylist() == [number]
+
+
+def test_special_partition_values_through_polars_and_duckdb(lake):
+    values = PARTITION_VALUES["text"][1]
+    lake.create(pa.schema([("id", pa.int64()), ("part", pa.string())]), "part")
+    lake.append(pa.table({"id": range(len(values)), "part": values}))
+    assert pl.read_delta(lake.uri).sort("id")["part"].to_list() == values
+    relation = duckdb.from_arrow(DeltaTable(lake.uri).to_pyarrow_dataset())
+    assert [row[0] for row in relation.order("id").project("part").fetchall()] == values
+
+
+@pytest.mark.parametrize(("value", "why"), [("", "null"), ("x" * 300, "long"), ("__HIVE_DEFAULT_PARTITION__", "null")])
+def test_partition_values_that_would_change_are_refused(lake, value, why):
+    lake.create(pa.schema([("id", pa.int64()), ("part", pa.string())]), "part")
+    with pytest.raises(IncompatibleData, match=why):
+        lake.append(pa.table({"id": [1], "part": [value]}))
+    assert lake.table.snapshot_id == 0
+    assert not list(Path(lake.uri).rglob("*.parquet"))
+
+
+def test_filters_on_partitions_are_done_and_others_remain(lake, support):
+    lake.create(pa.schema([("id", pa.int64()), ("r", pa.string())]), "r")
+    for number in range(4):
+        lake.append(pa.table({"id": [number, number + 10], "r": ["even" if number % 2 == 0 else "odd", None]}))
+    source = lake.storage.source(lake.table)
+    even, big = Leaf("r", Op.EQ, "even"), Leaf("id", Op.GE, 12)
+    cases = [
+        ((even,), 2, ()),
+        ((Not(even),), 2, ()),
+        ((Or((even, Leaf("r", Op.IS_NULL))),), 6, ()),
+        ((big,), 2, (big,)),
+        ((And((even, Leaf("id", Op.EQ, 2))),), 1, (And((even, Leaf("id", Op.EQ, 2))),)),
+        ((Or((even, big)),), 4, (Or((even, big)),)),
+        ((Not(big),), 8, (Not(big),)),
+        ((Leaf("r", Op.IN, ("odd", None)),), 2, ()),
+        ((Leaf("r", Op.STARTS_WITH, "e"),), 2, ()),
+    ]
+    for filters, splits, remaining in cases:
+        plan = source.plan(ScanRequest(filters=filters))
+        assert (len(plan.splits), plan.remaining) == (splits, remaining), filters
+
+
+def test_projection_in_any_order_also_to_nothing(lake, support):
+    lake.create(pa.schema([("id", pa.int64()), ("v", pa.string()), ("r", pa.string())]), "r")
+    lake.append(pa.table({"id": [1, 2], "v": ["a", "b"], "r": ["x", "x"]}))
+    assert lake.read(columns=("r", "id")).to_pylist() == [{"r": "x", "id": 1}, {"r": "x", "id": 2}]
+    assert lake.read(columns=("r",)).to_pylist() == [{"r": "x"}, {"r": "x"}]
+    source = lake.storage.source(lake.table)
+    plan = source.plan(ScanRequest(columns=()))
+    batches = [batch for split in plan.splits for batch in source.read(split, plan.schema)]
+    assert (sum(batch.num_rows for batch in batches), plan.schema.names) == (2, [])
+    with pytest.raises(ConfigError, match="nope"):
+        lake.read(columns=("nope",))
+    with pytest.raises(ConfigError, match="nope"):
+        lake.read(Leaf("nope", Op.EQ, 1))
+
+
+@pytest.mark.parametrize(("limit", "files"), [(0, 0), (1, 1), (3, 1), (4, 2), (100, 3)])
+def test_a_limit_takes_the_files_it_needs_and_cuts_the_last(lake, support, limit, files):
+    lake.create()
+    for start in (0, 3, 6):
+        lake.append(support.ids(start, start + 1, start + 2))
+    plan = lake.storage.source(lake.table).plan(ScanRequest(limit=limit))
+    assert (len(plan.splits), plan.limit_done) == (files, True)
+    assert lake.read(limit=limit).num_rows == min(limit, 9)
+    filtered = lake.storage.source(lake.table).plan(ScanRequest(limit=1, filters=(Leaf("id", Op.GE, 0),)))
+    assert (len(filtered.splits), filtered.limit_done) == (3, False)
+
+
+def test_time_travel_by_version_and_by_time(lake, support):
+    lake.create()
+    moments = []
+    for number in range(3):
+        lake.epoch(number)
+        moments.append(lake.storage.source(lake.table).history(1)[0].committed_at)
+        while time.time_ns() // 1_000_000 <= moments[-1]:
+            pass
+    for number, moment in enumerate(moments):
+        assert support.values(lake.read(snapshot_id=number + 1)) == list(range(number + 1))
+        assert support.values(lake.read(as_of=moment)) == list(range(number + 1))
+    assert lake.read(snapshot_id=0).num_rows == 0
+    for request in ({"snapshot_id": 9}, {"snapshot_id": -1}, {"as_of": 1}):
+        with pytest.raises(SnapshotNotFound):
+            lake.read(**request)
+    with pytest.raises(ConfigError):
+        lake.read(snapshot_id=1, as_of=1)
+
+
+def test_an_older_version_has_the_columns_it_had(lake, support):
+    lake.create()
+    lake.epoch(0)
+    lake.storage.catalog().alter_table(support.PATH, [AddColumn(pa.field("extra", pa.int64()))])
+    assert lake.read(snapshot_id=1).schema.names == ["id", "v"]
+
+
+def test_history_says_who_and_what(lake, support):
+    lake.create()
+    lake.epoch(0, support.ids(1, 2))
+    write_deltalake(lake.uri, support.ids(3), mode="append")
+    newest, ours, created = lake.storage.source(lake.table).history(10)
+    assert (ours.snapshot_id, ours.operation, ours.rows, ours.pipeline, ours.epoch) == (1, "write", 2, "p", 0)
+    assert (newest.snapshot_id, newest.rows, newest.pipeline) == (2, 1, None)
+    assert created.operation == "create table"
+    assert abs(ours.committed_at - time.time() * 1000) < 60_000
+
+
+def test_plain_parquet_only_where_the_file_has_all_columns(lake, support):
+    lake.create()
+    lake.epoch(0)
+    lake.storage.catalog().alter_table(support.PATH, [AddColumn(pa.field("extra", pa.list_(pa.int64())))])
+    lake.epoch(1, pa.table({"id": [1], "extra": [[1]]}))
+    write_deltalake(lake.uri, pa.table({"id": [2], "v": ["f"]}), mode="append", schema_mode="merge")
+    plans = lake.storage.source(lake.table).plan(ScanRequest()).splits
+    plain = [split.plain_parquet for split in plans if split.plain_parquet]
+    assert [pq.read_table(path)["id"].to_pylist() for path in plain] == [[1]]
+    lake.storage.catalog().drop_table(support.PATH)
+    write_deltalake(lake.uri, support.ids(7), mode="append")
+    (split,) = lake.storage.source(lake.table).plan(ScanRequest()).splits
+    assert split.plain_parquet is not None, "a foreign file with statistics of all columns"
+    lake.storage.catalog().drop_table(support.PATH)
+    lake.create(pa.schema([("id", pa.int64()), ("r", pa.string())]), "r")
+    lake.append(pa.table({"id": [1], "r": ["x"]}))
+    assert lake.storage.source(lake.table).plan(ScanRequest()).splits[0].plain_parquet is None
+
+
+def test_splits_carry_buckets_and_survive_their_serializer(lake, support):
+    spec = BucketSpec(4, ("id",))
+    lake.create(pa.schema([("id", pa.int64()), ("r", pa.string())]), "r", buckets=spec)
+    rows = pa.table({"id": range(100), "r": ["x", "y"] * 50})
+    lake.append(rows)
+    source = pickle.loads(pickle.dumps(lake.storage.source(lake.table)))  # noqa: S301
+    plan = source.plan(ScanRequest())
+    assert {split.bucket for split in plan.splits} == {0, 1, 2, 3}
+    assert len(plan.splits) == 8
+    assigner = assigner_for(lake.table.descriptor)
+    seen = 0
+    for split in plan.splits:
+        split = unpack(source.split_serializer, pack(source.split_serializer, split))
+        for batch in source.read(split, plan.schema):
+            assert set(assigner.assign(batch).to_pylist()) == {split.bucket}
+            seen += batch.num_rows
+    assert seen == 100
+    lake.append(rows)
+    DeltaTable(lake.uri).optimize.compact()
+    compacted = source.plan(ScanRequest()).splits
+    assert {split.bucket for split in compacted} == {-1}, "compacted files are of no bucket"
+
+
+def test_a_missing_data_file_is_named(lake, support):
+    lake.create()
+    lake.epoch(0)
+    source = lake.storage.source(lake.table)
+    plan = source.plan(ScanRequest())
+    next(Path(lake.uri).glob("*.parquet")).unlink()
+    with pytest.raises(CorruptTable, match="missing"):
+        list(source.read(plan.splits[0], plan.schema))
+
+
+def test_an_empty_table_has_no_splits(lake):
+    lake.create()
+    assert lake.storage.source(lake.table).plan(ScanRequest()).splits == ()
+    assert lake.read(Leaf("id", Op.EQ, 1)).num_rows == 0
