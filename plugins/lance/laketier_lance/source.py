@@ -54,47 +54,37 @@ class LanceSource(LakeSource):
         if unknown:
             raise ConfigError(f"no columns {unknown}", where=str(self.table.path), fix=f"There are {whole.names}.")
         schema = pa.schema([whole.field(name) for name in columns])
-        conditions: list[str] = []
-        remaining = []
-        for predicate in request.filters:
-            sql = to_sql(predicate, whole)
-            if sql is None:
-                remaining.append(predicate)
-            else:
-                conditions.append(f"({sql})")
+        taken = [(predicate, to_sql(predicate, whole)) for predicate in request.filters]
+        remaining = tuple(predicate for predicate, sql in taken if sql is None)
+        condition = " AND ".join(f"({sql})" for _, sql in taken if sql is not None)
+        # A limit comes after all filters: it waits for those that the reader applies, and it says how many fragments
+        # are needed only where there are none.
         limit = None if remaining else request.limit
-        payload = {"version": str(dataset.version), "filter": " AND ".join(conditions)}
-        groups = _grouped(_fragments(dataset), self.options.split_rows)
-        limit_done = False
-        if limit is not None and not conditions:
-            groups = _first_rows(groups, limit)
-            limit_done = True
+        counted = limit is not None and not request.filters
         splits: list[LakeSplit] = []
-        for group in groups:
-            rows = None if conditions else sum(fragment.rows for fragment in group)
-            left = limit
-            if limit is not None and limit_done and rows is not None:
-                left = min(limit, rows)
-                limit, rows = limit - left, left
-            splits.append(
-                LakeSplit(
-                    index=len(splits),
-                    rows=rows,
-                    bytes=sum(fragment.bytes for fragment in group),
-                    payload={
-                        **payload,
-                        "fragments": json.dumps([fragment.id for fragment in group]),
-                        "batch_rows": str(_batch_rows(group)),
-                        "limit": "" if left is None else str(left),
-                    },
-                )
-            )
+        for group in _grouped(_fragments(dataset), self.options.split_rows):
+            if counted and limit == 0:
+                break
+            rows = sum(fragment.rows for fragment in group)
+            share = limit
+            if counted and limit is not None:
+                share = rows = min(limit, rows)
+                limit -= share
+            payload = {
+                "version": str(dataset.version),
+                "fragments": json.dumps([fragment.id for fragment in group]),
+                "filter": condition,
+                "limit": "" if share is None else str(share),
+                "batch_rows": str(_batch_rows(group)),
+            }
+            size = sum(fragment.bytes for fragment in group)
+            splits.append(LakeSplit(index=len(splits), rows=None if condition else rows, bytes=size, payload=payload))
         return ScanPlan(
             snapshot_id=dataset.version,
             schema=schema,
             splits=tuple(splits),
-            remaining=tuple(remaining),
-            limit_done=limit_done,
+            remaining=remaining,
+            limit_done=counted,
         )
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -211,17 +201,6 @@ def _grouped(fragments: list[_Fragment], most_rows: int) -> list[list[_Fragment]
         rows += fragment.rows
         size += fragment.bytes
     return groups
-
-
-def _first_rows(groups: list[list[_Fragment]], limit: int) -> list[list[_Fragment]]:
-    kept: list[list[_Fragment]] = []
-    rows = 0
-    for group in groups:
-        if rows >= limit:
-            break
-        kept.append(group)
-        rows += sum(fragment.rows for fragment in group)
-    return kept
 
 
 def _batch_rows(group: list[_Fragment]) -> int:

@@ -69,6 +69,9 @@ class LanceTable:
     def ids(self) -> list[int]:
         return sorted(self.open().to_table(columns=["id"]).column("id").to_pylist())
 
+    def foreign(self, change: str) -> None:
+        FOREIGN[change](self)
+
     def data_files(self) -> list[str]:
         return sorted(path.name for path in (Path(self.location) / "data").glob("*"))
 
@@ -78,6 +81,94 @@ class LanceTable:
         batches = [batch for split in plan.splits for batch in source.read(split, plan.schema)]
         assert all(batch.schema.equals(plan.schema, check_metadata=True) for batch in batches)
         return pa.Table.from_batches(batches, plan.schema)
+
+
+def _append(table: LanceTable) -> None:
+    lance.write_dataset(pa.Table.from_batches([table.rows(90)]), table.location, mode="append")
+
+
+def _delete(table: LanceTable) -> None:
+    table.open().delete("id = 1")
+
+
+def _compaction(table: LanceTable) -> None:
+    table.open().optimize.compact_files()
+
+
+def _add(table: LanceTable) -> None:
+    table.open().add_columns(pa.schema([pa.field("more", pa.int32())]))
+
+
+def _drop(table: LanceTable) -> None:
+    table.open().drop_columns(["name"])
+
+
+def _rename(table: LanceTable) -> None:
+    table.open().alter_columns({"path": "name", "name": "title"})
+
+
+def _cast(table: LanceTable) -> None:
+    table.open().alter_columns({"path": "id", "data_type": pa.int32()})
+
+
+def _overwrite(table: LanceTable) -> None:
+    lance.write_dataset(pa.Table.from_batches([table.rows(91)]), table.location, mode="overwrite")
+
+
+def _restore(table: LanceTable) -> None:
+    lance.dataset(table.location, version=2).restore()
+
+
+def _metadata(table: LanceTable) -> None:
+    table.open().update_schema_metadata({"a": "b"})
+
+
+def _update(table: LanceTable) -> None:
+    table.open().update({"name": "'x'"}, where="id = 2")
+
+
+def _merge_insert(table: LanceTable) -> None:
+    merge = table.open().merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+    merge.execute(pa.Table.from_batches([table.rows(2, 92)]))
+
+
+def _other_pipeline(table: LanceTable) -> None:
+    table.append(0, 93, pipeline="q")
+
+
+def _index(table: LanceTable) -> None:
+    table.open().create_scalar_index("id", "BTREE")
+
+
+def _upsert(table: LanceTable) -> None:
+    merge = table.open().merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+    schema = table.open().schema.remove_metadata()
+    merge.execute(pa.Table.from_pylist([{"id": 94, "name": "m", "more": 1}], schema=schema))
+
+
+def _config(table: LanceTable) -> None:
+    table.open().update_config({"a": "b"})
+
+
+FOREIGN: dict[str, Callable[[LanceTable], None]] = {
+    "append": _append,
+    "delete": _delete,
+    "compaction": _compaction,
+    "add": _add,
+    "drop": _drop,
+    "rename": _rename,
+    "cast": _cast,
+    "overwrite": _overwrite,
+    "restore": _restore,
+    "metadata": _metadata,
+    "update": _update,
+    "merge insert": _merge_insert,
+    "other pipeline": _other_pipeline,
+    "index": _index,
+    "upsert": _upsert,
+    "config": _config,
+}
+"""What others may do to a table, by name: see `LanceTable.foreign`."""
 
 
 @pytest.fixture

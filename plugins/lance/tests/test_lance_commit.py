@@ -83,125 +83,9 @@ def test_lance_doubles_an_append_that_is_committed_twice(table):
     assert table.ids() == [1, 1]
 
 
-def foreign_append(table):
-    lance.write_dataset(pa.Table.from_batches([table.rows(90)]), table.location, mode="append")
-
-
-def foreign_delete(table):
-    table.open().delete("id = 1")
-
-
-def foreign_compaction(table):
-    table.open().optimize.compact_files()
-
-
-def foreign_add(table):
-    table.open().add_columns(pa.schema([pa.field("more", pa.int32())]))
-
-
-def foreign_drop(table):
-    table.open().drop_columns(["name"])
-
-
-def foreign_rename(table):
-    table.open().alter_columns({"path": "name", "name": "title"})
-
-
-def foreign_cast(table):
-    table.open().alter_columns({"path": "id", "data_type": pa.int32()})
-
-
-def foreign_overwrite(table):
-    lance.write_dataset(pa.Table.from_batches([table.rows(91)]), table.location, mode="overwrite")
-
-
-def foreign_restore(table):
-    lance.dataset(table.location, version=2).restore()
-
-
-def foreign_metadata(table):
-    table.open().update_schema_metadata({"a": "b"})
-
-
-def foreign_update(table):
-    table.open().update({"name": "'x'"}, where="id = 2")
-
-
-def foreign_merge_insert(table):
-    merge = table.open().merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-    merge.execute(pa.Table.from_batches([table.rows(2, 92)]))
-
-
-def other_pipeline(table):
-    table.append(0, 93, pipeline="q")
-
-
-CHANGES = [
-    foreign_append,
-    foreign_delete,
-    foreign_compaction,
-    foreign_add,
-    foreign_drop,
-    foreign_rename,
-    foreign_cast,
-    foreign_overwrite,
-    foreign_restore,
-    foreign_metadata,
-    foreign_update,
-    foreign_merge_insert,
-    other_pipeline,
-]
-
-
-@pytest.mark.parametrize("mode", [WriteMode.APPEND, WriteMode.OVERWRITE])
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_publish_against_a_state_that_has_passed_is_a_conflict(table, change, mode):
-    table.append(0, 1)
-    table.append(1, 2)
-    round_ = committer(table, mode=mode)
-    state, staged = round_.open(), table.stage(table.rows(3))
-    change(table)
-    now = table.open().version
-    with pytest.raises(Conflict):
-        round_.publish(state, [staged], watermark(2))
-    assert table.open().version == now
-    assert 3 not in table.ids()
-
-
-@pytest.mark.parametrize(
-    "change", [foreign_append, foreign_delete, foreign_compaction, foreign_metadata, foreign_update, other_pipeline]
-)
-def test_the_round_goes_through_after_such_a_conflict(table, change):
-    table.append(0, 1)
-    table.append(1, 2)
-    round_ = table.round(2)
-    staged = table.stage(table.rows(3))
-    round_.begin()
-    change(table)
-    assert round_.commit([staged]).ending is Ending.PUBLISHED
-    assert table.ids().count(3) == 1
-    assert table.round(2).begin() is Outcome.DONE
-
-
-@pytest.mark.parametrize("change", [lambda t: t.open().update_config({"a": "b"}), lambda t: index(t)])
-def test_config_and_indexes_that_come_between_do_not_lose_anything(table, change):
-    table.append(0, 1)
-    round_ = committer(table)
-    state, staged = round_.open(), table.stage(table.rows(2))
-    change(table)
-    assert round_.publish(state, [staged], watermark(1)).snapshot_id == table.open().version
-    assert table.ids() == [1, 2]
-    # The watermark names the version it was meant for, and carries the commit that tells it from a later one.
-    assert table.round(2).begin() is Outcome.PROCEED
-
-
-def index(table):
-    table.open().create_scalar_index("id", "BTREE")
-
-
 def test_an_index_finds_old_and_new_rows(table):
     table.append(0, 1, 2)
-    index(table)
+    table.foreign("index")
     table.append(1, 3)
     table.open().delete("id < 3")
     table.append(2, 4)
@@ -213,11 +97,11 @@ def test_an_index_finds_old_and_new_rows(table):
 def test_the_watermark_survives_what_others_do(table):
     for epoch in range(4):
         table.append(epoch, epoch)
-    foreign_append(table)
-    foreign_delete(table)
-    foreign_compaction(table)
-    foreign_add(table)
-    foreign_upsert(table)
+    table.foreign("append")
+    table.foreign("delete")
+    table.foreign("compaction")
+    table.foreign("add")
+    table.foreign("upsert")
     table.open().cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
     assert [ref["version"] for ref in table.open().version_refs()] == [table.open().version]
     assert table.round(3).begin() is Outcome.DONE
@@ -226,12 +110,6 @@ def test_the_watermark_survives_what_others_do(table):
     assert table.ids().count(4) == 1
     assert {0, 2, 3, 90, 94} <= set(table.ids())
     table.open().validate()
-
-
-def foreign_upsert(table):
-    merge = table.open().merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-    schema = table.open().schema.remove_metadata()
-    merge.execute(pa.Table.from_pylist([{"id": 94, "name": "m", "more": 1}], schema=schema))
 
 
 def test_compaction_keeps_the_rows_of_files_whose_field_ids_have_gaps(table):
@@ -249,11 +127,11 @@ def test_compaction_keeps_the_rows_of_files_whose_field_ids_have_gaps(table):
     assert table.open().to_table().to_pylist() == expected
 
 
-@pytest.mark.parametrize("change", [foreign_cast, foreign_rename, foreign_drop, foreign_add])
+@pytest.mark.parametrize("change", ["cast", "rename", "drop", "add"])
 def test_files_staged_before_a_schema_change_are_refused(table, change):
     table.append(0, 1)
     staged = table.stage(table.rows(2))
-    change(table)
+    table.foreign(change)
     with pytest.raises(TableChanged, match="schema changed"):
         table.round(1).commit([staged])
     assert table.open().count_rows() == 1
@@ -272,7 +150,7 @@ def test_a_column_that_was_dropped_and_added_again_is_another_column(table):
 
 def test_publish_itself_refuses_fragments_with_other_field_ids(table):
     staged = table.stage(table.rows(2))
-    foreign_add(table)
+    table.foreign("add")
     round_ = committer(table)
     with pytest.raises(TableError, match="has fields"):
         round_.publish(round_.open(), [staged], watermark(0))
@@ -314,7 +192,7 @@ def test_a_restore_that_brings_back_an_older_watermark_is_refused(table):
 
 def test_a_restore_that_keeps_the_watermark_is_fine(table):
     table.append(0, 1)
-    foreign_append(table)
+    table.foreign("append")
     lance.dataset(table.location, version=2).restore()
     assert table.round(0).begin() is Outcome.DONE
     table.append(1, 2)
@@ -325,7 +203,7 @@ def test_a_restore_that_keeps_the_watermark_is_fine(table):
 @pytest.mark.parametrize(
     "erase",
     [
-        foreign_overwrite,
+        lambda t: t.foreign("overwrite"),
         lambda t: lance.dataset(t.location, version=1).restore(),
         lambda t: t.open().replace_schema_metadata({"a": "b"}),
     ],
@@ -372,7 +250,7 @@ def test_overwrite_replaces_all_rows_and_keeps_identity_watermarks_and_history(t
     assert table.ids() == [4]
 
 
-def test_a_foreign_append_that_began_before_an_epoch_lands_beside_it(table):
+def test_an_append_of_others_that_began_before_an_epoch_lands_beside_it(table):
     transaction = lance.fragment.write_fragments(
         pa.Table.from_batches([table.rows(90)]), table.location, mode="append", return_transaction=True
     )
@@ -387,7 +265,7 @@ def test_landed_finds_a_batch_without_a_pipeline(table):
     state, staged = round_.open(), table.stage(table.rows(1))
     assert not state.landed("mine")
     round_.publish(state, [staged], None)
-    foreign_append(table)
+    table.foreign("append")
     assert round_.open().landed("mine")
     assert not round_.open().landed("other")
     assert b"laketier.watermark.p" not in table.open().schema.metadata
