@@ -17,12 +17,14 @@ MEMBERS := $(wildcard pyproject.toml plugins/*/pyproject.toml tests/third_party/
 READY := .venv/.complete
 READY_COMPAT := .venv-compat/.complete
 SOURCES := core conformance plugins tests scripts $(wildcard benchmarks examples)
-# More arguments for pytest or the demo: make test-unit ARGS="-k tokens"
+# The formats that the workspace offers, ours and the third party's, by their entry points.
+FORMATS ?= $(shell sed -n '/^\[project.entry-points."laketier.formats"\]/,/^$$/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' $(MEMBERS))
+# More arguments for pytest, the demo or the benchmarks: make test-unit ARGS="-k tokens"
 ARGS ?=
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
 
 .PHONY: python java
 python:
@@ -44,8 +46,8 @@ demo: java $(READY) ## stream real data into every format, kill the driver, coun
 	$(BIN)/laketier demo $(ARGS)
 
 .PHONY: test
-test: java $(READY) lint ## everything: lint, types, import rules, unit, conformance, integration
-	$(BIN)/pytest $(ARGS)
+test: java $(READY) lint test-conformance ## everything: lint, types, import rules, unit, conformance, integration
+	$(BIN)/pytest
 
 .PHONY: test-unit
 test-unit: python $(READY) ## the tests without Spark; needs no Java
@@ -60,12 +62,22 @@ test-compat: java $(READY_COMPAT) ## the tests on Spark once more, on the oldest
 	PYSPARK_PYTHON=$(CURDIR)/.venv-compat/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/.venv-compat/bin/python \
 		.venv-compat/bin/pytest -m spark $(ARGS)
 
+.PHONY: test-conformance
+test-conformance: java $(READY) ## the conformance suite on every format here, or: FORMATS="delta lance"
+	@mkdir -p artifacts/conformance; failed=; \
+	for format in $(FORMATS); do \
+		echo "conformance of $$format"; \
+		$(BIN)/pytest --pyargs laketier_conformance --lake-format=$$format \
+			--lake-report=artifacts/conformance/$$format.json $(ARGS) || failed="$$failed $$format"; \
+	done; \
+	test -z "$$failed" || { echo "laketier: these formats failed the suite:$$failed" >&2; exit 1; }
+
 .PHONY: test-isolated
 test-isolated: python $(READY) ## build each distribution, install it alone, import all of it
 	$(BIN)/python scripts/isolated.py
 
 .PHONY: lint
-lint: python $(READY) ## style, formatting, types, import rules, lock
+lint: python $(READY) ## style, formatting, types, import rules
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
