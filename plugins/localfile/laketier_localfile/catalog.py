@@ -61,7 +61,7 @@ class LocalFileCatalog(LakeCatalog):
     def load_table(self, path: TablePath) -> TableInfo:
         location = self._location(path)
         manifests = _open(path, location)
-        head, _ = manifests.head()
+        head, _ = manifests.current()
         return TableInfo(path, manifests.metadata(head), manifests.table_uuid, str(location), head.number)
 
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:

@@ -8,6 +8,7 @@ everything it tells is durable, not synced itself, and rebuilt from a listing wh
 
 from __future__ import annotations
 
+import logging
 import os
 import uuid
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from laketier.spi import Conflict, CorruptTable, RolledBack, SnapshotNotFound, T
 from laketier.spi.durable import create_exclusively, fsync_directory
 from laketier_localfile.layout import MANIFESTS, TABLE_FILE
 from laketier_localfile.manifest import FORMAT_VERSION, Manifest, decode, digest_of, encode
+
+log = logging.getLogger(__name__)
 
 ROLLUPS = "rollups"
 _HEAD_FILE = "head.json"
@@ -124,6 +127,14 @@ class ManifestLog:
                 fix="Restore the table from one backup, manifests and data together.",
             )
         return head, hint is not None and hint[0] == number
+
+    def current(self) -> tuple[Manifest, bool]:
+        """As `head`, for readers: manifests that were taken away are warned of, and what is left is read."""
+        try:
+            return self.head()
+        except RolledBack as error:
+            log.warning("reading an older state of the table: %s", error)
+            return self.read(self._last_listed()), False
 
     def metadata(self, manifest: Manifest) -> TableDescriptor:
         """The table's description as of ``manifest``."""

@@ -37,7 +37,7 @@ class LocalFileSource(LakeSource):
 
     def plan(self, request: ScanRequest) -> ScanPlan:
         manifests = ManifestLog.open(Path(self.location))
-        head, settled = manifests.head()
+        head, settled = manifests.current()
         manifest = _snapshot(manifests, head, request)
         schema = manifests.metadata(manifest).schema
         wanted = _projected(schema, request.columns)

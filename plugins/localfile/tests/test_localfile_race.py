@@ -20,6 +20,7 @@ from laketier.spi import (
     WriteMode,
 )
 from laketier.tiering import Ending, TieringRound
+from laketier_localfile.conformance import Harness
 
 
 def test_of_two_writers_with_one_state_the_second_loses_and_shows_nothing(table: Any) -> None:
@@ -124,14 +125,16 @@ def test_freed_names_do_not_let_a_paused_writer_in(table: Any) -> None:
     assert len(table.plain_files()) == 3
 
 
-def test_a_deleted_newest_manifest_is_noticed(table: Any) -> None:
+def test_a_deleted_newest_manifest_is_noticed_by_writers_and_warned_of_to_readers(table: Any, caplog: Any) -> None:
     table.round(0)
     table.round(1)
-    table.log.path(2).unlink()
-    with pytest.raises(RolledBack, match=r"manifest 2 is gone"):
-        table.round(2)
-    with pytest.raises(RolledBack):
-        table.read_ids()
+    Harness().roll_back(table.storage, table.info, 1)
+    for epoch in (1, 2):
+        with pytest.raises(RolledBack, match=r"manifest 2 is gone"):
+            table.round(epoch)
+    caplog.clear()
+    assert table.read_ids() == [0, 1, 2, 3]
+    assert "manifest 2 is gone" in caplog.text
 
 
 def test_restored_manifests_that_were_continued_elsewhere_are_noticed(table: Any, tmp_path: Any) -> None:

@@ -1,0 +1,19 @@
+"""What the conformance suite needs to know of this format: how a foreign hand takes a table back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from laketier.spi import LakeStorage, TableInfo
+from laketier_localfile.log import ManifestLog
+
+
+class Harness:
+    """The entry point ``laketier.conformance``."""
+
+    def roll_back(self, storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None:
+        """Delete the newest manifests, as a careless clean-up or a partial restore does."""
+        manifests = ManifestLog.open(Path(table.location))
+        head, _ = manifests.head()
+        for number in range(snapshot_id + 1, head.number + 1):
+            manifests.path(number).unlink()
