@@ -1,0 +1,130 @@
+"""Another process that drives rounds on request: to be killed, to race, to watch, to stage without a catalog.
+
+Requests and answers are JSON, one a line; standard output is kept for them alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+from laketier.spi import LaketierError, TableDescriptor, WriteMode, unpack
+from laketier.spi.failpoints import VARIABLE
+from laketier.tiering import TieringRound
+from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # whatever a library prints must not end up among the answers
+    name = sys.argv[1]
+    Lake(name, "", {}).plugin  # noqa: B018 - imports the plugin before the first request
+    for line in sys.stdin:
+        request = json.loads(line)
+        lake = Lake(name, request["warehouse"], request["options"])
+        try:
+            answer = _REQUESTS[request["do"]](lake, request, answers)
+        except LaketierError as error:
+            answer = {"refused": type(error).__name__, "message": str(error)}
+        except Exception as error:  # noqa: BLE001 - the parent decides what it means
+            answer = {"failed": f"{type(error).__name__}: {error}"}
+        _say(answers, answer)
+
+
+def _say(answers: TextIO, answer: dict[str, Any]) -> None:
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()
+
+
+def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
+    """Run a round; between staging and commit wait for the parent's word, if asked to."""
+    table = lake.table(request["table"])
+    mode = WriteMode(request.get("mode", "append"))
+    os.environ[VARIABLE] = request.get("failpoints", "")
+    factory = table.factory
+    name = token(request["epoch"], pipeline=request["pipeline"], fence=request.get("fence", 0))
+    tiering = TieringRound(factory, token=name, mode=mode, policy=QUICK)
+    tiering.begin()
+    results = [
+        unpack(factory.write_result_serializer, table.stage(ids, index, factory, mode, name.epoch))
+        for index, ids in enumerate(request["tasks"])
+    ]
+    if request.get("wait"):
+        _say(answers, {"ready": True})
+        sys.stdin.readline()
+    result = tiering.commit(results)
+    return {"ending": result.ending.name, "rows": result.rows, "snapshot": result.snapshot_id}
+
+
+def _rounds(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
+    """Several epochs, one after the other."""
+    _say(answers, {"ready": True})
+    sys.stdin.readline()
+    table = lake.table(request["table"])
+    endings = [table.append(epoch, ids, pipeline=request["pipeline"]) for epoch, ids in enumerate(request["epochs"])]
+    return {"endings": [result.ending.name for result in endings]}
+
+
+def _create(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
+    catalog = lake.storage.catalog()
+    _say(answers, {"ready": True})
+    sys.stdin.readline()
+    path = lake.table(request["table"]).path
+    return {"uuid": catalog.create_table(path, TableDescriptor(SCHEMA)).table_uuid}
+
+
+def _watch(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
+    """Read the table over and over until the file ``until`` is there. The distinct states seen, in order."""
+    table = lake.table(request["table"])
+    states: list[list[int]] = [table.ids]
+    _say(answers, {"ready": True})
+    while True:
+        last = Path(request["until"]).exists()
+        seen = table.ids
+        if seen != states[-1]:
+            states.append(seen)
+        if last:
+            return {"states": states}
+
+
+def _stage(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Stage with a factory that came as bytes, and tell what was opened and imported meanwhile."""
+    import pickle
+
+    from laketier.spi import WriterInitContext, new_attempt_id
+    from laketier.tiering import write_task
+    from laketier_conformance.lake import batch
+
+    opened: list[tuple[str, str]] = []
+
+    def audit(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str):
+            mode, flags = arguments[1], arguments[2]
+            reads = (mode is None and not flags & (os.O_WRONLY | os.O_RDWR)) or (mode is not None and "r" in str(mode))
+            opened.append((arguments[0], "read" if reads else "write"))
+
+    sys.addaudithook(audit)
+    factory = pickle.loads(base64.b64decode(request["factory"]))  # noqa: S301 - as Spark does
+    message = write_task(factory, [batch(request["ids"])], WriterInitContext(attempt=new_attempt_id()))
+    seen = list(opened)
+    return {"message": base64.b64encode(message).decode(), "opened": seen, "modules": sorted(sys.modules)}
+
+
+def _read(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Read one split with a source and a split that came as bytes."""
+    import pickle
+
+    source = pickle.loads(base64.b64decode(request["source"]))  # noqa: S301 - as Spark does
+    schema = pickle.loads(base64.b64decode(request["schema"]))  # noqa: S301 - as Spark does
+    split = unpack(source.split_serializer, base64.b64decode(request["split"]))
+    return {"ids": [value for rows in source.read(split, schema) for value in rows.column("id").to_pylist()]}
+
+
+_REQUESTS = {"round": _round, "rounds": _rounds, "create": _create, "watch": _watch, "stage": _stage, "read": _read}
+
+if __name__ == "__main__":
+    main()

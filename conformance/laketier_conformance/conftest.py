@@ -1,0 +1,81 @@
+"""What the tests of the suite are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier.spi import LakeStoragePlugin
+from laketier_conformance.children import Child, Children
+from laketier_conformance.failpoints import CountedFailpoints
+from laketier_conformance.harness import Harness
+from laketier_conformance.lake import Lake, Table
+from laketier_conformance.verdict import UNPROVEN
+
+
+@pytest.fixture(scope="session")
+def format_name(pytestconfig: pytest.Config) -> str:
+    """The format under test."""
+    return str(pytestconfig.getoption("lake_format"))
+
+
+@pytest.fixture(scope="session")
+def plugin(pytestconfig: pytest.Config) -> LakeStoragePlugin:
+    """The plugin under test."""
+    suite: Any = pytestconfig.pluginmanager.get_plugin("laketier_conformance_suite")
+    found: LakeStoragePlugin = suite.plugin
+    return found
+
+
+@pytest.fixture(scope="session")
+def harness(format_name: str) -> Harness:
+    """The author's, or the default."""
+    return Harness.of(format_name)
+
+
+@pytest.fixture
+def lake(
+    format_name: str, harness: Harness, pytestconfig: pytest.Config, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Lake]:
+    """An empty warehouse of this test's own."""
+    kept = pytestconfig.getoption("lake_warehouse")
+    folder = tmp_path if kept is None else Path(kept).absolute() / request.node.name.replace("/", "_")
+    folder.mkdir(parents=True, exist_ok=True)
+    warehouse = harness.setup(folder)
+    yield Lake(format_name, warehouse.location, warehouse.options)
+    harness.teardown(warehouse)
+
+
+@pytest.fixture
+def table(lake: Lake) -> Table:
+    """An empty table of the usual schema."""
+    return lake.create()
+
+
+@pytest.fixture(scope="session")
+def _children(format_name: str) -> Iterator[Children]:
+    children = Children(format_name)
+    yield children
+    children.stop()
+
+
+@pytest.fixture
+def children(_children: Children) -> Iterator[Callable[[int], list[Child]]]:
+    """Gives other processes; they end with the test."""
+    yield lambda count: list(_children.take(count))
+    _children.release()
+
+
+@pytest.fixture
+def failpoints(monkeypatch: pytest.MonkeyPatch) -> CountedFailpoints:
+    """Switches failpoints of this process on, or tells which are passed."""
+    return CountedFailpoints(monkeypatch)
+
+
+@pytest.fixture
+def unproven(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Says that a declared feature could not be shown, and why."""
+    return lambda feature, reason: request.node.user_properties.append((UNPROVEN, f"{feature}: {reason}"))

@@ -1,0 +1,68 @@
+"""Where the suite keeps its tables, and the one thing that an author may supply.
+
+An entry point of group ``laketier.conformance``, named as the format, may point at an object (or a class without
+arguments) with any of these:
+
+- ``setup(folder: pathlib.Path) -> Warehouse``: an empty warehouse for one test. By default a folder below ``folder``.
+- ``teardown(warehouse: Warehouse) -> None``: after that test.
+- ``engine_modules: tuple[str, ...]``: top-level modules that importing the plugin must not import.
+- ``roll_back(storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None``: what a foreign tool would do to take
+  the table back to a snapshot. Needed to show `Feature.ROLLBACK_DETECTION`.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+GROUP = "laketier.conformance"
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """A warehouse and the options to open it: the keys below ``lake.<format>.``, as text."""
+
+    location: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+class Harness:
+    """What the author supplied, with defaults for the rest."""
+
+    def __init__(self, supplied: Any = None) -> None:
+        self._supplied = supplied
+
+    @classmethod
+    def of(cls, name: str) -> Harness:
+        """The harness for a format. A broken one raises what its import raises."""
+        for entry in importlib.metadata.entry_points(group=GROUP, name=name):
+            found = entry.load()
+            return cls(found() if isinstance(found, type) else found)
+        return cls()
+
+    def setup(self, folder: Path) -> Warehouse:
+        """An empty warehouse."""
+        make = getattr(self._supplied, "setup", None)
+        if make is None:
+            return Warehouse(str(folder / "warehouse"))
+        warehouse: Warehouse = make(folder)
+        return warehouse
+
+    def teardown(self, warehouse: Warehouse) -> None:
+        """Undo `setup`."""
+        undo = getattr(self._supplied, "teardown", None)
+        if undo is not None:
+            undo(warehouse)
+
+    @property
+    def engine_modules(self) -> tuple[str, ...]:
+        """Empty when the author named none."""
+        return tuple(getattr(self._supplied, "engine_modules", ()))
+
+    @property
+    def roll_back(self) -> Any:
+        """None when the author gave none."""
+        return getattr(self._supplied, "roll_back", None)

@@ -1,0 +1,226 @@
+"""A warehouse under test, and what the tests do with its tables: always through the SPI and the real protocol."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.config import parse_options
+from laketier.plugins import load_format
+from laketier.spi import (
+    CommitterInitContext,
+    LakeSource,
+    LakeStorage,
+    LakeStorageConfig,
+    LakeStoragePlugin,
+    LakeTieringFactory,
+    Predicate,
+    ScanPlan,
+    ScanRequest,
+    SourceRange,
+    TableDescriptor,
+    TableInfo,
+    TablePath,
+    Token,
+    Watermark,
+    WriteMode,
+    WriteResult,
+    WriterInitContext,
+    new_attempt_id,
+    to_arrow,
+    unpack,
+)
+from laketier.tiering import RetryPolicy, RoundResult, TieringRound, write_task
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("value", pa.float64())])
+QUICK = RetryPolicy(first_wait_seconds=0.001, longest_wait_seconds=0.05)
+
+
+def ids_of(epoch: int, split: int = 0, rows: int = 5) -> list[int]:
+    """The ids that a split of an epoch holds."""
+    start = epoch * 10_000 + split * 1_000
+    return list(range(start, start + rows))
+
+
+def batch(ids: Sequence[int]) -> pa.RecordBatch:
+    """Rows of `SCHEMA`: everything follows from the id, and some values are null."""
+    names = [None if i % 7 == 3 else f"row {i}" for i in ids]
+    values = [None if i % 5 == 4 else i / 4 for i in ids]
+    return pa.record_batch(
+        [pa.array(ids, pa.int64()), pa.array(names, pa.string()), pa.array(values, pa.float64())], schema=SCHEMA
+    )
+
+
+def token(epoch: int, pipeline: str = "p", run: str = "run", fence: int = 0, **more: Any) -> Token:
+    """A token with short names for what most tests leave alone."""
+    return Token(pipeline, run, epoch, fence, **more)
+
+
+def span(start: int, end: int) -> SourceRange:
+    """A source range."""
+    return SourceRange(str(start), str(end))
+
+
+@dataclass(frozen=True)
+class Lake:
+    """One warehouse. Every `storage` is a fresh handle, as another process would open it."""
+
+    format: str
+    location: str
+    options: Mapping[str, str]
+
+    @property
+    def plugin(self) -> LakeStoragePlugin:
+        """The plugin under test."""
+        return load_format(self.format)
+
+    @property
+    def storage(self) -> LakeStorage:
+        """The warehouse, opened anew."""
+        return self.open(self.location)
+
+    def open(self, location: str) -> LakeStorage:
+        """Any warehouse, with this one's options."""
+        plugin = self.plugin
+        prefix = f"lake.{self.format}."
+        options = parse_options(plugin.options_type, self.options, prefix=prefix, origin="the conformance suite")
+        return plugin.create_storage(LakeStorageConfig(location, options))
+
+    def create(self, schema: pa.Schema = SCHEMA, name: str = "db.t", **descriptor: Any) -> Table:
+        """A new table, or the one that is there already."""
+        path = TablePath.parse(name)
+        self.storage.catalog().create_table(path, TableDescriptor(schema, **descriptor))
+        return Table(self, path)
+
+    def table(self, name: str) -> Table:
+        """A table that is there."""
+        return Table(self, TablePath.parse(name))
+
+    def files(self) -> set[str]:
+        """All files below the warehouse; nothing where it is no local folder."""
+        root = Path(self.location)
+        return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()} if root.is_dir() else set()
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table."""
+
+    lake: Lake
+    path: TablePath
+
+    @property
+    def info(self) -> TableInfo:
+        """As it is now."""
+        return self.lake.storage.catalog().load_table(self.path)
+
+    @property
+    def factory(self) -> LakeTieringFactory[Any]:
+        """For one round."""
+        storage = self.lake.storage
+        return storage.tiering_factory(storage.catalog().load_table(self.path))
+
+    @property
+    def source(self) -> LakeSource:
+        """To read it."""
+        storage = self.lake.storage
+        return storage.source(storage.catalog().load_table(self.path))
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def append(self, epoch: int, *tasks: Sequence[int], **fields: Any) -> RoundResult:
+        """A whole round of an epoch: one task per list of ids; without any, one task with the epoch's own ids."""
+        return self.round(token(epoch, **fields), tasks or (ids_of(epoch),))
+
+    def round(
+        self, token: Token | None, tasks: Iterable[Sequence[int]], mode: WriteMode = WriteMode.APPEND
+    ) -> RoundResult:
+        """A whole round, from a fresh handle."""
+        factory = self.factory
+        tiering = TieringRound(factory, token=token, mode=mode, policy=QUICK)
+        tiering.begin()
+        epoch = None if token is None else token.epoch
+        return tiering.commit_messages(
+            [self.stage(ids, index, factory, mode, epoch) for index, ids in enumerate(tasks)]
+        )
+
+    def stage(
+        self,
+        ids: Sequence[int],
+        index: int = 0,
+        factory: LakeTieringFactory[Any] | None = None,
+        mode: WriteMode = WriteMode.APPEND,
+        epoch: int | None = None,
+    ) -> bytes:
+        """One task: its message."""
+        context = WriterInitContext(attempt=new_attempt_id(), split_index=index, epoch=epoch, mode=mode)
+        return write_task(factory or self.factory, [batch(ids)] if ids else [], context)
+
+    def staged(self, ids: Sequence[int], index: int = 0) -> WriteResult:
+        """One task: its result."""
+        factory = self.factory
+        result: WriteResult = unpack(factory.write_result_serializer, self.stage(ids, index, factory))
+        return result
+
+    def stage_arrow(self, batches: Iterable[pa.RecordBatch], **context: Any) -> WriteResult:
+        """One task with batches of any schema."""
+        factory = self.factory
+        message = write_task(factory, batches, WriterInitContext(attempt=new_attempt_id(), **context))
+        result: WriteResult = unpack(factory.write_result_serializer, message)
+        return result
+
+    def publish_arrow(self, batches: Iterable[pa.RecordBatch], token: Token | None = None) -> RoundResult:
+        """A round of one task with batches of any schema."""
+        return TieringRound(self.factory, token=token, policy=QUICK).commit([self.stage_arrow(batches)])
+
+    def commit(self, results: Sequence[WriteResult], token: Token | None, **more: Any) -> RoundResult:
+        """Publish what was staged before."""
+        return TieringRound(self.factory, token=token, policy=QUICK, **more).commit(results)
+
+    def committer(self, pipeline: str | None = "p", mode: WriteMode = WriteMode.APPEND, commit_id: str = "") -> Any:
+        """A bare committer: one attempt, without the loop."""
+        context = CommitterInitContext(commit_id=commit_id or new_attempt_id(), mode=mode, pipeline=pipeline)
+        return self.factory.create_committer(context)
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def watermark(self, pipeline: str = "p") -> Watermark | None:
+        """The stored watermark."""
+        committer = self.committer(pipeline)
+        try:
+            watermark: Watermark | None = committer.open().watermark(pipeline)
+        finally:
+            committer.close()
+        return watermark
+
+    def read(self, **request: Any) -> pa.Table:
+        """All rows of a scan, as a reader gets them: the remaining filters applied, the limit kept."""
+        source = self.source
+        plan = source.plan(ScanRequest(**request))
+        return finished(read_plan(source, plan), plan, request.get("limit"))
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of all rows, sorted; a double is there twice."""
+        return sorted(self.read(columns=("id",))["id"].to_pylist())
+
+
+def read_plan(source: LakeSource, plan: ScanPlan) -> pa.Table:
+    """What the splits of a plan hold, in their order."""
+    batches = list(itertools.chain.from_iterable(source.read(split, plan.schema) for split in plan.splits))
+    for rows in batches:
+        assert rows.schema.equals(plan.schema), f"a batch has the schema {rows.schema}, the plan has {plan.schema}"
+    return pa.Table.from_batches(batches, schema=plan.schema)
+
+
+def finished(rows: pa.Table, plan: ScanPlan, limit: int | None) -> pa.Table:
+    """What a reader does after the source: the filters that remain, and the limit."""
+    remaining: Sequence[Predicate] = plan.remaining
+    for predicate in remaining:
+        rows = rows.filter(to_arrow(predicate))
+    return rows if limit is None else rows.slice(0, limit)

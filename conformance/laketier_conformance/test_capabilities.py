@@ -1,0 +1,138 @@
+"""Features that are declared as a whole: there, or refused as declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    Feature,
+    LakeStoragePlugin,
+    LaketierError,
+    RolledBack,
+    ScanRequest,
+    WatermarkLost,
+    WriteMode,
+    WriterInitContext,
+    new_attempt_id,
+)
+from laketier_conformance.harness import Harness
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
+
+
+@pytest.mark.needs(Feature.OVERWRITE)
+def test_overwrite_is_offered_on_both_sides(table: Table) -> None:
+    table.factory.create_writer(WriterInitContext(attempt=new_attempt_id(), mode=WriteMode.OVERWRITE)).abort()
+    table.committer(mode=WriteMode.OVERWRITE).close()
+
+
+@pytest.mark.needs(Feature.UPSERT)
+def test_a_writer_of_changes(table: Table) -> None:
+    context = WriterInitContext(attempt=new_attempt_id(), mode=WriteMode.UPSERT, change_type_column="_change")
+    table.factory.create_writer(context).abort()
+
+
+@pytest.mark.needs(Feature.UPSERT)
+def test_a_committer_of_changes(table: Table) -> None:
+    table.committer(mode=WriteMode.UPSERT).close()
+
+
+@pytest.mark.needs(Feature.UPSERT)
+def test_a_table_with_a_primary_key(lake: Lake) -> None:
+    table = lake.create(name="db.keyed", primary_key=("id",))
+    assert table.info.descriptor.primary_key == ("id",)
+
+
+@pytest.mark.needs(Feature.UPSERT)
+def test_changes_are_merged_by_key(lake: Lake) -> None:
+    """An epoch of inserts, updates and deletes, and its replay."""
+    from laketier.tiering import Ending, TieringRound
+
+    table = lake.create(name="db.keyed", primary_key=("id",))
+
+    def epoch(number: int, changes: list[tuple[str, int, str]]) -> Ending:
+        kinds, ids, names = (list(part) for part in zip(*changes, strict=True))
+        rows = pa.record_batch(
+            {
+                "_change": kinds,
+                "id": pa.array(ids, pa.int64()),
+                "name": names,
+                "value": pa.nulls(len(ids), pa.float64()),
+            }
+        )
+        tiering = TieringRound(table.factory, token=token(number), mode=WriteMode.UPSERT)
+        tiering.begin()
+        return tiering.commit(
+            [table.stage_arrow([rows], mode=WriteMode.UPSERT, change_type_column="_change", epoch=number)]
+        ).ending
+
+    assert epoch(0, [("+I", 1, "a"), ("+I", 2, "b"), ("+I", 3, "c")]) is Ending.PUBLISHED
+    for ending in (Ending.PUBLISHED, Ending.ALREADY_THERE):
+        assert epoch(1, [("-U", 1, "a"), ("+U", 1, "A"), ("-D", 2, "b"), ("+I", 4, "d")]) is ending
+        read = table.read(columns=("id", "name")).sort_by("id")
+        assert read.to_pydict() == {"id": [1, 3, 4], "name": ["A", "c", "d"]}
+
+
+@pytest.mark.needs(Feature.INDEXING)
+def test_indexing(lake: Lake, table: Table) -> None:
+    assert lake.storage.indexer(table.info) is not None
+
+
+@pytest.mark.needs(Feature.MAINTENANCE)
+def test_maintenance(lake: Lake, table: Table) -> None:
+    assert lake.storage.maintenance(table.info) is not None
+
+
+@pytest.mark.needs(Feature.OBJECT_STORES)
+def test_object_stores(lake: Lake) -> None:
+    """Opening touches storage as little as it can, so no store is needed to see whether such a warehouse is taken."""
+    lake.open("s3://laketier-conformance/warehouse")
+
+
+@pytest.mark.needs(Feature.PARTITIONING, Feature.NESTED_TYPES)
+def test_a_table_of_everything(lake: Lake) -> None:
+    from laketier.spi import PartitionField
+
+    schema = pa.schema([*SCHEMA, ("tags", pa.list_(pa.string())), ("day", pa.date32())])
+    rows = pa.record_batch(
+        [
+            *batch(ids_of(0)).columns,
+            pa.array([["a"], [], None, ["b", None], ["c"]]),
+            pa.array([1, 2, 1, None, 2], pa.date32()),
+        ],
+        schema=schema,
+    )
+    table = lake.create(schema, "db.everything", partition_by=(PartitionField("day"),))
+    table.publish_arrow([rows], token(0))
+    assert table.read().sort_by("id").equals(pa.Table.from_batches([rows]))
+
+
+def test_a_foreign_rollback_is_noticed(
+    plugin: LakeStoragePlugin, harness: Harness, table: Table, unproven: Callable[[str, str], None]
+) -> None:
+    """Never a replay: after somebody took the table back, the next round is refused."""
+    if not plugin.features[Feature.ROLLBACK_DETECTION].full:
+        return
+    if harness.roll_back is None:
+        unproven(Feature.ROLLBACK_DETECTION.value, "the format's harness has no roll_back")
+        return
+    first = table.append(0).snapshot_id
+    table.append(1)
+    harness.roll_back(table.lake.storage, table.info, first)
+    for epoch in (1, 2):
+        with pytest.raises((RolledBack, WatermarkLost)):
+            table.append(epoch)
+    assert set(table.ids) <= set(ids_of(0))
+
+
+def test_errors_help(lake: Lake) -> None:
+    """Every refusal of a catalog is a `LaketierError` with the table's name in it, not a traceback from below."""
+    with pytest.raises(LaketierError) as caught:
+        _ = lake.table("db.missing").info
+    assert "missing" in str(caught.value)
+    table = lake.create()
+    with pytest.raises(LaketierError) as caught:
+        table.source.plan(ScanRequest(columns=("nothing",)))
+    assert "nothing" in str(caught.value)

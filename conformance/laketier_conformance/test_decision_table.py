@@ -1,0 +1,129 @@
+"""Every row of the decision table, through watermarks that the format stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from laketier.spi import Fenced, Gap, Refused, Stale, TokenMismatch, WatermarkLost
+from laketier.tiering import Ending
+from laketier_conformance.lake import Table, ids_of, span, token
+
+
+@dataclass(frozen=True)
+class Row:
+    """``before``: the tokens published first. ``then``: the token asked for. ``expected``: an ending or a refusal."""
+
+    name: str
+    before: tuple[dict[str, Any], ...]
+    then: dict[str, Any]
+    expected: Ending | type[Refused]
+    tags: tuple[str, ...] = field(default=())
+
+
+def at(epoch: int, **fields: Any) -> dict[str, Any]:
+    return {"epoch": epoch, **fields}
+
+
+ROWS = [
+    Row("none-first-epoch", (), at(0), Ending.PUBLISHED),
+    Row("none-later-epoch", (), at(3), WatermarkLost),
+    Row("lower-fence", (at(0, fence=2),), at(1, fence=1), Fenced),
+    Row("lower-fence-same-epoch", (at(0, fence=2),), at(0, fence=1), Fenced),
+    Row("same-fence", (at(0, fence=2),), at(1, fence=2), Ending.PUBLISHED),
+    Row("higher-fence", (at(0, fence=2),), at(1, fence=3), Ending.PUBLISHED),
+    Row("fence-raised-by-a-later-epoch", (at(0, fence=2), at(1, fence=3)), at(2, fence=2), Fenced),
+    Row("other-run", (at(0),), at(1, run="other"), TokenMismatch),
+    Row("other-run-first-epoch", (at(0),), at(0, run="other"), TokenMismatch),
+    Row("same-epoch-same-content", (at(0, content="x"),), at(0, content="x"), Ending.ALREADY_THERE),
+    Row("same-epoch-no-content", (at(0),), at(0), Ending.ALREADY_THERE),
+    Row("same-epoch-other-content", (at(0, content="x"),), at(0, content="y"), TokenMismatch),
+    Row("same-epoch-other-range", (at(0, source=span(0, 5)),), at(0, source=span(0, 6)), TokenMismatch),
+    Row("earlier-epoch", (at(0), at(1)), at(0), Stale),
+    Row("next-epoch", (at(0),), at(1), Ending.PUBLISHED),
+    Row("next-epoch-range-continues", (at(0, source=span(0, 5)),), at(1, source=span(5, 7)), Ending.PUBLISHED),
+    Row("next-epoch-range-jumps", (at(0, source=span(0, 5)),), at(1, source=span(6, 7)), Gap),
+    Row("epoch-skipped", (at(0),), at(2), Gap),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_row(table: Table, row: Row) -> None:
+    for fields in row.before:
+        table.append(**fields)
+    before = table.ids
+    mark = table.watermark()
+    if isinstance(row.expected, Ending):
+        result = table.append(**row.then)
+        assert result.ending is row.expected
+        added = ids_of(row.then["epoch"]) if row.expected is Ending.PUBLISHED else []
+        assert table.ids == sorted(before + added)
+    else:
+        with pytest.raises(row.expected):
+            table.append(**row.then)
+        assert table.ids == before
+        assert table.watermark() == mark, "a refused round leaves the watermark alone"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"pipeline": "p", "run": "r", "epoch": 0},
+        {"pipeline": "with/slash and space", "run": "7f0c-…ünï", "epoch": 0, "fence": 2**40},
+        {"pipeline": "P.1-x_y", "run": "r", "epoch": 0, "content": "sha256:" + "0" * 64},
+        {"pipeline": "p", "run": "r", "epoch": 0, "source": span(0, 2**62), "content": 'quote " and \\'},
+    ],
+    ids=["plain", "unicode", "content", "range"],
+)
+def test_a_watermark_is_stored_as_it_is(table: Table, fields: dict[str, Any]) -> None:
+    result = table.append(**fields)
+    mark = table.watermark(fields["pipeline"])
+    assert mark is not None
+    assert mark.token == token(**fields)
+    assert mark.rows == 5
+    assert mark.snapshot_id == result.snapshot_id, "the watermark names the snapshot that carried it"
+    assert not mark.forgotten
+
+
+def test_pipelines_that_differ_by_case_only_are_two(table: Table) -> None:
+    table.append(0, pipeline="Orders")
+    table.append(0, ids_of(1), pipeline="orders")
+    table.append(1, ids_of(2), pipeline="Orders")
+    assert table.ids == ids_of(0) + ids_of(1) + ids_of(2)
+
+
+def test_a_pipeline_that_never_wrote_has_no_watermark(table: Table) -> None:
+    assert table.watermark("nobody") is None
+    table.append(0)
+    assert table.watermark("nobody") is None
+
+
+def test_a_watermark_survives_many_commits_of_others(table: Table) -> None:
+    """No history scan: a watermark is as easy to find after any number of foreign commits."""
+    table.append(0)
+    for epoch in range(12):
+        table.append(epoch, [10**6 + epoch], pipeline="noisy")
+    for other in range(12):
+        table.append(0, [2 * 10**6 + other], pipeline=f"other-{other}")
+    assert table.append(0).ending is Ending.ALREADY_THERE
+    assert table.append(1).ending is Ending.PUBLISHED
+    assert len(table.ids) == 5 + 12 + 12 + 5
+
+
+def test_adopt_rewind_and_forget(table: Table) -> None:
+    """The ways out of a refusal are commits without files, through the same atomic step."""
+    from laketier.tiering import pipelines
+
+    table.append(0)
+    table.append(1)
+    assert pipelines.adopt(table.factory, "p", run="new", epoch=7).token.epoch == 7
+    assert table.append(8, ids_of(8), run="new").ending is Ending.PUBLISHED
+    pipelines.rewind(table.factory, "p", epoch=7)
+    assert table.append(8, ids_of(9), run="new").ending is Ending.PUBLISHED
+    pipelines.forget(table.factory, "p")
+    with pytest.raises(WatermarkLost):
+        table.append(9, run="new")
+    assert table.append(0, ids_of(2), run="newest").ending is Ending.PUBLISHED
+    assert table.ids == sorted(ids_of(0) + ids_of(1) + ids_of(8) + ids_of(9) + ids_of(2))

@@ -1,0 +1,76 @@
+"""What a plugin says about itself, before it opens anything."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+
+from laketier.config import parse_options
+from laketier.plugins import installed_formats
+from laketier.spi import SPI_VERSION, DeliveryLevel, Feature, LakeStoragePlugin, Passthrough, Support
+from laketier_conformance.harness import Harness
+from laketier_conformance.lake import Lake
+
+
+def test_the_entry_point_is_the_identifier(plugin: LakeStoragePlugin) -> None:
+    assert [offer.name for offer in installed_formats() if offer.name == plugin.identifier] == [plugin.identifier]
+    assert plugin.spi_version == SPI_VERSION
+
+
+def test_every_feature_is_declared(plugin: LakeStoragePlugin) -> None:
+    assert set(plugin.features) == set(Feature)
+    for feature, support in plugin.features.items():
+        assert isinstance(support, Support), feature
+        assert support.full or len(support.reason) >= 8, f"{feature} has no reason that helps anybody"
+
+
+def test_the_delivery_level_is_declared(plugin: LakeStoragePlugin) -> None:
+    assert isinstance(plugin.delivery, DeliveryLevel)
+
+
+def test_the_plugin_can_be_pickled(plugin: LakeStoragePlugin) -> None:
+    assert type(pickle.loads(pickle.dumps(plugin))) is type(plugin)  # noqa: S301 - as Spark does
+
+
+def test_options_have_defaults_and_docs(plugin: LakeStoragePlugin) -> None:
+    kind = plugin.options_type
+    assert dataclasses.is_dataclass(kind)
+    defaults = parse_options(kind, {}, prefix=f"lake.{plugin.identifier}.", origin="the conformance suite")
+    for field in dataclasses.fields(kind):
+        assert field.metadata.get("doc"), f"{field.name} has no doc: declare it with laketier.spi.option"
+        value = getattr(defaults, field.name)
+        assert value is None or isinstance(value, Passthrough) or value == field.default
+
+
+def test_importing_the_plugin_imports_no_engine(plugin: LakeStoragePlugin, harness: Harness) -> None:
+    """Asking for a format's name must not cost its library: the core lists and loads plugins on every start."""
+    (module,) = [offer.module for offer in installed_formats() if offer.name == plugin.identifier]
+    code = (
+        "import json, sys\n"
+        "import laketier.plugins, laketier.spi, laketier.config, pyarrow.fs, pyarrow.compute\n"
+        "before = set(sys.modules)\n"
+        f"import {module}\n"
+        "tops = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(json.dumps(sorted(tops - set(sys.stdlib_module_names))))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    own = {module.partition(".")[0], "laketier", "pyarrow", "pluggy"}
+    imported = {name for name in json.loads(done.stdout.splitlines()[-1]) if not name.startswith("__")} - own
+    engines = set(harness.engine_modules)
+    heavy = imported & engines if engines else imported
+    assert not heavy, f"importing {module} imports {sorted(heavy)}: do that inside methods"
+
+
+def test_opening_a_warehouse_makes_nothing(lake: Lake) -> None:
+    """A warehouse that does not exist yet is fine, and listing its tables does not fail."""
+    assert lake.storage.catalog().list_tables() == []
+    assert lake.storage.catalog().list_tables("nothing") == []
+
+
+def test_the_declared_rest_is_told(plugin: LakeStoragePlugin, unproven: Callable[[str, str], None]) -> None:
+    if plugin.features[Feature.OBJECT_STORES].full:
+        unproven(Feature.OBJECT_STORES.value, "the suite has no object store")

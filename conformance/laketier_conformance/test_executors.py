@@ -1,0 +1,69 @@
+"""What runs on executors: factories and sources that came as bytes, and no table metadata."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+from laketier.plugins import installed_formats
+from laketier.spi import ScanRequest, WriteResult, pack, unpack
+from laketier_conformance.children import Child
+from laketier_conformance.lake import Table, ids_of, token
+
+Take = Callable[[int], list[Child]]
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def test_an_executor_writes_with_what_it_was_given(table: Table, children: Take) -> None:
+    """It reads no table metadata (as far as Python opens the files), and imports no other format. One file may be
+    looked at, to see that the executor's file system is the driver's."""
+    for epoch in range(3):
+        table.append(epoch)
+    before = table.lake.files()
+    factory = table.factory
+    (executor,) = children(1)
+    answer = executor.ask(table.lake, "stage", factory=_text(pickle.dumps(factory)), ids=ids_of(3))
+    assert "message" in answer, answer
+    root = Path(table.lake.location)
+    read = [path for path, how in answer["opened"] if how == "read" and Path(path).is_relative_to(root)]
+    known = {path for path in read if str(Path(path).relative_to(root)) in before}
+    assert len(known) <= 1, f"an executor read {known}: what a writer needs travels with its factory"
+    others = {offer.module.partition(".")[0] for offer in installed_formats() if offer.name != table.lake.format}
+    assert not others & {name.partition(".")[0] for name in answer["modules"]}
+    result: WriteResult = unpack(factory.write_result_serializer, base64.b64decode(answer["message"]))
+    table.commit([result], token(3))
+    assert table.ids == [i for epoch in range(4) for i in ids_of(epoch)]
+
+
+def test_an_executor_reads_a_split(table: Table, children: Take) -> None:
+    table.append(0, ids_of(0, 0), ids_of(0, 1))
+    source = table.source
+    plan = source.plan(ScanRequest(columns=("id",)))
+    (executor,) = children(1)
+    found: list[int] = []
+    for split in plan.splits:
+        answer = executor.ask(
+            table.lake,
+            "read",
+            source=_text(pickle.dumps(source)),
+            schema=_text(pickle.dumps(plan.schema)),
+            split=_text(pack(source.split_serializer, split)),
+        )
+        found += answer["ids"]
+    assert sorted(found) == ids_of(0, 0) + ids_of(0, 1)
+
+
+def test_a_factory_stays_picklable_after_use(table: Table) -> None:
+    factory = table.factory
+    before = len(pickle.dumps(factory))
+    table.stage(ids_of(0), factory=factory)
+    again = pickle.loads(pickle.dumps(factory))  # noqa: S301 - as Spark does
+    assert len(pickle.dumps(factory)) < before + 4096, "no handles, no caches"
+    result = unpack(again.write_result_serializer, table.stage(ids_of(1), factory=again))
+    table.commit([result], token(0))
+    assert table.ids == ids_of(1)

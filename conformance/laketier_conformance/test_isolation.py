@@ -1,0 +1,80 @@
+"""Readers see epoch N-1 or N, and nothing of what is staged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from laketier.spi import Feature, ScanRequest, WriteMode
+from laketier.tiering import TieringRound
+from laketier_conformance.children import Child
+from laketier_conformance.lake import Table, ids_of, read_plan, token
+
+Take = Callable[[int], list[Child]]
+
+
+def test_what_is_staged_is_not_visible(table: Table) -> None:
+    table.append(0)
+    before = table.info
+    staged = [table.staged(ids_of(1, 0)), table.staged(ids_of(1, 1))]
+    assert table.ids == ids_of(0)
+    assert table.info.snapshot_id == before.snapshot_id
+    table.commit(staged, token(1))
+    assert table.ids == ids_of(0) + ids_of(1, 0) + ids_of(1, 1)
+
+
+def test_what_is_staged_in_a_new_table_is_not_visible(table: Table) -> None:
+    table.staged(ids_of(0))
+    assert table.ids == []
+    assert table.watermark() is None
+
+
+def test_an_aborted_round_leaves_nothing(table: Table) -> None:
+    table.append(0)
+    files = table.lake.files()
+    tiering = TieringRound(table.factory, token=token(1))
+    tiering.begin()
+    staged = [table.staged(ids_of(1, 0)), table.staged(ids_of(1, 1))]
+    tiering.abort(staged, commit_was_called=False)
+    assert table.ids == ids_of(0)
+    assert table.lake.files() == files
+
+
+def test_a_reader_in_another_process_sees_whole_epochs(table: Table, children: Take, tmp_path: Path) -> None:
+    table.append(0, ids_of(0, 0), ids_of(0, 1))
+    (reader,) = children(1)
+    stop = tmp_path / "stop"
+    reader.begin(table.lake, "watch", table="db.t", until=str(stop))
+    assert reader.answer() == {"ready": True}
+    for epoch in range(1, 8):
+        table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1), ids_of(epoch, 2))
+    stop.touch()
+    states = reader.answer()["states"]
+    whole = [ids_of(0, 0) + ids_of(0, 1)]
+    for epoch in range(1, 8):
+        whole.append(sorted([*whole[-1], *ids_of(epoch, 0), *ids_of(epoch, 1), *ids_of(epoch, 2)]))
+    assert all(state in whole for state in states)
+    assert states == sorted(states, key=len), "a reader never goes back"
+    assert states[-1] == whole[-1]
+
+
+def test_a_plan_keeps_its_snapshot(table: Table) -> None:
+    table.append(0)
+    source = table.source
+    plan = source.plan(ScanRequest())
+    table.append(1)
+    table.append(0, ids_of(2), pipeline="other")
+    assert sorted(read_plan(source, plan)["id"].to_pylist()) == ids_of(0)
+    assert plan.snapshot_id != table.source.plan(ScanRequest()).snapshot_id
+
+
+@pytest.mark.needs(Feature.OVERWRITE)
+def test_a_plan_outlives_an_overwrite(table: Table) -> None:
+    table.append(0)
+    source = table.source
+    plan = source.plan(ScanRequest())
+    table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
+    assert sorted(read_plan(source, plan)["id"].to_pylist()) == ids_of(0)
+    assert table.ids == ids_of(1)

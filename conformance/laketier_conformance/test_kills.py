@@ -1,0 +1,82 @@
+"""A driver that is killed at each step, and the replay by another process."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from laketier.tiering import Ending
+from laketier.tiering.failpoints import ACK_BEFORE, DISCARD_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE, ROUND_OPENED
+from laketier_conformance.children import Child, ChildDied
+from laketier_conformance.failpoints import CountedFailpoints
+from laketier_conformance.lake import Lake, Table, ids_of
+
+Take = Callable[[int], list[Child]]
+LANDED = (PUBLISH_AFTER, ACK_BEFORE)
+
+
+def _killed(child: Child, lake: Lake, epoch: int, failpoint: str) -> None:
+    tasks = [ids_of(epoch, 0), ids_of(epoch, 1)]
+    with pytest.raises(ChildDied) as death:
+        child.ask(lake, "round", table="db.t", pipeline="p", epoch=epoch, tasks=tasks, failpoints=f"{failpoint}=kill")
+    assert death.value.code == -signal.SIGKILL
+
+
+def _expected(epochs: int) -> list[int]:
+    return sorted(i for epoch in range(epochs) for split in (0, 1) for i in ids_of(epoch, split))
+
+
+def _replay(table: Table, epoch: int) -> Ending:
+    return table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1)).ending
+
+
+@pytest.mark.parametrize("failpoint", [ROUND_OPENED, PUBLISH_BEFORE, PUBLISH_AFTER, ACK_BEFORE])
+def test_killed_in_the_protocol(table: Table, children: Take, failpoint: str) -> None:
+    _replay(table, 0)
+    (child,) = children(1)
+    _killed(child, table.lake, 1, failpoint)
+    landed = failpoint in LANDED
+    assert table.ids == _expected(2 if landed else 1), "no reader sees a half of it"
+    assert _replay(table, 1) is (Ending.ALREADY_THERE if landed else Ending.PUBLISHED)
+    assert table.ids == _expected(2)
+    assert _replay(table, 2) is Ending.PUBLISHED
+    assert table.ids == _expected(3)
+
+
+def test_killed_before_a_discard(table: Table, children: Take) -> None:
+    """A replay that staged again dies before it deletes: what is live stays."""
+    _replay(table, 0)
+    (child,) = children(1)
+    _killed(child, table.lake, 0, DISCARD_BEFORE)
+    assert table.ids == _expected(1)
+    assert _replay(table, 0) is Ending.ALREADY_THERE
+    assert _replay(table, 1) is Ending.PUBLISHED
+    assert table.ids == _expected(2)
+
+
+def test_killed_at_each_failpoint_of_the_format(table: Table, children: Take, failpoints: CountedFailpoints) -> None:
+    """The steps that the format itself names. Before each of them the epoch is there or not, never in part, and a
+    replay by another process makes it whole, also when the recovery is killed at the same step."""
+    failpoints.record()
+    _replay(table, 0)
+    steps = failpoints.own
+    failpoints.forget()
+    failpoints.switch_on("")
+    for epoch, step in enumerate(steps, start=1):
+        (child,) = children(1)
+        _killed(child, table.lake, epoch, step)
+        seen = table.ids
+        assert seen in (_expected(epoch), _expected(epoch + 1)), step
+        assert _replay(table, epoch) is (Ending.PUBLISHED if seen == _expected(epoch) else Ending.ALREADY_THERE), step
+        assert table.ids == _expected(epoch + 1), step
+
+
+def test_killed_twice(table: Table, children: Take) -> None:
+    """The recovery dies as well."""
+    first, second = children(2)
+    _killed(first, table.lake, 0, PUBLISH_BEFORE)
+    _killed(second, table.lake, 0, PUBLISH_AFTER)
+    assert _replay(table, 0) is Ending.ALREADY_THERE
+    assert table.ids == _expected(1)

@@ -1,0 +1,147 @@
+"""Partitions, transforms and buckets: the rows are the same, wherever they lie."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from laketier.bucketing import assigner_for
+from laketier.spi import (
+    BucketSpec,
+    Feature,
+    IncompatibleData,
+    Leaf,
+    Op,
+    PartitionField,
+    ScanRequest,
+    TableDescriptor,
+    Transform,
+)
+from laketier_conformance.lake import Lake, Table, token
+
+DAY = datetime(2026, 11, 21, 8, 30, 0, 1)
+KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "string": (pa.string(), ["a", "b", "a", None, "ä b", "x/y=z%", "..", "'q\"", "a+b c", "%20"]),
+    "int": (pa.int32(), [1, -2, 1, 2**31 - 1, None]),
+    "bigint": (pa.int64(), [-(2**63), 2**63 - 1, 0, None]),
+    "bool": (pa.bool_(), [True, False, None, True]),
+    "date": (pa.date32(), [date(2026, 11, 21), date(1969, 12, 31), None]),
+    "timestamp": (pa.timestamp("us"), [DAY, datetime(1969, 12, 31, 23, 59, 59, 999999), None]),
+    "decimal": (pa.decimal128(9, 2), [Decimal("1.50"), Decimal("-0.01"), None]),
+}
+
+
+def _rows(kind: pa.DataType, values: list[Any]) -> pa.RecordBatch:
+    schema = pa.schema([("id", pa.int64()), ("key", kind), ("payload", pa.string())])
+    return pa.record_batch(
+        [pa.array(range(len(values))), pa.array(values, kind), pa.array([f"p{i}" for i in range(len(values))])],
+        schema=schema,
+    )
+
+
+def _written(lake: Lake, rows: pa.RecordBatch, **descriptor: Any) -> Table:
+    table = lake.create(rows.schema, "db.laid_out", **descriptor)
+    half = rows.num_rows // 2
+    table.publish_arrow([rows.slice(0, half)], token(0))
+    table.publish_arrow([rows.slice(half)], token(1))
+    assert table.read().sort_by("id").equals(pa.Table.from_batches([rows]))
+    return table
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+@pytest.mark.parametrize("name", KEYS)
+def test_partitions(lake: Lake, name: str) -> None:
+    rows = _rows(*KEYS[name])
+    table = _written(lake, rows, partition_by=(PartitionField("key"),))
+    assert [field.column for field in table.info.descriptor.partition_by] == ["key"]
+    for value in {v for v in KEYS[name][1] if v is not None}:
+        expected = [i for i, key in enumerate(KEYS[name][1]) if key == value]
+        found = table.read(filters=(Leaf("key", Op.EQ, value),), columns=("id", "key"))
+        assert sorted(found["id"].to_pylist()) == expected
+    nulls = table.read(filters=(Leaf("key", Op.IS_NULL),), columns=("id", "key"))
+    assert sorted(nulls["id"].to_pylist()) == [i for i, key in enumerate(KEYS[name][1]) if key is None]
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+@pytest.mark.parametrize(
+    "value", ["", "__HIVE_DEFAULT_PARTITION__", "null", " "], ids=["empty", "hive", "null", "blank"]
+)
+def test_text_that_looks_like_null(lake: Lake, value: str) -> None:
+    """It comes back as it was, or is refused: never as null."""
+    rows = _rows(pa.string(), [value, None, "a"])
+    table = lake.create(rows.schema, "db.laid_out", partition_by=(PartitionField("key"),))
+    try:
+        table.publish_arrow([rows], token(0))
+    except IncompatibleData:
+        assert table.read().num_rows == 0
+        rows = rows.slice(1)
+        table.publish_arrow([rows], token(0))
+    assert table.read().sort_by("id").equals(pa.Table.from_batches([rows]))
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_partitions_of_two_columns(lake: Lake) -> None:
+    schema = pa.schema([("id", pa.int64()), ("key", pa.string()), ("n", pa.int32())])
+    keys, numbers = ["a", "b", None, "a"] * 5, [1, 2, None, None, 1] * 4
+    rows = pa.record_batch([pa.array(range(20)), pa.array(keys), pa.array(numbers, pa.int32())], schema=schema)
+    table = _written(lake, rows, partition_by=(PartitionField("key"), PartitionField("n")))
+    again = lake.create(schema, "db.laid_out", partition_by=(PartitionField("key"), PartitionField("n")))
+    assert again.info.table_uuid == table.info.table_uuid, "creating it again finds it"
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_results_name_their_partitions(lake: Lake) -> None:
+    rows = _rows(*KEYS["string"])
+    table = lake.create(rows.schema, "db.laid_out", partition_by=(PartitionField("key"),))
+    result = table.stage_arrow([rows])
+    named = {dict(file.partition)["key"] for file in result.files}
+    assert named == set(KEYS["string"][1])
+    assert result.rows == rows.num_rows
+
+
+TRANSFORMS = {
+    "bucket-int": PartitionField("id", Transform.BUCKET, 4),
+    "bucket-string": PartitionField("key", Transform.BUCKET, 3),
+    "truncate-string": PartitionField("key", Transform.TRUNCATE, 1),
+    "truncate-int": PartitionField("id", Transform.TRUNCATE, 10),
+}
+
+
+@pytest.mark.needs(Feature.PARTITIONING, Feature.PARTITION_TRANSFORMS)
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms(lake: Lake, name: str) -> None:
+    table = _written(lake, _rows(*KEYS["string"]), partition_by=(TRANSFORMS[name],))
+    assert table.info.descriptor.partition_by == (TRANSFORMS[name],)
+
+
+@pytest.mark.needs(Feature.PARTITIONING, Feature.PARTITION_TRANSFORMS)
+@pytest.mark.parametrize("unit", [Transform.YEAR, Transform.MONTH, Transform.DAY, Transform.HOUR])
+def test_transforms_of_time(lake: Lake, unit: Transform) -> None:
+    """Also before 1970, where a careless division rounds towards zero."""
+    values = [DAY, datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(1970, 1, 1), datetime(1968, 2, 29), None]
+    table = _written(lake, _rows(pa.timestamp("us"), values), partition_by=(PartitionField("key", unit),))
+    for value in values[:-1]:
+        found = table.read(filters=(Leaf("key", Op.EQ, value),), columns=("id", "key"))
+        assert found["key"].to_pylist() == [value]
+
+
+@pytest.mark.needs(Feature.BUCKETING)
+@pytest.mark.parametrize("function", ["fluss"])
+def test_buckets(lake: Lake, function: str) -> None:
+    """Each split holds the rows of one bucket, the very one that the source would give them."""
+    rows = _rows(pa.string(), [f"key {i}" for i in range(40)])
+    buckets = BucketSpec(4, ("key",), function)
+    table = _written(lake, rows, buckets=buckets)
+    assigner = assigner_for(TableDescriptor(rows.schema, buckets=buckets))
+    source = table.source
+    plan = source.plan(ScanRequest())
+    found = set()
+    for split in plan.splits:
+        for part in source.read(split, plan.schema):
+            assert set(assigner.assign(part).to_pylist()) == {split.bucket}
+            found.add(split.bucket)
+    assert found == {0, 1, 2, 3}

@@ -1,0 +1,62 @@
+"""Several processes at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from laketier.tiering import Ending
+from laketier_conformance.children import Child
+from laketier_conformance.lake import Lake, Table, ids_of
+
+Take = Callable[[int], list[Child]]
+PROCESSES = 3
+
+
+def test_drivers_of_the_same_epoch(table: Table, children: Take) -> None:
+    """All staged before any commits. One publishes; the others find the epoch there, and delete what is theirs."""
+    table.append(0)
+    files = table.lake.files()
+    drivers = children(PROCESSES)
+    for driver in drivers:
+        driver.begin(table.lake, "round", table="db.t", pipeline="p", epoch=1, tasks=[ids_of(1)], wait=True)
+    assert all(driver.answer() == {"ready": True} for driver in drivers)
+    for driver in drivers:
+        driver.go()
+    endings = Counter(driver.answer()["ending"] for driver in drivers)
+    assert endings == {Ending.PUBLISHED.name: 1, Ending.ALREADY_THERE.name: PROCESSES - 1}
+    assert table.ids == ids_of(0) + ids_of(1)
+    assert files <= table.lake.files() | files
+    assert table.append(2).ending is Ending.PUBLISHED
+
+
+def test_pipelines_side_by_side(table: Table, children: Take) -> None:
+    """Each process runs epochs of its own pipeline as fast as it can. Nothing is lost, and nothing is doubled."""
+    drivers = children(PROCESSES)
+    for number, driver in enumerate(drivers):
+        epochs = [ids_of(epoch, number) for epoch in range(3)]
+        driver.begin(table.lake, "rounds", table="db.t", pipeline=f"p{number}", epochs=epochs)
+    assert all(driver.answer() == {"ready": True} for driver in drivers)
+    for driver in drivers:
+        driver.go()
+    for driver in drivers:
+        assert driver.answer() == {"endings": [Ending.PUBLISHED.name] * 3}
+    assert table.ids == sorted(i for epoch in range(3) for number in range(PROCESSES) for i in ids_of(epoch, number))
+    for number in range(PROCESSES):
+        mark = table.watermark(f"p{number}")
+        assert mark is not None
+        assert mark.token.epoch == 2
+
+
+def test_creating_the_same_table(lake: Lake, children: Take) -> None:
+    creators = children(PROCESSES)
+    for creator in creators:
+        creator.begin(lake, "create", table="db.raced")
+    assert all(creator.answer() == {"ready": True} for creator in creators)
+    for creator in creators:
+        creator.go()
+    answers = [creator.answer() for creator in creators]
+    assert {answer.get("uuid") for answer in answers} == {lake.table("db.raced").info.table_uuid}, answers
+    raced = lake.table("db.raced")
+    raced.append(0)
+    assert raced.ids == ids_of(0)

@@ -1,0 +1,86 @@
+"""What crosses processes: versioned, checked, and never pickle."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from laketier.spi import ScanRequest, SerializationError, SimpleVersionedSerializer, WriteResult, pack, unpack
+from laketier_conformance.lake import Table, ids_of
+
+
+class _Bomb:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return (Path.touch, (self.path,))
+
+
+def _result(table: Table) -> tuple[SimpleVersionedSerializer[WriteResult], WriteResult]:
+    return table.factory.write_result_serializer, table.staged(ids_of(0))
+
+
+def test_a_result_travels_unchanged(table: Table) -> None:
+    serializer, result = _result(table)
+    assert unpack(serializer, pack(serializer, result)) == result
+    assert serializer.deserialize(serializer.version, serializer.serialize(result)) == result
+
+
+def test_an_empty_result_travels(table: Table) -> None:
+    serializer, _ = _result(table)
+    empty = table.staged([])
+    assert unpack(serializer, pack(serializer, empty)) == empty
+
+
+def test_another_version_is_refused(table: Table) -> None:
+    serializer, result = _result(table)
+    for version in (serializer.version + 1, serializer.version + 1000):
+        with pytest.raises(SerializationError):
+            serializer.deserialize(version, serializer.serialize(result))
+
+
+def test_damage_is_noticed(table: Table) -> None:
+    serializer, result = _result(table)
+    message = pack(serializer, result)
+    for place in range(0, len(message), max(1, len(message) // 200)):
+        damaged = bytearray(message)
+        damaged[place] ^= 0x41
+        with pytest.raises(SerializationError):
+            unpack(serializer, bytes(damaged))
+    for length in (0, 1, 11, len(message) // 2, len(message) - 1):
+        with pytest.raises(SerializationError):
+            unpack(serializer, message[:length])
+
+
+@pytest.mark.parametrize("garbage", [b"", b"{}", b"[]", b"null", b"\x00" * 40, b"{", b'{"files":1}'])
+def test_garbage_is_refused(table: Table, garbage: bytes) -> None:
+    serializer, _ = _result(table)
+    with pytest.raises(SerializationError):
+        serializer.deserialize(serializer.version, garbage)
+
+
+def test_nothing_is_unpickled(table: Table, tmp_path: Path) -> None:
+    serializer, result = _result(table)
+    assert not serializer.serialize(result).startswith(b"\x80"), "this looks like pickle"
+    with pytest.raises(SerializationError):
+        serializer.deserialize(serializer.version, pickle.dumps(_Bomb(tmp_path / "exploded")))
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_a_split_travels_unchanged(table: Table) -> None:
+    table.append(0)
+    source = table.source
+    serializer = source.split_serializer
+    splits = source.plan(ScanRequest()).splits
+    assert splits
+    for split in splits:
+        assert unpack(serializer, pack(serializer, split)) == split
+        with pytest.raises(SerializationError):
+            serializer.deserialize(serializer.version + 1, serializer.serialize(split))
+        with pytest.raises(SerializationError):
+            serializer.deserialize(serializer.version, serializer.serialize(split)[:-2])

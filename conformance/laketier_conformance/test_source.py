@@ -1,0 +1,260 @@
+"""Reading: snapshots, columns, filters with what remains of them, limits."""
+
+from __future__ import annotations
+
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from laketier.spi import (
+    And,
+    ConfigError,
+    Feature,
+    Leaf,
+    Not,
+    Op,
+    Or,
+    Predicate,
+    ScanRequest,
+    SnapshotNotFound,
+    to_arrow,
+)
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, finished, ids_of, read_plan, token
+
+
+@pytest.fixture
+def filled(table: Table) -> Table:
+    """Three epochs, so several splits, with nulls."""
+    for epoch in range(3):
+        table.append(epoch, ids_of(epoch, 0, 20), ids_of(epoch, 1, 20))
+    return table
+
+
+ALL = sorted(i for epoch in range(3) for split in (0, 1) for i in ids_of(epoch, split, 20))
+
+
+def test_all_rows_and_columns(filled: Table) -> None:
+    assert filled.read().sort_by("id").equals(pa.Table.from_batches([batch(ALL)]))
+
+
+def test_an_empty_table(table: Table) -> None:
+    plan = table.source.plan(ScanRequest())
+    assert plan.splits == ()
+    assert plan.schema.names == SCHEMA.names
+
+
+def test_the_plan_tells_its_schema(filled: Table) -> None:
+    plan = filled.source.plan(ScanRequest())
+    info = filled.info
+    assert plan.schema.names == info.schema.names
+    assert [field.type for field in plan.schema] == [field.type for field in info.schema]
+    assert plan.snapshot_id == info.snapshot_id
+
+
+@pytest.mark.parametrize("columns", [("value", "id"), ("name",), ("id", "name", "value"), ("value", "name", "id")])
+def test_columns_come_in_the_order_asked_for(filled: Table, columns: tuple[str, ...]) -> None:
+    read = filled.read(columns=columns)
+    assert tuple(read.column_names) == columns
+    expected = pa.Table.from_batches([batch(ALL)]).select(columns)
+    order = [(name, "ascending") for name in columns]
+    assert read.sort_by(order).equals(expected.sort_by(order))
+
+
+def test_no_columns_still_count(filled: Table) -> None:
+    source = filled.source
+    plan = source.plan(ScanRequest(columns=()))
+    assert plan.schema.names == []
+    assert sum(rows.num_rows for split in plan.splits for rows in source.read(split, plan.schema)) == len(ALL)
+
+
+def test_rows_of_splits_are_right_where_they_are_told(filled: Table) -> None:
+    source = filled.source
+    plan = source.plan(ScanRequest())
+    assert [split.index for split in plan.splits] == list(range(len(plan.splits)))
+    for split in plan.splits:
+        count = sum(rows.num_rows for rows in source.read(split, plan.schema))
+        assert split.rows is None or split.rows == count
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(ScanRequest(columns=("id", "nam")), id="column"),
+        pytest.param(ScanRequest(filters=(Leaf("nam", Op.EQ, "x"),)), id="filter"),
+    ],
+)
+def test_an_unknown_column_is_refused(filled: Table, request_: ScanRequest) -> None:
+    with pytest.raises(ConfigError, match="nam"):
+        filled.source.plan(request_)
+
+
+FILTERS: dict[str, tuple[Predicate, ...]] = {
+    "eq": (Leaf("id", Op.EQ, 10_003),),
+    "eq-nothing": (Leaf("id", Op.EQ, -1),),
+    "ne": (Leaf("name", Op.NE, "row 5"),),
+    "lt": (Leaf("id", Op.LT, 1_004),),
+    "le-float": (Leaf("value", Op.LE, 1.25),),
+    "gt": (Leaf("id", Op.GT, 20_010),),
+    "ge-text": (Leaf("name", Op.GE, "row 9"),),
+    "in": (Leaf("id", Op.IN, (3, 10_005, 77)),),
+    "in-with-null": (Leaf("name", Op.IN, ("row 5", None)),),
+    "in-nothing": (Leaf("id", Op.IN, ()),),
+    "not-in": (Not(Leaf("name", Op.IN, ("row 5", "row 6"))),),
+    "is-null": (Leaf("name", Op.IS_NULL),),
+    "not-null": (Leaf("value", Op.NOT_NULL),),
+    "starts-with": (Leaf("name", Op.STARTS_WITH, "row 100"),),
+    "starts-with-wildcards": (Leaf("name", Op.STARTS_WITH, "row_%"),),
+    "quoted": (Leaf("name", Op.EQ, 'it\'s a "row"'),),
+    "not": (Not(Leaf("value", Op.GT, 1.0)),),
+    "not-null-of-not": (Not(Leaf("name", Op.IS_NULL)),),
+    "and": (And((Leaf("id", Op.GE, 10_000), Leaf("id", Op.LT, 10_005))),),
+    "or": (Or((Leaf("id", Op.EQ, 5), Leaf("name", Op.IS_NULL))),),
+    "conjunction": (Leaf("id", Op.GE, 10_000), Leaf("value", Op.IS_NULL)),
+    "deep": (Not(And((Or((Leaf("id", Op.LT, 10_000), Leaf("name", Op.IS_NULL))), Leaf("value", Op.GT, 0.5)))),),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_filter_loses_no_row_and_adds_none(filled: Table, name: str) -> None:
+    """Whatever the source takes of it: with what remains applied, exactly the rows for which it is true."""
+    filters = FILTERS[name]
+    expected = pa.Table.from_batches([batch(ALL)])
+    for predicate in filters:
+        expected = expected.filter(to_arrow(predicate))
+    assert filled.read(filters=filters).sort_by("id").equals(expected)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        Leaf("f", Op.LT, 1.0),
+        Leaf("f", Op.GE, 0.0),
+        Leaf("f", Op.EQ, 0.0),
+        Leaf("f", Op.NE, 1.0),
+        Leaf("f", Op.IS_NULL),
+        Leaf("f", Op.NOT_NULL),
+        Not(Leaf("f", Op.LT, 1.0)),
+        Leaf("f", Op.IN, (float("inf"), 2.0)),
+    ],
+    ids=str,
+)
+def test_filters_on_nan_infinity_and_zeros(lake: Lake, predicate: Predicate) -> None:
+    """Statistics leave NaN out, and -0.0 equals 0.0: skipping by them must not lose rows."""
+    schema = pa.schema([("f", pa.float64())])
+    table = lake.create(schema, "db.floats")
+    nan, infinity = float("nan"), float("inf")
+    files: list[list[float | None]] = [
+        [nan, 1.0],
+        [nan, nan],
+        [-0.0],
+        [0.0],
+        [None, 2.0],
+        [None, None],
+        [infinity, -infinity],
+    ]
+    for epoch, values in enumerate(files):
+        table.publish_arrow([pa.record_batch([pa.array(values, pa.float64())], schema=schema)], token(epoch))
+    everything = pa.table({"f": pa.array([value for values in files for value in values], pa.float64())})
+    expected = sorted(map(repr, everything.filter(to_arrow(predicate))["f"].to_pylist()))
+    assert sorted(map(repr, table.read(filters=(predicate,))["f"].to_pylist())) == expected
+
+
+def test_what_remains_is_of_what_was_asked(filled: Table) -> None:
+    """Without FILTER_PUSHDOWN everything remains. With it, at least something is skipped or taken somewhere."""
+    asked = (Leaf("id", Op.GE, 20_000), Leaf("name", Op.NOT_NULL))
+    source = filled.source
+    plan, whole = source.plan(ScanRequest(filters=asked)), source.plan(ScanRequest())
+    assert set(map(str, plan.remaining)) <= set(map(str, asked))
+    if not filled.lake.plugin.features[Feature.FILTER_PUSHDOWN].full:
+        assert plan.remaining == asked
+        assert len(plan.splits) == len(whole.splits)
+    else:
+        rows = read_plan(source, plan).num_rows
+        assert rows < len(ALL), "FILTER_PUSHDOWN is declared, and nothing was skipped"
+
+
+@pytest.mark.parametrize("limit", [0, 1, 7, 20, 1000])
+def test_a_limit(filled: Table, limit: int) -> None:
+    source = filled.source
+    plan = source.plan(ScanRequest(limit=limit))
+    rows = read_plan(source, plan)
+    assert finished(rows, plan, limit).num_rows == min(limit, len(ALL))
+    assert len(set(rows["id"].to_pylist())) == rows.num_rows
+    if plan.limit_done:
+        assert rows.num_rows <= limit
+        assert filled.lake.plugin.features[Feature.LIMIT_PUSHDOWN].full
+
+
+def test_a_limit_counts_after_the_filters(filled: Table) -> None:
+    filters = (Leaf("id", Op.GE, 20_000),)
+    read = filled.read(filters=filters, limit=30)
+    assert read.num_rows == 30
+    assert min(read["id"].to_pylist()) >= 20_000
+
+
+def test_a_limit_plans_fewer_splits_where_declared(filled: Table) -> None:
+    if filled.lake.plugin.features[Feature.LIMIT_PUSHDOWN].full:
+        source = filled.source
+        few, all_ = source.plan(ScanRequest(limit=1)), source.plan(ScanRequest())
+        assert len(few.splits) < len(all_.splits)
+
+
+@pytest.mark.needs(Feature.TIME_TRAVEL)
+def test_time_travel(table: Table) -> None:
+    snapshots = [table.append(epoch).snapshot_id for epoch in range(3)]
+    for epoch, snapshot in enumerate(snapshots):
+        ids = sorted(table.read(snapshot_id=snapshot)["id"].to_pylist())
+        assert ids == [i for e in range(epoch + 1) for i in ids_of(e)]
+        assert table.source.plan(ScanRequest(snapshot_id=snapshot)).snapshot_id == snapshot
+
+
+@pytest.mark.needs(Feature.TIME_TRAVEL)
+def test_an_unknown_snapshot_is_refused(table: Table) -> None:
+    table.append(0)
+    with pytest.raises(SnapshotNotFound):
+        table.source.plan(ScanRequest(snapshot_id=987_654_321))
+
+
+@pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP)
+def test_time_travel_by_timestamp(table: Table) -> None:
+    table.append(0)
+    between = _tick()
+    table.append(1)
+    later = _tick()
+    assert sorted(table.read(as_of=between)["id"].to_pylist()) == ids_of(0)
+    assert sorted(table.read(as_of=later)["id"].to_pylist()) == ids_of(0) + ids_of(1)
+
+
+@pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP)
+def test_a_moment_before_the_table_is_refused(table: Table) -> None:
+    table.append(0)
+    with pytest.raises(SnapshotNotFound):
+        table.source.plan(ScanRequest(as_of=1_000))
+
+
+def test_plain_parquet_holds_exactly_the_split(filled: Table) -> None:
+    """Another engine reads the file by itself, so all of it must be the split."""
+    source = filled.source
+    plan = source.plan(ScanRequest())
+    declared = filled.lake.plugin.features[Feature.PLAIN_PARQUET].full
+    assert declared or not any(split.plain_parquet for split in plan.splits)
+    assert not declared or all(split.plain_parquet for split in plan.splits)
+    for split in plan.splits:
+        if split.plain_parquet is not None:
+            whole = pq.ParquetFile(split.plain_parquet.removeprefix("file://")).read()
+            through = pa.Table.from_batches(list(source.read(split, plan.schema)), schema=plan.schema)
+            assert set(whole.column_names) >= set(through.column_names)
+            assert whole.select(through.column_names).cast(through.schema).equals(through)
+
+
+def _tick() -> int:
+    """A moment that is later than everything before and earlier than everything after, in whole milliseconds."""
+    start = time.time_ns() // 1_000_000
+    while time.time_ns() // 1_000_000 <= start + 1:
+        pass
+    moment = time.time_ns() // 1_000_000
+    while time.time_ns() // 1_000_000 <= moment + 1:
+        pass
+    return moment

@@ -1,0 +1,180 @@
+"""Every publish is a compare-and-set against the state that `open` saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    AddColumn,
+    Conflict,
+    Feature,
+    LaketierError,
+    TableChanged,
+    TableNotFound,
+    Watermark,
+    WriteResult,
+)
+from laketier.tiering import TieringRound
+from laketier_conformance.lake import Table, ids_of, token
+
+Results = Callable[[Table], list[WriteResult]]
+
+
+def _rows(table: Table) -> list[WriteResult]:
+    return [table.staged(ids_of(1))]
+
+
+def _nothing(_: Table) -> list[WriteResult]:
+    return []
+
+
+@pytest.mark.parametrize("results", [_rows, _nothing], ids=["rows", "empty"])
+@pytest.mark.parametrize("rival", [_rows, _nothing], ids=["against-rows", "against-empty"])
+def test_of_two_drivers_one_wins(table: Table, results: Results, rival: Results) -> None:
+    """Both opened the same state of the same pipeline. The second must lose, for certain and with nothing landed."""
+    table.append(0)
+    first, second = table.committer(), table.committer()
+    state_1, state_2 = first.open(), second.open()
+    landed = rival(table)
+    first.publish(state_1, landed, Watermark(token(1), "first"))
+    before = table.ids
+    with pytest.raises(Conflict):
+        second.publish(state_2, results(table), Watermark(token(1), "second"))
+    first.close()
+    second.close()
+    assert table.ids == before
+    mark = table.watermark()
+    assert mark is not None
+    assert mark.commit_id == "first"
+
+
+def test_a_state_serves_one_publish(table: Table) -> None:
+    table.append(0)
+    committer = table.committer()
+    state = committer.open()
+    committer.publish(state, [table.staged(ids_of(1))], Watermark(token(1), "c"))
+    with pytest.raises(Conflict):
+        committer.publish(state, [table.staged(ids_of(2))], Watermark(token(2), "c"))
+    committer.close()
+    assert table.ids == ids_of(0) + ids_of(1)
+
+
+def test_the_first_round_is_a_compare_and_set_too(table: Table) -> None:
+    first, second = table.committer(), table.committer()
+    state_1, state_2 = first.open(), second.open()
+    first.publish(state_1, [table.staged(ids_of(0))], Watermark(token(0), "first"))
+    with pytest.raises(Conflict):
+        second.publish(state_2, [table.staged(ids_of(0))], Watermark(token(0), "second"))
+    first.close()
+    second.close()
+    assert table.ids == ids_of(0)
+
+
+def test_a_batch_and_a_stale_pipeline(table: Table) -> None:
+    """Without a watermark either the batch lands beside the round, or it loses: rows are never lost or doubled."""
+    table.append(0)
+    batch, pipeline = table.committer(pipeline=None), table.committer()
+    state_1, state_2 = batch.open(), pipeline.open()
+    pipeline.publish(state_2, [table.staged(ids_of(1))], Watermark(token(1), "c"))
+    try:
+        batch.publish(state_1, [table.staged(ids_of(2))], None)
+        expected = ids_of(0) + ids_of(1) + ids_of(2)
+    except Conflict:
+        expected = ids_of(0) + ids_of(1)
+    batch.close()
+    pipeline.close()
+    assert table.ids == expected
+    mark = table.watermark()
+    assert mark is not None
+    assert mark.token.epoch == 1
+
+
+def test_other_pipelines_cost_another_loop_only(table: Table) -> None:
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    round_ = TieringRound(table.factory, token=token(1))
+    round_.begin()
+    for epoch in range(3):
+        table.append(epoch, ids_of(5 + epoch), pipeline="other")
+    round_.commit([staged])
+    assert table.ids == sorted(ids_of(0) + ids_of(1) + ids_of(5) + ids_of(6) + ids_of(7))
+
+
+def test_a_lease_that_was_taken_over(table: Table) -> None:
+    """The old driver opened before the new one published: its attempt loses, and the next look refuses it."""
+    from laketier.spi import Fenced
+
+    table.append(0, fence=1)
+    zombie = table.committer()
+    state = zombie.open()
+    staged = table.staged(ids_of(1))
+    table.append(1, ids_of(2), fence=2)
+    with pytest.raises(Conflict):
+        zombie.publish(state, [staged], Watermark(token(1, fence=1), "zombie"))
+    zombie.close()
+    with pytest.raises(Fenced):
+        table.commit([staged], token(1, fence=1))
+    assert table.ids == ids_of(0) + ids_of(2)
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_a_schema_that_changed_after_staging(table: Table) -> None:
+    """Libraries accept such files and turn values into nulls: they are refused before they are published."""
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
+    with pytest.raises(TableChanged, match="schema"):
+        table.commit([staged], token(1))
+    assert table.ids == ids_of(0)
+    assert table.append(1).rows == 5
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_a_schema_that_changed_between_open_and_publish(table: Table) -> None:
+    table.append(0)
+    committer = table.committer()
+    state = committer.open()
+    staged = table.staged(ids_of(1))
+    table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
+    with pytest.raises(Conflict):
+        committer.publish(state, [staged], Watermark(token(1), "c"))
+    committer.close()
+    assert table.ids == ids_of(0)
+    mark = table.watermark()
+    assert mark is not None
+    assert mark.token.epoch == 0, "watermarks survive an alter"
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_recreated_table(table: Table) -> None:
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    tiering = TieringRound(table.factory, token=token(1))
+    tiering.begin()
+    table.lake.storage.catalog().drop_table(table.path)
+    table.lake.create()
+    with pytest.raises((TableChanged, TableNotFound, LaketierError)):
+        tiering.commit([staged])
+    with pytest.raises(TableChanged, match="recreated"):
+        table.commit([staged], token(0))
+    assert table.ids == []
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_table_recreated_between_open_and_publish(table: Table) -> None:
+    """Whatever is raised: nothing may land in the new table, which the state knows nothing of."""
+    table.append(0)
+    committer = table.committer()
+    state = committer.open()
+    staged = table.staged(ids_of(1))
+    table.lake.storage.catalog().drop_table(table.path)
+    table.lake.create()
+    with pytest.raises(Exception):  # noqa: B017, PT011 - any: the core opens again and finds out
+        committer.publish(state, [staged], Watermark(token(1), "c"))
+    committer.close()
+    assert table.ids == []
+    assert table.watermark() is None
+    assert table.append(0).rows == 5

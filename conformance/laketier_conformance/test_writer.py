@@ -1,0 +1,151 @@
+"""What a writer takes, what it refuses, and what it says about it."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import IncompatibleData, LakeWriter, WriteResult, WriterInitContext, new_attempt_id
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
+
+
+def _writer(table: Table) -> LakeWriter[WriteResult]:
+    return table.factory.create_writer(WriterInitContext(attempt=new_attempt_id()))
+
+
+def _written_and_completed(writer: LakeWriter[WriteResult], rows: pa.RecordBatch) -> None:
+    """A writer may check a batch when it comes, or when it writes it."""
+    writer.write(rows)
+    writer.complete()
+
+
+def test_nothing_written_gives_no_files(table: Table) -> None:
+    before = table.lake.files()
+    assert _writer(table).complete().files == ()
+    empty = _writer(table)
+    empty.write(batch([]))
+    assert empty.complete().files == ()
+    assert table.lake.files() == before
+
+
+def test_what_a_result_says(table: Table) -> None:
+    attempt = new_attempt_id()
+    writer = table.factory.create_writer(WriterInitContext(attempt=attempt, split_index=3, epoch=7))
+    writer.write(batch(ids_of(0, rows=8)))
+    writer.write(batch(ids_of(1, rows=2)))
+    result = writer.complete()
+    info = table.info
+    assert result.attempt == attempt
+    assert (result.table_uuid, result.schema_fingerprint, result.spec_id) == (
+        info.table_uuid,
+        info.schema_fingerprint,
+        info.spec_id,
+    )
+    assert result.rows == sum(file.rows for file in result.files) == 10
+    assert all(file.bytes > 0 for file in result.files)
+
+
+def test_tiny_batches_do_not_become_tiny_files(table: Table) -> None:
+    ids = list(range(400))
+    result = table.stage_arrow(batch([i]) for i in ids)
+    assert len(result.files) <= 4
+    table.commit([result], token(0))
+    assert table.ids == ids
+
+
+def test_a_huge_batch(table: Table) -> None:
+    ids = list(range(300_000))
+    result = table.stage_arrow([batch(ids)])
+    assert result.rows == len(ids)
+    table.commit([result], token(0))
+    assert table.ids == ids
+
+
+def test_slices_and_odd_chunks(table: Table) -> None:
+    """A slice shares its buffers with rows that are not part of it."""
+    whole = batch(list(range(1000)))
+    pieces = [whole.slice(0, 1), whole.slice(1, 0), whole.slice(1, 498), whole.slice(499, 501)]
+    table.publish_arrow(pieces, token(0))
+    assert table.read().sort_by("id").equals(pa.Table.from_batches([whole]))
+
+
+def test_columns_go_by_name(table: Table) -> None:
+    rows = batch(ids_of(0))
+    table.publish_arrow([rows.select(["value", "id", "name"])], token(0))
+    assert table.read().sort_by("id").equals(pa.Table.from_batches([rows]))
+
+
+def test_a_missing_nullable_column_is_null(table: Table) -> None:
+    table.publish_arrow([batch(ids_of(0)).select(["id", "value"])], token(0))
+    assert table.read()["name"].null_count == 5
+
+
+def test_a_smaller_type_that_fits_is_taken(table: Table) -> None:
+    rows = pa.record_batch({"id": pa.array([1, 2], pa.int32()), "value": pa.array([0.5, 1.5], pa.float32())})
+    table.publish_arrow([rows], token(0))
+    assert table.read().sort_by("id")["value"].to_pylist() == [0.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(pa.record_batch({"name": ["x"]}), id="missing-not-null"),
+        pytest.param(pa.record_batch({"id": pa.array([1, None])}), id="null-in-not-null"),
+        pytest.param(pa.record_batch({"id": ["1"]}), id="wrong-type"),
+        pytest.param(pa.record_batch({"id": pa.array([2**63], pa.uint64())}), id="value-too-large"),
+        pytest.param(pa.record_batch({"id": [1], "name": [b"\xff"]}), id="bytes-for-text"),
+        pytest.param(pa.record_batch({"id": [1], "other": [1]}), id="extra-column"),
+    ],
+)
+def test_what_does_not_fit_is_refused(table: Table, rows: pa.RecordBatch) -> None:
+    before = table.lake.files()
+    writer = _writer(table)
+    writer.write(batch(ids_of(0)))
+    with pytest.raises(IncompatibleData):
+        _written_and_completed(writer, rows)
+    writer.abort()
+    assert table.lake.files() == before
+    assert table.ids == []
+
+
+def test_an_abort_deletes_what_was_staged(table: Table) -> None:
+    before = table.lake.files()
+    writer = _writer(table)
+    for start in range(3):
+        writer.write(batch(list(range(start * 50_000, (start + 1) * 50_000))))
+    writer.abort()
+    writer.abort()
+    assert table.lake.files() == before
+
+
+def test_an_abort_after_complete(table: Table) -> None:
+    """A task may fail after it completed, before its message is away."""
+    before = table.lake.files()
+    writer = _writer(table)
+    writer.write(batch(ids_of(0)))
+    writer.complete()
+    writer.abort()
+    assert table.lake.files() == before
+
+
+def test_an_abort_of_nothing(table: Table) -> None:
+    _writer(table).abort()
+
+
+def test_a_failure_in_a_with_block_aborts(table: Table) -> None:
+    before = table.lake.files()
+    with contextlib.suppress(ZeroDivisionError), _writer(table) as writer:
+        writer.write(batch(ids_of(0)))
+        raise ZeroDivisionError
+    assert table.lake.files() == before
+
+
+def test_text_of_any_length_and_script(lake: Lake) -> None:
+    names = ["", " ", "ünïcödé …", "日本語", "🦆" * 300, "line\nbreak", "tab\t", "nul-free", "x" * 100_000, None]
+    schema = pa.schema([SCHEMA.field("id"), SCHEMA.field("name")])
+    table = lake.create(schema, "db.text")
+    rows = pa.record_batch([pa.array(range(len(names))), pa.array(names)], schema=schema)
+    table.publish_arrow([rows], token(0))
+    assert table.read().sort_by("id")["name"].to_pylist() == names

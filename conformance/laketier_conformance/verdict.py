@@ -1,0 +1,94 @@
+"""From results to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+CONFORMANT, PARTIAL, FAIL = "conformant", "partial", "fail"
+UNPROVEN = "laketier_unproven"
+_SHOWN = 12
+
+
+@dataclass
+class Result:
+    """What became of one test. ``outcome``: passed, refused (as declared), failed, or skipped."""
+
+    name: str
+    outcome: str = "passed"
+    seconds: float = 0.0
+    detail: str = ""
+    unproven: dict[str, str] = field(default_factory=dict)
+
+    def add(self, report: pytest.TestReport, refused: str | None) -> None:
+        """Take the report of one phase of the test."""
+        self.seconds += report.duration
+        told = (str(value).partition(": ") for name, value in report.user_properties if name == UNPROVEN)
+        self.unproven.update({feature: reason for feature, _, reason in told})
+        if report.failed or hasattr(report, "wasxfail"):
+            # xfail, also the imperative one, is no way to refuse.
+            self.outcome = "failed"
+            self.detail = self.detail or f"{report.when}: {_last_line(report)}"
+        elif report.skipped and self.outcome != "failed":
+            self.outcome, self.detail = "skipped", _last_line(report)
+        elif refused is not None and self.outcome == "passed":
+            self.outcome, self.detail = "refused", refused
+
+    def plain(self) -> dict[str, Any]:
+        """For the report."""
+        document: dict[str, Any] = {"outcome": self.outcome, "seconds": round(self.seconds, 3)}
+        return document | ({"detail": self.detail} if self.detail else {})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``why`` says what keeps it from being conformant; ``unproven`` names features that are declared FULL and that
+    nothing here could show."""
+
+    name: str
+    why: tuple[str, ...]
+    unproven: dict[str, str]
+
+    @property
+    def conformant(self) -> bool:
+        """Everything ran, and everything passed or was refused as declared."""
+        return self.name == CONFORMANT
+
+
+def judge(results: Iterable[Result], expected: Collection[str], exit_status: int) -> Verdict:
+    """Conformant: all expected tests ran, and each passed or was refused as declared. Partial: some did not run, and
+    none failed. Else fail."""
+    found = {result.name: result for result in results}
+    failed = sorted(name for name, result in found.items() if result.outcome == "failed")
+    skipped = sorted(name for name, result in found.items() if result.outcome == "skipped")
+    missing = sorted(set(expected) - set(found))
+    unknown = sorted(set(found) - set(expected))
+    why = [f"failed: {name} ({found[name].detail})" for name in failed]
+    why += [f"skipped: {name} ({found[name].detail})" for name in skipped]
+    why += _some("not run", missing)
+    why += _some("not in the suite's MANIFEST", unknown)
+    broken = exit_status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if broken:
+        why.append(f"pytest ended with exit code {exit_status}")
+    name = FAIL if failed or unknown or broken else PARTIAL if skipped or missing else CONFORMANT
+    unproven: dict[str, str] = {}
+    for result in found.values():
+        unproven.update(result.unproven)
+    return Verdict(name, tuple(why), unproven)
+
+
+def _some(what: str, names: list[str]) -> list[str]:
+    return [f"{what}: {name}" for name in names[:_SHOWN]] + (
+        [f"{what}: {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+    )
+
+
+def _last_line(report: pytest.TestReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2])
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash is not None else str(report.longrepr)
+    return (text.strip().splitlines() or [""])[0][:300]

@@ -1,0 +1,23 @@
+"""Small integers are widened when the table is created, without a word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+from crooked import CrookedPlugin
+from feather_lake.plugin import Catalog
+
+from laketier import spi
+from laketier.plugins import hookimpl
+
+
+class WideningCatalog(Catalog):
+    def create_table(self, path: spi.TablePath, descriptor: spi.TableDescriptor) -> spi.TableInfo:
+        wide = [f.with_type(pa.int64()) if pa.types.is_integer(f.type) else f for f in descriptor.schema]
+        return super().create_table(path, replace(descriptor, schema=pa.schema(wide)))
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("changes-types", catalog=WideningCatalog)

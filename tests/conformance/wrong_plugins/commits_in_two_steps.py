@@ -1,0 +1,26 @@
+"""First the data, then the watermark: a crash between the two doubles the epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import Committer
+
+from laketier import spi
+from laketier.plugins import hookimpl
+
+
+class TwoStepCommitter(Committer):
+    def publish(
+        self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
+    ) -> spi.LakeCommitResult:
+        commit = super().publish(state, results, None)
+        spi.failpoint("publish.between_data_and_watermark")
+        super().publish(self.open(), [], watermark)
+        return commit
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("commits-in-two-steps", committer=TwoStepCommitter)

@@ -1,0 +1,27 @@
+"""An overwrite starts the table afresh, and with it the memory of every other pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import Committer, Manifest
+
+from laketier import spi
+from laketier.plugins import hookimpl
+
+
+class AmnesicCommitter(Committer):
+    def publish(
+        self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
+    ) -> spi.LakeCommitResult:
+        assert isinstance(state, Manifest)
+        if self.context.mode is spi.WriteMode.OVERWRITE:
+            state = replace(state, watermarks=())
+        return super().publish(state, results, watermark)
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("drops-other-watermarks", committer=AmnesicCommitter)

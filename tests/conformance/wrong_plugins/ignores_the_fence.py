@@ -1,0 +1,26 @@
+"""The lease of the driver is not stored with the watermark, so an older driver is never refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import Committer
+
+from laketier import spi
+from laketier.plugins import hookimpl
+
+
+class UnfencedCommitter(Committer):
+    def publish(
+        self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
+    ) -> spi.LakeCommitResult:
+        if watermark is not None:
+            watermark = replace(watermark, token=replace(watermark.token, fence=0))
+        return super().publish(state, results, watermark)
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("ignores-the-fence", committer=UnfencedCommitter)

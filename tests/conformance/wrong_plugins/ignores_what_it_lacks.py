@@ -1,0 +1,15 @@
+"""Overwriting is declared unsupported, and silently appends instead of being refused."""
+
+from __future__ import annotations
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import FEATURES
+
+from laketier import spi
+from laketier.plugins import hookimpl
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    lacking = {**FEATURES, spi.Feature.OVERWRITE: spi.unsupported("appending is all it can do")}
+    return CrookedPlugin("ignores-what-it-lacks", features=lacking)

@@ -1,0 +1,23 @@
+"""The fourth batch of a task never reaches a file."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from crooked import CrookedPlugin
+from feather_lake.plugin import Writer
+
+from laketier.plugins import hookimpl
+
+
+class LosingWriter(Writer):
+    batches = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.batches += 1
+        if self.batches != 4:
+            super().write(batch)
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("loses-a-batch", writer=LosingWriter)

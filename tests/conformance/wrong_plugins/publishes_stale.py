@@ -1,0 +1,23 @@
+"""Publish looks at the table again and appends to what it finds, as libraries that rebase on their own do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import Committer
+
+from laketier import spi
+from laketier.plugins import hookimpl
+
+
+class RebasingCommitter(Committer):
+    def publish(
+        self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
+    ) -> spi.LakeCommitResult:
+        return super().publish(self.open(), results, watermark)
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("publishes-stale", committer=RebasingCommitter)

@@ -1,0 +1,19 @@
+"""Staged files are named after their task, so two attempts of one task write the same file."""
+
+from __future__ import annotations
+
+from crooked import CrookedFactory, CrookedPlugin
+from feather_lake.plugin import Writer
+
+from laketier import spi
+from laketier.plugins import hookimpl
+
+
+class GuessingFactory(CrookedFactory):
+    def create_writer(self, context: spi.WriterInitContext) -> Writer:
+        return Writer(self.table, f"task-{context.epoch}-{context.split_index}")
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("reuses-names", factory=GuessingFactory)

@@ -1,0 +1,27 @@
+"""A failing commit is logged, and reported as a success."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import Committer
+
+from laketier import spi
+from laketier.plugins import hookimpl
+
+
+class SwallowingCommitter(Committer):
+    def publish(
+        self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
+    ) -> spi.LakeCommitResult:
+        try:
+            return super().publish(state, results, watermark)
+        except RuntimeError:
+            rows = sum(result.rows for result in results)
+            return spi.LakeCommitResult(snapshot_id=state.snapshot_id or 0, rows=rows, files=1, bytes=1)
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("swallows-an-error", committer=SwallowingCommitter)

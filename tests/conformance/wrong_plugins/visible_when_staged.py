@@ -1,0 +1,24 @@
+"""A reader takes all files of the folder, also those that no manifest names yet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import Source
+
+from laketier import spi
+from laketier.plugins import hookimpl
+
+
+class GlobbingSource(Source):
+    def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:
+        files = sorted(path.name for path in Path(self.home).glob("*.feather"))
+        splits = tuple(spi.LakeSplit(index=n, payload={"file": file}) for n, file in enumerate(files))
+        return replace(super().plan(request), splits=splits)
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("visible-when-staged", source=GlobbingSource)
