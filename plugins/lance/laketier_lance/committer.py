@@ -156,8 +156,9 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         return properties
 
     def _resolve(self, dataset: LanceDataset, transaction: str, error: Any) -> int:
-        """Lance's store asks again when the answer to a conditional put is lost, and is told that the name is taken:
-        by us. So a conflict counts only when this very transaction is not among those since."""
+        """A store that asks again, as the answer to a conditional put was lost, is told that the name is taken: by us.
+        Lance looks into that by itself; as deleting files hangs on it, a conflict counts only when this very
+        transaction is not among those since."""
         latest = open_dataset(self._location, self._options.storage_options())
         landed = find_commit(latest, lambda since: since.uuid == transaction, after=dataset.version)
         if landed is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import lance
 import pyarrow as pa
 import pytest
+from lance.commit import CommitConflictError
 
 from laketier.spi import (
     AddColumn,
@@ -72,6 +73,19 @@ def test_publishing_twice_against_one_state_does_not_double_the_rows(table):
     with pytest.raises(Conflict):
         round_.publish(state, [staged], watermark(0))
     assert table.ids() == [1, 2]
+
+
+def test_a_conflict_with_ones_own_transaction_is_none(table):
+    round_ = committer(table)
+    dataset = round_.open().dataset
+    merge = lance.LanceOperation.Merge([], dataset.lance_schema, preserves_nullability=True)
+    transaction = lance.Transaction(read_version=dataset.version, operation=merge)
+    lance.LanceDataset.commit(dataset, transaction, max_retries=0)
+    with pytest.raises(CommitConflictError) as again:
+        lance.LanceDataset.commit(dataset, transaction, max_retries=0)
+    assert round_._resolve(dataset, transaction.uuid, again.value) == 2
+    with pytest.raises(Conflict):
+        round_._resolve(dataset, "another", again.value)
 
 
 def test_lance_doubles_an_append_that_is_committed_twice(table):

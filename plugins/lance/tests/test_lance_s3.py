@@ -148,7 +148,7 @@ def test_a_put_that_landed_and_whose_answer_was_lost_is_no_conflict(storage):
         puts = lost_answers[1:]
     finally:
         lost_answers.clear()
-    # Lance's store put the same name again, was refused, and Lance called that a conflict.
+    # The same name was put again and refused; that must not be taken for another's commit.
     assert len(puts) > 1
     assert len(set(puts)) == 1
     assert (result.conflicts, result.snapshot_id) == (0, 2)
