@@ -162,7 +162,7 @@ class IcebergCatalog(LakeCatalog):
 
 def load(settings: CatalogSettings, path: TablePath) -> Table:
     """The pyiceberg table, fresh from the catalog. Raises `TableNotFound` or `CorruptTable`."""
-    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
 
     if settings.embedded and not settings.database.exists():
         raise _not_found(path, why=f"the warehouse {settings.warehouse} has no {EMBEDDED_FILE}")
@@ -171,7 +171,7 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
         return catalog.load_table((path.database, path.table))
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         raise _not_found(path) from error
-    except (FileNotFoundError, ValueError, KeyError) as error:
+    except (FileNotFoundError, ValidationError, ValueError, KeyError) as error:
         raise CorruptTable(
             "the table's metadata can't be read",
             where=str(path),

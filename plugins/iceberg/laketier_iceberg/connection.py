@@ -94,7 +94,7 @@ def _connect(settings: CatalogSettings) -> Catalog:
 
 def _embedded(settings: CatalogSettings) -> Catalog:
     from pyiceberg.catalog.sql import SqlCatalog
-    from sqlalchemy.exc import OperationalError
+    from sqlalchemy.exc import DatabaseError
 
     try:
         make_directories(Path(settings.warehouse))
@@ -106,11 +106,11 @@ def _embedded(settings: CatalogSettings) -> Catalog:
     properties = {"uri": uri, "warehouse": settings.warehouse, "py-io-impl": DURABLE_IO}
     try:
         return SqlCatalog(settings.name, **properties)
-    except OperationalError:
+    except DatabaseError:
         # Two processes made the catalog's tables at once and this one came second: now they are there.
         try:
             return SqlCatalog(settings.name, **properties)
-        except OperationalError as error:
+        except DatabaseError as error:
             raise ConfigError(
                 f"the catalog file {settings.database} can't be opened",
                 why=str(error.orig),

@@ -13,6 +13,7 @@ from typing import Any
 
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table, Transaction
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update import (
     AssertCurrentSchemaId,
@@ -23,12 +24,34 @@ from pyiceberg.table.update import (
     RemoveSnapshotsUpdate,
     TableRequirement,
     TableUpdate,
+    update_table_metadata,
 )
 from pyiceberg.table.update.snapshot import _FastAppendFiles
 
 log = logging.getLogger(__name__)
 
 MAIN = "main"
+
+
+class _Transaction(Transaction):
+    """A transaction that computes its metadata once per change.
+
+    pyiceberg copies the whole metadata, with every snapshot, at each look; a commit takes fifteen looks. Nobody
+    changes what it returns.
+    """
+
+    _seen: tuple[TableUpdate, ...] = ()
+    _metadata: TableMetadata | None = None
+
+    @property
+    def table_metadata(self) -> TableMetadata:
+        """The table's metadata with the staged updates."""
+        if not self._updates:
+            return self._table.metadata
+        if self._metadata is None or self._seen is not self._updates:
+            self._seen = self._updates
+            self._metadata = update_table_metadata(self._table.metadata, self._updates)
+        return self._metadata
 
 
 class _ReplaceAll(_FastAppendFiles):
@@ -116,7 +139,7 @@ class StagedSnapshot:
 def stage(table: Table, files: Iterable[DataFile], summary: Mapping[str, str], *, replace: bool) -> StagedSnapshot:
     """Write the manifests of a snapshot on top of ``table`` as it was loaded. Files are added to what is there, or
     replace all of it. A snapshot comes out also without files: a commit of properties alone is no compare-and-set."""
-    transaction = Transaction(table)
+    transaction = _Transaction(table)
     if replace:
         operation = Operation.OVERWRITE if table.metadata.current_snapshot() is not None else Operation.APPEND
         producer: Any = _ReplaceAll(

@@ -61,9 +61,7 @@ class Fixture:
             writer.write(each)
         return writer.complete()
 
-    def round(
-        self, token: Token | None, *batches: pa.RecordBatch, mode: WriteMode = WriteMode.APPEND
-    ) -> RoundResult:
+    def round(self, token: Token | None, *batches: pa.RecordBatch, mode: WriteMode = WriteMode.APPEND) -> RoundResult:
         return TieringRound(self.factory, token=token, mode=mode).commit([self.stage(*batches)])
 
     def committer(self, commit_id: str | None = None, mode: WriteMode = WriteMode.APPEND) -> Any:

@@ -90,9 +90,7 @@ def _expiring(make: Any, **properties: str) -> Any:
 
 
 def test_expiry_in_the_commit_keeps_the_watermark_and_the_rows(make: Any) -> None:
-    events = _expiring(
-        make, **{"history.expire.max-snapshot-age-ms": "0", "history.expire.min-snapshots-to-keep": "3"}
-    )
+    events = _expiring(make, **{"history.expire.max-snapshot-age-ms": "0", "history.expire.min-snapshots-to-keep": "3"})
     _epochs(events, 0, 0, "idle")
     snapshots = _epochs(events, 0, 9)
     kept = [s.snapshot_id for s in events.table().metadata.snapshots]

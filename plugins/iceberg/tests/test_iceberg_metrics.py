@@ -221,7 +221,8 @@ def _row(i: int) -> dict[str, Any]:
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_filter_finds_all_rows_in_every_reader(pruned: Any, data: st.DataObject) -> None:
-    from laketier.spi import And, Leaf, Not, Op, Or, ScanRequest, to_arrow as predicate_to_arrow
+    from laketier.spi import And, Leaf, Not, Op, Or, ScanRequest
+    from laketier.spi import to_arrow as predicate_to_arrow
 
     (source, _), rows = pruned
 

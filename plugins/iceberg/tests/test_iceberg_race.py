@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 CHILD = Path(__file__).with_name("iceberg_child.py")
-EPOCHS = 6
+EPOCHS = 5
 
 
 def _start(warehouse: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -60,7 +60,7 @@ def test_processes_that_create_one_table_at_once_get_the_same_one(warehouse: Pat
             stderr=subprocess.PIPE,
             text=True,
         )
-        for _ in range(3)
+        for _ in range(2)
     ]
     for child in children:
         assert child.stdout is not None
@@ -70,5 +70,5 @@ def test_processes_that_create_one_table_at_once_get_the_same_one(warehouse: Pat
         child.stdin.write("go\n")
         child.stdin.flush()
     answers = [child.communicate() for child in children]
-    assert [child.returncode for child in children] == [0, 0, 0], answers
+    assert [child.returncode for child in children] == [0, 0], answers
     assert len({out for out, _ in answers}) == 1

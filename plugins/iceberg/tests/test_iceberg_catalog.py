@@ -1,0 +1,364 @@
+"""The catalog, types, options, and what importing costs."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    AddColumn,
+    ConfigError,
+    CorruptTable,
+    Feature,
+    FeatureNotSupported,
+    IncompatibleTable,
+    LakeStorageConfig,
+    PartitionField,
+    Passthrough,
+    TableDescriptor,
+    TableNotFound,
+    TablePath,
+    UnsupportedType,
+    WriteMode,
+)
+from laketier_iceberg.options import IcebergOptions
+from laketier_iceberg.plugin import IcebergPlugin
+from laketier_iceberg.storage import IcebergStorage
+from laketier_iceberg.types import TYPE_TABLE, check_types, without_ids
+
+_SAMPLES: dict[str, list[pa.DataType]] = {
+    "bool": [pa.bool_()],
+    "int8": [pa.int8()],
+    "int16": [pa.int16()],
+    "int32": [pa.int32()],
+    "int64": [pa.int64()],
+    "uint8": [pa.uint8()],
+    "uint16": [pa.uint16()],
+    "uint32": [pa.uint32()],
+    "uint64": [pa.uint64()],
+    "float16": [pa.float16()],
+    "float32": [pa.float32()],
+    "float64": [pa.float64()],
+    "decimal32, decimal64, decimal128, decimal256": [
+        pa.decimal32(5, 2), pa.decimal64(12, 2), pa.decimal128(20, 3), pa.decimal256(38, 3)
+    ],
+    "date32": [pa.date32()],
+    "date64": [pa.date64()],
+    "time32, time64[us]": [pa.time32("s"), pa.time32("ms"), pa.time64("us")],
+    "time64[ns]": [pa.time64("ns")],
+    "timestamp[s], timestamp[ms], timestamp[us]": [pa.timestamp("s"), pa.timestamp("ms"), pa.timestamp("us")],
+    "timestamp[s, tz], timestamp[ms, tz], timestamp[us, tz]": [
+        pa.timestamp("s", "UTC"), pa.timestamp("ms", "Europe/Berlin"), pa.timestamp("us", "+02:00")
+    ],
+    "timestamp[ns], timestamp[ns, tz]": [pa.timestamp("ns"), pa.timestamp("ns", "UTC")],
+    "string, large_string, string_view": [pa.string(), pa.large_string(), pa.string_view()],
+    "binary, large_binary, binary_view": [pa.binary(), pa.large_binary(), pa.binary_view()],
+    "fixed_size_binary[n]": [pa.binary(7)],
+    "struct": [pa.struct([("a", pa.int32()), ("b", pa.struct([("c", pa.string())]))])],
+    "list, large_list": [pa.list_(pa.int32()), pa.large_list(pa.string())],
+    "fixed_size_list[n]": [pa.list_(pa.float32(), 4)],
+    "list_view, large_list_view": [pa.list_view(pa.int32()), pa.large_list_view(pa.int32())],
+    "map": [pa.map_(pa.string(), pa.list_(pa.int64()))],
+    "dictionary": [pa.dictionary(pa.int32(), pa.string())],
+    "run_end_encoded": [pa.run_end_encoded(pa.int32(), pa.string())],
+    "duration, interval": [pa.duration("us"), pa.month_day_nano_interval()],
+    "null": [pa.null()],
+    "extension types": [pa.uuid()],
+}  # fmt: skip
+
+
+def test_the_type_table_and_the_samples_name_the_same_types() -> None:
+    assert [row[0] for row in TYPE_TABLE] == list(_SAMPLES)
+
+
+@pytest.mark.parametrize("row", [row for row in TYPE_TABLE if row[1] == "refused"], ids=lambda row: row[0])
+def test_what_the_type_table_refuses_is_refused_with_its_advice(row: tuple[str, str, str]) -> None:
+    for kind in _SAMPLES[row[0]]:
+        for nested in (kind, pa.list_(kind), pa.struct([("x", kind)]), pa.map_(pa.string(), kind)):
+            with pytest.raises(UnsupportedType) as caught:
+                check_types(pa.schema([("c", nested)]))
+            assert caught.value.fix == row[2]
+
+
+@pytest.mark.parametrize("kind", [pa.decimal256(40, 2), pa.decimal128(5, -2)], ids=str)
+def test_decimals_that_iceberg_does_not_have_are_refused(kind: pa.DataType) -> None:
+    with pytest.raises(UnsupportedType, match="38 digits"):
+        check_types(pa.schema([("c", kind)]))
+
+
+def test_what_the_type_table_accepts_comes_back_equal(make: Any) -> None:
+    columns = {
+        f"c{i}": kind for i, kind in enumerate(k for row in TYPE_TABLE if row[1] != "refused" for k in _SAMPLES[row[0]])
+    }
+    columns |= {f"l{name}": pa.list_(kind) for name, kind in columns.items() if not pa.types.is_nested(kind)}
+    table = make(pa.schema(list(columns.items())))
+    raw = {
+        name: pa.array(_values(kind)).cast(kind) if not pa.types.is_nested(kind) else None
+        for name, kind in columns.items()
+    }
+    values = {name: array if array is not None else _nested(columns[name], raw) for name, array in raw.items()}
+    batch = pa.RecordBatch.from_arrays(list(values.values()), names=list(values))
+    table.round(table.token(0), batch)
+    read = table.read()
+    for name in columns:
+        wanted = values[name].cast(read.schema.field(name).type)
+        assert read[name].to_pylist() == wanted.to_pylist(), name
+
+
+def _values(kind: pa.DataType) -> Any:
+    import datetime as dt
+    from decimal import Decimal
+
+    if pa.types.is_boolean(kind):
+        return pa.array([True, None])
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return pa.array([1, None], kind)
+    if pa.types.is_decimal(kind):
+        return pa.array([Decimal("-1.25"), None]).cast(pa.decimal128(10, kind.scale)).cast(kind)
+    if pa.types.is_date(kind):
+        return pa.array([dt.date(1969, 1, 1), None])
+    if pa.types.is_time(kind):
+        return pa.array([dt.time(1, 2, 3), None], pa.time64("us"))
+    if pa.types.is_timestamp(kind):
+        return pa.array([dt.datetime(1969, 1, 1, 1, 2, 3), None], pa.timestamp("us")).cast(kind)
+    if pa.types.is_fixed_size_binary(kind):
+        return pa.array([b"1234567", None], kind)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or str(kind) == "binary_view":
+        return pa.array([b"\x00\xff", None])
+    return pa.array(["é", None])
+
+
+def _nested(kind: pa.DataType, raw: dict[str, Any]) -> Any:
+    if pa.types.is_struct(kind):
+        return pa.array([{"a": 1, "b": {"c": "x"}}, None], kind)
+    if pa.types.is_map(kind):
+        return pa.array([[("k", [1, None])], None], kind)
+    inner = next(array for array in raw.values() if array is not None and array.type == kind.value_type)
+    return type(pa.array([], kind)).from_arrays(
+        pa.array([0, 2, 2], pa.int64() if pa.types.is_large_list(kind) else pa.int32()), inner
+    )
+
+
+def test_creating_is_idempotent_and_another_schema_is_refused(make: Any) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.large_string())])
+    first = make(schema, (PartitionField("v"),))
+    again = make(schema, (PartitionField("v"),))
+    assert again.info == first.info
+    assert first.info.schema.field("id").nullable is False
+    assert first.info.schema.field("v").metadata == {b"PARQUET:field_id": b"2"}
+    for other in (
+        TableDescriptor(schema),
+        TableDescriptor(schema.remove(0), (PartitionField("v"),)),
+        TableDescriptor(pa.schema([("id", pa.int64()), ("v", pa.string())]), (PartitionField("v"),)),
+    ):
+        with pytest.raises(IncompatibleTable, match="exists with another"):
+            first.storage.catalog().create_table(first.info.path, other)
+
+
+def test_loading_finds_what_was_created(make: Any) -> None:
+    made = make(comment="events of all", properties={"owner": "us", "write.metadata.previous-versions-max": "3"})
+    info = made.storage.catalog().load_table(made.info.path)
+    assert info == made.info
+    assert info.descriptor.comment == "events of all"
+    assert info.descriptor.properties["owner"] == "us"
+    assert info.descriptor.properties["write.metadata.previous-versions-max"] == "3"
+    assert info.descriptor.properties["commit.manifest-merge.enabled"] == "true"
+
+
+def test_columns_are_added_once_and_only_nullable(events: Any) -> None:
+    catalog = events.storage.catalog()
+    events.round(events.token(0), events.batch(0, 3))
+    change = AddColumn(pa.field("tags", pa.list_(pa.struct([("k", pa.string())]))))
+    info = catalog.alter_table(events.info.path, [change])
+    assert catalog.alter_table(events.info.path, [change]).schema_fingerprint == info.schema_fingerprint
+    assert without_ids(info.schema).field("tags").type == pa.list_(pa.field("element", pa.struct([("k", pa.string())])))
+    for field in (
+        pa.field("tags", pa.string()), pa.field("Tags", change.field.type), pa.field("n", pa.int32(), nullable=False)
+    ):  # fmt: skip
+        with pytest.raises(IncompatibleTable):
+            catalog.alter_table(events.info.path, [AddColumn(field)])
+    with pytest.raises(UnsupportedType):
+        catalog.alter_table(events.info.path, [AddColumn(pa.field("u", pa.uint8()))])
+    assert events.committer().open().watermark("p").token.epoch == 0
+    assert events.read()["tags"].to_pylist() == [None] * 3
+
+
+def test_dropping_removes_the_files_and_listing_is_sorted(make: Any, warehouse: Path) -> None:
+    tables = [make(name=name) for name in ("b", "a", "c")]
+    tables[2].round(tables[2].token(0), tables[2].batch(0, 5))
+    catalog = tables[0].storage.catalog()
+    assert catalog.list_tables() == [TablePath("db", n) for n in "abc"]
+    assert catalog.list_tables("none") == []
+    catalog.drop_table(TablePath("db", "c"))
+    assert not (warehouse / "db" / "c").exists()
+    assert catalog.list_tables("db") == [TablePath("db", "a"), TablePath("db", "b")]
+    with pytest.raises(TableNotFound):
+        catalog.drop_table(TablePath("db", "c"))
+    with pytest.raises(TableNotFound):
+        catalog.load_table(TablePath("nowhere", "c"))
+
+
+def test_a_warehouse_that_does_not_exist_is_not_made_by_looking(storage: Any, warehouse: Path) -> None:
+    assert storage.catalog().list_tables() == []
+    with pytest.raises(TableNotFound, match=r"catalog\.db"):
+        storage.catalog().load_table(TablePath("db", "t"))
+    assert not warehouse.exists()
+
+
+def test_a_folder_of_another_format_is_refused(storage: Any, warehouse: Path) -> None:
+    (warehouse / "db" / "t" / "_delta_log").mkdir(parents=True)
+    with pytest.raises(IncompatibleTable, match="_delta_log"):
+        storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int64())])))
+
+
+def test_damaged_metadata_is_a_corrupt_table(events: Any) -> None:
+    location = Path(events.table().metadata_location)
+    content = location.read_text()
+    for damage in ("", content[:200], "[]"):
+        location.write_text(damage)
+        with pytest.raises(CorruptTable, match="metadata can't be read"):
+            events.storage.catalog().load_table(events.info.path)
+    location.unlink()
+    with pytest.raises(CorruptTable):
+        events.storage.catalog().load_table(events.info.path)
+
+
+def test_a_file_that_is_no_catalog_is_a_setting_to_mend(warehouse: Path) -> None:
+    warehouse.mkdir()
+    (warehouse / "catalog.db").write_bytes(b"not a database" * 100)
+    storage = IcebergStorage(LakeStorageConfig(str(warehouse), IcebergOptions()))
+    with pytest.raises(ConfigError, match=r"catalog\.db can't be opened"):
+        storage.catalog().list_tables()
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "error"),
+    [
+        ({"primary_key": ("id",)}, FeatureNotSupported),
+        ({"properties": {"format-version": "3"}}, FeatureNotSupported),
+        ({"properties": {"laketier.watermark.p": "{}"}}, IncompatibleTable),
+    ],
+)
+def test_what_the_plugin_can_not_do_is_refused_at_create(make: Any, descriptor: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        make(**descriptor)
+
+
+def test_upserts_are_refused_as_declared(events: Any) -> None:
+    with pytest.raises(FeatureNotSupported, match="upsert"):
+        events.committer(mode=WriteMode.UPSERT)
+    assert set(IcebergPlugin.features) == set(Feature)
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_tables_of_other_versions_are_not_written(events: Any, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    location = Path(events.table().metadata_location)
+    import json
+
+    document = json.loads(location.read_text())
+    document["format-version"] = version
+    if version == 1:
+        document["schema"] = document["schemas"][0]
+        document["partition-spec"] = []
+    else:
+        document["next-row-id"] = 0
+    location.write_text(json.dumps(document))
+    with pytest.raises(FeatureNotSupported, match=f"version {version}"):
+        events.storage.tiering_factory(events.info)
+    with pytest.raises(FeatureNotSupported, match=f"version {version}"):
+        events.committer().open()
+
+
+def test_another_catalog_by_pyicebergs_own_configuration(tmp_path: Path) -> None:
+    options = IcebergOptions(
+        catalog_name="elsewhere", catalog=Passthrough({"type": "sql", "uri": f"sqlite:///{tmp_path}/other.sqlite"})
+    )
+    storage = IcebergStorage(LakeStorageConfig(str(tmp_path / "files"), options))
+    info = storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int64())])))
+    assert info.location.startswith(str(tmp_path / "files"))
+    assert not (tmp_path / "files" / "catalog.db").exists()
+    assert storage.catalog().list_tables() == [info.path]
+    storage.catalog().drop_table(info.path)
+    assert storage.catalog().list_tables() == []
+
+
+def test_a_wrong_catalog_says_so_without_its_secrets(tmp_path: Path) -> None:
+    secret = "hunter2-very-secret"
+    options = IcebergOptions(catalog=Passthrough({"type": "sql", "uri": f"nosuch://u:{secret}@h/db"}))
+    storage = IcebergStorage(LakeStorageConfig(str(tmp_path), options))
+    with pytest.raises(ConfigError, match="can't be opened") as caught:
+        storage.catalog().list_tables()
+    assert secret not in str(caught.value)
+    assert secret not in repr(storage._settings)
+
+
+def test_a_remote_warehouse_needs_a_catalog() -> None:
+    with pytest.raises(ConfigError, match="needs a catalog"):
+        IcebergPlugin().create_storage(LakeStorageConfig("s3://bucket/lake", IcebergOptions()))
+
+
+@pytest.mark.parametrize("name", ["target_file_rows", "target_file_bytes", "max_open_files"])
+def test_options_must_be_positive(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"lake.iceberg.{name.replace('_', '-')}"):
+        IcebergOptions(**{name: 0})
+
+
+def test_the_lines_that_open_the_table_open_it(events: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
+    events.round(events.token(0), events.batch(0, 7))
+    lines = IcebergPlugin().open_with(events.storage.catalog().load_table(events.info.path))
+    assert set(lines) == {"pyiceberg", "Polars", "DuckDB", "DuckDB (extension)", "Spark"}
+    assert len(_run(lines["pyiceberg"])) == 7
+    assert len(_run(lines["Polars"])) == 7
+    assert _run(lines["DuckDB"]).fetchall() == [(7,)]
+    assert Path(lines["DuckDB (extension)"].split("'")[1]).exists()
+
+
+def _run(line: str) -> Any:
+    """What a line of Python gives that a person would paste."""
+    *imports, expression = line.split("; ")
+    scope: dict[str, Any] = {}
+    exec("; ".join(imports), scope)  # noqa: S102 - our own lines
+    return eval(expression, scope)  # noqa: S307 - our own lines
+
+
+def _modules_after(program: str, *arguments: str) -> set[str]:
+    code = f"import sys\n{program}\nprint(' '.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, env=os.environ
+    )
+    return set(done.stdout.split())
+
+
+def test_importing_the_plugin_imports_no_engine() -> None:
+    assert not {m for m in _modules_after("import laketier_iceberg.plugin") if m.split(".")[0] == "pyiceberg"}
+
+
+def test_an_executor_writes_and_reads_with_pyarrow_alone(make: Any, tmp_path: Path) -> None:
+    table = make(partition_by=(PartitionField.parse("bucket(2, id)"),))
+    table.round(table.token(0), table.batch(0, 4))
+    from laketier.spi import ScanRequest
+
+    source = table.storage.source(table.info)
+    plan = source.plan(ScanRequest())
+    (tmp_path / "job").write_bytes(pickle.dumps((table.factory, source, plan)))
+    modules = _modules_after(
+        "import pickle\n"
+        "from laketier.spi import *\n"
+        "import pyarrow as pa\n"
+        "factory, source, plan = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "writer = factory.create_writer(WriterInitContext(new_attempt_id()))\n"
+        "writer.write(pa.record_batch({'id': [1], 's': ['x']}))\n"
+        "pack(factory.write_result_serializer, writer.complete())\n"
+        "assert sum(b.num_rows for s in plan.splits for b in source.read(s, plan.schema)) == 4\n",
+        str(tmp_path / "job"),
+    )
+    assert not {m for m in modules if m.split(".")[0] in ("pyiceberg", "sqlalchemy")}
+    assert "pyiceberg_core" in modules
