@@ -11,7 +11,6 @@ os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executa
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQueryListener  # noqa: F401 - import cost stays out of the query
 
 
 def main() -> None:

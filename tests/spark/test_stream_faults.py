@@ -18,8 +18,9 @@ from pyspark.sql import SparkSession
 from spark_lake import COLUMNS, Landing, Target
 
 Run = Callable[..., list[dict[str, Any]]]
+pytestmark = pytest.mark.timeout(600)
 CHILD = Path(__file__).with_name("stream_child.py")
-PATIENCE_SECONDS = 150
+PATIENCE_SECONDS = 240
 
 
 @contextmanager

@@ -36,14 +36,15 @@ class LakeBatchWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Executor. Stages the partition, or nothing at all when the epoch is in the table."""
         if self._done:
-            return answer(None, self._factory)
-        return answer(stage(self._factory, iterator, epoch=self._config.epoch, mode=self._mode), self._factory)
+            return answer(None)
+        return answer(stage(self._factory, iterator, epoch=self._config.epoch, mode=self._mode))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Driver, another process than the one that planned. Raises what `TieringRound.commit` raises."""
         answers = present(messages)
         log = round_log(__name__, self._config, self._config.epoch)
-        result = self._round().commit_messages([a.result for a in answers if a.result is not None])
+        tiering = self._round()
+        result = tiering.confirm_done() if self._done else tiering.commit_messages(staged(answers))
         log.info("%s: %d rows, %d files, %d bytes", result.ending.value, result.rows, result.files, result.bytes)
         if result.rows >= ROWS_WORTH_ADVICE and any(a.costly for a in answers):
             say_once(log, "arrow", message=ADVICE)

@@ -32,7 +32,7 @@ from laketier.spi import (
     WriteMode,
 )
 from laketier.spi.predicate import columns_of
-from laketier.tiering import Ending, RoundResult, TieringRound
+from laketier.tiering import RoundResult, TieringRound
 
 _TASKS_PER_CORE = 2
 _MESSAGE = "message"
@@ -130,9 +130,7 @@ def _drive(
         if cause is None or cause is error:
             raise
         raise cause from error
-    result = tiering.commit_messages(messages)
-    if outcome is Outcome.DONE and result.ending is not Ending.ALREADY_THERE:
-        log.warning("the epoch was in the table before the round, and is not any more")
+    result = tiering.confirm_done() if outcome is Outcome.DONE else tiering.commit_messages(messages)
     log.info("%s: %d rows, %d files, %d bytes", result.ending.value, result.rows, result.files, result.bytes)
     return result
 

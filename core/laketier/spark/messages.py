@@ -26,7 +26,7 @@ class LakeCommitMessage(WriterCommitMessage):
       because the epoch is in the table already.
     - ``query_id``: the stream's id as the task saw it, which is also its checkpoint's.
     - ``costly``: the task's batches came under Spark's bound on bytes (see `laketier.spark.arrow_batches`).
-    - ``factory``: with partition 0, the factory that the tasks used, so that the commit of a stream, which starts
+    - ``factory``: in streams, with partition 0, the factory that the tasks used, so that the commit, which starts
       from nothing, need not load the table to make another one.
     """
 
@@ -60,7 +60,7 @@ def stage(
     )
 
 
-def answer(result: bytes | None, factory: LakeTieringFactory[Any]) -> LakeCommitMessage:
+def answer(result: bytes | None, factory: LakeTieringFactory[Any] | None = None) -> LakeCommitMessage:
     """The message of the data source's task that runs now. Executor."""
     context = TaskContext.get()
     if context is None:

@@ -24,7 +24,7 @@ from laketier.spark.messages import answer, present, stage, task_epoch
 from laketier.spark.report import EpochProgress, leave_report
 from laketier.spark.schema import table_schema
 from laketier.spark.target import load, prepare, round_log, say_once
-from laketier.spi import ConfigError, LakeTieringFactory, Outcome, Token, UnknownOutcome, WriteMode
+from laketier.spi import ConfigError, LakeTieringFactory, Outcome, Token, WriteMode
 from laketier.tiering.publish import RoundResult
 from laketier.tiering.round import TieringRound
 
@@ -118,14 +118,8 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
         factory = next((a.factory for a in answers if a.factory is not None), None) or load(self._config).factory
         query_id = next((a.query_id for a in answers if a.query_id is not None), None)
         tiering = TieringRound(factory, token=self._commit_token(query_id, batchId), mode=self._mode)
-        if any(a.result is None for a in answers) and tiering.begin() is not Outcome.DONE:
-            raise UnknownOutcome(
-                f"epoch {batchId} was in the table when it was planned, and is no longer",
-                where=str(self._config.table),
-                why="the table was restored or overwritten meanwhile",
-                fix="Restart the query: it decides again from what the table holds now.",
-            )
-        result = tiering.commit_messages(staged(answers))
+        done = any(a.result is None for a in answers)
+        result = tiering.confirm_done() if done else tiering.commit_messages(staged(answers))
         log.info("%s: %d rows, %d files, %d bytes", result.ending.value, result.rows, result.files, result.bytes)
         if result.rows >= ROWS_WORTH_ADVICE and any(a.costly for a in answers):
             say_once(log, "arrow", message=ADVICE)

@@ -14,7 +14,7 @@ from laketier.spark.arrow_batches import arrow_batches
 from laketier.spark.data_source import REPORT_OPTION, require_stream_keys
 from laketier.spark.schema import table_schema
 from laketier.spark.target import as_config, prepare
-from laketier.spi import WriteMode
+from laketier.spi import ConfigError, WriteMode
 
 
 def stream(
@@ -36,6 +36,13 @@ def stream(
     """
     config = as_config(config)
     require_stream_keys(config)
+    if output_mode not in ("append", "complete"):
+        raise ConfigError(
+            f"output mode {output_mode!r} is not one of append, complete",
+            where=str(config.table),
+            why="updated rows can't replace their earlier selves: upsert is not built yet",
+            fix="Use complete, or a watermark with append.",
+        )
     schema = table_schema(df.schema)
     prepare(config, schema, WriteMode.OVERWRITE if output_mode == "complete" else WriteMode.APPEND)
     writer = (

@@ -12,6 +12,7 @@ from laketier.spi import (
     CommitterInitContext,
     LakeTieringFactory,
     Outcome,
+    TableChanged,
     Token,
     WriteMode,
     WriteResult,
@@ -22,7 +23,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering.failpoints import ROUND_OPENED, failpoint
-from laketier.tiering.publish import DEFAULT_POLICY, RetryPolicy, RoundResult, discard, publish
+from laketier.tiering.publish import DEFAULT_POLICY, Ending, RetryPolicy, RoundResult, discard, publish
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +65,23 @@ class TieringRound:
     def close(self) -> None:
         """Release what `begin` holds, where another process ends the round."""
         self._committer.close()
+
+    def confirm_done(self) -> RoundResult:
+        """End a round that `begin` found DONE, so that nothing was written for it. Publishes nothing, whatever the
+        table says now. Raises `TableChanged` when the epoch is no longer there: then its rows are missing."""
+        try:
+            state = self._committer.open()
+            token = self._token
+            watermark = None if token is None else state.watermark(token.pipeline)
+            if token is None or watermark is None or decide(watermark, token) is not Outcome.DONE:
+                raise TableChanged(
+                    "the epoch was in the table when the round began, and is not any more",
+                    why="the table was restored, overwritten or recreated meanwhile",
+                    fix="Run the round again: it decides from what the table holds now.",
+                )
+            return RoundResult(Ending.ALREADY_THERE, watermark.rows, 0, 0, watermark.snapshot_id)
+        finally:
+            self._committer.close()
 
     def commit(self, results: Sequence[WriteResult]) -> RoundResult:
         """Publish exactly once. Raises as `laketier.tiering.publish.publish`."""

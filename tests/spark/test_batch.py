@@ -1,0 +1,159 @@
+"""Batches through ``df.write.format("laketier")``, and what is said about bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from laketier.spark.failures import cause_of
+from laketier.spi import ConfigError, Gap, IncompatibleTable, LaketierError, PluginNotFound, UnsupportedType
+from spark_lake import Landing, Target
+
+
+def save(df: DataFrame, target: Target, mode: str = "append", **options: Any) -> None:
+    df.write.format("laketier").options(**target.options() | options).mode(mode).save()
+
+
+def refused(df: DataFrame, target: Target, mode: str = "append", **options: Any) -> LaketierError:
+    with pytest.raises(PySparkException) as refusal:
+        save(df, target, mode, **options)
+    cause = cause_of(refusal.value)
+    assert cause is not None, str(refusal.value)
+    return cause
+
+
+def test_registered_without_a_call(spark: SparkSession, target: Target) -> None:
+    fresh = spark.newSession()
+    keys = {key: value for key, value in target.options().items() if key != "lake.table"}
+    fresh.range(3).write.format("laketier").options(**keys).mode("append").save("db.events")
+    assert fresh.read.format("laketier").options(**keys).load("db.events").count() == 3
+
+
+def test_a_named_batch_is_written_once(spark: SparkSession, each_target: Target) -> None:
+    named = {"LAKE.Pipeline": "nightly", "lake.EPOCH": "0"}
+    for _ in range(2):
+        save(spark.range(10), each_target, **named)
+        assert each_target.ids(spark) == list(range(10))
+    files = each_target.data_files()
+    save(spark.range(10), each_target, **named)
+    assert each_target.data_files() == files, "nothing is written for an epoch that is there"
+    save(spark.range(10, 20), each_target, **{"lake.pipeline": "nightly", "lake.epoch": "1"})
+    assert each_target.ids(spark) == list(range(20))
+    assert isinstance(refused(spark.range(1), each_target, **{"lake.pipeline": "nightly", "lake.epoch": "3"}), Gap)
+
+
+def test_an_unnamed_batch_appends_each_time(spark: SparkSession, target: Target) -> None:
+    save(spark.range(3), target)
+    save(spark.range(3), target)
+    assert target.ids(spark) == [0, 0, 1, 1, 2, 2]
+
+
+def test_overwrite(spark: SparkSession, each_target: Target) -> None:
+    save(spark.range(10), each_target, **{"lake.pipeline": "nightly", "lake.epoch": "0"})
+    save(spark.range(5), each_target, "overwrite")
+    assert each_target.ids(spark) == list(range(5))
+    save(spark.range(10, 12), each_target, "overwrite", **{"lake.pipeline": "nightly", "lake.epoch": "1"})
+    assert each_target.ids(spark) == [10, 11]
+    save(spark.range(0), each_target, "overwrite")
+    assert each_target.ids(spark) == []
+
+
+def test_merge_schema(spark: SparkSession, target: Target) -> None:
+    save(spark.range(2), target)
+    wider = spark.range(2, 4).withColumn("twice", F.col("id") * 2)
+    assert isinstance(refused(wider, target), IncompatibleTable)
+    save(wider, target, mergeSchema="true")
+    rows = spark.read.format("laketier").options(**target.options()).load().orderBy("id").collect()
+    assert [(row.id, row.twice) for row in rows] == [(0, None), (1, None), (2, 4), (3, 6)]
+
+
+def test_a_failed_job_leaves_no_file(spark: SparkSession, target: Target) -> None:
+    save(spark.range(1), target)
+    before = target.data_files()
+    broken = spark.range(0, 100, numPartitions=2).select(
+        F.when(F.col("id") < 99, F.col("id")).otherwise(F.raise_error(F.lit("a bad row")).cast("long")).alias("id")
+    )
+    with pytest.raises(PySparkException, match="a bad row"):
+        save(broken, target)
+    assert target.data_files() == before
+    assert target.ids(spark) == [0]
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "says"),
+    [
+        ({"lake.pipline": "x"}, ConfigError, "lake.pipeline"),
+        ({"mergeschema ": "true"}, ConfigError, "mergeSchema"),
+        ({"lake.format": "localfiles"}, PluginNotFound, "localfile"),
+        ({"lake.table": "events"}, ConfigError, "default.events"),
+        ({"lake.pipeline": "nightly"}, ConfigError, "without lake.epoch"),
+        ({"lake.epoch": "0"}, ConfigError, "lake.pipeline"),
+        ({"lake.pipeline": "nightly", "lake.epoch": "one"}, ConfigError, "lake.epoch"),
+        ({"lake.localfile.target-file-row": "5"}, ConfigError, "target-file-rows"),
+        ({"lake.snapshot-id": "3"}, ConfigError, "for reading"),
+        ({"lake.partition-by": "nme"}, ConfigError, "'nme' is not a column"),
+    ],
+)
+def test_bad_options(
+    spark: SparkSession, target: Target, options: dict[str, str], kind: type[LaketierError], says: str
+) -> None:
+    error = refused(spark.range(1), target, **options)
+    assert isinstance(error, kind)
+    assert says in str(error)
+    assert not target.data_files()
+
+
+def test_types_that_spark_cannot_give(spark: SparkSession, target: Target) -> None:
+    months = spark.sql("SELECT INTERVAL '3' MONTH AS months")
+    error = refused(months, target)
+    assert isinstance(error, UnsupportedType)
+    assert "'months'" in str(error)
+
+
+def test_foreach_batch_with_its_id_as_epoch(spark: SparkSession, landing: Landing, target: Target) -> None:
+    landing.land(2)
+    stream = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(str(landing.folder))
+
+    def twice(df: DataFrame, epoch: int) -> None:
+        for _ in range(2):
+            save(df, target, **{"lake.pipeline": "each", "lake.epoch": str(epoch)})
+
+    query = stream.writeStream.foreachBatch(twice).option("checkpointLocation", str(target.checkpoint))
+    query.trigger(availableNow=True).start().awaitTermination()
+    assert target.ids(spark) == landing.ids
+
+
+class TestSql:
+    """Spark hands options to SQL's writers on some ways only."""
+
+    @pytest.fixture(autouse=True)
+    def _drop(self, spark: SparkSession) -> Any:
+        yield
+        spark.sql("DROP TABLE IF EXISTS lake_events")
+        spark.catalog.dropTempView("lake_view")
+
+    @staticmethod
+    def clause(target: Target) -> str:
+        return ", ".join(f"'{key}' = '{value}'" for key, value in target.options().items())
+
+    def test_insert_into_a_created_table_says_where_its_options_went(self, spark: SparkSession, target: Target) -> None:
+        spark.sql(f"CREATE TABLE lake_events (id BIGINT) USING laketier OPTIONS ({self.clause(target)})")
+        with pytest.raises(PySparkException) as refusal:
+            spark.sql("INSERT INTO lake_events VALUES (1)")
+        cause = cause_of(refusal.value)
+        assert isinstance(cause, ConfigError)
+        assert "CREATE TABLE" in str(cause)
+        assert "INSERT INTO t WITH" in str(cause)
+
+    def test_the_ways_that_the_message_names_work(self, spark: SparkSession, target: Target) -> None:
+        spark.sql(f"CREATE TABLE lake_events (id BIGINT) USING laketier OPTIONS ({self.clause(target)})")
+        spark.sql(f"INSERT INTO lake_events WITH ({self.clause(target)}) VALUES (1)")
+        save(spark.range(2, 3), target)
+        assert spark.sql("SELECT id FROM lake_events ORDER BY id").collect() == [(1,), (2,)]
+        spark.sql(f"CREATE TEMPORARY VIEW lake_view USING laketier OPTIONS ({self.clause(target)})")
+        spark.sql("INSERT INTO lake_view VALUES (3)")
+        assert target.ids(spark) == [1, 2, 3]

@@ -1,0 +1,144 @@
+"""Reading: Spark's own reader where it can, Arrow splits elsewhere, the data source everywhere; the same rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import laketier.spark
+from laketier.plugins import configure
+from laketier.sources import ParquetFolder, open_source, scan_request
+from laketier.spark import reading
+from laketier.spark.schema import for_spark, reading_schema, spark_schema, table_schema
+from laketier.spi import And, ConfigError, IncompatibleData, Leaf, Not, Op, Or, TableNotFound
+from spark_lake import Landing, Target
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+@pytest.fixture
+def written(spark: SparkSession, landing: Landing, each_target: Target) -> Target:
+    landing.land(3)
+    laketier.spark.tier(spark, ParquetFolder(str(landing.folder)), each_target.options())
+    return each_target
+
+
+def test_all_ways_give_the_same_rows(spark: SparkSession, landing: Landing, written: Target) -> None:
+    expected = sorted(spark.read.schema("id long, name string, at timestamp").parquet(str(landing.folder)).collect())
+    config = configure(written.options())
+    source = open_source(config)
+    plan = source.plan(scan_request(config))
+    assert sorted(laketier.spark.read(spark, config).collect()) == expected
+    assert sorted(reading._splits(spark, source, plan).collect()) == expected
+    assert sorted(spark.read.format("laketier").options(**written.options()).load().collect()) == expected
+
+
+def test_columns_and_filters(spark: SparkSession, landing: Landing, written: Target) -> None:
+    either = Or((Leaf("id", Op.IN, (3, 21)), And((Leaf("id", Op.GE, 27), Not(Leaf("name", Op.IS_NULL))))))
+    df = laketier.spark.read(spark, written.options(), columns=["name"], filters=[either])
+    assert df.columns == ["name"]
+    assert sorted(str(row.name) for row in df.collect()) == sorted(["näme 3", "None", "näme 27", "näme 29"])
+    some = spark.read.format("laketier").schema("name string").options(**written.options()).load()
+    assert some.where("name like '%9'").count() == 3
+    assert laketier.spark.read(spark, written.options(), columns=[]).count() == 30
+
+
+def test_local_files_are_read_by_sparks_own_reader(spark: SparkSession, landing: Landing, target: Target) -> None:
+    landing.land(1)
+    laketier.spark.tier(spark, ParquetFolder(str(landing.folder)), target.options(partition_by="name"))
+    df = laketier.spark.read(spark, target.options(), columns=["id", "name"])
+    plan = df._jdf.queryExecution().executedPlan().toString()
+    assert "FileScan parquet" in plan
+    assert sorted(row.id for row in df.collect()) == landing.ids
+    assert df.where("name is null").count() == 2
+
+
+def test_filters_are_pushed_when_asked(spark: SparkSession, landing: Landing, written: Target) -> None:
+    df = spark.read.format("laketier").options(**written.options(push_filters=True))
+    with pytest.raises(PySparkException, match="PUSHDOWN"):
+        df.load().count()
+    spark.conf.set(PUSHDOWN, "true")
+    try:
+        loaded = df.load()
+        assert loaded.where("id > 20 and name is not null").count() == 8
+        assert loaded.where("id = 3 or id = 4").count() == 2
+        assert loaded.where(F.col("name").startswith("näme 2") & (F.col("id") != 2)).count() == 9
+        assert loaded.where("at > timestamp'1970-01-01 00:00:27'").count() == 2
+    finally:
+        spark.conf.unset(PUSHDOWN)
+
+
+def test_time_travel(spark: SparkSession, target: Target) -> None:
+    first = laketier.spark.write(spark.range(3), target.options()).snapshot_id
+    laketier.spark.write(spark.range(3), target.options())
+    assert laketier.spark.read(spark, target.options(snapshot_id=first)).count() == 3
+    old = spark.read.format("laketier").options(**target.options(snapshot_id=first)).load()
+    assert old.count() == 3
+    assert len(target.ids(spark)) == 6
+
+
+def test_empty_and_missing_tables(spark: SparkSession, target: Target) -> None:
+    with pytest.raises(TableNotFound):
+        laketier.spark.read(spark, target.options())
+    laketier.spark.write(spark.range(0), target.options())
+    assert laketier.spark.read(spark, target.options()).collect() == []
+    assert spark.read.format("laketier").options(**target.options()).load().collect() == []
+    with pytest.raises(ConfigError, match="nothing"):
+        laketier.spark.read(spark, target.options(), columns=["nothing"])
+
+
+def test_every_spark_type_survives(spark: SparkSession, target: Target) -> None:
+    df = spark.sql(
+        """SELECT true AS b, 1Y AS i8, 2S AS i16, 3 AS i32, 4L AS i64, 1.5F AS f32, 2.5D AS f64,
+        CAST(123.45 AS DECIMAL(18, 2)) AS dec, 'x' AS s, X'00FF' AS bin, DATE'2026-02-03' AS d,
+        TIMESTAMP'2026-02-03 04:05:06.000007' AS ts, TIMESTAMP_NTZ'2026-02-03 04:05:06' AS ntz,
+        array(1, null) AS list, map('k', 1.5D) AS m, named_struct('a', 1, 'b', array('y')) AS st, CAST(null AS INT) AS n
+        """
+    )
+    laketier.spark.write(df, target.options())
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        other_zone = df.withColumn("i64", F.lit(5).cast("long"))
+        laketier.spark.write(other_zone, target.options())
+        for read in (
+            laketier.spark.read(spark, target.options()),
+            spark.read.format("laketier").options(**target.options()).load(),
+        ):
+            assert read.schema.simpleString() == df.schema.simpleString()
+            rows = sorted(read.collect(), key=lambda row: row.i64)
+            assert rows == [df.collect()[0], other_zone.collect()[0]]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_arrow_types_without_a_spark_type_are_widened_or_refused() -> None:
+    schema = pa.schema(
+        [
+            pa.field("u", pa.uint32(), nullable=False),
+            pa.field("l", pa.large_string()),
+            pa.field("v", pa.list_(pa.float32(), 2)),
+            pa.field("ns", pa.timestamp("ns", "UTC")),
+            pa.field("big", pa.uint64()),
+            pa.field("dict", pa.dictionary(pa.int8(), pa.string())),
+        ]
+    )
+    spark = spark_schema(schema)
+    assert spark.simpleString() == (
+        "struct<u:bigint,l:string,v:array<float>,ns:timestamp,big:decimal(20,0),dict:string>"
+    )
+    when = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    rows = [{"u": 2**32 - 1, "l": "x", "v": [1.0, 2.0], "ns": when, "big": 2**64 - 1, "dict": "d"}]
+    batch = pa.RecordBatch.from_pylist(rows, schema=schema)
+    read = for_spark(batch, reading_schema(spark))
+    assert read.schema.equals(reading_schema(spark))
+    assert read.to_pylist() == [rows[0] | {"big": Decimal(2**64 - 1)}]
+    lossy = batch.set_column(3, schema.field(3), pa.array([1], pa.timestamp("ns", "UTC")))
+    with pytest.raises(IncompatibleData, match="'ns'"):
+        for_spark(lossy, reading_schema(spark))
+    assert table_schema(spark).field("u").nullable

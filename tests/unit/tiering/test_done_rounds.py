@@ -1,0 +1,34 @@
+"""A round whose epoch was in the table when it began, and so wrote nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from laketier.spi import Outcome, TableChanged, Token
+from laketier.tiering import Ending, TieringRound
+from memory_lake import MemoryFactory, MemoryTable
+
+EPOCH = Token("p", "r", 0)
+
+
+def published() -> MemoryTable:
+    table = MemoryTable()
+    TieringRound(MemoryFactory(table), token=EPOCH).commit([table.stage(1, 2)])
+    return table
+
+
+def test_it_is_confirmed_without_another_commit() -> None:
+    table = published()
+    tiering = TieringRound(MemoryFactory(table), token=EPOCH)
+    assert tiering.begin() is Outcome.DONE
+    table.calls.clear()
+    result = tiering.confirm_done()
+    assert (result.ending, result.rows) == (Ending.ALREADY_THERE, 2)
+    assert table.calls == ["open", "close"]
+
+
+def test_it_is_refused_when_the_epoch_went_away_meanwhile() -> None:
+    table = published()
+    assert TieringRound(MemoryFactory(table), token=EPOCH).begin() is Outcome.DONE
+    with pytest.raises(TableChanged, match="not any more"):
+        TieringRound(MemoryFactory(MemoryTable()), token=EPOCH).confirm_done()
