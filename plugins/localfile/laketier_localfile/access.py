@@ -13,14 +13,14 @@ from laketier.spi import ConfigError
 
 @contextmanager
 def access(doing: str, path: Path) -> Iterator[None]:
-    """Turn refusals that a user can mend (permissions, a read-only mount, a file in a folder's place) into
+    """Turn refusals that a user can mend (permissions, a read-only mount, a file in a folder's place, no hard links) into
     `ConfigError`; every other error passes."""
     try:
         yield
     except (PermissionError, NotADirectoryError) as error:
         raise _refused(doing, path, error) from error
     except OSError as error:
-        if error.errno == errno.EROFS:
+        if error.errno in (errno.EROFS, errno.ENOTSUP, errno.ENOSYS):
             raise _refused(doing, path, error) from error
         raise
 
@@ -30,5 +30,6 @@ def _refused(doing: str, path: Path, error: OSError) -> ConfigError:
         f"{doing} was refused by the file system",
         where=str(error.filename or path),
         why=str(error.strerror or error),
-        fix=f"Give user {os.geteuid()} write access to the table's folder, or set lake.warehouse to another one.",
+        fix=f"Give user {os.geteuid()} write access to the table's folder, or set lake.warehouse to another one; its "
+        "file system must have hard links.",
     )

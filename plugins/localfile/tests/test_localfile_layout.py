@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -192,6 +193,26 @@ def test_a_skipped_file_has_no_matching_row_and_a_sure_one_no_other(
     possible = outcomes(predicate, ranges)
     truths = {_truth(predicate, dict(zip("ab", row, strict=True))) for row in rows}
     assert truths <= possible
+
+
+def test_every_comparison_with_every_small_range() -> None:
+    pool = (None, 0, 1, 2)
+    for size in range(1, 5):
+        for cells_of_file in combinations(pool, size):
+            present = [cell for cell in cells_of_file if cell is not None]
+            known = Range(
+                min(present, default=None),
+                max(present, default=None),
+                nulls=None in cells_of_file,
+                values=bool(present),
+            )
+            for op, value in product([Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE], range(-1, 4)):
+                leaf = Leaf("a", op, value)
+                truths = {_truth(leaf, {"a": cell}) for cell in held}
+                possible = outcomes(leaf, {"a": known})
+                assert truths <= possible, (leaf, held)
+                if len(present) == 1:
+                    assert truths == possible, (leaf, held)
 
 
 def _truth(predicate: Any, row: dict[str, Any]) -> bool | None:
