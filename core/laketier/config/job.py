@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticUndefined
 
 from laketier.config.origins import flatten, read_yaml
 from laketier.config.suggest import did_you_mean
+from laketier.config.typed import KeyDoc, type_name
 from laketier.spi import ConfigError
 
 
@@ -148,3 +150,33 @@ def _known(place: list[str]) -> list[str]:
             return []
     prefix = "".join(f"{part}." for part in place)
     return [prefix + _dashed(name) for name in section.model_fields]
+
+
+def job_reference() -> Iterator[KeyDoc]:
+    """The rows of the configuration reference for a job file's keys."""
+    return _document(Job, "")
+
+
+def _document(section: type[BaseModel], prefix: str) -> Iterator[KeyDoc]:
+    for name, field in section.model_fields.items():
+        key = prefix + _dashed(name)
+        inner = next((kind for kind in (field.annotation, *get_args(field.annotation)) if _is_section(kind)), None)
+        if inner is not None:
+            yield from _document(inner, f"{key}.")
+            continue
+        default = (
+            "required" if field.is_required() else "" if field.default in (None, PydanticUndefined) else field.default
+        )
+        yield KeyDoc(key, _kind(field.annotation), str(default).lower(), field.description or "")
+
+
+def _is_section(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, _Section)
+
+
+def _kind(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return " or ".join(get_args(annotation))
+    if any(get_origin(kind) is dict for kind in (annotation, *get_args(annotation))):
+        return "keys and values"
+    return type_name(annotation)

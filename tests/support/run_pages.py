@@ -1,0 +1,61 @@
+"""Runs the examples of pages, one Spark for all: ``python run_pages.py PAGE…``, in an empty folder.
+
+A process of its own, because relative paths mean the folder in which Spark's JVM was started. Prints one JSON object:
+page → null, or what failed.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+import laketier.spark
+from snippets import Snippet, snippets
+
+
+def main(pages: list[str]) -> None:
+    results: dict[str, str | None] = {}
+    spark = laketier.spark.get_or_create(master="local[2]")
+    for page in pages:
+        for left in Path.cwd().iterdir():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        names: dict[str, object] = {"spark": spark, "__name__": "__main__"}
+        results[page] = None
+        try:
+            for snippet in snippets(Path(page)):
+                if snippet.why_not is None:
+                    run(page, snippet, names)
+        except BaseException:  # noqa: BLE001 - the test shows it
+            results[page] = traceback.format_exc()
+    spark.stop()
+    sys.stdout.write("\n" + json.dumps(results))
+
+
+def run(page: str, snippet: Snippet, names: dict[str, object]) -> None:
+    if snippet.title is not None:
+        target = Path(snippet.title)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(snippet.code, encoding="utf-8")
+    elif snippet.language == "python":
+        # Blank lines before the code, so that a traceback names the page's own line.
+        exec(compile("\n" * (snippet.line - 1) + snippet.code, page, "exec"), names)  # noqa: S102 - a page of ours
+    elif snippet.language == "bash":
+        for line in snippet.code.replace("\\\n", " ").splitlines():
+            run_line(page, snippet, line.partition(" #")[0].strip())
+
+
+def run_line(page: str, snippet: Snippet, line: str) -> None:
+    if not line.startswith("laketier "):
+        return
+    program = Path(sys.executable).with_name("laketier")
+    done = subprocess.run([str(program), *shlex.split(line)[1:]], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{page}:{snippet.line}: {line}\n{done.stdout}{done.stderr}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
