@@ -13,8 +13,8 @@ from laketier.spi import ConfigError
 
 @contextmanager
 def access(doing: str, path: Path) -> Iterator[None]:
-    """Turn refusals that a user can mend (permissions, a read-only mount, a file in a folder's place, no hard links) into
-    `ConfigError`; every other error passes."""
+    """Turn refusals that a user can mend (permissions, a read-only mount, a file in a folder's place, no hard links)
+    into `ConfigError`; every other error passes."""
     try:
         yield
     except (PermissionError, NotADirectoryError) as error:

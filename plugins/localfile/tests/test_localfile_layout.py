@@ -198,14 +198,10 @@ def test_a_skipped_file_has_no_matching_row_and_a_sure_one_no_other(
 def test_every_comparison_with_every_small_range() -> None:
     pool = (None, 0, 1, 2)
     for size in range(1, 5):
-        for cells_of_file in combinations(pool, size):
-            present = [cell for cell in cells_of_file if cell is not None]
-            known = Range(
-                min(present, default=None),
-                max(present, default=None),
-                nulls=None in cells_of_file,
-                values=bool(present),
-            )
+        for held in combinations(pool, size):
+            present = [cell for cell in held if cell is not None]
+            low, high = min(present, default=None), max(present, default=None)
+            known = Range(low, high, nulls=None in held, values=bool(present))
             for op, value in product([Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE], range(-1, 4)):
                 leaf = Leaf("a", op, value)
                 truths = {_truth(leaf, {"a": cell}) for cell in held}
