@@ -119,7 +119,7 @@ class LanceCatalog(LakeCatalog):
                     continue
                 if self._session(f"{self._warehouse}/{name}/{folder}").list("_versions"):
                     found.append(TablePath(name, table))
-        return sorted(found, key=str)
+        return sorted(found)
 
     def _folders(self, location: str) -> list[str]:
         return [str(prefix).rstrip("/").rsplit("/", 1)[-1] for prefix in self._listing(location).common_prefixes]

@@ -19,9 +19,11 @@ from laketier.spi import (
     LakeStorageConfig,
     PartitionField,
     Passthrough,
+    ScanRequest,
     TableDescriptor,
     TableNotFound,
     TablePath,
+    UnsafeTable,
     UnsupportedType,
     WriteMode,
     WriterInitContext,
@@ -253,3 +255,33 @@ def test_a_store_that_lance_does_not_know_is_refused():
 
 def create(catalog, path):
     catalog.create_table(path, TableDescriptor(IDS))
+
+
+def foreign(table, rows, **options):
+    """A dataset that laketier did not make, as a table."""
+    lance.write_dataset(rows, f"{table.warehouse}/db/theirs.lance", **options)
+    return table.storage.catalog().load_table(TablePath("db", "theirs"))
+
+
+def test_a_dataset_of_a_file_format_that_is_not_written_here_is_refused_for_writing(table):
+    info = foreign(table, pa.table({"id": [1]}), data_storage_version="legacy")
+    with pytest.raises(UnsafeTable, match=r"2\.0, 2\.1 and 2\.2"):
+        table.storage.tiering_factory(info)
+
+
+def test_a_dataset_with_a_type_that_is_not_written_here_can_be_read(table):
+    rows = pa.table({"id": [1, 2], "d": pa.array(["a", None]).dictionary_encode()})
+    info = foreign(table, rows)
+    with pytest.raises(UnsupportedType, match="'d'"):
+        table.storage.tiering_factory(info)
+    source = table.storage.source(info)
+    plan = source.plan(ScanRequest())
+    read = pa.Table.from_batches([b for split in plan.splits for b in source.read(split, plan.schema)])
+    assert read.to_pylist() == rows.to_pylist()
+
+
+def test_creating_what_others_made_with_the_same_schema_returns_it(table):
+    info = foreign(table, pa.table({"id": [1]}))
+    assert table.storage.catalog().create_table(info.path, TableDescriptor(IDS)).table_uuid == info.table_uuid
+    with pytest.raises(IncompatibleTable):
+        table.storage.catalog().create_table(info.path, TableDescriptor(table.schema))
