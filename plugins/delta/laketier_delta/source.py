@@ -31,6 +31,7 @@ from laketier_delta.committer import commit_rows
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.layout import bucket_of, fingerprint_of
 from laketier_delta.location import Location
+from laketier_delta.nullability import declared
 from laketier_delta.protocol import check_deletions, check_readable
 from laketier_delta.pruning import FilePruner, partition_table, struct_columns
 from laketier_delta.tablelog import EPOCH, PIPELINE, TableLog
@@ -240,8 +241,7 @@ def _shaped(batch: pa.RecordBatch, schema: pa.Schema, partition: dict[str, str |
             value = partition_scalar(partition[column.name], column.type)
             arrays.append(pa.repeat(value, batch.num_rows))
         elif column.name in batch.schema.names:
-            array = batch.column(column.name)
-            arrays.append(array if array.type.equals(column.type) else array.cast(column.type))
+            arrays.append(declared(batch.column(column.name), column.type))
         else:
             arrays.append(pa.nulls(batch.num_rows, column.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
