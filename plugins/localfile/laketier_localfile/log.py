@@ -209,20 +209,20 @@ class ManifestLog:
             temporary.unlink(missing_ok=True)
 
     def _refuse_reused_name(self, number: int, sha256: str) -> None:
-        """Look again after the name was taken: if the table is past it and does not descend from it, the name was
-        free only because someone deleted old manifests, and what was published there is part of nothing."""
+        """Look again after the name was taken: if the table is there or past it, and does not descend from it, the name
+        was free only because someone deleted manifests, and what was published there is part of nothing."""
         hint = self._hint()
-        if hint is None or hint[0] <= number:
+        if hint is None or hint[0] < number or hint == (number, sha256):
             return
         following = self.path(number + 1)
-        if following.exists() and self.read(number + 1).previous == sha256:
+        if hint[0] > number and following.exists() and self.read(number + 1).previous == sha256:
             return
         self.path(number).unlink(missing_ok=True)
         fsync_directory(self.folder)
         raise Conflict(
             f"the table is at snapshot {hint[0]}, and the name of snapshot {number} was free",
             where=str(self.path(number)),
-            why="something deleted old manifests",
+            why="something deleted manifests",
         )
 
     def _hint(self) -> tuple[int, str] | None:

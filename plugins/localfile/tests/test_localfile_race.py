@@ -118,11 +118,22 @@ def test_freed_names_do_not_let_a_paused_writer_in(table: Any) -> None:
         table.round(epoch, [])
     for number in range(1, 18):
         table.log.path(number).unlink()
-    with pytest.raises(Conflict, match="deleted old manifests"):
+    with pytest.raises(Conflict, match="deleted manifests"):
         zombie.publish(paused, [staged], None)
     assert not table.log.path(4).exists()
     assert table.log.head()[0].number == 18
     assert len(table.plain_files()) == 3
+
+
+def test_the_freed_name_of_the_newest_manifest_lets_nobody_in_either(table: Any) -> None:
+    paused = table.committer()
+    state, staged = paused.open(), table.stage(table.ids(9))
+    table.round(0)
+    table.log.path(1).unlink()
+    with pytest.raises(Conflict, match="deleted manifests"):
+        paused.publish(state, [staged], None)
+    with pytest.raises(RolledBack):
+        paused.open()
 
 
 def test_a_deleted_newest_manifest_is_noticed_by_writers_and_warned_of_to_readers(table: Any, caplog: Any) -> None:
