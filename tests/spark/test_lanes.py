@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import laketier.spark
@@ -15,7 +15,7 @@ from laketier.sources import ParquetFolder, group_splits
 from laketier.spark.arrow_batches import MAX_BYTES
 from laketier.spi import ConfigError, CorruptTable, IncompatibleData, LakeSplit, Leaf, Op, TokenMismatch
 from laketier.tiering import Ending
-from spark_lake import Landing, Target
+from spark_lake import Landing, Target, setting_seen_by_tasks
 
 
 def named(target: Target, epoch: int) -> dict[str, str]:
@@ -35,17 +35,7 @@ def test_write_is_exact_and_idempotent(spark: SparkSession, each_target: Target)
 
 
 def test_write_holds_the_arrow_setting_for_its_own_work(spark: SparkSession, target: Target) -> None:
-    def seen(df: DataFrame) -> DataFrame:
-        def look(batches):  # type: ignore[no-untyped-def]
-            from pyspark import TaskContext
-
-            for batch in batches:
-                value = TaskContext.get().getLocalProperty(MAX_BYTES)
-                yield pa.record_batch([pa.array([value] * batch.num_rows)], names=["setting"])
-
-        return df.mapInArrow(look, "setting string")
-
-    laketier.spark.write(seen(spark.range(2)), target.options())
+    laketier.spark.write(setting_seen_by_tasks(spark.range(2), MAX_BYTES), target.options())
     rows = laketier.spark.read(spark, target.options()).collect()
     assert {row.setting for row in rows} == {str(2**31 - 1)}
     assert MAX_BYTES not in spark.conf.getAll

@@ -12,11 +12,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+import laketier.spark
 from laketier.plugins import configure
+from laketier.spark.arrow_batches import MAX_BYTES, UNBOUNDED
 from laketier.spark.failures import cause_of
 from laketier.spark.target import load
 from laketier.spi import CommitterInitContext, ConfigError, IncompatibleTable, TokenMismatch, Watermark
-from spark_lake import COLUMNS, Landing, Target
+from spark_lake import COLUMNS, Landing, Target, setting_seen_by_tasks
 
 Run = Callable[..., list[dict[str, Any]]]
 
@@ -204,3 +206,32 @@ def test_new_column_needs_merge_schema(run_stream: Run, spark: SparkSession, lan
     df = spark.read.format("laketier").options(**target.options()).load()
     doubles = {row.id: row.double for row in df.collect()}
     assert doubles == {i: (None if i < 10 else i * 2.0) for i in landing.ids}
+
+
+def test_our_entry_holds_the_arrow_setting(spark: SparkSession, landing: Landing, target: Target) -> None:
+    landing.land(2)
+    files = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(str(landing.folder))
+    query = laketier.spark.stream(
+        setting_seen_by_tasks(files, MAX_BYTES),
+        target.options(pipeline="events-v1"),
+        checkpoint=str(target.checkpoint),
+        trigger={"availableNow": True},
+    )
+    assert MAX_BYTES not in spark.conf.getAll, "given back while the stream runs: it has a session of its own"
+    query.awaitTermination()
+    rows = laketier.spark.read(spark, target.options()).collect()
+    assert [row.setting for row in rows] == [str(UNBOUNDED)] * 20
+
+
+def test_our_entry_refuses_before_it_starts(spark: SparkSession, landing: Landing, target: Target) -> None:
+    landing.land(1)
+    files = spark.readStream.schema("id long").parquet(str(landing.folder))
+    with pytest.raises(ConfigError, match="a stream needs"):
+        laketier.spark.stream(files, target.options(), checkpoint=str(target.checkpoint))
+    named = target.options(pipeline="events-v1")
+    with pytest.raises(ConfigError, match="update"):
+        laketier.spark.stream(files, named, checkpoint=str(target.checkpoint), output_mode="update")
+    laketier.spark.write(spark.range(1).select(F.lit("x").alias("id")), target.options())
+    with pytest.raises(IncompatibleTable, match="'id'"):
+        laketier.spark.stream(files, named, checkpoint=str(target.checkpoint))
+    assert not target.checkpoint.exists()

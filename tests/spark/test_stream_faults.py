@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 from pyspark.sql import SparkSession
 
 from spark_lake import COLUMNS, Landing, Target

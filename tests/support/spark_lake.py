@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = "id long, name string, at timestamp"
 BUILT_IN = ("delta", "iceberg", "lance", "localfile")
@@ -70,3 +71,16 @@ class Target:
 
     def data_files(self) -> list[Path]:
         return sorted(p for p in self.warehouse.rglob("*") if p.suffix in (".parquet", ".lance") and p.is_file())
+
+
+def setting_seen_by_tasks(df: DataFrame, key: str) -> DataFrame:
+    """One row per row of ``df``: what its task saw as the Spark setting ``key``."""
+
+    def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        for batch in batches:
+            value = TaskContext.get().getLocalProperty(key)
+            yield pa.record_batch([pa.array([value] * batch.num_rows, pa.string())], names=["setting"])
+
+    return df.mapInArrow(look, "setting string")
