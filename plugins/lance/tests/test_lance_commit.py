@@ -10,23 +10,19 @@ import pytest
 from lance.commit import CommitConflictError
 
 from laketier.spi import (
-    AddColumn,
     CommitterInitContext,
     Conflict,
     Gap,
     Outcome,
     PluginBroken,
-    RolledBack,
     TableChanged,
     TableError,
     Token,
     UnknownOutcome,
     Watermark,
-    WatermarkLost,
     WriteMode,
-    new_attempt_id,
 )
-from laketier.tiering import Ending, pipelines
+from laketier.tiering import Ending
 from laketier_lance.lance_schema import field_ids, with_metadata
 
 
@@ -108,24 +104,6 @@ def test_an_index_finds_old_and_new_rows(table):
     assert [dataset.count_rows(f"id = {i}") for i in (1, 2, 3, 4)] == [0, 0, 1, 1]
 
 
-def test_the_watermark_survives_what_others_do(table):
-    for epoch in range(4):
-        table.append(epoch, epoch)
-    table.foreign("append")
-    table.foreign("delete")
-    table.foreign("compaction")
-    table.foreign("add")
-    table.foreign("upsert")
-    table.open().cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
-    assert [ref["version"] for ref in table.open().version_refs()] == [table.open().version]
-    assert table.round(3).begin() is Outcome.DONE
-    table.reload()
-    table.append(4, 4)
-    assert table.ids().count(4) == 1
-    assert {0, 2, 3, 90, 94} <= set(table.ids())
-    table.open().validate()
-
-
 def test_compaction_keeps_the_rows_of_files_whose_field_ids_have_gaps(table):
     table.append(0, 1)
     table.open().drop_columns(["name"])
@@ -192,55 +170,6 @@ def test_a_stale_publish_after_cleanup_is_refused(table):
     assert 2 not in table.ids()
 
 
-def test_a_restore_that_brings_back_an_older_watermark_is_refused(table):
-    for epoch in range(3):
-        table.append(epoch, epoch)
-    lance.dataset(table.location, version=3).restore()
-    for epoch in (1, 2, 3):
-        with pytest.raises(RolledBack, match="version 4 published a later epoch"):
-            table.round(epoch).begin()
-    pipelines.adopt(table.factory, "p", run="r", epoch=1)
-    table.append(2, 2)
-    assert table.ids() == [0, 1, 2]
-
-
-def test_a_restore_that_keeps_the_watermark_is_fine(table):
-    table.append(0, 1)
-    table.foreign("append")
-    lance.dataset(table.location, version=2).restore()
-    assert table.round(0).begin() is Outcome.DONE
-    table.append(1, 2)
-    assert table.ids() == [1, 2]
-
-
-@pytest.mark.filterwarnings("ignore:replace_schema_metadata:DeprecationWarning")
-@pytest.mark.parametrize(
-    "erase",
-    [
-        lambda t: t.foreign("overwrite"),
-        lambda t: lance.dataset(t.location, version=1).restore(),
-        lambda t: t.open().replace_schema_metadata({"a": "b"}),
-    ],
-)
-def test_an_erased_watermark_is_a_loud_refusal(table, erase):
-    table.append(0, 1)
-    table.append(1, 2)
-    staged = table.stage(table.rows(3))
-    erase(table)
-    with pytest.raises(WatermarkLost):
-        table.round(2).commit([staged])
-    assert 3 not in table.ids()
-
-
-def test_a_table_that_was_recreated_is_refused(table):
-    table.append(0, 1)
-    staged = table.stage(table.rows(2))
-    table.storage.catalog().drop_table(table.path)
-    type(table)(table.warehouse)
-    with pytest.raises(TableChanged, match="recreated"):
-        table.round(0).commit([staged])
-
-
 def test_an_epoch_that_skips_one_is_a_gap(table):
     table.append(0, 1)
     with pytest.raises(Gap):
@@ -296,32 +225,6 @@ def test_landed_says_when_it_can_not_tell(table):
         round_.open().landed("mine")
 
 
-def test_a_dataset_of_others_gets_an_identity_by_the_first_publish(table):
-    other = f"{table.warehouse}/db/theirs.lance"
-    lance.write_dataset(pa.Table.from_batches([table.rows(1)]), other)
-    theirs = type(table).__new__(type(table))
-    theirs.__dict__.update(table.__dict__, path=type(table.path)("db", "theirs"), location=other)
-    theirs.reload()
-    assert b"laketier.table-uuid" not in (lance.dataset(other).schema.metadata or {})
-    derived = theirs.info.table_uuid
-    theirs.append(0, 2)
-    lance.dataset(other).cleanup_old_versions(older_than=timedelta(0))
-    theirs.reload()
-    assert theirs.info.table_uuid == derived
-    assert lance.dataset(other).schema.metadata[b"laketier.table-uuid"].decode() == derived
-    theirs.append(1, 3)
-    assert theirs.ids() == [1, 2, 3]
-
-
-def test_watermarks_survive_a_new_column(table):
-    table.append(0, 1)
-    table.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int32()))])
-    assert table.round(0).begin() is Outcome.DONE
-    table.reload()
-    table.append(1, 2)
-    assert table.open().to_table(columns=["more"]).column("more").null_count == 2
-
-
 def test_another_way_of_keeping_schemas_fails_closed(table):
     class Other:
         def __reduce__(self):
@@ -338,11 +241,3 @@ def test_schema_metadata_may_hold_any_text(table):
     kept = with_metadata(table.open().lance_schema, {b"a": "ü\n\"'\\".encode(), b"": b""})
     assert kept.to_pyarrow().metadata == {b"a": "ü\n\"'\\".encode(), b"": b""}
     assert field_ids(kept) == field_ids(table.open().lance_schema)
-
-
-def test_pipelines_have_watermarks_of_their_own(table):
-    names = ["p", "p.q", "ü/ß", new_attempt_id()]
-    for name in names:
-        table.append(0, 1, pipeline=name)
-    assert [table.round(0, pipeline=name).begin() for name in names] == [Outcome.DONE] * 4
-    assert table.round(0, pipeline="other").begin() is Outcome.PROCEED

@@ -1,0 +1,113 @@
+"""What a table remembers of its pipelines, and what makes it forget."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import lance
+import pyarrow as pa
+import pytest
+
+from laketier.spi import AddColumn, Outcome, RolledBack, TableChanged, WatermarkLost, new_attempt_id
+from laketier.tiering import pipelines
+
+
+def test_the_watermark_survives_what_others_do(table):
+    for epoch in range(4):
+        table.append(epoch, epoch)
+    table.foreign("append")
+    table.foreign("delete")
+    table.foreign("compaction")
+    table.foreign("add")
+    table.foreign("upsert")
+    table.open().cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
+    assert [ref["version"] for ref in table.open().version_refs()] == [table.open().version]
+    assert table.round(3).begin() is Outcome.DONE
+    table.reload()
+    table.append(4, 4)
+    assert table.ids().count(4) == 1
+    assert {0, 2, 3, 90, 94} <= set(table.ids())
+    table.open().validate()
+
+
+def test_a_restore_that_brings_back_an_older_watermark_is_refused(table):
+    for epoch in range(3):
+        table.append(epoch, epoch)
+    lance.dataset(table.location, version=3).restore()
+    for epoch in (1, 2, 3):
+        with pytest.raises(RolledBack, match="version 4 published a later epoch"):
+            table.round(epoch).begin()
+    pipelines.adopt(table.factory, "p", run="r", epoch=1)
+    table.append(2, 2)
+    assert table.ids() == [0, 1, 2]
+
+
+def test_a_restore_that_keeps_the_watermark_is_fine(table):
+    table.append(0, 1)
+    table.foreign("append")
+    lance.dataset(table.location, version=2).restore()
+    assert table.round(0).begin() is Outcome.DONE
+    table.append(1, 2)
+    assert table.ids() == [1, 2]
+
+
+@pytest.mark.filterwarnings("ignore:replace_schema_metadata:DeprecationWarning")
+@pytest.mark.parametrize(
+    "erase",
+    [
+        lambda t: t.foreign("overwrite"),
+        lambda t: lance.dataset(t.location, version=1).restore(),
+        lambda t: t.open().replace_schema_metadata({"a": "b"}),
+    ],
+)
+def test_an_erased_watermark_is_a_loud_refusal(table, erase):
+    table.append(0, 1)
+    table.append(1, 2)
+    staged = table.stage(table.rows(3))
+    erase(table)
+    with pytest.raises(WatermarkLost):
+        table.round(2).commit([staged])
+    assert 3 not in table.ids()
+
+
+def test_a_table_that_was_recreated_is_refused(table):
+    table.append(0, 1)
+    staged = table.stage(table.rows(2))
+    table.storage.catalog().drop_table(table.path)
+    type(table)(table.warehouse)
+    with pytest.raises(TableChanged, match="recreated"):
+        table.round(0).commit([staged])
+
+
+def test_a_dataset_of_others_gets_an_identity_by_the_first_publish(table):
+    other = f"{table.warehouse}/db/theirs.lance"
+    lance.write_dataset(pa.Table.from_batches([table.rows(1)]), other)
+    theirs = type(table).__new__(type(table))
+    theirs.__dict__.update(table.__dict__, path=type(table.path)("db", "theirs"), location=other)
+    theirs.reload()
+    assert b"laketier.table-uuid" not in (lance.dataset(other).schema.metadata or {})
+    derived = theirs.info.table_uuid
+    theirs.append(0, 2)
+    lance.dataset(other).cleanup_old_versions(older_than=timedelta(0))
+    theirs.reload()
+    assert theirs.info.table_uuid == derived
+    assert lance.dataset(other).schema.metadata[b"laketier.table-uuid"].decode() == derived
+    theirs.append(1, 3)
+    assert theirs.ids() == [1, 2, 3]
+
+
+def test_watermarks_survive_a_new_column(table):
+    table.append(0, 1)
+    table.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int32()))])
+    assert table.round(0).begin() is Outcome.DONE
+    table.reload()
+    table.append(1, 2)
+    assert table.open().to_table(columns=["more"]).column("more").null_count == 2
+
+
+def test_pipelines_have_watermarks_of_their_own(table):
+    names = ["p", "p.q", "ü/ß", new_attempt_id()]
+    for name in names:
+        table.append(0, 1, pipeline=name)
+    assert [table.round(0, pipeline=name).begin() for name in names] == [Outcome.DONE] * 4
+    assert table.round(0, pipeline="other").begin() is Outcome.PROCEED
