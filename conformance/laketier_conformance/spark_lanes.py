@@ -1,0 +1,80 @@
+"""The two lanes through Spark: the same round, its rows coming from a folder of Parquet files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from laketier_conformance.lake import Lake, batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = "db.spark"
+DATAFRAME, SPLIT = "spark-dataframe", "spark-split"
+
+
+def start_session() -> SparkSession:
+    """A local Spark with two cores. Raises `ConfigError` where Spark or Java is missing."""
+    from laketier.spark import builder
+
+    making = builder(app_name="laketier conformance", master="local[2]")
+    session = making.config("spark.sql.shuffle.partitions", 2).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def options(lake: Lake, epoch: int | None, pipeline: str = "p") -> dict[str, str]:
+    """The ``lake.*`` keys of a write. Without an epoch those of a stream."""
+    keys = {"lake.format": lake.format, "lake.warehouse": lake.location, "lake.table": TABLE, "lake.pipeline": pipeline}
+    if epoch is not None:
+        keys["lake.epoch"] = str(epoch)
+    return keys | {f"lake.{lake.format}.{key}": value for key, value in lake.options.items()}
+
+
+def land(folder: Path, parts: Sequence[Sequence[int]], name: str = "part") -> None:
+    """Write the rows of some ids as Parquet files, one per part. Again the same is fine."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, ids in enumerate(parts):
+        hidden = folder / f".{name}-{number}.parquet"
+        rows = batch(ids)
+        # Spark takes every column of a file for nullable; so does the table that a lane creates.
+        nullable = pa.schema([field.with_nullable(True) for field in rows.schema])
+        pq.write_table(pa.Table.from_batches([rows]).cast(nullable), hidden)
+        hidden.rename(folder / f"{name}-{number}.parquet")
+
+
+def run_round(session: SparkSession, lane: str, lake: Lake, epoch: int, folder: Path, mode: str = "append") -> None:
+    """One round of what lies in ``folder``."""
+    if lane == DATAFRAME:
+        rows = session.read.parquet(str(folder))
+        rows.write.format("laketier").options(**options(lake, epoch)).mode(mode).save()
+    else:
+        from laketier.sources import ParquetFolder
+        from laketier.spark import tier
+
+        tier(session, ParquetFolder(str(folder)), options(lake, epoch), mode=mode)
+
+
+def main() -> None:
+    """``python -m laketier_conformance.spark_lanes REQUEST``: a driver of its own, to be killed by a failpoint. In the
+    DataFrame lane it publishes in its own process, as the data source would in a helper of Spark's."""
+    request: dict[str, Any] = json.loads(sys.argv[1])
+    lake = Lake(request["format"], request["warehouse"], request["options"])
+    session = start_session()
+    if request["lane"] == DATAFRAME:
+        from laketier.spark import write
+
+        write(session.read.parquet(request["folder"]), options(lake, request["epoch"]))
+    else:
+        run_round(session, SPLIT, lake, request["epoch"], Path(request["folder"]))
+
+
+if __name__ == "__main__":
+    main()
