@@ -17,6 +17,7 @@ from laketier.spi import (
     LakeWriter,
     Passthrough,
     TableInfo,
+    TablePath,
     WriteMode,
     WriteResult,
     WriterInitContext,
@@ -46,6 +47,10 @@ class IcebergStorage(LakeStorage):
     def catalog(self) -> IcebergCatalog:
         """The tables."""
         return IcebergCatalog(self._settings)
+
+    def load(self, path: TablePath) -> Table:
+        """pyiceberg's own handle of a table, fresh."""
+        return load(self._settings, path)
 
     def tiering_factory(self, table: TableInfo) -> IcebergTieringFactory:
         """Raises `FeatureNotSupported` for tables that can't be written."""
