@@ -148,12 +148,11 @@ class TestSql:
         assert isinstance(cause, ConfigError)
         assert "CREATE TABLE" in str(cause)
         assert "INSERT INTO t WITH" in str(cause)
+        assert "TEMPORARY VIEW" in str(cause)
 
     def test_the_ways_that_the_message_names_work(self, spark: SparkSession, target: Target) -> None:
         spark.sql(f"CREATE TABLE lake_events (id BIGINT) USING laketier OPTIONS ({self.clause(target)})")
         spark.sql(f"INSERT INTO lake_events WITH ({self.clause(target)}) VALUES (1)")
-        save(spark.range(2, 3), target)
-        assert spark.sql("SELECT id FROM lake_events ORDER BY id").collect() == [(1,), (2,)]
         spark.sql(f"CREATE TEMPORARY VIEW lake_view USING laketier OPTIONS ({self.clause(target)})")
-        spark.sql("INSERT INTO lake_view VALUES (3)")
-        assert target.ids(spark) == [1, 2, 3]
+        spark.sql("INSERT INTO lake_view VALUES (2)")
+        assert spark.sql("SELECT id FROM lake_view ORDER BY id").collect() == [(1,), (2,)]

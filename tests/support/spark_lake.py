@@ -31,7 +31,7 @@ class Landing:
             table = pa.table(
                 {
                     "id": pa.array(ids, pa.int64()),
-                    "name": [None if i % 7 == 0 else f"näme {i}" for i in ids],
+                    "name": pa.array([None if i % 7 == 0 else f"näme {i}" for i in ids], pa.string()),
                     "at": pa.array([i * 1_000_000 for i in ids], pa.timestamp("us", "UTC")),
                 }
             )

@@ -45,20 +45,21 @@ class BatchLimits:
 
 def batch_limits(schema: pa.Schema) -> BatchLimits:
     """Rows per batch so that a batch of ``schema`` stays near 64 MB, from the widths that the types tell."""
-    width = sum(_width(f.type) for f in schema) or 1
+    width = sum(type_width(f.type) for f in schema) or 1
     rows = max(_FEWEST_ROWS, min(_MOST_ROWS, _TARGET_BYTES // width))
     return BatchLimits(rows, lift_bytes=not any(_has_binary(f.type) for f in schema))
 
 
-def _width(kind: pa.DataType) -> int:
+def type_width(kind: pa.DataType) -> int:
+    """Bytes of a value, guessed where the type does not say."""
     if pt.is_struct(kind):
-        return sum(_width(f.type) for f in kind)
+        return sum(type_width(f.type) for f in kind)
     if pt.is_map(kind):
-        return 32 * (_width(kind.key_type) + _width(kind.item_type))
+        return 32 * (type_width(kind.key_type) + type_width(kind.item_type))
     if pt.is_fixed_size_list(kind):
-        return int(kind.list_size) * _width(kind.value_type)
+        return int(kind.list_size) * type_width(kind.value_type)
     if pt.is_list(kind) or pt.is_large_list(kind):
-        return _LIST_ITEMS * _width(kind.value_type)
+        return _LIST_ITEMS * type_width(kind.value_type)
     try:
         return max(1, kind.bit_width // 8)
     except ValueError:

@@ -70,10 +70,10 @@ def read_options(options: Mapping[str, str]) -> LakeConfig:
             raise ConfigError(
                 "no lake.* option arrived",
                 where=error.where,
-                why="none was given, or this is an INSERT into a table made by CREATE TABLE … USING laketier: Spark "
-                "hands such a table's options to readers, but not to writers",
-                fix="In SQL write INSERT INTO t WITH ('lake.format' = …, 'lake.warehouse' = …, 'lake.table' = …), or "
-                "insert into a TEMPORARY VIEW … USING laketier OPTIONS (…); in Python use "
+                why="none was given, or this is a table made by CREATE TABLE … USING laketier: Spark keeps its options "
+                "to itself",
+                fix="In SQL use CREATE TEMPORARY VIEW v USING laketier OPTIONS (…) for reading and writing, or INSERT "
+                "INTO t WITH ('lake.format' = …, 'lake.warehouse' = …, 'lake.table' = …); in Python use "
                 'df.write.format("laketier") with .option(…).',
             ) from error
     return configure_spark(options)

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from laketier.config import LakeConfig
 from laketier.sources import group_splits, open_source, read_split, scan_request
+from laketier.spark.arrow_batches import type_width
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spark.target import as_config
 from laketier.spi import And, LakeSource, LakeSplit, Leaf, Not, Op, Or, Predicate, ScanPlan
@@ -40,10 +41,19 @@ def read(
     wanted = None if columns is None else [*columns, *sorted(columns_of(filters).difference(columns))]
     source = open_source(config)
     plan = source.plan(scan_request(config, wanted, filters))
+    if not wanted and columns is not None and not is_native(plan):
+        # Arrow from Python to Spark loses the number of rows where there are no columns.
+        every = source.plan(scan_request(config))
+        plan = source.plan(scan_request(config, [_narrowest(every.schema)]))
     df = _native(spark, plan) if is_native(plan) else _splits(spark, source, plan)
     for predicate in filters:
         df = df.where(as_column(predicate))
     return df if columns is None else df.select(*columns)
+
+
+def _narrowest(schema: pa.Schema) -> str:
+    name: str = min(schema, key=lambda field: type_width(field.type)).name
+    return name
 
 
 def is_native(plan: ScanPlan) -> bool:
