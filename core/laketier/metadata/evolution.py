@@ -16,6 +16,7 @@ from laketier.spi import (
     require,
 )
 from laketier.spi.conform import fits
+from laketier.spi.storage_errors import naming_storage_errors
 
 
 def logical_schema(schema: pa.Schema) -> pa.Schema:
@@ -55,8 +56,12 @@ def prepare_table(lake: Lake, schema: pa.Schema) -> TableInfo:
     Raises `IncompatibleTable` when the input has columns that the table lacks (and mergeSchema is off), or types
     that can't fit; `UnsupportedType` and `FeatureNotSupported` from the format on creation.
     """
+    with naming_storage_errors("the table was prepared"):
+        return _prepare(lake, logical_schema(schema))
+
+
+def _prepare(lake: Lake, schema: pa.Schema) -> TableInfo:
     config = lake.config
-    schema = logical_schema(schema)
     catalog = lake.storage.catalog()
     try:
         table = catalog.load_table(config.table)

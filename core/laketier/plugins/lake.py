@@ -9,6 +9,7 @@ from typing import Any
 from laketier.config import LakeConfig, from_spark_options, load_config, parse_options
 from laketier.plugins.discovery import installed_formats, load_format
 from laketier.spi import LakeStorage, LakeStorageConfig, LakeStoragePlugin
+from laketier.spi.storage_errors import naming_storage_errors
 
 
 @dataclass(frozen=True)
@@ -41,5 +42,6 @@ def open_lake(config: LakeConfig) -> Lake:
     options = parse_options(
         plugin.options_type, config.format_options, prefix=f"lake.{config.format}.", origin=config.origin
     )
-    storage = plugin.create_storage(LakeStorageConfig(config.warehouse, options))
+    with naming_storage_errors("the warehouse was opened"):
+        storage = plugin.create_storage(LakeStorageConfig(config.warehouse, options))
     return Lake(config, plugin, storage)

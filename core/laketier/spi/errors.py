@@ -114,6 +114,10 @@ class SnapshotNotFound(TableError, LookupError):
     """The asked snapshot does not exist, or has expired."""
 
 
+class StorageError(LaketierError):
+    """The storage below refused: permissions, space, a missing mount. Whether trying again helps depends on ``why``."""
+
+
 class SerializationError(LaketierError):
     """Bytes are of an unknown version, or damaged."""
 

@@ -28,6 +28,7 @@ from laketier.spi import (
     WriteResult,
     decide,
 )
+from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering.checks import check_results
 from laketier.tiering.failpoints import ACK_BEFORE, DISCARD_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE, failpoint
 
@@ -150,7 +151,8 @@ class _Loop:
 
     def _open(self) -> TableState:
         try:
-            return self.committer.open()
+            with naming_storage_errors("the table was opened"):
+                return self.committer.open()
         except Exception as error:
             if self.unknown:
                 raise UnknownOutcome(

@@ -22,6 +22,7 @@ from laketier.spi import (
     pack,
     unpack,
 )
+from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering.failpoints import ROUND_OPENED, failpoint
 from laketier.tiering.publish import DEFAULT_POLICY, Ending, RetryPolicy, RoundResult, discard, publish
 
@@ -55,7 +56,8 @@ class TieringRound:
 
     def begin(self) -> Outcome:
         """Look at the table before anything is written: PROCEED, DONE (write nothing), or raises `Refused`."""
-        state = self._committer.open()
+        with naming_storage_errors("the table was opened"):
+            state = self._committer.open()
         outcome = Outcome.PROCEED
         if self._token is not None:
             outcome = decide(state.watermark(self._token.pipeline), self._token)
@@ -120,11 +122,14 @@ def write_task(
 
     Whatever fails, in the input or in the writer, the attempt's own files are deleted: its result went to nobody.
     """
-    writer = factory.create_writer(context or WriterInitContext(attempt=new_attempt_id()))
+    with naming_storage_errors("a writer was made"):
+        writer = factory.create_writer(context or WriterInitContext(attempt=new_attempt_id()))
     try:
         for batch in batches:
-            writer.write(batch)
-        return pack(factory.write_result_serializer, writer.complete())
+            with naming_storage_errors("rows were staged"):
+                writer.write(batch)
+        with naming_storage_errors("staged files were completed"):
+            return pack(factory.write_result_serializer, writer.complete())
     except BaseException:
         writer.abort()
         raise

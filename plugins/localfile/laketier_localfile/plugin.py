@@ -36,11 +36,12 @@ class LocalFilePlugin(LakeStoragePlugin):
         # Partition columns are in the files with their types, so no reader needs to guess them from folder names.
         files = f"{table.location}/**/*.parquet"
         return {
-            "DuckDB": f"SELECT * FROM read_parquet('{files}', hive_partitioning = false, union_by_name = true)",
-            "Polars": f"pl.scan_parquet({files!r}, hive_partitioning=False, missing_columns='insert')",
-            "Spark": f"spark.read.option('recursiveFileLookup', True).option('mergeSchema', True)"
+            "DuckDB": f"import duckdb; duckdb.read_parquet({files!r}, hive_partitioning=False, union_by_name=True)",
+            # Readers that take the first file's schema for all would lose, or choke on, columns that were added later.
+            "Polars": "import glob, polars; polars.concat([polars.scan_parquet(file, hive_partitioning=False) "
+            f"for file in glob.glob({files!r}, recursive=True)], how='diagonal').collect()",
+            "Spark": "spark.read.option('recursiveFileLookup', True).option('mergeSchema', True)"
             f".parquet({table.location!r})",
-            "pyarrow": f"pyarrow.dataset.dataset({table.location!r}, format='parquet')",
         }
 
 

@@ -10,10 +10,12 @@ from typing import Any
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from laketier.cli.demo.verify import evaluate
 from laketier.spi import AddColumn, UnsupportedType, WriteMode
 from laketier_localfile.plugin import LocalFilePlugin
 from laketier_localfile.types import TYPE_TABLE, check_types
@@ -74,9 +76,10 @@ def test_typed_partitions_read_back_typed(make_table: Any) -> None:
 
     assert by_id(table.scan().to_pylist()) == rows
     lines = LocalFilePlugin().open_with(table.info)
-    assert by_id(duckdb.sql(f"SET TimeZone = 'UTC'; {lines['DuckDB']}").to_arrow_table().to_pylist()) == rows
-    assert by_id(eval(lines["Polars"], {"pl": pl}).collect().to_dicts()) == rows  # noqa: S307 - our own line
-    assert by_id(eval(lines["pyarrow"], {"pyarrow": pa}).to_table().to_pylist()) == rows  # noqa: S307
+    duckdb.sql("SET TimeZone = 'UTC'")
+    for tool in ("DuckDB", "Polars"):
+        found = evaluate(lines[tool])
+        assert by_id(found.select(schema.names).cast(schema).to_pylist()) == rows, tool
     # pyarrow parses no decimals from folder names; the files have them anyway.
     folders = ds.partitioning(pa.schema([field for field in schema if field.name not in ("m", "id")]), flavor="hive")
     typed = ds.dataset(table.location, format="parquet", partitioning=folders, schema=schema)
@@ -88,8 +91,9 @@ def test_the_lines_we_print_read_a_table_that_grew_a_column(table: Any) -> None:
     table.schema = table.storage.catalog().alter_table(table.path, [AddColumn(pa.field("x", pa.int32()))]).schema
     table.round(1, [{"id": 9, "region": "r", "x": 1}])
     lines = LocalFilePlugin().open_with(table.info)
-    assert duckdb.sql(f"SELECT count(*), sum(x) FROM ({lines['DuckDB']})").fetchall() == [(5, 1)]
-    assert eval(lines["Polars"], {"pl": pl}).collect()["x"].sum() == 1  # noqa: S307 - our own line
+    for tool in ("DuckDB", "Polars"):
+        found = evaluate(lines[tool])
+        assert (found.num_rows, pc.sum(found["x"]).as_py()) == (5, 1), tool
 
 
 def test_staged_and_superseded_files_are_hidden_from_every_reader(table: Any) -> None:

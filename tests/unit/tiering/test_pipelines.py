@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from memory_lake import MemoryFactory, MemoryTable
 
 from laketier.spi import ConfigError, Conflict, Gap, Token, TokenMismatch, UnknownOutcome, WatermarkLost
 from laketier.tiering import Ending, TieringRound, pipelines
+from memory_lake import MemoryFactory, MemoryTable
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from laketier.spi import (
     Fenced,
     Gap,
     Stale,
+    StorageError,
     TableChanged,
     TableNotFound,
     Token,
@@ -204,7 +205,7 @@ def test_a_table_that_can_not_be_read_after_an_unknown_outcome() -> None:
     table = MemoryTable(after=[TIMEOUT], opens=[None, OSError("disk gone")])
     with pytest.raises(UnknownOutcome, match="disk gone") as caught:
         run(table, token(), table.stage(1))
-    assert isinstance(caught.value.__cause__, OSError)
+    assert isinstance(caught.value.__cause__, StorageError)
     assert count(table, "discard") == 0
 
 
