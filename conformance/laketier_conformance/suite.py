@@ -27,7 +27,6 @@ class Suite:
         self._config = config
         self._reports = not hasattr(config, "workerinput")
         self.lanes = lanes
-        self.plugin = _load(name)
         self.results: dict[str, Result] = {}
         self.verdict: Verdict | None = None
         file = config.getoption("lake_report")
@@ -35,6 +34,7 @@ class Suite:
         if self._file is not None and self._reports:
             # A crash must not leave the verdict of an earlier run behind.
             self._file.unlink(missing_ok=True)
+        self.plugin = _load(name)
 
     # -- strictness that does not depend on the author's own configuration ------------------------------------------
 

@@ -40,13 +40,22 @@ def run_suite(tmp_path: Path) -> RunSuite:
     """Run the suite in a process of its own, as its user would. ``offers`` are formats to offer: name -> module."""
 
     def run(
-        format: str, tests: Sequence[str] = (), *, offers: dict[str, str] | None = None, arguments: Sequence[str] = ()
+        format: str,
+        tests: Sequence[str] = (),
+        *,
+        offers: dict[str, str] | None = None,
+        harnesses: dict[str, str] | None = None,
+        arguments: Sequence[str] = (),
     ) -> Run:
         report = tmp_path / "report.json"
         what = [str(SUITE / test) for test in tests] or ["--pyargs", "laketier_conformance"]
         command = [sys.executable, "-m", "pytest", *what, f"--lake-format={format}", f"--lake-report={report}"]
         command += ["-q", "-p", "no:cacheprovider", "--lake-lanes=bare", *arguments]
-        path = [str(offered(tmp_path / "offers", offers or {})), str(HERE / "wrong_plugins"), str(FEATHER)]
+        path = [
+            str(offered(tmp_path / "offers", offers or {}, harnesses or {})),
+            str(HERE / "wrong_plugins"),
+            str(FEATHER),
+        ]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1"}
         folder = tmp_path / "elsewhere"
         folder.mkdir(exist_ok=True)
@@ -58,11 +67,14 @@ def run_suite(tmp_path: Path) -> RunSuite:
     return run
 
 
-def offered(folder: Path, formats: dict[str, str]) -> Path:
-    """A folder for PYTHONPATH whose metadata offers formats, as an installed distribution would."""
+def offered(folder: Path, formats: dict[str, str], harnesses: dict[str, str]) -> Path:
+    """A folder for PYTHONPATH whose metadata offers formats and harnesses, as an installed distribution would."""
     info = folder / "offers-1.0.dist-info"
     info.mkdir(parents=True, exist_ok=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: offers\nVersion: 1.0\n")
-    lines = "".join(f"{name} = {module}\n" for name, module in formats.items())
-    (info / "entry_points.txt").write_text(f"[laketier.formats]\n{lines}")
+    groups = {"laketier.formats": formats, "laketier.conformance": harnesses}
+    lines = [
+        f"[{group}]\n" + "".join(f"{n} = {value}\n" for n, value in names.items()) for group, names in groups.items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines))
     return folder

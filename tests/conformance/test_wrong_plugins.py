@@ -23,6 +23,7 @@ CAUGHT_BY = {
     "never_landed": "test_unknown_outcomes.py::test_the_effect_landed_and_the_answer_was_lost[batch]",
     "pickles_results": "test_serializer.py::test_nothing_is_unpickled",
     "ignores_what_it_lacks": "test_overwrite.py::test_all_rows_are_replaced",
+    "refuses_something_else": "test_capabilities.py::test_overwrite_is_offered_on_both_sides",
     "changes_types": "test_types.py::test_flat[int8]",
     "trusts_old_schemas": "test_stale_states.py::test_a_schema_that_changed_after_staging",
 }

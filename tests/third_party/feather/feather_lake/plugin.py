@@ -16,7 +16,6 @@ from laketier.plugins import hookimpl
 from laketier.spi import durable
 from laketier.spi.serializer import from_plain, to_plain
 
-BATCH_ROWS = 65_536
 ABILITIES = ("overwrite", "add-column", "drop-table", "time-travel", "nested-types", "vectors")
 FEATURES = {
     feature: spi.FULL if feature.value in ABILITIES else spi.unsupported("the format is kept small")
@@ -59,12 +58,12 @@ class Manifest(spi.TableState):
     @staticmethod
     def read(home: str, number: int | None = None) -> Manifest:
         """A manifest, the newest by default."""
-        numbers = sorted(int(path.stem) for path in Path(home).glob("*.json"))
-        if not numbers:
+        paths = {int(path.stem): path for path in Path(home).glob("*.json")}
+        if not paths:
             raise spi.TableNotFound("the table was dropped", where=home)
-        if number not in (None, *numbers):
+        path = paths.get(max(paths) if number is None else number)
+        if path is None:
             raise spi.SnapshotNotFound(f"there is no snapshot {number}", where=home)
-        path = Path(home) / f"{numbers[-1] if number is None else number:08}.json"
         try:
             return replace(from_plain(Manifest, json.loads(path.read_bytes())), home=home)
         except ValueError as error:
@@ -79,8 +78,7 @@ class Catalog(spi.LakeCatalog):
 
     def create_table(self, path: spi.TablePath, descriptor: spi.TableDescriptor) -> spi.TableInfo:
         if descriptor.partition_by:
-            hidden = any(field.transform is not spi.Transform.IDENTITY for field in descriptor.partition_by)
-            refuse(spi.Feature.PARTITION_TRANSFORMS if hidden else spi.Feature.PARTITIONING)
+            refuse(spi.Feature.PARTITIONING)
         if descriptor.buckets or descriptor.primary_key:
             refuse(spi.Feature.BUCKETING if descriptor.buckets else spi.Feature.UPSERT)
         pointer = self._pointer(path)
@@ -130,32 +128,23 @@ class Catalog(spi.LakeCatalog):
 
 
 class Writer(spi.LakeWriter[spi.WriteResult]):
-    """One file for one task attempt, in batches that are neither tiny nor unbounded."""
+    """One file for one task attempt, named after it."""
 
     def __init__(self, table: spi.TableInfo, attempt: str) -> None:
-        self._table, self._attempt = table, attempt
+        self._table, self._attempt, self._rows = table, attempt, 0
         self._path = Path(table.location) / f"{attempt}.feather"
-        self._pending: list[pa.RecordBatch] = []
-        self._rows = 0
         self._file: pa.ipc.RecordBatchFileWriter | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._pending.append(spi.conform(batch, self._table.schema))
-        self._rows += batch.num_rows
-        if sum(len(pending) for pending in self._pending) >= BATCH_ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
-        rows = pa.Table.from_batches(self._pending, schema=self._table.schema).combine_chunks()
-        self._pending = []
-        self._file = self._file or pa.ipc.new_file(str(self._path), self._table.schema)
-        self._file.write_table(rows, max_chunksize=BATCH_ROWS)
+        batch = spi.conform(batch, self._table.schema)
+        if len(batch):
+            self._file = self._file or pa.ipc.new_file(str(self._path), self._table.schema)
+            self._file.write_batch(batch)
+            self._rows += len(batch)
 
     def complete(self) -> spi.WriteResult:
-        if not self._rows:
+        if self._file is None:
             return spi.WriteResult.of(self._table, self._attempt, ())
-        self._flush()
-        assert self._file is not None
         self._file.close()
         durable.fsync_file(self._path)
         durable.fsync_directory(self._path.parent)
@@ -180,19 +169,16 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
         self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
     ) -> spi.LakeCommitResult:
         assert isinstance(state, Manifest)
-        number, files = state.number + 1, [file for result in results for file in result.files]
-        marks, kept = dict(state.watermarks), state.files
+        number, marks = state.number + 1, dict(state.watermarks)
         if watermark is not None:
             marks[watermark.token.pipeline] = watermark.carried_by(number).to_json()
-        if self.context.mode is spi.WriteMode.OVERWRITE:
-            kept = ()
-        added = tuple((file.path, file.rows, file.bytes) for file in files)
+        kept = () if self.context.mode is spi.WriteMode.OVERWRITE else state.files
+        added = tuple((file.path, file.rows, file.bytes) for result in results for file in result.files)
+        commit = replace(state, number=number, files=kept + added, watermarks=tuple(marks.items()))
         spi.failpoint("publish.before_link")
-        replace(
-            state, number=number, commit=self.context.commit_id, files=kept + added, watermarks=tuple(marks.items())
-        ).link()
-        rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
-        return spi.LakeCommitResult(snapshot_id=number, rows=rows, files=len(files), bytes=size)
+        replace(commit, commit=self.context.commit_id).link()
+        rows, size = sum(result.rows for result in results), sum(result.bytes for result in results)
+        return spi.LakeCommitResult(snapshot_id=number, rows=rows, files=len(added), bytes=size)
 
     def discard(self, results: Sequence[spi.WriteResult]) -> None:
         for file in (file for result in results for file in result.files):
@@ -234,8 +220,8 @@ class Source(spi.LakeSource):
             snapshot_id=snapshot.number,
             schema=pa.schema([snapshot.schema.field(name) for name in names]),
             splits=tuple(
-                spi.LakeSplit(index=index, rows=rows, bytes=size, payload={"file": file})
-                for index, (file, rows, size) in enumerate(snapshot.files)
+                spi.LakeSplit(index=index, rows=rows, payload={"file": file})
+                for index, (file, rows, _) in enumerate(snapshot.files)
             ),
             remaining=request.filters,
         )

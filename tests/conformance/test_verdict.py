@@ -1,0 +1,183 @@
+"""From results to a verdict, and the rules around a run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier_conformance.manifest import MANIFEST, collected_tests, expected_tests, name_of
+from laketier_conformance.verdict import Result, judge
+
+SOME = "test_serializer.py::test_a_result_travels_unchanged"
+NAMES = ("a.py::one", "a.py::two")
+
+
+def results(*outcomes: str) -> list[Result]:
+    return [Result(name, outcome) for name, outcome in zip(NAMES, outcomes, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code", "verdict"),
+    [
+        (("passed", "passed"), 0, "conformant"),
+        (("passed", "refused"), 0, "conformant"),
+        (("passed", "skipped"), 0, "partial"),
+        (("passed",), 0, "partial"),
+        ((), 5, "partial"),
+        (("passed", "failed"), 1, "fail"),
+        (("skipped", "failed"), 1, "fail"),
+        (("failed",), 1, "fail"),
+        (("passed", "passed"), 2, "fail"),
+        (("passed", "passed"), 3, "fail"),
+    ],
+)
+def test_judge(outcomes: tuple[str, ...], code: int, verdict: str) -> None:
+    judged = judge(results(*outcomes), NAMES, code)
+    assert judged.name == verdict
+    assert bool(judged.why) == (verdict != "conformant")
+
+
+def test_a_test_that_nobody_knows_fails() -> None:
+    judged = judge([*results("passed", "passed"), Result("a.py::three")], NAMES, 0)
+    assert (judged.name, judged.why) == ("fail", ("not in the suite's MANIFEST: a.py::three",))
+
+
+def phase(when: str = "call", outcome: str = "passed", **more: Any) -> pytest.TestReport:
+    fields: dict[str, Any] = {"nodeid": "x", "location": ("x", 0, "x"), "keywords": {}, "longrepr": None, **more}
+    return pytest.TestReport(outcome=outcome, when=when, **fields)  # type: ignore[arg-type]
+
+
+def test_a_failing_teardown_fails_the_test() -> None:
+    result = Result("x")
+    for report in (phase("setup"), phase("call"), phase("teardown", "failed", longrepr="it leaked")):
+        result.add(report, None)
+    assert (result.outcome, result.detail) == ("failed", "teardown: it leaked")
+
+
+def test_an_imperative_xfail_is_no_refusal() -> None:
+    report = phase("call", "skipped", longrepr="xfail")
+    report.wasxfail = "reason: I would rather not"
+    result = Result("x")
+    result.add(report, "overwrite")
+    assert result.outcome == "failed"
+
+
+def test_the_manifest_is_in_step() -> None:
+    assert collected_tests("feather") == expected_tests(), (
+        f"{MANIFEST.name} is out of step: run `python -m laketier_conformance.manifest feather`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "name"),
+    [
+        ("conformance/laketier_conformance/test_a.py::t", "test_a.py::t"),
+        ("../x/site-packages/laketier_conformance/test_a.py::t[b/c]", "test_a.py::t[b/c]"),
+        ("tests/conformance/test_a.py::t", None),
+        ("laketier_conformance/conftest.py::t", None),
+    ],
+)
+def test_names_do_not_depend_on_where_the_suite_lies(nodeid: str, name: str | None) -> None:
+    assert name_of(nodeid) == name
+
+
+def test_the_pytest_plugin_imports_nothing_heavy() -> None:
+    """It is loaded in every pytest run of whoever installed laketier."""
+    code = (
+        "import sys, pytest; before = set(sys.modules); import laketier_conformance.plugin;"
+        "print(sorted(n for n in set(sys.modules) - before if not n.startswith('laketier_conformance')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_format_is_needed() -> None:
+    command = [sys.executable, "-m", "pytest", "--pyargs", "laketier_conformance", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "needs a format: --lake-format=NAME" in done.stdout + done.stderr
+
+
+def test_a_run_that_left_tests_out_is_partial(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """It runs under an author's own configuration, which does not know our markers."""
+    run = run_suite("feather", [SOME])
+    assert run.code == 1
+    assert run.report["verdict"] == "partial"
+    assert run.report["results"] == {SOME: run.report["results"][SOME]}
+    assert "verdict: partial" in run.output
+    assert "not run: test_capabilities.py::" in run.output
+
+
+def test_what_the_report_says(run_suite) -> None:  # type: ignore[no-untyped-def]
+    refused = "test_capabilities.py::test_a_writer_of_changes"
+    report = run_suite("feather", [SOME, refused]).report
+    assert report["plugin"] == "laketier-feather==0.1.0"
+    assert report["suite"].startswith("laketier==")
+    assert report["delivery"] == "exactly-once"
+    assert report["features"]["overwrite"] == "full"
+    assert report["features"]["upsert"] == "unsupported: the format is kept small"
+    assert report["lanes"] == ["bare"]
+    assert report["results"][SOME]["outcome"] == "passed"
+    assert report["results"][refused] == {
+        "outcome": "refused",
+        "detail": "upsert",
+        "seconds": report["results"][refused]["seconds"],
+    }
+
+
+def test_a_format_that_is_not_there(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """The report of an earlier run does not survive as if it were of this one."""
+    (tmp_path / "report.json").write_text(json.dumps({"verdict": "conformant"}))
+    run = run_suite("fether", [SOME])
+    assert run.code == pytest.ExitCode.USAGE_ERROR
+    assert "Did you mean 'feather'?" in run.output
+    assert run.report == {}
+
+
+def test_an_undeclared_feature_is_a_usage_error(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "offers").mkdir()
+    (tmp_path / "offers" / "shy.py").write_text(
+        "from crooked import CrookedPlugin\n"
+        "from laketier.plugins import hookimpl\n"
+        "from laketier.spi import FULL, Feature\n"
+        "@hookimpl\n"
+        "def laketier_format():\n"
+        "    return CrookedPlugin('shy', features={Feature.OVERWRITE: FULL})\n"
+    )
+    run = run_suite("shy", [SOME], offers={"shy": "shy"})
+    assert run.code == pytest.ExitCode.USAGE_ERROR
+    assert "does not declare the features upsert" in run.output
+
+
+def test_a_harness_sets_up_and_tears_down(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "offers").mkdir()
+    (tmp_path / "offers" / "my_harness.py").write_text(
+        "from pathlib import Path\n"
+        "from laketier_conformance.harness import Warehouse\n"
+        "class Harness:\n"
+        "    def setup(self, folder):\n"
+        "        return Warehouse(str(folder / 'set-up-by-me'))\n"
+        "    def teardown(self, warehouse):\n"
+        f"        Path({str(tmp_path / 'torn-down')!r}).write_text(warehouse.location)\n"
+    )
+    harnesses = {"correct": "my_harness:Harness"}
+    run = run_suite("correct", [SOME], offers={"correct": "correctly_made"}, harnesses=harnesses)
+    assert run.outcome(SOME) == "passed", run.output
+    assert (tmp_path / "torn-down").read_text().endswith("set-up-by-me")
+
+
+def test_tables_can_be_kept(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    run_suite("feather", [SOME], arguments=[f"--lake-warehouse={tmp_path / 'kept'}"])
+    assert list((tmp_path / "kept").rglob("*.feather"))
+
+
+@pytest.mark.parametrize("lanes", ["bear", "", "bare,spark"])
+def test_lanes_have_names(run_suite, lanes: str) -> None:  # type: ignore[no-untyped-def]
+    run = run_suite("feather", [SOME], arguments=[f"--lake-lanes={lanes}"])
+    assert run.code == pytest.ExitCode.USAGE_ERROR
+    assert "--lake-lanes" in run.output

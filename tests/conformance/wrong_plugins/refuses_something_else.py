@@ -1,0 +1,28 @@
+"""Overwriting is declared unsupported, and refused as if it were another feature."""
+
+from __future__ import annotations
+
+from crooked import CrookedFactory, CrookedPlugin
+from feather_lake.plugin import FEATURES, Committer, Writer
+
+from laketier import spi
+from laketier.plugins import hookimpl
+
+LACKING = {**FEATURES, spi.Feature.OVERWRITE: spi.unsupported("appending is all it can do")}
+
+
+class MuddledFactory(CrookedFactory):
+    def create_writer(self, context: spi.WriterInitContext) -> Writer:
+        if context.mode is spi.WriteMode.OVERWRITE:
+            spi.require("refuses-something-else", LACKING, spi.Feature.UPSERT)
+        return super().create_writer(context)
+
+    def create_committer(self, context: spi.CommitterInitContext) -> Committer:
+        if context.mode is spi.WriteMode.OVERWRITE:
+            spi.require("refuses-something-else", LACKING, spi.Feature.UPSERT)
+        return super().create_committer(context)
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("refuses-something-else", features=LACKING, factory=MuddledFactory)
