@@ -25,6 +25,7 @@ from laketier.spi import (
     WriteMode,
     WriteResult,
     failpoint,
+    new_attempt_id,
     schema_fingerprint,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
@@ -32,7 +33,7 @@ from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
-from laketier_delta.tablelog import COMMIT_ID, EPOCH, PIPELINE, TableLog
+from laketier_delta.tablelog import COMMIT_ID, EPOCH, PIPELINE, PUBLISH, TableLog
 from laketier_delta.writer import STATS, delete_files
 
 if TYPE_CHECKING:
@@ -210,7 +211,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             for result in results
             for file in result.files
         ]
-        info: dict[str, Any] = {COMMIT_ID: self._context.commit_id}
+        attempt = new_attempt_id()
+        info: dict[str, Any] = {COMMIT_ID: self._context.commit_id, PUBLISH: attempt}
         if watermark is not None:
             info |= {PIPELINE: watermark.token.pipeline, EPOCH: watermark.token.epoch}
         # A write transaction counts no rows, so its history would be silent about them.
@@ -235,12 +237,12 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                     ),
                 )
         except CommitFailedError as error:
-            self._look_who_won(error, target)
+            self._look_who_won(error, target, attempt)
         if self._location.is_local:
             fsync_file(self._log.path(target))
             fsync_directory(self._location.local(LOG))
 
-    def _look_who_won(self, error: Exception, target: int) -> None:
+    def _look_who_won(self, error: Exception, target: int, attempt: str) -> None:
         """Return when the entry is ours after all: an object store may answer a retried put, whose first answer was
         lost, with "already exists"."""
         winner = self._log.commit_info(target)
@@ -250,7 +252,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                 where=self._location.uri,
                 why=str(error),
             ) from error
-        if winner.get(COMMIT_ID) != self._context.commit_id:
+        if winner.get(PUBLISH) != attempt:
             who = winner.get("engineInfo") or winner.get("clientVersion") or "another writer"
             raise Conflict(
                 f"version {target} is {winner.get('operation', 'a commit')} of {who}", where=self._location.uri

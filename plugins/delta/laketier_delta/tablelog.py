@@ -13,7 +13,8 @@ from laketier.spi import CorruptTable
 COMMIT_ID = "laketier.commit"
 PIPELINE = "laketier.pipeline"
 EPOCH = "laketier.epoch"
-"""Keys in ``commitInfo``."""
+PUBLISH = "laketier.publish"
+"""Keys in ``commitInfo``. A commit id is a round's, and `PUBLISH` is one attempt's."""
 
 
 @dataclass(frozen=True)

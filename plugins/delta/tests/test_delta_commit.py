@@ -195,14 +195,21 @@ def test_landed_refuses_to_guess_after_log_cleanup(lake, support):
         lake.committer().open().landed("never")
 
 
-def test_an_already_exists_for_our_own_entry_is_a_success(lake, support):
+def test_an_already_exists_for_our_own_entry_is_a_success(lake, support, monkeypatch):
     """An object store that retried a put whose first answer was lost says that the entry exists. It does: ours."""
     lake.create()
-    committer = lake.committer(commit_id="mine")
-    stale = committer.open()
-    staged = lake.stage(support.ids(1))
-    committer.publish(committer.open(), [staged], support.watermark(0))
-    assert committer.publish(stale, [staged], support.watermark(0)).snapshot_id == 1
+    put = DeltaTable.create_write_transaction
+
+    def put_and_put_again(self, *arguments, **keywords):
+        put(self, *arguments, **keywords)
+        put(self, *arguments, **keywords)
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", put_and_put_again)
+    committer = lake.committer()
+    state = committer.open()
+    assert committer.publish(state, [lake.stage(support.ids(1))], None).snapshot_id == 1
+    with pytest.raises(Conflict):
+        committer.publish(state, [lake.stage(support.ids(2))], None)
     assert support.values(lake.read()) == [1]
 
 
