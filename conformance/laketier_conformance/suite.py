@@ -35,6 +35,7 @@ class Suite:
             # A crash must not leave the verdict of an earlier run behind.
             self._file.unlink(missing_ok=True)
         self.plugin = _load(name)
+        (self._offer,) = [offer for offer in installed_formats() if offer.name == name]
 
     # -- strictness that does not depend on the author's own configuration ------------------------------------------
 
@@ -88,11 +89,10 @@ class Suite:
     def report(self) -> dict[str, Any]:
         """The report as JSON's own types."""
         assert self.verdict is not None
-        (offer,) = [offer for offer in installed_formats() if offer.name == self.plugin.identifier]
         return {
             "report": 1,
-            "format": offer.name,
-            "plugin": f"{offer.distribution}=={offer.version}",
+            "format": self.plugin.identifier,
+            "plugin": f"{self._offer.distribution}=={self._offer.version}",
             "suite": f"laketier=={importlib.metadata.version('laketier')}",
             "lanes": list(self.lanes),
             "delivery": self.plugin.delivery.value,
