@@ -44,9 +44,10 @@ class Feature(Enum):
     ROLLBACK_DETECTION = "rollback-detection"
     """A foreign restore or rollback is noticed and refused (`RolledBack` or `WatermarkLost`)."""
     NESTED_TYPES = "nested-types"
-    """Struct, list and map columns."""
+    """Struct, list and map columns. Without it, creating a table with one is refused, as this feature or as the type
+    (`UnsupportedType`)."""
     VECTORS = "vectors"
-    """FixedSizeList columns kept as such."""
+    """FixedSizeList columns kept as such. Refused as NESTED_TYPES are."""
     INDEXING = "indexing"
     """Secondary indexes through `LakeStorage.indexer`."""
     MAINTENANCE = "maintenance"

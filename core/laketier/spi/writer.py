@@ -79,7 +79,7 @@ class LakeWriter(ABC, Generic[WR]):
     """Stages the rows of one task attempt. Runs on an executor, used by one thread.
 
     Call order: ``write`` any number of times, then exactly one of ``complete`` or ``abort``. As a context manager
-    it aborts unless it was completed. Nothing it writes is visible to a reader. It loads no table metadata: all it
+    it aborts when the block raises. Nothing it writes is visible to a reader. It loads no table metadata: all it
     needs came with its factory and context. Memory is bounded whatever the number and size of the batches.
     """
 
