@@ -49,7 +49,7 @@ class IcebergStorage(LakeStorage):
         return IcebergCatalog(self._settings)
 
     def load(self, path: TablePath) -> Table:
-        """pyiceberg's own handle of a table, fresh."""
+        """The handle that pyiceberg has of a table, fresh."""
         return load(self._settings, path)
 
     def tiering_factory(self, table: TableInfo) -> IcebergTieringFactory:
