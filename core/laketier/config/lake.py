@@ -29,7 +29,6 @@ class LakeConfig:
     merge_schema: bool = False
     snapshot_id: int | None = None
     as_of: int | None = None
-    push_filters: bool = False
     format_options: Mapping[str, str] = field(default_factory=Passthrough)
     """The keys below ``lake.<format>.``, without that prefix and not yet typed: that needs the plugin."""
     origin: str = "the configuration"
@@ -121,9 +120,6 @@ KEYS: tuple[Key, ...] = (
         _typed(int)),
     Key("lake.as-of", "as_of", "milliseconds", "", "Read the snapshot that was current at this moment (ms since 1970, "
         "UTC).", _typed(int)),
-    Key("lake.push-filters", "push_filters", "true or false", "false", "Let `spark.read.format(\"laketier\")` push "
-        "filters. Needs spark.sql.python.filterPushdown.enabled=true; without it Spark refuses every read.",
-        _typed(bool)),
 )  # fmt: skip
 
 _BY_LOWER = {key.name.lower(): key for key in KEYS}

@@ -15,7 +15,7 @@ from laketier.config import LakeConfig
 from laketier.plugins import configure_spark
 from laketier.sources import open_source, scan_request
 from laketier.spark.batch_writer import LakeBatchWriter
-from laketier.spark.scan import LakeReader, PushingLakeReader
+from laketier.spark.scan import LakeReader
 from laketier.spark.schema import spark_schema
 from laketier.spark.stream_writer import LakeStreamWriter
 from laketier.spi import ConfigError
@@ -44,8 +44,7 @@ class LakeDataSource(DataSource):
         return spark_schema(open_source(self._config).plan(scan_request(self._config)).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        kind = PushingLakeReader if self._config.push_filters else LakeReader
-        return kind(self._config, schema)
+        return LakeReader(self._config, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         return LakeBatchWriter(self._config, schema, overwrite=overwrite)

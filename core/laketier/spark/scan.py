@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from laketier.config import LakeConfig
 from laketier.sources import open_source, read_split, scan_request
 from laketier.spark.schema import for_spark, reading_schema
-from laketier.spi import LakeSplit, Leaf, Not, Op, Predicate
+from laketier.spi import LakeSplit, Predicate
 
 
 @dataclass
@@ -27,17 +26,20 @@ class SplitPartition(InputPartition):
 
 class LakeReader(DataSourceReader):
     """Planned on the driver, read on executors. Spark tells a Python data source no columns, so it reads those of
-    its schema: all of the table's, or the ones given with ``.schema(…)``."""
+    its schema: all of the table's, or the ones given with ``.schema(…)``.
+
+    It takes no filters, on purpose: Spark (4.3.0) keeps the splits that one query's filters left, and gives them to the
+    next query on the same DataFrame (docs/upstream). `laketier.spark.read` plans with filters.
+    """
 
     def __init__(self, config: LakeConfig, schema: StructType) -> None:
         self._source = open_source(config)
         self._config = config
         self._schema = schema
-        self._filters: tuple[Predicate, ...] = ()
 
     def partitions(self) -> Sequence[InputPartition]:
         """Driver."""
-        plan = self._source.plan(scan_request(self._config, self._schema.fieldNames(), self._filters))
+        plan = self._source.plan(scan_request(self._config, self._schema.fieldNames()))
         return [SplitPartition(split, plan.schema, plan.remaining) for split in plan.splits]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -47,47 +49,3 @@ class LakeReader(DataSourceReader):
         wanted = reading_schema(self._schema)
         for batch in read_split(self._source, partition.split, partition.schema, partition.remaining):
             yield for_spark(batch, wanted)
-
-
-class PushingLakeReader(LakeReader):
-    """Takes filters as well. A class of its own, as Spark refuses any reader with ``pushFilters`` while
-    spark.sql.python.filterPushdown.enabled is off."""
-
-    def pushFilters(  # noqa: N802 - Spark's name
-        self, filters: list[datasource.Filter]
-    ) -> Iterable[datasource.Filter]:
-        """Keep what can be said as a predicate for planning. All of them go back to Spark, which applies them again:
-        its comparison, not ours, decides (NaN, collations)."""
-        self._filters = tuple(p for p in map(predicate_of, filters) if p is not None)
-        return filters
-
-
-_COMPARISONS: tuple[tuple[type[datasource.Filter], Op], ...] = (
-    (datasource.EqualTo, Op.EQ),
-    (datasource.GreaterThan, Op.GT),
-    (datasource.GreaterThanOrEqual, Op.GE),
-    (datasource.LessThan, Op.LT),
-    (datasource.LessThanOrEqual, Op.LE),
-    (datasource.StringStartsWith, Op.STARTS_WITH),
-)
-
-
-def predicate_of(pushed: datasource.Filter) -> Predicate | None:
-    """Spark's filter as ours, None where it has no counterpart (nested columns, ``<=>``, suffixes)."""
-    if isinstance(pushed, datasource.Not):
-        child = predicate_of(pushed.child)
-        return None if child is None else Not(child)
-    path: tuple[str, ...] = getattr(pushed, "attribute", ())
-    if len(path) != 1:
-        return None
-    column = path[0]
-    if isinstance(pushed, datasource.IsNull):
-        return Leaf(column, Op.IS_NULL)
-    if isinstance(pushed, datasource.IsNotNull):
-        return Leaf(column, Op.NOT_NULL)
-    if isinstance(pushed, datasource.In):
-        return Leaf(column, Op.IN, tuple(pushed.value))
-    for kind, op in _COMPARISONS:
-        if isinstance(pushed, kind):
-            return Leaf(column, op, getattr(pushed, "value", None))
-    return None

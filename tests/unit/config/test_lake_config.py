@@ -43,12 +43,11 @@ def test_every_key_is_typed() -> None:
             "lake.bucket-by": "iceberg:bucket(16, id, sub)",
             "mergeSchema": "true",
             "lake.snapshot-id": 12,
-            "lake.push-filters": True,
         }
     )
     assert config.table == TablePath("db", "t")
     assert (config.pipeline, config.epoch, config.snapshot_id) == ("orders-v1", 7, 12)
-    assert config.merge_schema is config.push_filters is True
+    assert config.merge_schema is True
     assert config.partition_by == (
         PartitionField("region"),
         PartitionField("ts", Transform.DAY),
