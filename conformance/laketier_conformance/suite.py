@@ -61,10 +61,15 @@ class Suite:
         missing = {feature.value for feature in needed if not self.plugin.features[feature].full}
         if not missing:
             return (yield)
-        with pytest.RaisesExc(FeatureNotSupported, check=lambda error: error.feature in missing):
+        lacking = ", ".join(sorted(missing))
+        try:
             yield
-        pyfuncitem.user_properties.append((REFUSED, ", ".join(sorted(missing))))
-        return True
+        except FeatureNotSupported as refusal:
+            if refusal.feature not in missing:
+                pytest.fail(f"{lacking} is declared unsupported, and {refusal.feature} was refused instead")
+            pyfuncitem.user_properties.append((REFUSED, lacking))
+            return True
+        pytest.fail(f"{lacking} is declared unsupported, and was not refused")
 
     # -- results ----------------------------------------------------------------------------------------------------
 

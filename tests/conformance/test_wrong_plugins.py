@@ -6,26 +6,51 @@ from pathlib import Path
 
 import pytest
 
+# The wrong plugin: the test that catches it, and what that test then says.
 CAUGHT_BY = {
-    "loses_a_batch": "test_rounds.py::test_every_row_is_there_with_its_values",
-    "commits_twice": "test_rounds.py::test_a_replay_writes_nothing",
-    "wrong_counts": "test_rounds.py::test_the_counts_are_those_of_the_files",
-    "visible_when_staged": "test_isolation.py::test_what_is_staged_is_not_visible",
-    "ignores_the_fence": "test_decision_table.py::test_row[lower-fence]",
-    "publishes_stale": "test_stale_states.py::test_of_two_drivers_one_wins[against-rows-rows]",
-    "swallows_an_error": "test_unknown_outcomes.py::test_an_error_at_each_failpoint_of_the_format",
-    "deletes_on_unknown_outcome": "test_unknown_outcomes.py::test_an_error_at_each_failpoint_of_the_format",
-    "commits_in_two_steps": "test_kills.py::test_killed_at_each_failpoint_of_the_format",
-    "skips_empty_epochs": "test_rounds.py::test_an_empty_epoch_moves_the_watermark",
-    "drops_other_watermarks": "test_overwrite.py::test_watermarks_of_others_stay",
-    "reuses_names": "test_discard.py::test_attempts_of_the_same_task_never_clash",
-    "discards_too_much": "test_discard.py::test_only_what_was_given_is_deleted",
-    "never_landed": "test_unknown_outcomes.py::test_the_effect_landed_and_the_answer_was_lost[batch]",
-    "pickles_results": "test_serializer.py::test_nothing_is_unpickled",
-    "ignores_what_it_lacks": "test_overwrite.py::test_all_rows_are_replaced",
-    "refuses_something_else": "test_capabilities.py::test_overwrite_is_offered_on_both_sides",
-    "changes_types": "test_types.py::test_flat[int8]",
-    "trusts_old_schemas": "test_stale_states.py::test_a_schema_that_changed_after_staging",
+    "loses_a_batch": ("test_rounds.py::test_every_row_is_there_with_its_values", "assert [0, 1, 2"),
+    "commits_twice": ("test_rounds.py::test_a_replay_writes_nothing", "<Ending.PUBLISHED"),
+    "wrong_counts": ("test_rounds.py::test_the_counts_are_those_of_the_files", "assert 17 == 7"),
+    "visible_when_staged": ("test_isolation.py::test_what_is_staged_is_not_visible", "== [0, 1, 2, 3, 4]"),
+    "ignores_the_fence": ("test_decision_table.py::test_row[lower-fence]", "DID NOT RAISE Fenced"),
+    "publishes_stale": (
+        "test_stale_states.py::test_of_two_drivers_one_wins[against-rows-rows]",
+        "DID NOT RAISE Conflict",
+    ),
+    "swallows_an_error": (
+        "test_unknown_outcomes.py::test_an_error_at_each_failpoint_of_the_format",
+        "an error at publish.before_link was swallowed",
+    ),
+    "deletes_on_unknown_outcome": (
+        "test_unknown_outcomes.py::test_an_error_at_each_failpoint_of_the_format",
+        "FileNotFoundError",
+    ),
+    "commits_in_two_steps": (
+        "test_kills.py::test_killed_at_each_failpoint_of_the_format",
+        "publish.between_data_and_watermark",
+    ),
+    "skips_empty_epochs": ("test_rounds.py::test_an_empty_epoch_moves_the_watermark", "assert 0 == 1"),
+    "drops_other_watermarks": ("test_overwrite.py::test_watermarks_of_others_stay", "WatermarkLost"),
+    "reuses_names": ("test_discard.py::test_attempts_of_the_same_task_never_clash", "task-0-0.feather"),
+    "discards_too_much": ("test_discard.py::test_only_what_was_given_is_deleted", "FileNotFoundError"),
+    "never_landed": (
+        "test_unknown_outcomes.py::test_the_effect_landed_and_the_answer_was_lost[batch]",
+        "Ending.PUBL",
+    ),
+    "pickles_results": ("test_serializer.py::test_nothing_is_unpickled", "DID NOT RAISE SerializationError"),
+    "ignores_what_it_lacks": (
+        "test_overwrite.py::test_all_rows_are_replaced",
+        "overwrite is declared unsupported, and was not refused",
+    ),
+    "refuses_something_else": (
+        "test_capabilities.py::test_overwrite_is_offered_on_both_sides",
+        "overwrite is declared unsupported, and upsert was refused instead",
+    ),
+    "changes_types": ("test_types.py::test_flat[int8]", "int8 silently became int64"),
+    "trusts_old_schemas": (
+        "test_stale_states.py::test_a_schema_that_changed_after_staging",
+        "DID NOT RAISE TableChanged",
+    ),
 }
 
 
@@ -36,10 +61,12 @@ def test_all_wrong_plugins_are_listed() -> None:
 
 @pytest.mark.parametrize("wrong", CAUGHT_BY)
 def test_is_caught(wrong: str, run_suite) -> None:  # type: ignore[no-untyped-def]
-    name, test = wrong.replace("_", "-"), CAUGHT_BY[wrong]
+    name = wrong.replace("_", "-")
+    test, says = CAUGHT_BY[wrong]
     run = run_suite(name, [test], offers={name: wrong})
     assert run.report, run.output
     assert run.outcome(test) == "failed", run.output
+    assert says in run.report["results"][test]["detail"], run.output
     assert run.report["verdict"] == "fail"
     assert run.code == 1
     assert f"failed: {test}" in run.output
@@ -47,7 +74,7 @@ def test_is_caught(wrong: str, run_suite) -> None:  # type: ignore[no-untyped-de
 
 def test_the_correct_one_passes_the_same_tests(run_suite) -> None:  # type: ignore[no-untyped-def]
     """So it is the mistake that fails them, not the way the mistakes are made."""
-    name = "correct"
-    run = run_suite(name, sorted(set(CAUGHT_BY.values())), offers={name: "correctly_made"})
-    assert {test: run.outcome(test) for test in CAUGHT_BY.values()} == dict.fromkeys(CAUGHT_BY.values(), "passed")
+    tests = sorted({test for test, _ in CAUGHT_BY.values()})
+    run = run_suite("correct", tests, offers={"correct": "correctly_made"})
+    assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, "passed"), run.output
     assert run.report["verdict"] == "partial", "the rest was not run"
