@@ -174,7 +174,7 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
     except (FileNotFoundError, ValidationError, ValueError, KeyError) as error:
         raise CorruptTable(
             "the table's metadata can't be read",
-            where=str(path),
+            where=f"{path} in {settings.warehouse}",
             why=f"{type(error).__name__}: {error}",
             fix="Restore the metadata file that the catalog names, or register an older one with the catalog.",
         ) from error
