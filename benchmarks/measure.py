@@ -6,7 +6,7 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,26 +32,40 @@ class Case:
     check: Callable[[Path], object] | None = None
 
 
-def tree_cpu() -> float:
-    """CPU-seconds of this process, its living descendants, and those of them that have ended and were waited for."""
-    total = 0.0
+class TreeCpu:
+    """CPU-seconds that this process and all below it use from now on.
+
+    Each process is counted by itself. What a parent says of children that ended can't be used: pyspark's daemon ignores
+    SIGCHLD, so the time of its workers is in nobody's account, and an idle worker that Spark ends meanwhile would take
+    its whole past from the sum. A process that both begins and ends in between is not counted; the cases have none.
+    """
+
+    def __init__(self) -> None:
+        self._before = _cpu_by_process()
+
+    def used(self) -> float:
+        """CPU-seconds since this was made."""
+        return sum(cpu - self._before.get(process, 0.0) for process, cpu in _cpu_by_process().items())
+
+
+def _cpu_by_process() -> dict[tuple[int, float], float]:
+    """CPU-seconds of this process and its living descendants, by process id and start time."""
+    found: dict[tuple[int, float], float] = {}
     me = psutil.Process()
     for process in [me, *me.children(recursive=True)]:
-        try:
+        with suppress(psutil.NoSuchProcess):
             times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
+            found[process.pid, process.create_time()] = times.user + times.system
+    return found
 
 
 @contextmanager
 def measured(into: list[Sample]) -> Iterator[None]:
     """Measure the block and append the sample."""
     gc.collect()
-    cpu, wall = tree_cpu(), time.perf_counter()
+    cpu, wall = TreeCpu(), time.perf_counter()
     yield
-    into.append(Sample(time.perf_counter() - wall, tree_cpu() - cpu))
+    into.append(Sample(time.perf_counter() - wall, cpu.used()))
 
 
 @dataclass(frozen=True)

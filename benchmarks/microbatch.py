@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import lakes
-from benchmarks.measure import own_folder, tree_cpu
+from benchmarks.measure import TreeCpu, own_folder
 from benchmarks.report import Section
 from laketier.spark.streaming import stream
 
@@ -36,9 +36,9 @@ def run(spark: SparkSession, formats: list[str], epochs: int, work: Path, say: C
         for name in sinks if visit % 2 == 0 else reversed(sinks):
             say(f"{visit + 1}/{VISITS}: {name}, {epochs} epochs")
             with own_folder(work) as folder:
-                before = tree_cpu()
+                before = TreeCpu()
                 progress = _follow(sinks[name](_source(spark), folder), epochs)
-                cpu[name] += tree_cpu() - before
+                cpu[name] += before.used()
                 batches[name] += len(progress)
                 taken[name] += [p["durationMs"] for p in progress if p["batchId"] >= SKIPPED]
                 if name.startswith("laketier "):
