@@ -47,11 +47,12 @@ demo: java $(READY) ## stream real data into every format, kill the driver, coun
 
 .PHONY: test
 test: java $(READY) lint test-conformance ## everything: lint, types, import rules, unit, conformance, integration
-	$(BIN)/pytest
+	@# The suite ran just now, in every lane; tests/conformance would run its bare lane again.
+	$(BIN)/pytest --deselect tests/conformance/test_formats_conform.py::test_conforms
 
 .PHONY: test-unit
-test-unit: python $(READY) ## the tests without Spark; needs no Java
-	$(BIN)/pytest -m "not spark" $(ARGS)
+test-unit: python $(READY) ## the quick tests without Spark; needs no Java
+	$(BIN)/pytest -m "not spark and not slow" $(ARGS)
 
 .PHONY: test-spark
 test-spark: java $(READY) ## the tests on Spark
