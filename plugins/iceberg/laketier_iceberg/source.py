@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from laketier.spi import (
     Passthrough,
     ScanPlan,
     ScanRequest,
+    SnapshotInfo,
     SnapshotNotFound,
     TableInfo,
     columns_of,
@@ -24,6 +26,7 @@ from laketier.spi import (
 from laketier_iceberg.catalog import load
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.filters import check_columns, is_exact, is_positive, to_expression
+from laketier_iceberg.history import History
 from laketier_iceberg.metrics import leaves
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT
 from laketier_iceberg.types import to_arrow
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import FileScanTask, Table
     from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,27 @@ class IcebergSource(LakeSource):
             snapshot_id=snapshot_id, schema=wanted, splits=tuple(splits), remaining=remaining, limit_done=limited
         )
 
+    def history(self, limit: int) -> list[SnapshotInfo]:
+        ancestors = History(load(self.settings, self.table.path).metadata).ancestors()
+        return [_snapshot_info(snapshot) for snapshot in itertools.islice(ancestors, limit)]
+
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         from laketier_iceberg.reader import read_split
 
         return read_split(split, schema, self.io)
+
+
+def _snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
+    summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    rows, epoch = summary.get("added-records"), summary.get("laketier.epoch")
+    return SnapshotInfo(
+        snapshot_id=snapshot.snapshot_id,
+        committed_at=snapshot.timestamp_ms,
+        operation="unknown" if snapshot.summary is None else snapshot.summary.operation.value,
+        rows=None if rows is None else int(rows),
+        pipeline=summary.get("laketier.pipeline"),
+        epoch=None if epoch is None else int(epoch),
+    )
 
 
 def _snapshot(table: Table, request: ScanRequest, where: str) -> tuple[int | None, Schema]:

@@ -17,6 +17,7 @@ from laketier.spi import (
     Predicate,
     ScanPlan,
     ScanRequest,
+    SnapshotInfo,
     columns_of,
     conform,
 )
@@ -87,6 +88,12 @@ class LocalFileSource(LakeSource):
                 )
         yield from _batches(path, split.rows or 0, schema)
 
+    def history(self, limit: int) -> list[SnapshotInfo]:
+        manifests = ManifestLog.open(Path(self.location))
+        head, _ = manifests.current()
+        numbers = range(head.number, max(head.number - limit, -1), -1)
+        return [_snapshot_info(head if number == head.number else manifests.at(number, head)) for number in numbers]
+
     def _split(self, index: int, entry: FileEntry, take: int, *, plain: bool, in_place: bool) -> LakeSplit:
         return LakeSplit(
             index=index,
@@ -105,6 +112,19 @@ class LocalFileSource(LakeSource):
             return str(location / entry.path)
         superseded = location / superseded_path(entry.path)
         return str(superseded) if superseded.exists() else None
+
+
+def _snapshot_info(manifest: Manifest) -> SnapshotInfo:
+    marks = (manifest.watermark(pipeline) for pipeline in manifest.watermarks)
+    mine = next((mark for mark in marks if mark is not None and mark.commit_id == manifest.commit_id), None)
+    return SnapshotInfo(
+        snapshot_id=manifest.number,
+        committed_at=manifest.at,
+        operation=manifest.kind,
+        rows=sum(entry.rows for entry in manifest.added),
+        pipeline=None if mine is None else mine.token.pipeline,
+        epoch=None if mine is None else mine.token.epoch,
+    )
 
 
 class _WrittenWith:

@@ -120,8 +120,7 @@ class Catalog(spi.LakeCatalog):
         shutil.rmtree(home)
 
     def list_tables(self, database: str | None = None) -> list[spi.TablePath]:
-        found = self._warehouse.glob(f"{database or '*'}/*/table.json")
-        return sorted(spi.TablePath(pointer.parts[-3], pointer.parts[-2]) for pointer in found)
+        return sorted(spi.TablePath(*p.parts[-3:-1]) for p in self._warehouse.glob(f"{database or '*'}/*/table.json"))
 
     def _pointer(self, path: spi.TablePath) -> Path:
         return self._warehouse / path.database / path.table / "table.json"
@@ -216,15 +215,17 @@ class Source(spi.LakeSource):
         unknown = {*names, *spi.columns_of(request.filters)} - set(snapshot.schema.names)
         if unknown:
             raise spi.ConfigError(f"no columns {sorted(unknown)}", fix=f"There are {snapshot.schema.names}.")
+        files = enumerate(snapshot.files)
         return spi.ScanPlan(
             snapshot_id=snapshot.number,
             schema=pa.schema([snapshot.schema.field(name) for name in names]),
-            splits=tuple(
-                spi.LakeSplit(index=index, rows=rows, payload={"file": file})
-                for index, (file, rows, _) in enumerate(snapshot.files)
-            ),
+            splits=tuple(spi.LakeSplit(index=i, rows=rows, payload={"file": name}) for i, (name, rows, _) in files),
             remaining=request.filters,
         )
+
+    def history(self, limit: int) -> list[spi.SnapshotInfo]:
+        numbers = range(Manifest.read(self.home).number, -1, -1)[:limit]
+        return [spi.SnapshotInfo(snapshot_id=n, committed_at=None, operation="commit") for n in numbers]
 
     def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         with pa.ipc.open_file(str(Path(self.home) / split.payload["file"])) as file:

@@ -1,0 +1,188 @@
+"""The command line on real tables: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakes import OURS, append, ids, lake_at, rows_of
+from laketier.cli.app import main
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Cli = Callable[..., Answer]
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
+    """The command, in this process: starting one for each call would take most of the time."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*words: str) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["laketier", *words])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capfd.readouterr()
+        return Answer(int(ended.value.code or 0), out, err)
+
+    return call
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> tuple[str, ...]:
+    """Words that name a table with epochs 0 and 1 of pipeline p."""
+    lake = lake_at(tmp_path / "lake", "localfile")
+    append(lake, rows_of(1, 2), epoch=0)
+    append(lake, rows_of(3), epoch=1)
+    return "db.t", "-f", "localfile", "-w", str(tmp_path / "lake")
+
+
+def test_status_shows_table_and_watermark(cli: Cli, table: tuple[str, ...]) -> None:
+    answer = cli("status", *table, "-s", "lake.pipeline=p", "--json").json()
+    assert answer["table"] == "db.t"
+    assert answer["snapshot"] == 2
+    assert answer["columns"] == {"id": "int64", "name": "string"}
+    assert (answer["watermark"]["run"], answer["watermark"]["epoch"]) == ("run", 1)
+    assert "duckdb" in answer["open with"]["DuckDB"]
+    text = cli("status", *table, "-s", "lake.pipeline=p").out
+    assert "pipeline p at epoch 1 of run run" in " ".join(text.split())
+
+
+def test_status_without_a_table_lists_them(cli: Cli, table: tuple[str, ...]) -> None:
+    assert cli("status", *table[1:]).out.split() == ["db.t"]
+
+
+def test_settings_come_from_a_file_too(cli: Cli, table: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "lake.yaml").write_text(f"lake: {{format: localfile, warehouse: {tmp_path / 'lake'}, table: db.t}}\n")
+    assert cli("read", "-c", "lake.yaml", "--count").out == "3\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ((), [1, 2, 3]),
+        (("--where", "id >= 2"), [2, 3]),
+        (("--where", "id in 1,3"), [1, 3]),
+        (("--where", "id > 1", "--where", "name != n3"), [2]),
+        (("--where", "name is null"), []),
+        (("-s", "lake.snapshot-id=1"), [1, 2]),
+    ],
+)
+def test_read(cli: Cli, table: tuple[str, ...], words: tuple[str, ...], found: list[int]) -> None:
+    rows = cli("read", *table, "--columns", "id", "--json", *words).json()
+    assert sorted(row["id"] for row in rows) == found
+    assert cli("read", *table, "--count", *words).out == f"{len(found)}\n"
+
+
+@pytest.mark.parametrize("format", [*OURS, "feather"])
+def test_history_of_every_format(cli: Cli, tmp_path: Path, format: str) -> None:
+    lake = lake_at(tmp_path / "lake", format)
+    append(lake, rows_of(1, 2), epoch=0)
+    append(lake, rows_of(3), epoch=1)
+    answer = cli("history", "db.t", "-f", format, "-w", str(tmp_path / "lake"), "-n", "2", "--json").json()
+    assert len(answer) == 2
+    for snapshot, rows in zip(answer, ([1, 2, 3], [1, 2]), strict=True):
+        assert ids(lake_at(tmp_path / "lake", format)) == [1, 2, 3]
+        at = cli("read", "db.t", "-f", format, "-w", str(tmp_path / "lake"), "--json",
+                 "-s", f"lake.snapshot-id={snapshot['snapshot_id']}").json()  # fmt: skip
+        assert sorted(row["id"] for row in at) == rows
+    if format != "feather":
+        assert [(s["rows"], s["pipeline"], s["epoch"]) for s in answer] == [(1, "p", 1), (2, "p", 0)]
+
+
+def test_the_ways_out_of_a_refusal(cli: Cli, table: tuple[str, ...]) -> None:
+    assert cli("pipeline", "show", *table, "-p", "p", "--json").json()["epoch"] == 1
+    assert cli("pipeline", "adopt", *table, "-p", "p", "--epoch", "7", "--run", "new", "-y", "--json").json() | {
+        "committed_at": 0
+    } == {"pipeline": "p", "run": "new", "epoch": 7, "fence": 0, "content": None, "rows": 0, "committed_at": 0,
+          "snapshot": None, "forgotten": False}  # fmt: skip
+    assert cli("pipeline", "rewind", *table, "-p", "p", "--epoch", "3", "-y").code == 0
+    assert cli("pipeline", "show", *table, "-p", "p", "--json").json()["epoch"] == 3
+    assert cli("pipeline", "forget", *table, "-p", "p", "-y").code == 0
+    assert cli("pipeline", "show", *table, "-p", "p", "--json").json()["forgotten"] is True
+    assert cli("read", *table, "--count").out == "3\n"
+
+
+def test_setting_a_watermark_asks_first(cli: Cli, table: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    assert cli("pipeline", "forget", *table, "-p", "p").code == 1
+    assert cli("pipeline", "show", *table, "-p", "p", "--json").json()["forgotten"] is False
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("read", "db.t", "-f", "localfiel", "-w", "lake"), 2, "Did you mean 'localfile'"),
+        (("read", "db.none", "-f", "localfile", "-w", "lake"), 2, "TableNotFound"),
+        (("read", "db.t", "-f", "localfile", "-w", "lake", "--where", "idd > 1"), 2, "no column 'idd'"),
+        (("read", "db.t", "-f", "localfile", "-w", "lake", "--where", "id > x"), 2, "is not int64"),
+        (("read", "db.t", "-f", "localfile", "-w", "lake", "-s", "lake.snapshot"), 2, "is not KEY=VALUE"),
+        (("read", "db.t", "-f", "localfile", "-w", "lake", "-s", "lake.snpshot-id=1"), 2, "'lake.snapshot-id'"),
+        (("read", "-c", "none.yaml"), 2, "does not exist"),
+        (("pipeline", "forget", "db.t", "-f", "localfile", "-w", "lake", "-p", "q", "-y"), 3, "does not know"),
+        (("run", "none.yaml"), 2, "does not exist"),
+        (("conformance", "none"), 2, "no plugin"),
+        ((), 2, "Usage"),
+    ],
+)
+def test_errors_say_what_to_do_and_have_a_code(
+    cli: Cli, table: tuple[str, ...], words: tuple[str, ...], code: int, says: str
+) -> None:
+    answer = cli(*words)
+    assert answer.code == code, answer
+    assert says in answer.err + answer.out
+
+
+def test_formats_names_all_and_what_they_lack(cli: Cli) -> None:
+    found = {entry["format"]: entry for entry in cli("formats", "--json").json()}
+    assert set(OURS) <= found.keys()
+    assert all(entry["error"] is None for entry in found.values())
+    assert found["lance"]["features"]["partitioning"]
+    assert found["delta"]["features"]["partitioning"] == ""
+
+
+def test_a_broken_plugin_is_listed_with_its_cause(tmp_path: Path) -> None:
+    (tmp_path / "broken_plugin.py").write_text("import not_there")
+    info = tmp_path / "broken_lake-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-lake\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[laketier.formats]\nbroken = broken_plugin\n")
+    code = "import sys; sys.path.insert(0, '.'); from laketier.cli.app import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "formats", "--json"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    found = {entry["format"]: entry for entry in json.loads(done.stdout)}
+    assert "No module named 'not_there'" in found["broken"]["error"]
+    assert found["localfile"]["error"] is None
+
+
+def test_every_command_has_help_with_an_example(cli: Cli) -> None:
+    groups = ["demo", "formats", "run", "read", "status", "history", "doctor", "conformance"]
+    commands = [(name,) for name in groups] + [("pipeline", name) for name in ("show", "adopt", "rewind", "forget")]
+    for command in commands:
+        answer = cli(*command, "--help")
+        assert answer.code == 0
+        assert "Example: " in answer.out, command
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version").out.startswith("laketier ")
