@@ -49,9 +49,9 @@ class Manifest(spi.TableState):
 
     def link(self) -> None:
         """Publish it: one writer can take a number."""
-        document = json.dumps({**to_plain(self), "home": ""}).encode()
+        path, document = Path(self.home) / f"{self.number:08}.json", {**to_plain(self), "home": ""}
         try:
-            durable.create_exclusively(Path(self.home) / f"{self.number:08}.json", document)
+            durable.create_exclusively(path, json.dumps(document).encode())
         except FileExistsError as error:
             raise spi.Conflict(f"snapshot {self.number} is taken", where=self.home) from error
 
@@ -85,8 +85,7 @@ class Catalog(spi.LakeCatalog):
         if not pointer.exists():
             home = pointer.parent / uuid.uuid4().hex
             durable.make_directories(home)
-            plain = pa.schema([pa.field(field.name, field.type, field.nullable) for field in descriptor.schema])
-            Manifest(str(home), 0, plain.serialize().to_pybytes()).link()
+            Manifest(str(home), 0, descriptor.schema.remove_metadata().serialize().to_pybytes()).link()
             try:
                 durable.create_exclusively(pointer, json.dumps(home.name).encode())
             except FileExistsError:
@@ -229,8 +228,7 @@ class Source(spi.LakeSource):
 
     def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         with pa.ipc.open_file(str(Path(self.home) / split.payload["file"])) as file:
-            for index in range(file.num_record_batches):
-                batch = file.get_batch(index)
+            for batch in map(file.get_batch, range(file.num_record_batches)):
                 yield spi.conform(batch.select([n for n in schema.names if n in batch.schema.names]), schema)
 
 
