@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SPARK = "Spark's Parquet writer, zstd"
+EMPTY = "a Spark job of 4 empty Python tasks"
 RAW_PLAIN = "raw pyarrow, zstd, its defaults"
 RAW_TUNED = "raw pyarrow, zstd, our encodings"
 RAW_LANCE = "raw pylance"
@@ -33,6 +34,7 @@ def run(
     with raw.pool(source) as pool:
         cases = [Case(SPARK, _spark_parquet(spark, source), _counted(raw.count_parquet, rows))]
         cases += [
+            Case(EMPTY, lambda _: spark.sparkContext.parallelize(range(4), 4).map(abs).collect()),
             Case(RAW_PLAIN, lambda folder: pool.parquet(folder, tuned=False), _counted(raw.count_parquet, rows)),
             Case(RAW_TUNED, lambda folder: pool.parquet(folder, tuned=True), _counted(raw.count_parquet, rows)),
             Case(RAW_LANCE, pool.lance, _counted(raw.count_lance, rows)),
