@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import laketier.spark
 from laketier.plugins import configure
-from laketier.sources import ParquetFolder, open_source, scan_request
+from laketier.sources import ParquetFolder, open_source, plan_scan, scan_request
 from laketier.spark import reading
 from laketier.spark.schema import for_spark, reading_schema, spark_schema, table_schema
 from laketier.spi import And, ConfigError, IncompatibleData, Leaf, Not, Op, Or, TableNotFound
@@ -32,9 +32,9 @@ def test_all_ways_give_the_same_rows(spark: SparkSession, landing: Landing, writ
     expected = sorted(spark.read.schema("id long, name string, at timestamp").parquet(str(landing.folder)).collect())
     config = configure(written.options())
     source = open_source(config)
-    plan = source.plan(scan_request(config))
+    planned = plan_scan(source, scan_request(config))
     assert sorted(laketier.spark.read(spark, config).collect()) == expected
-    assert sorted(reading._splits(spark, source, plan).collect()) == expected
+    assert sorted(reading._splits(spark, planned).collect()) == expected
     assert sorted(spark.read.format("laketier").options(**written.options()).load().collect()) == expected
 
 

@@ -20,6 +20,10 @@ class Scan:
     schema: pa.Schema
     limit: int | None
 
+    def for_tasks(self) -> Scan:
+        """The same without its splits, which travel to their tasks one by one."""
+        return replace(self, plan=replace(self.plan, splits=()))
+
     def read(self, split: LakeSplit) -> Iterator[pa.RecordBatch]:
         """Read one split, on an executor."""
         left = self.limit

@@ -14,7 +14,7 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 
 from laketier.config import LakeConfig
-from laketier.sources import group_splits, open_source, plan_content, read_split, scan_request
+from laketier.sources import Scan, group_splits, open_source, plan_content, plan_scan, scan_request
 from laketier.spark.arrow_batches import arrow_batches
 from laketier.spark.failures import cause_of
 from laketier.spark.messages import stage
@@ -31,7 +31,6 @@ from laketier.spi import (
     Token,
     WriteMode,
 )
-from laketier.spi.predicate import columns_of
 from laketier.tiering import RoundResult, TieringRound
 
 _TASKS_PER_CORE = 2
@@ -78,18 +77,17 @@ def tier(
     config = as_config(config)
     write_mode = _mode(mode, config)
     reading, request = _opened(source, columns, filters)
-    plan = reading.plan(request)
-    token = batch_token(config, content=plan_content(request, plan))
-    groups = group_splits(plan.splits, tasks or spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
-    schema = _written(plan.schema, columns)
-    tiering, factory = _round(config, schema, write_mode, token)
-    read = _reading(reading, plan.schema, plan.remaining, schema)
+    planned = plan_scan(reading, request)
+    token = batch_token(config, content=plan_content(request, planned.plan))
+    groups = group_splits(planned.plan.splits, tasks or spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
+    tiering, factory = _round(config, planned.schema, write_mode, token)
+    scan = planned.for_tasks()
 
     def run(staged: Accumulator[list[bytes]]) -> list[bytes]:
         if not groups:
             return []
         work = spark.sparkContext.parallelize(list(enumerate(groups)), len(groups))
-        return work.map(_splitting(factory, read, config.epoch, write_mode, staged)).collect()
+        return work.map(_splitting(factory, scan, config.epoch, write_mode, staged)).collect()
 
     return _drive(spark, tiering, run, config)
 
@@ -147,17 +145,12 @@ def _opened(
     columns: Sequence[str] | None,
     filters: Iterable[Predicate],
 ) -> tuple[LakeSource, ScanRequest]:
-    """The source and what to read of it: with the columns, also those that its filters may be left to compare."""
-    filters = tuple(filters)
-    wanted = None if columns is None else [*columns, *sorted(columns_of(filters).difference(columns))]
+    """The source, and what to read of it."""
     if isinstance(source, LakeSource):
-        return source, ScanRequest(columns=None if wanted is None else tuple(wanted), filters=filters)
+        wanted = None if columns is None else tuple(columns)
+        return source, ScanRequest(columns=wanted, filters=tuple(filters))
     config = as_config(source)
-    return open_source(config), scan_request(config, wanted, filters)
-
-
-def _written(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    return open_source(config), scan_request(config, columns, filters)
 
 
 # What follows is pickled to executors. Closures, not classes: Spark pickles them by what they hold.
@@ -174,27 +167,17 @@ def _staging(
     return staging
 
 
-def _reading(
-    source: LakeSource, schema: pa.Schema, remaining: tuple[Predicate, ...], written: pa.Schema
-) -> Callable[[Sequence[LakeSplit]], Iterator[pa.RecordBatch]]:
-    def reading(splits: Sequence[LakeSplit]) -> Iterator[pa.RecordBatch]:
-        for split in splits:
-            for batch in read_split(source, split, schema, remaining):
-                yield batch if len(written) == len(schema) else batch.select(written.names)
-
-    return reading
-
-
 def _splitting(
     factory: LakeTieringFactory[Any],
-    read: Callable[[Sequence[LakeSplit]], Iterator[pa.RecordBatch]],
+    scan: Scan,
     epoch: int | None,
     mode: WriteMode,
     staged: Accumulator[list[bytes]],
 ) -> Callable[[tuple[int, Sequence[LakeSplit]]], bytes]:
     def splitting(work: tuple[int, Sequence[LakeSplit]]) -> bytes:
         index, splits = work
-        message = stage(factory, read(splits), epoch=epoch, mode=mode, partition=index)
+        batches = (batch for split in splits for batch in scan.read(split))
+        message = stage(factory, batches, epoch=epoch, mode=mode, partition=index)
         staged.add([message])
         return message
 

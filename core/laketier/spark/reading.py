@@ -12,12 +12,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from laketier.config import LakeConfig
-from laketier.sources import group_splits, open_source, read_split, scan_request
+from laketier.sources import Scan, group_splits, open_source, plan_scan, scan_request
 from laketier.spark.arrow_batches import type_width
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spark.target import as_config
-from laketier.spi import And, LakeSource, LakeSplit, Leaf, Not, Op, Or, Predicate, ScanPlan
-from laketier.spi.predicate import columns_of
+from laketier.spi import And, LakeSplit, Leaf, Not, Op, Or, Predicate, ScanPlan
 from laketier.spi.serializer import pack, unpack
 
 _TASKS_PER_CORE = 4
@@ -38,16 +37,18 @@ def read(
     """
     config = as_config(config)
     filters = tuple(filters)
-    wanted = None if columns is None else [*columns, *sorted(columns_of(filters).difference(columns))]
     source = open_source(config)
-    plan = source.plan(scan_request(config, wanted, filters))
-    if not wanted and columns is not None and not is_native(plan):
-        # Arrow from Python to Spark loses the number of rows where there are no columns.
-        every = source.plan(scan_request(config))
-        plan = source.plan(scan_request(config, [_narrowest(every.schema)]))
-    df = _native(spark, plan) if is_native(plan) else _splits(spark, source, plan)
-    for predicate in filters:
-        df = df.where(as_column(predicate))
+    planned = plan_scan(source, scan_request(config, columns, filters))
+    if is_native(planned.plan):
+        df = _native(spark, planned.plan)
+        for predicate in filters:
+            df = df.where(as_column(predicate))
+    else:
+        if not planned.schema.names:
+            # Arrow from Python to Spark loses the number of rows where there are no columns.
+            every = source.plan(scan_request(config)).schema
+            planned = plan_scan(source, scan_request(config, [_narrowest(every)], filters))
+        df = _splits(spark, planned)
     return df if columns is None else df.select(*columns)
 
 
@@ -95,30 +96,26 @@ def _spark_path(path: str) -> str:
     return "s3a" + escaped[2:] if escaped.startswith("s3://") else escaped
 
 
-def _splits(spark: SparkSession, source: LakeSource, plan: ScanPlan) -> DataFrame:
-    schema = spark_schema(plan.schema)
-    groups = group_splits(plan.splits, spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
+def _splits(spark: SparkSession, planned: Scan) -> DataFrame:
+    schema = spark_schema(planned.schema)
+    groups = group_splits(planned.plan.splits, spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
     if not groups:
         return spark.createDataFrame([], schema)
-    serializer = source.split_serializer
+    serializer = planned.source.split_serializer
     packed = [(index, [pack(serializer, split) for split in group]) for index, group in enumerate(groups)]
     work = spark.createDataFrame(
         spark.sparkContext.parallelize(packed, len(packed)), "task int not null, splits array<binary> not null"
     )
-    return work.mapInArrow(_reading(source, plan, reading_schema(schema)), schema)
+    return work.mapInArrow(_reading(planned.for_tasks(), reading_schema(schema)), schema)
 
 
-def _reading(
-    source: LakeSource, plan: ScanPlan, wanted: pa.Schema
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    arrow, remaining = plan.schema, plan.remaining
-
+def _reading(scan: Scan, wanted: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def reading(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for packed in batch.column("splits").to_pylist():
                 for data in packed:
-                    split: LakeSplit = unpack(source.split_serializer, data)
-                    for rows in read_split(source, split, arrow, remaining):
+                    split: LakeSplit = unpack(scan.source.split_serializer, data)
+                    for rows in scan.read(split):
                         yield for_spark(rows, wanted)
 
     return reading

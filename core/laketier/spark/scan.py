@@ -10,18 +10,17 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from laketier.config import LakeConfig
-from laketier.sources import open_source, read_split, scan_request
+from laketier.sources import Scan, open_source, plan_scan, scan_request
 from laketier.spark.schema import for_spark, reading_schema
-from laketier.spi import LakeSplit, Predicate
+from laketier.spi import LakeSplit
 
 
 @dataclass
 class SplitPartition(InputPartition):
-    """A split as a Spark partition."""
+    """A split as a Spark partition, with the scan that it is of: Spark pickles the reader before it is planned."""
 
     split: LakeSplit
-    schema: pa.Schema
-    remaining: tuple[Predicate, ...]
+    scan: Scan
 
 
 class LakeReader(DataSourceReader):
@@ -39,13 +38,14 @@ class LakeReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Driver."""
-        plan = self._source.plan(scan_request(self._config, self._schema.fieldNames()))
-        return [SplitPartition(split, plan.schema, plan.remaining) for split in plan.splits]
+        planned = plan_scan(self._source, scan_request(self._config, self._schema.fieldNames()))
+        scan = planned.for_tasks()
+        return [SplitPartition(split, scan) for split in planned.plan.splits]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Executor."""
         if not isinstance(partition, SplitPartition):
             return  # Spark makes up a partition where there is none
         wanted = reading_schema(self._schema)
-        for batch in read_split(self._source, partition.split, partition.schema, partition.remaining):
+        for batch in partition.scan.read(partition.split):
             yield for_spark(batch, wanted)
