@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from laketier.spi import (
     CommitterInitContext,
+    LakeCommitter,
     LakeTieringFactory,
     Outcome,
     TableChanged,
@@ -48,11 +50,15 @@ class TieringRound:
         self._factory = factory
         self._token = token
         self._policy = policy
-        self.commit_id = commit_id or new_attempt_id()
-        context = CommitterInitContext(
-            commit_id=self.commit_id, mode=mode, pipeline=None if token is None else token.pipeline
+        self._mode = mode
+        self._commit_id = commit_id
+        self._committer = self._committer_for(commit_id or new_attempt_id())
+
+    def _committer_for(self, commit_id: str) -> LakeCommitter[Any]:
+        pipeline = None if self._token is None else self._token.pipeline
+        return self._factory.create_committer(
+            CommitterInitContext(commit_id=commit_id, mode=self._mode, pipeline=pipeline)
         )
-        self._committer = factory.create_committer(context)
 
     def begin(self) -> Outcome:
         """Look at the table before anything is written: PROCEED, DONE (write nothing), or raises `Refused`."""
@@ -86,11 +92,18 @@ class TieringRound:
             self._committer.close()
 
     def commit(self, results: Sequence[WriteResult]) -> RoundResult:
-        """Publish exactly once. Raises as `laketier.tiering.publish.publish`."""
+        """Publish exactly once. Raises as `laketier.tiering.publish.publish`.
+
+        Safe to repeat with the same results, also by another process: unless a commit id was given, it is made from
+        the attempts that staged them, so that a repetition knows its own files in the table and deletes none.
+        """
+        commit_id = self._commit_id or commit_id_of(results)
+        self._committer.close()
+        committer = self._committer_for(commit_id)
         try:
-            return publish(self._committer, results, token=self._token, commit_id=self.commit_id, policy=self._policy)
+            return publish(committer, results, token=self._token, commit_id=commit_id, policy=self._policy)
         finally:
-            self._committer.close()
+            committer.close()
 
     def commit_messages(self, messages: Iterable[bytes]) -> RoundResult:
         """`commit` for messages of `write_task`. Raises `SerializationError` for a damaged one."""
@@ -113,6 +126,15 @@ class TieringRound:
         """`abort` for messages of `write_task`."""
         serializer = self._factory.write_result_serializer
         self.abort([unpack(serializer, message) for message in messages], commit_was_called=commit_was_called)
+
+
+def commit_id_of(results: Sequence[WriteResult]) -> str:
+    """The id of the commit of just these results: attempts are unguessable and belong to one task attempt. A commit of
+    nothing has a new one each time; it has nothing to lose."""
+    attempts = sorted(result.attempt for result in results)
+    if not attempts:
+        return new_attempt_id()
+    return hashlib.sha256("\n".join(attempts).encode()).hexdigest()[:32]
 
 
 def write_task(

@@ -34,7 +34,8 @@ def test_rounds_follow_each_other() -> None:
     assert commit(table, 0, [batch(1), batch(2, 3)], [batch(4)], []) is Ending.PUBLISHED
     assert commit(table, 1, [batch(5)]) is Ending.PUBLISHED
     assert table.rows == [1, 2, 3, 4, 5]
-    assert table.calls.count("close") == 2
+    # In each round one committer looks, and another, which knows the results, publishes.
+    assert table.calls.count("close") == 4
 
 
 def test_begin_says_what_becomes_of_the_round() -> None:
@@ -115,3 +116,24 @@ def test_every_failpoint_of_the_protocol_is_passed(monkeypatch: pytest.MonkeyPat
         final = commit(table, 0, [batch(1)])
         assert final is (Ending.PUBLISHED if point == "round.opened" else Ending.ALREADY_THERE)
         assert table.rows == [1]
+
+
+def test_the_same_results_committed_twice_are_kept() -> None:
+    """A caller whose answer was lost may repeat the whole round: the files in the table are its own."""
+    table = MemoryTable()
+    staged = [table.stage(1, 2, attempt="a"), table.stage(3, attempt="b")]
+    token = Token("p", "r", 0)
+    assert TieringRound(MemoryFactory(table), token=token).commit(staged).ending is Ending.PUBLISHED
+    again = TieringRound(MemoryFactory(table), token=token).commit(list(reversed(staged)))
+    assert again.ending is Ending.RECOVERED
+    assert table.rows == [1, 2, 3]
+    assert table.discarded == []
+
+
+def test_other_results_for_the_same_epoch_are_deleted() -> None:
+    table = MemoryTable()
+    token = Token("p", "r", 0)
+    TieringRound(MemoryFactory(table), token=token).commit([table.stage(1, attempt="a")])
+    late = TieringRound(MemoryFactory(table), token=token).commit([table.stage(1, attempt="b")])
+    assert late.ending is Ending.ALREADY_THERE
+    assert table.discarded == ["b-1"]
