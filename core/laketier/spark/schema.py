@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.errors import PySparkException
@@ -10,6 +13,9 @@ from pyspark.sql.types import StructType
 
 from laketier.spi import IncompatibleData, UnsupportedType
 from laketier.spi.conform import fits
+
+# pyspark 4.1 gives UTC unasked; from 4.2 on it asks for the zone.
+IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
 
 
 def table_schema(schema: StructType) -> pa.Schema:
@@ -21,7 +27,7 @@ def table_schema(schema: StructType) -> pa.Schema:
     fields = []
     for field in schema.fields:
         try:
-            arrow = to_arrow_schema(StructType([field]), timezone="UTC").field(0)
+            arrow = to_arrow_schema(StructType([field]), **IN_UTC).field(0)
         except PySparkException as error:
             raise UnsupportedType(
                 f"column {field.name!r} is {field.dataType.simpleString()}, which Spark can't give as Arrow",
@@ -63,7 +69,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 def reading_schema(schema: StructType) -> pa.Schema:
     """The Arrow schema that batches for Spark must have, to the letter (nullability too)."""
-    arrow: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+    arrow: pa.Schema = to_arrow_schema(schema, **IN_UTC)
     return arrow
 
 
