@@ -71,7 +71,7 @@ def test_merge_schema(spark: SparkSession, target: Target) -> None:
     assert [(row.id, row.twice) for row in rows] == [(0, None), (1, None), (2, 4), (3, 6)]
 
 
-def test_a_failed_job_leaves_no_file(spark: SparkSession, target: Target) -> None:
+def test_a_failed_job_changes_nothing(spark: SparkSession, target: Target) -> None:
     save(spark.range(1), target)
     before = target.data_files()
     broken = spark.range(0, 100, numPartitions=2).select(

@@ -41,7 +41,7 @@ def test_write_holds_the_arrow_setting_for_its_own_work(spark: SparkSession, tar
     assert MAX_BYTES not in spark.conf.getAll
 
 
-def test_a_failed_write_deletes_what_was_staged(spark: SparkSession, target: Target) -> None:
+def test_a_failed_write_changes_nothing(spark: SparkSession, target: Target) -> None:
     broken = spark.range(0, 100, numPartitions=2).select(
         F.when(F.col("id") < 99, F.col("id")).otherwise(F.raise_error(F.lit("a bad row")).cast("long")).alias("id")
     )

@@ -1,0 +1,122 @@
+"""What becomes of staged files when Spark gives a write up. The writers are driven by hand, as only then is it known
+which tasks have answered. In Delta a staged file has its final name at once, so a wrong deletion shows."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
+
+from laketier.plugins import configure
+from laketier.sources import open_source
+from laketier.sources.scan import scan
+from laketier.spark.batch_writer import LakeBatchWriter
+from laketier.spark.lanes import _drive
+from laketier.spark.messages import LakeCommitMessage, stage
+from laketier.spark.stream_writer import LakeStreamWriter
+from laketier.spark.target import load
+from laketier.spi import FailpointError, ScanRequest, WriteMode
+from laketier.spi.failpoints import VARIABLE
+from laketier.tiering import TieringRound
+from spark_lake import Target
+
+SCHEMA = StructType([StructField("id", LongType())])
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    return Target(tmp_path, "delta")
+
+
+def rows(target: Target) -> list[int]:
+    _, batches = scan(open_source(configure(target.options())), ScanRequest())
+    return sorted(value for batch in batches for value in batch.column("id").to_pylist())
+
+
+def ids(*values: int) -> list[pa.RecordBatch]:
+    return [pa.record_batch([pa.array(values, pa.int64())], names=["id"])]
+
+
+def stream_writer(target: Target) -> LakeStreamWriter:
+    (target.checkpoint / "offsets").mkdir(parents=True, exist_ok=True)
+    (target.checkpoint / "metadata").write_text('{"id":"run-1"}')
+    (target.checkpoint / "offsets/0").write_text('v1\n{}\n{"position":1}')
+    config = configure(target.options(pipeline="events-v1"))
+    return LakeStreamWriter(config, SCHEMA, overwrite=False, checkpoint=str(target.checkpoint))
+
+
+def planned(writer: LakeStreamWriter) -> LakeStreamWriter:
+    copy: LakeStreamWriter = pickle.loads(pickle.dumps(writer))  # noqa: S301 - as Spark does
+    return copy
+
+
+class TestBatch:
+    def test_a_task_that_never_answered_means_that_no_commit_was_tried(self, target: Target) -> None:
+        writer = LakeBatchWriter(configure(target.options()), SCHEMA, overwrite=False)
+        answer = writer.write(iter(ids(1)))
+        assert len(target.data_files()) == 1
+        writer.abort([answer, None])
+        assert target.data_files() == []
+
+    def test_all_answers_leave_open_whether_the_commit_landed(self, target: Target) -> None:
+        writer = LakeBatchWriter(configure(target.options()), SCHEMA, overwrite=False)
+        answer = writer.write(iter(ids(1)))
+        writer.commit([answer])
+        writer.abort([answer])
+        assert rows(target) == [1]
+
+    def test_a_commit_whose_answer_was_lost(self, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+        writer = LakeBatchWriter(configure(target.options()), SCHEMA, overwrite=False)
+        answer = writer.write(iter(ids(1)))
+        monkeypatch.setenv(VARIABLE, "ack.before=error")
+        with pytest.raises(FailpointError):
+            writer.commit([answer])
+        monkeypatch.delenv(VARIABLE)
+        writer.abort([answer])
+        assert rows(target) == [1]
+
+
+class TestStream:
+    def test_a_task_that_never_answered_means_that_no_commit_was_tried(self, target: Target) -> None:
+        answer = planned(stream_writer(target)).write(iter(ids(1)))
+        assert len(target.data_files()) == 1
+        stream_writer(target).abort([answer, None], 0)
+        assert target.data_files() == []
+
+    def test_without_the_factory_of_partition_0_too(self, target: Target) -> None:
+        answer = planned(stream_writer(target)).write(iter(ids(1)))
+        assert isinstance(answer, LakeCommitMessage)
+        stream_writer(target).abort([None, LakeCommitMessage(answer.result)], 0)
+        assert target.data_files() == []
+
+    def test_a_commit_whose_answer_was_lost(self, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+        answer = planned(stream_writer(target)).write(iter(ids(1)))
+        monkeypatch.setenv(VARIABLE, "ack.before=error")
+        with pytest.raises(FailpointError):
+            stream_writer(target).commit([answer], 0)
+        monkeypatch.delenv(VARIABLE)
+        stream_writer(target).abort([answer], 0)
+        assert rows(target) == [1]
+        again = planned(stream_writer(target))
+        assert again._done_epoch == 0
+        stream_writer(target).commit([LakeCommitMessage(None, query_id="run-1")], 0)
+        assert rows(target) == [1]
+
+
+def test_our_lanes_delete_what_finished_tasks_of_a_failed_job_staged(spark: SparkSession, target: Target) -> None:
+    LakeBatchWriter(configure(target.options()), SCHEMA, overwrite=False)
+    config = configure(target.options())
+    factory = load(config).factory
+
+    def run(staged):  # type: ignore[no-untyped-def]
+        staged.add([stage(factory, ids(1), epoch=None, mode=WriteMode.APPEND)])
+        assert len(target.data_files()) == 1
+        raise RuntimeError("the other task failed")
+
+    with pytest.raises(RuntimeError, match="the other task"):
+        _drive(spark, TieringRound(factory), run, config)
+    assert target.data_files() == []
