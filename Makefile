@@ -43,7 +43,7 @@ setup: python $(READY) ## make .venv: the locked environment with all members
 
 .PHONY: demo
 demo: java $(READY) ## stream real data into every format, kill the driver, count what arrived
-	$(BIN)/laketier demo $(ARGS)
+	$(BIN)/laketier demo $(patsubst plugins/%/pyproject.toml,--format=%,$(wildcard plugins/*/pyproject.toml)) $(ARGS)
 
 .PHONY: test
 test: java $(READY) lint test-conformance ## everything: lint, types, import rules, unit, conformance, integration
