@@ -14,6 +14,9 @@ from laketier.config import flatten, from_environment, read_yaml
 from laketier.plugins import Lake, configure, open_lake
 from laketier.spi import ConfigError, TableInfo
 
+_PLAIN_WIDTH = 160
+"""Where nobody sees a window's edge, in characters."""
+
 Table = Annotated[str | None, typer.Argument(help="The table, as database.table.", show_default=False)]
 File = Annotated[Path | None, typer.Option("--config", "-c", help="A YAML file with `lake:` keys.", show_default=False)]
 Format = Annotated[str | None, typer.Option("--format", "-f", help="lake.format", show_default=False)]
@@ -26,8 +29,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
 def console() -> Console:
-    """Where results go: standard output, in colour on a terminal, as plain lines elsewhere."""
-    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    """Where results go: standard output, in colour on a terminal, as plain lines elsewhere, wide enough for tables."""
+    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_PLAIN_WIDTH)
 
 
 def settings(table: str | None, format: str | None, warehouse: str | None, sets: list[str] | None) -> dict[str, Any]:

@@ -22,7 +22,8 @@ EMBEDDED_NAME = "laketier"
 EMBEDDED_FILE = "catalog.db"
 DURABLE_IO = "laketier_iceberg.durable_io.DurableFileIO"
 _LOCK_SECONDS = 30
-_cache: dict[tuple[Any, ...], Catalog] = {}
+_cache: dict[tuple[Any, ...], tuple[Catalog, tuple[int, int] | None]] = {}
+"""Catalogs, each with the identity of the SQLite file that it has open."""
 _cache_lock = threading.Lock()
 
 
@@ -61,9 +62,25 @@ def connect(settings: CatalogSettings) -> Catalog:
     # SQL connections must not cross a fork.
     key = (os.getpid(), settings.name, settings.warehouse, settings.embedded, *sorted(settings.properties.items()))
     with _cache_lock:
-        if key not in _cache:
-            _cache[key] = _connect(settings)
-        return _cache[key]
+        cached = _cache.get(key)
+        if cached is not None and cached[1] != _file_identity(settings):
+            # The warehouse was deleted, and perhaps made anew: the open connection would go on with the old file.
+            _cache.pop(key)[0].close()
+            cached = None
+        if cached is None:
+            catalog = _connect(settings)
+            cached = _cache[key] = (catalog, _file_identity(settings))
+        return cached[0]
+
+
+def _file_identity(settings: CatalogSettings) -> tuple[int, int] | None:
+    if not settings.embedded:
+        return None
+    try:
+        found = os.stat(settings.database)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def disconnect(settings: Iterable[CatalogSettings] | None = None) -> None:
@@ -71,7 +88,7 @@ def disconnect(settings: Iterable[CatalogSettings] | None = None) -> None:
     names = None if settings is None else {(s.name, s.warehouse) for s in settings}
     with _cache_lock:
         for key in [k for k in _cache if names is None or (k[1], k[2]) in names]:
-            _cache.pop(key).close()
+            _cache.pop(key)[0].close()
 
 
 def _connect(settings: CatalogSettings) -> Catalog:

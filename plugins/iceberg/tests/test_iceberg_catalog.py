@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -353,3 +354,18 @@ def test_an_executor_writes_and_reads_with_pyarrow_alone(make: Any, tmp_path: Pa
     )
     assert not {m for m in modules if m.split(".")[0] in ("pyiceberg", "sqlalchemy")}
     assert "pyiceberg_core" in modules
+
+
+def test_a_warehouse_made_anew_is_not_mistaken_for_the_old_one(tmp_path: Path) -> None:
+    """The connection to the deleted SQLite file still works, and would commit where nobody looks."""
+    warehouse = tmp_path / "lake"
+    descriptor = TableDescriptor(pa.schema([("id", pa.int64())]))
+    path = TablePath("db", "t")
+    first = IcebergPlugin().create_storage(LakeStorageConfig(str(warehouse), IcebergOptions())).catalog()
+    before = first.create_table(path, descriptor).table_uuid
+    shutil.rmtree(warehouse)
+    with pytest.raises(TableNotFound):
+        first.load_table(path)
+    second = IcebergPlugin().create_storage(LakeStorageConfig(str(warehouse), IcebergOptions())).catalog()
+    assert second.create_table(path, descriptor).table_uuid != before
+    assert second.load_table(path).schema.names == ["id"]

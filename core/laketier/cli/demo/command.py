@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -19,7 +18,7 @@ from rich.table import Table
 from laketier.cli.demo.crash import run_driver
 from laketier.cli.demo.inputs import Dataset, make_datasets
 from laketier.cli.demo.verify import Count, count_with
-from laketier.cli.lakes import Json, print_json
+from laketier.cli.lakes import Json, console, print_json
 from laketier.plugins import configure, format_names, load_format, open_lake
 from laketier.spi import ConfigError
 
@@ -167,15 +166,15 @@ class _Demo:
 
 
 def _print(rows: list[dict[str, Any]], exact: bool, seconds: float, keep: Path | None) -> None:
-    console = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    out = console()
     table = Table()
     for name in rows[0]:
         table.add_column(name, justify="left" if name in ("input", "format", "reader") else "right")
     for row in rows:
         style = None if row["lost"] == row["doubled"] == 0 and row["expected"] == row["read"] else "red"
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()), style=style)
-    console.print(table)
+    out.print(table)
     verdict = "every row is there once" if exact else "[bold red]rows are lost or doubled[/]"
-    console.print(f"{verdict}; the driver was killed {len(KILLS)} times; {seconds:.0f} s")
+    out.print(f"{verdict}; the driver was killed {len(KILLS)} times; {seconds:.0f} s")
     if keep is not None:
-        console.print(f"the tables are in {keep / 'lake'}", markup=False)
+        out.print(f"the tables are in {keep / 'lake'}", markup=False)
