@@ -2,8 +2,8 @@
 
 ``LAKETIER_FAILPOINTS="publish.before=kill"`` switches them on, for this process and those it starts. Several are
 separated by ``;``. An action is ``kill`` (SIGKILL to this process), ``error`` (raises `FailpointError`) or
-``pause(FILE)`` (creates FILE and waits until it is removed). ``kill@3`` acts on the third hit only; without ``@`` an
-action acts on every hit.
+``pause(FILE)`` (creates FILE, where ``%p`` is the process id, and waits until it is removed). ``kill@3`` acts on the
+third hit only; without ``@`` an action acts on every hit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def failpoint(name: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     if match["action"] == "error":
         raise FailpointError(f"failpoint {name}")
-    _pause(Path(match["argument"] or ""))
+    _pause(Path((match["argument"] or "").replace("%p", str(os.getpid()))))
 
 
 def _pause(flag: Path) -> None:

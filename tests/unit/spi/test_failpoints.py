@@ -45,8 +45,8 @@ def test_kill() -> None:
 
 
 def test_pause_waits_until_the_file_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    flag = tmp_path / "paused"
-    monkeypatch.setenv(VARIABLE, f"slow=pause({flag})")
+    flag = tmp_path / f"paused-{os.getpid()}"
+    monkeypatch.setenv(VARIABLE, f"slow=pause({tmp_path}/paused-%p)")
     passed = threading.Event()
     thread = threading.Thread(target=lambda: (failpoint("slow"), passed.set()))
     thread.start()

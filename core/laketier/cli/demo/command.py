@@ -25,7 +25,7 @@ from laketier.spi import ConfigError
 EPILOG = "Example: [bold]laketier demo --format FORMAT --keep /tmp/demo[/]"
 
 KILLS = ("publish.after", "publish.before")
-"""Where the driver is killed: the commit has landed and nobody was told; nothing has landed yet."""
+"""Where each stream stands when the driver is killed: its commit has landed and nobody was told; nothing has landed."""
 
 _LAND_EVERY_SECONDS = 0.4
 
@@ -89,17 +89,19 @@ class _Demo:
             "warehouse": str(self.folder / "lake"),
             "checkpoints": str(self.folder / "checkpoints"),
         }
+        streams = len(self.datasets) * len(self.formats)
         live = Live(get_renderable=self._progress, console=self.console, refresh_per_second=4, transient=True)
         with live if self.console.is_terminal else contextlib.nullcontext():
             for number, point in enumerate(KILLS):
-                self._start(f"run {number + 1}: streaming while files land, to be killed at {point}")
+                self._start(f"run {number + 1}: {streams} streams while files land, to be killed with each at {point}")
                 run_driver(orders, log=self.folder / f"driver-{number}.log", report=self._report, kill_at=point,
-                           tick=self._land_when_due)  # fmt: skip
+                           streams=streams, tick=self._land_when_due)  # fmt: skip
                 self._say(f"killed with SIGKILL at {point}: the driver, its JVM and all workers")
             while self._land():
                 pass
             self._start(f"run {len(KILLS) + 1}: the same streams from the same checkpoints, to the end")
-            run_driver(orders, log=self.folder / f"driver-{len(KILLS)}.log", report=self._report, tick=lambda: None)
+            run_driver(orders, log=self.folder / f"driver-{len(KILLS)}.log", report=self._report, streams=streams,
+                       tick=lambda: None)  # fmt: skip
         self._say("counting with readers that are not ours")
         return [row for dataset in self.datasets for name in self.formats for row in self._count(dataset, name)]
 

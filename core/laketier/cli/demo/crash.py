@@ -31,15 +31,19 @@ def run_driver(
     log: Path,
     report: Callable[[dict[str, Any]], None],
     kill_at: str | None = None,
+    streams: int,
     tick: Callable[[], None],
 ) -> None:
-    """Run the driver to its end, or, with ``kill_at`` (a failpoint), until one publish stands at that point: then
-    SIGKILL goes to the driver, its JVM and its Python workers at once. ``tick`` is called while it runs."""
-    flag = log.with_suffix(".paused")
+    """Run the driver to its end. With ``kill_at`` (a failpoint), run it until each of the ``streams`` stands at that
+    point of a publish: then SIGKILL goes to the driver, its JVM and its Python workers at once. ``tick`` is called while
+    it runs."""
+    flags = log.parent / f"{log.stem}-paused"
+    flags.mkdir()
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     environment.pop(VARIABLE, None)
     if kill_at is not None:
-        environment[VARIABLE] = f"{kill_at}=pause({flag})@2"
+        # Each stream commits in a process of its own.
+        environment[VARIABLE] = f"{kill_at}=pause({flags}/%p)"
     with log.open("wb") as errors:
         driver = subprocess.Popen(
             [sys.executable, "-m", "laketier.cli.demo.driver", json.dumps({**orders, "drain": kill_at is None})],
@@ -53,7 +57,7 @@ def run_driver(
     listener.start()
     try:
         deadline = time.monotonic() + _DEADLINE_SECONDS
-        while driver.poll() is None and not flag.exists():
+        while driver.poll() is None and _count(flags) < streams:
             if time.monotonic() > deadline:
                 raise DriverFailed(f"the driver did not come to an end in {_DEADLINE_SECONDS} s", where=str(log))
             tick()
@@ -62,14 +66,17 @@ def run_driver(
         _kill_session(driver.pid)
         driver.wait()
         listener.join()
-    if not flag.exists() and (driver.returncode or kill_at is not None):
+    if _count(flags) < streams and (driver.returncode or kill_at is not None):
         raise DriverFailed(
             f"the driver ended by itself with exit code {driver.returncode}",
             where=str(log),
             why=_last_line(log),
             fix="Its log says more; `laketier doctor` checks Java and Spark.",
         )
-    flag.unlink(missing_ok=True)
+
+
+def _count(folder: Path) -> int:
+    return sum(1 for _ in folder.iterdir())
 
 
 def _listen(driver: subprocess.Popen[str], report: Callable[[dict[str, Any]], None]) -> None:
