@@ -35,8 +35,10 @@ def run_driver(
     tick: Callable[[], None],
 ) -> None:
     """Run the driver to its end. With ``kill_at`` (a failpoint), run it until each of the ``streams`` stands at that
-    point of a publish: then SIGKILL goes to the driver, its JVM and its Python workers at once. ``tick`` is called while
-    it runs."""
+    point of a publish; then SIGKILL goes to the driver, its JVM and its Python workers at once.
+
+    ``tick`` is called while it runs.
+    """
     flags = log.parent / f"{log.stem}-paused"
     flags.mkdir()
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
