@@ -57,7 +57,8 @@ def spark_schema(schema: pa.Schema) -> StructType:
     for field in schema:
         kind = _readable(field.type)
         try:
-            spark: StructType = from_arrow_schema(pa.schema([pa.field(field.name, kind, field.nullable)]))
+            arrow = pa.schema([pa.field(field.name, kind, field.nullable)])
+            spark: StructType = from_arrow_schema(arrow, prefer_timestamp_ntz=True)
         except PySparkException as error:
             raise UnsupportedType(
                 f"column {field.name!r} is {field.type}, which Spark has no type for",
