@@ -423,7 +423,7 @@ def test_a_damaged_record_is_never_none(lake, support, damage):
 def test_transactions_always_say_when_they_were_updated(lake, support):
     lake.create()
     lake.epoch(0)
-    actions = [json.loads(line) for line in log_entry(lake, 1).read_text().splitlines()]
+    actions = [json.loads(line) for line in log_entry(lake, 1).read_bytes().splitlines()]
     transactions = [action["txn"] for action in actions if "txn" in action]
     assert {txn["appId"].rsplit("/", 1)[0] for txn in transactions} >= {"laketier/epoch", "laketier/fence"}
     assert all(txn["lastUpdated"] > 1_500_000_000_000 for txn in transactions)

@@ -18,7 +18,7 @@ from laketier.spi import IncompatibleTable, ScanRequest, WriteMode
 def edit_log(lake, change):
     """What a JVM writer would have put into version 0; delta-rs offers no way to make these tables."""
     path = Path(lake.uri, "_delta_log", f"{0:020}.json")
-    actions = [json.loads(line) for line in path.read_text().splitlines()]
+    actions = [json.loads(line) for line in path.read_bytes().splitlines()]
     for action in actions:
         change(action)
     path.write_text("\n".join(map(json.dumps, actions)))
@@ -136,7 +136,7 @@ def test_deletion_vectors_are_refused_where_they_matter(lake, support):
     with pytest.raises(IncompatibleTable, match="deletion vectors"):
         lake.epoch(1, mode=WriteMode.OVERWRITE)
     entry = Path(lake.uri, "_delta_log", f"{1:020}.json")
-    actions = [json.loads(line) for line in entry.read_text().splitlines()]
+    actions = [json.loads(line) for line in entry.read_bytes().splitlines()]
     for action in actions:
         if "add" in action:
             action["add"]["deletionVector"] = {
