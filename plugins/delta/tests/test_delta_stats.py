@@ -75,8 +75,8 @@ def statistics(lake, name="t"):
     """The statistics of each add action, from the log itself."""
     found = []
     for entry in sorted(Path(lake.warehouse, "db", name, "_delta_log").glob("*.json")):
-        for line in entry.read_bytes().splitlines():
         for line in entry.read_bytes().splitlines():  # not of text, where U+0085 is a line end too
+            action = json.loads(line)
             if "add" in action:
                 found.append(json.loads(action["add"]["stats"], parse_float=Decimal))
     return found
