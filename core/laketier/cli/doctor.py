@@ -16,7 +16,7 @@ import pyarrow
 import typer
 
 import laketier
-from laketier.cli.lakes import File, Format, Json, Sets, Table, Warehouse, console, opened, print_json
+from laketier.cli.lakes import Json, LakeOptions, console, print_json, takes_lake
 from laketier.plugins import installed_formats, load_format
 from laketier.spark.session import require_java
 from laketier.spi import ConfigError, LaketierError
@@ -34,18 +34,12 @@ class Finding:
     fix: str = ""
 
 
-def doctor(
-    table: Table = None,
-    config: File = None,
-    format: Format = None,
-    warehouse: Warehouse = None,
-    set: Sets = None,
-    json: Json = False,
-) -> None:
+@takes_lake
+def doctor(options: LakeOptions, json: Json = False) -> None:
     """Check Python, Java, Spark, the installed formats, and a table if one is named. Exit code 2 on a problem."""
     findings = [*_python(), *_java(), *_spark(), *_formats()]
-    if table or config:
-        findings += _table(table, config, format, warehouse, set)
+    if options.table or options.config:
+        findings += _table(options)
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -127,11 +121,9 @@ def _formats() -> Iterator[Finding]:
             yield Finding("ok", f"format {name}", f"{type(plugin).__module__}, {plugin.delivery.value}")
 
 
-def _table(
-    table: str | None, config: Path | None, format: str | None, warehouse: str | None, sets: list[str] | None
-) -> Iterator[Finding]:
+def _table(options: LakeOptions) -> Iterator[Finding]:
     try:
-        lake, info = opened(table, config, format, warehouse, sets)
+        lake, info = options.opened()
         lake.storage.tiering_factory(info)
     except LaketierError as error:
         yield Finding("problem", "table", str(error))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,54 +21,91 @@ from laketier.spi import ConfigError, TableInfo
 _PLAIN_WIDTH = 160
 """Where nobody sees a window's edge, in characters."""
 
-Table = Annotated[str | None, typer.Argument(help="The table, as database.table.", show_default=False)]
-File = Annotated[Path | None, typer.Option("--config", "-c", help="A YAML file with `lake:` keys.", show_default=False)]
-Format = Annotated[str | None, typer.Option("--format", "-f", help="lake.format", show_default=False)]
-Warehouse = Annotated[str | None, typer.Option("--warehouse", "-w", help="lake.warehouse", show_default=False)]
-Sets = Annotated[
-    list[str] | None,
-    typer.Option("--set", "-s", help="Any other key: KEY=VALUE. May be repeated.", show_default=False),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+
+
+@dataclass(frozen=True)
+class LakeOptions:
+    """The argument and the options by which a command is told a lake and a table. For `takes_lake`."""
+
+    table: Annotated[str | None, typer.Argument(help="The table, as database.table.", show_default=False)] = None
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="A YAML file with `lake:` keys.", show_default=False)
+    ] = None
+    format: Annotated[str | None, typer.Option("--format", "-f", help="lake.format", show_default=False)] = None
+    warehouse: Annotated[str | None, typer.Option("--warehouse", "-w", help="lake.warehouse", show_default=False)] = (
+        None
+    )
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", help="Any other key: KEY=VALUE. May be repeated.", show_default=False),
+    ] = None
+
+    def opened(self) -> tuple[Lake, TableInfo]:
+        """The lake and the table. Raises `ConfigError`, `PluginError` and `TableNotFound`."""
+        config = configure(self._values(), file=self.config, origin="the command line")
+        lake = open_lake(config)
+        return lake, lake.storage.catalog().load_table(config.table)
+
+    def opened_lake(self) -> Lake:
+        """The lake, whether or not a table is named. Raises `ConfigError` and `PluginError`."""
+        required = ("lake.format", "lake.warehouse")
+        return open_lake(configure(self._values(), file=self.config, origin="the command line", require=required))
+
+    def names_table(self) -> bool:
+        """Whether a table is named, by the argument or in any other way. Raises `ConfigError`."""
+        if self.table is not None:
+            return True
+        values = {**(flatten(read_yaml(self.config)) if self.config else {}), **from_environment(), **self._values()}
+        return any(key.lower() == "lake.table" for key in values)
+
+    def _values(self) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for item in self.set or []:
+            key, equals, value = item.partition("=")
+            if not equals:
+                raise ConfigError(f"--set {item!r} is not KEY=VALUE", fix="For example --set lake.snapshot-id=12.")
+            values[key.strip()] = value
+        named = {"lake.table": self.table, "lake.format": self.format, "lake.warehouse": self.warehouse}
+        return values | {key: value for key, value in named.items() if value is not None}
+
+
+def takes_lake(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command have one parameter of type `LakeOptions`::
+
+        @app.command()
+        @takes_lake
+        def status(options: LakeOptions, json: Json = False) -> None:
+            lake, info = options.opened()
+
+    To typer it has the fields of `LakeOptions` in that parameter's place, as options of its own. A parameter that comes
+    after one with a default needs a ``*`` before them, as in any function. Raises `TypeError` where no parameter, or
+    more than one, has that type.
+    """
+    # typer takes annotations as the signature has them, and their names mean something only in the command's module.
+    signature = inspect.signature(command, eval_str=True)
+    taking = [name for name, parameter in signature.parameters.items() if parameter.annotation is LakeOptions]
+    if len(taking) != 1:
+        raise TypeError(f"{command.__qualname__} needs one parameter of type LakeOptions, and has {len(taking)}")
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        spread = inspect.signature(LakeOptions, eval_str=True).parameters.values() if name in taking else [parameter]
+        # typer calls by name, and only so may a required option stand behind the table, which has a default.
+        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in spread]
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        options = LakeOptions(**{field.name: given.pop(field.name) for field in fields(LakeOptions)})
+        command(**given, **{taking[0]: options})
+
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    with_options.__dict__["__signature__"] = signature.replace(parameters=parameters)
+    return with_options
 
 
 def console() -> Console:
     """Where results go: standard output, in colour on a terminal, as plain lines elsewhere, wide enough for tables."""
     return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_PLAIN_WIDTH)
-
-
-def settings(table: str | None, format: str | None, warehouse: str | None, sets: list[str] | None) -> dict[str, Any]:
-    """The ``lake.*`` keys that a call gives beside its file."""
-    values: dict[str, Any] = {}
-    for item in sets or []:
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {item!r} is not KEY=VALUE", fix="For example --set lake.snapshot-id=12.")
-        values[key.strip()] = value
-    named = {"lake.table": table, "lake.format": format, "lake.warehouse": warehouse}
-    return values | {key: value for key, value in named.items() if value is not None}
-
-
-def opened(
-    table: str | None, file: Path | None, format: str | None, warehouse: str | None, sets: list[str] | None
-) -> tuple[Lake, TableInfo]:
-    """The lake and the table that a call names. Raises `ConfigError`, `PluginError` and `TableNotFound`."""
-    config = configure(settings(table, format, warehouse, sets), file=file, origin="the command line")
-    lake = open_lake(config)
-    return lake, lake.storage.catalog().load_table(config.table)
-
-
-def opened_lake(file: Path | None, format: str | None, warehouse: str | None, sets: list[str] | None) -> Lake:
-    """The lake that a call names, whatever table."""
-    values = settings(None, format, warehouse, sets)
-    required = ("lake.format", "lake.warehouse")
-    return open_lake(configure(values, file=file, origin="the command line", require=required))
-
-
-def names_table(file: Path | None, sets: list[str] | None) -> bool:
-    """Whether a call names a table otherwise than by its argument."""
-    values = {**(flatten(read_yaml(file)) if file else {}), **from_environment(), **settings(None, None, None, sets)}
-    return any(key.lower() == "lake.table" for key in values)
 
 
 def print_json(document: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from laketier.cli.lakes import File, Format, Json, Sets, Table, Warehouse, opened, print_json
+from laketier.cli.lakes import Json, LakeOptions, print_json, takes_lake
 from laketier.cli.watermarks import watermark_document, watermark_text
 from laketier.spi import ConfigError, Watermark
 from laketier.tiering import pipelines
@@ -18,17 +18,10 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 @app.command(epilog="Example: [bold]laketier pipeline show sales.orders -p orders-v1 -c lake.yaml[/]")
-def show(
-    pipeline: Pipeline,
-    table: Table = None,
-    config: File = None,
-    format: Format = None,
-    warehouse: Warehouse = None,
-    set: Sets = None,
-    json: Json = False,
-) -> None:
+@takes_lake
+def show(pipeline: Pipeline, options: LakeOptions, json: Json = False) -> None:
     """Print the watermark."""
-    lake, info = opened(table, config, format, warehouse, set)
+    lake, info = options.opened()
     watermark = pipelines.show(lake.storage.tiering_factory(info), pipeline)
     _print(pipeline, watermark, json)
 
@@ -36,7 +29,9 @@ def show(
 @app.command(
     epilog="Example: [bold]laketier pipeline adopt sales.orders -p orders-v1 --run 3f6c… --epoch 41 -c lake.yaml[/]"
 )
+@takes_lake
 def adopt(
+    *,
     pipeline: Pipeline,
     epoch: Annotated[int, typer.Option(help="The last epoch whose rows are in the table.", min=0)],
     run: Annotated[
@@ -45,16 +40,12 @@ def adopt(
     checkpoint: Annotated[
         str | None, typer.Option(help="A Spark checkpoint, to take the run from.", show_default=False)
     ] = None,
-    table: Table = None,
-    config: File = None,
-    format: Format = None,
-    warehouse: Warehouse = None,
-    set: Sets = None,
+    options: LakeOptions,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Declare that all rows up to EPOCH of a run are in the table. The next round will be EPOCH + 1."""
-    lake, info = opened(table, config, format, warehouse, set)
+    lake, info = options.opened()
     factory = lake.storage.tiering_factory(info)
     if checkpoint is not None:
         run = _run_of(checkpoint)
@@ -71,36 +62,25 @@ def adopt(
 
 
 @app.command(epilog="Example: [bold]laketier pipeline rewind sales.orders -p orders-v1 --epoch 40 -c lake.yaml[/]")
+@takes_lake
 def rewind(
     pipeline: Pipeline,
     epoch: Annotated[int, typer.Option(help="The epoch to go back to.", min=0)],
-    table: Table = None,
-    config: File = None,
-    format: Format = None,
-    warehouse: Warehouse = None,
-    set: Sets = None,
+    options: LakeOptions,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Go back to EPOCH, after the rows of later epochs were removed: they will be written again."""
-    lake, info = opened(table, config, format, warehouse, set)
+    lake, info = options.opened()
     _confirm(yes, f"The rows of epochs after {epoch} are no longer in {info.path}?")
     _print(pipeline, pipelines.rewind(lake.storage.tiering_factory(info), pipeline, epoch=epoch), json)
 
 
 @app.command(epilog="Example: [bold]laketier pipeline forget sales.orders -p orders-v1 -c lake.yaml[/]")
-def forget(
-    pipeline: Pipeline,
-    table: Table = None,
-    config: File = None,
-    format: Format = None,
-    warehouse: Warehouse = None,
-    set: Sets = None,
-    yes: Yes = False,
-    json: Json = False,
-) -> None:
+@takes_lake
+def forget(pipeline: Pipeline, options: LakeOptions, yes: Yes = False, json: Json = False) -> None:
     """Treat the pipeline as new. Its rows stay; a query that reads its input again will write them again."""
-    lake, info = opened(table, config, format, warehouse, set)
+    lake, info = options.opened()
     _confirm(yes, f"Forget pipeline {pipeline} in {info.path}?")
     _print(pipeline, pipelines.forget(lake.storage.tiering_factory(info), pipeline), json)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -11,19 +10,7 @@ import typer
 from rich.table import Table as RichTable
 
 from laketier.cli.filters import parse_filter
-from laketier.cli.lakes import (
-    File,
-    Format,
-    Json,
-    Sets,
-    Table,
-    Warehouse,
-    console,
-    names_table,
-    opened,
-    opened_lake,
-    print_json,
-)
+from laketier.cli.lakes import Json, LakeOptions, console, print_json, takes_lake
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.plugins import Lake
 from laketier.sources.scan import scan
@@ -34,22 +21,16 @@ HISTORY_EPILOG = "Example: [bold]laketier history sales.orders -c lake.yaml --li
 READ_EPILOG = "Example: [bold]laketier read sales.orders -c lake.yaml --columns id,total --where 'total >= 10' -n 20[/]"
 
 
-def status(
-    table: Table = None,
-    config: File = None,
-    format: Format = None,
-    warehouse: Warehouse = None,
-    set: Sets = None,
-    json: Json = False,
-) -> None:
+@takes_lake
+def status(options: LakeOptions, json: Json = False) -> None:
     """Show a table: snapshot, schema, the watermark of a pipeline (lake.pipeline), and how to open it elsewhere.
 
     Without a table: list the tables of the warehouse.
     """
-    if table is None and not names_table(config, set):
-        _list_tables(config, format, warehouse, set, json=json)
+    if not options.names_table():
+        _list_tables(options.opened_lake(), json=json)
         return
-    lake, info = opened(table, config, format, warehouse, set)
+    lake, info = options.opened()
     watermark = _watermark(lake, info)
     document: dict[str, Any] = {
         "table": str(info.path),
@@ -78,10 +59,8 @@ def status(
     console().print(grid, markup=False)
 
 
-def _list_tables(
-    config: Path | None, format: str | None, warehouse: str | None, set: list[str] | None, *, json: bool
-) -> None:
-    tables = opened_lake(config, format, warehouse, set).storage.catalog().list_tables()
+def _list_tables(lake: Lake, *, json: bool) -> None:
+    tables = lake.storage.catalog().list_tables()
     if json:
         print_json([str(path) for path in tables])
         return
@@ -91,17 +70,14 @@ def _list_tables(
         typer.echo("no tables", err=True)
 
 
+@takes_lake
 def history(
-    table: Table = None,
-    config: File = None,
-    format: Format = None,
-    warehouse: Warehouse = None,
-    set: Sets = None,
+    options: LakeOptions,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many snapshots.")] = 20,
     json: Json = False,
 ) -> None:
     """List a table's newest snapshots."""
-    lake, info = opened(table, config, format, warehouse, set)
+    lake, info = options.opened()
     snapshots = lake.storage.source(info).history(limit)
     if json:
         print_json([vars(snapshot) for snapshot in snapshots])
@@ -120,12 +96,9 @@ def history(
     console().print(out)
 
 
+@takes_lake
 def read(
-    table: Table = None,
-    config: File = None,
-    format: Format = None,
-    warehouse: Warehouse = None,
-    set: Sets = None,
+    options: LakeOptions,
     columns: Annotated[str | None, typer.Option(help="Comma-separated names; all by default.")] = None,
     where: Annotated[list[str] | None, typer.Option(help="column OP value; may be repeated (and).")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many rows.")] = 20,
@@ -133,7 +106,7 @@ def read(
     json: Json = False,
 ) -> None:
     """Print rows of a table, read through its plugin."""
-    lake, info = opened(table, config, format, warehouse, set)
+    lake, info = options.opened()
     request = ScanRequest(
         columns=() if count else tuple(name.strip() for name in columns.split(",")) if columns else None,
         filters=tuple(parse_filter(text, info.schema) for text in where or ()),
