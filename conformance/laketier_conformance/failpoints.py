@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import ExitStack
 
 import pytest
 
@@ -15,7 +15,7 @@ class CountedFailpoints:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
-        self._parse = failpoints._parse
+        self._recording = ExitStack()
         self.passed: list[str] = []
 
     def switch_on(self, text: str) -> None:
@@ -24,21 +24,12 @@ class CountedFailpoints:
         self._monkeypatch.setenv(failpoints.VARIABLE, text)
 
     def record(self) -> None:
-        """Until `forget`, note every failpoint in `passed`, in order, and let none act."""
-        passed = self.passed
-        self._parse = failpoints._parse
-
-        class Points(dict[str, Any]):
-            def get(self, name: str, default: Any = None) -> Any:
-                passed.append(name)
-                return None
-
-        self._monkeypatch.setattr(failpoints, "_parse", lambda _: Points())
-        self._monkeypatch.setenv(failpoints.VARIABLE, "recording")
+        """Until `forget`, note every failpoint in `passed`, in order."""
+        self._recording.enter_context(failpoints.observed(self.passed.append))
 
     def forget(self) -> None:
         """Undo `record`; what was passed stays known."""
-        self._monkeypatch.setattr(failpoints, "_parse", self._parse)
+        self._recording.close()
 
     @property
     def own(self) -> list[str]:

@@ -82,11 +82,6 @@ def test_indexing(lake: Lake, table: Table) -> None:
     assert lake.storage.indexer(table.info) is not None
 
 
-@pytest.mark.needs(Feature.MAINTENANCE)
-def test_maintenance(lake: Lake, table: Table) -> None:
-    assert lake.storage.maintenance(table.info) is not None
-
-
 @pytest.mark.needs(Feature.OBJECT_STORES)
 def test_object_stores(lake: Lake) -> None:
     """Opening touches storage as little as it can, so no store is needed to see whether such a warehouse is taken."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,3 +188,26 @@ def test_every_command_has_help_with_an_example(cli: Cli) -> None:
 
 def test_version(cli: Cli) -> None:
     assert cli("--version").out.startswith("laketier ")
+
+
+def test_orphans_are_listed_and_deleted_only_when_told(cli: Cli, table: tuple[str, ...], tmp_path: Path) -> None:
+    staged = tmp_path / "lake/db/t/__in_progress" / "part-00000-dead-0000.parquet.inprogress"
+    staged.write_bytes(b"dead")
+    old = time.time() - 90_000
+    os.utime(staged, (old, old))
+    assert "no orphans" in cli("maintain", "orphans", *table).out
+    listed = cli("maintain", "orphans", *table, "--older-than", "24h")
+    assert staged.name in listed.out
+    assert "nothing was changed" in listed.out
+    assert staged.exists()
+    deleted = cli("maintain", "orphans", *table, "--older-than", "24h", "--delete", "--json").json()
+    assert [(file["kind"], file["bytes"], file["deleted"]) for file in deleted["files"]] == [("data", 4, True)]
+    assert not staged.exists()
+    assert cli("read", *table, "--count").out.strip() == "3"
+
+
+def test_a_short_grace_needs_a_word(cli: Cli, table: tuple[str, ...]) -> None:
+    refused = cli("maintain", "orphans", *table, "--older-than", "23h", "--delete")
+    assert (refused.code, "--no-other-writers" in refused.err) == (2, True)
+    assert cli("maintain", "orphans", *table, "--older-than", "0s", "--delete", "--no-other-writers").code == 0
+    assert "is not a duration" in cli("maintain", "orphans", *table, "--older-than", "soon").err

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import laketier
-from laketier.cli import conformance, demo, doctor, formats, pipeline, run, table
+from laketier.cli import conformance, demo, doctor, formats, maintain, pipeline, run, table
 from laketier.spi import (
     CommitError,
     ConfigError,
@@ -46,6 +46,7 @@ app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )(conformance.conformance)
 app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(maintain.app, name="maintain")
 
 
 @app.callback(invoke_without_command=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from laketier.config.suggest import did_you_mean, is_near_miss, nearest
 from laketier.config.typed import KeyDoc, parse_value
-from laketier.spi import BucketSpec, ConfigError, PartitionField, Passthrough, TablePath
+from laketier.spi import COLLECTOR, BucketSpec, ConfigError, PartitionField, Passthrough, TablePath
 
 PREFIX = "lake."
 _PIPELINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}\Z")
@@ -60,6 +60,8 @@ def _pipeline(key: str, value: Any, origin: str) -> str:
             where=origin,
             fix="Use up to 128 letters, digits, _, - and dots, for example `orders-v1`.",
         )
+    if text == COLLECTOR:
+        raise ConfigError(f"{key} = {text!r} is the name under which orphans are collected", fix="Use another one.")
     return text
 
 

@@ -10,6 +10,7 @@ from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
 from laketier.spi.conform import conform
 from laketier.spi.context import CommitterInitContext, WriteMode, WriterInitContext
 from laketier.spi.errors import (
+    Collected,
     CommitError,
     ConfigError,
     Conflict,
@@ -42,6 +43,7 @@ from laketier.spi.errors import (
 )
 from laketier.spi.failpoints import FailpointError, failpoint
 from laketier.spi.features import FULL, DeliveryLevel, Feature, Support, require, unsupported
+from laketier.spi.maintenance import COLLECTOR, LakeMaintenance, OrphanFile
 from laketier.spi.options import NoOptions, Passthrough, Secret, option
 from laketier.spi.plugin import (
     SPI_VERSION,
@@ -57,9 +59,10 @@ from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializ
 from laketier.spi.source import LakeSource, LakeSplit, ScanPlan, ScanRequest, SnapshotInfo
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.token import FIRST_EPOCH, Outcome, SourceRange, Token, Watermark, decide
-from laketier.spi.writer import WR, LakeWriter, StagedFile, WriteResult, new_attempt_id
+from laketier.spi.writer import WR, LakeWriter, StagedFile, WriteResult, attempt_began_at, new_attempt_id
 
 __all__ = [
+    "COLLECTOR",
     "FIRST_EPOCH",
     "FULL",
     "SPI_VERSION",
@@ -69,6 +72,7 @@ __all__ = [
     "BucketAssigner",
     "BucketAssignerFactory",
     "BucketSpec",
+    "Collected",
     "CommitError",
     "CommitterInitContext",
     "ConfigError",
@@ -86,6 +90,7 @@ __all__ = [
     "LakeCatalog",
     "LakeCommitResult",
     "LakeCommitter",
+    "LakeMaintenance",
     "LakeSource",
     "LakeSplit",
     "LakeStorage",
@@ -99,6 +104,7 @@ __all__ = [
     "Not",
     "Op",
     "Or",
+    "OrphanFile",
     "Outcome",
     "PartitionField",
     "Passthrough",
@@ -142,6 +148,7 @@ __all__ = [
     "WriteMode",
     "WriteResult",
     "WriterInitContext",
+    "attempt_began_at",
     "columns_of",
     "conform",
     "decide",

@@ -168,5 +168,9 @@ class RolledBack(Refused):
     """The snapshot that carried the watermark is no longer part of the table's history."""
 
 
+class Collected(Refused):
+    """The files were staged so long ago that orphan collection may have deleted them."""
+
+
 class TableChanged(Refused):
     """The table was recreated, or its schema or partitioning changed after the files were staged."""

@@ -12,6 +12,8 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 VARIABLE = "LAKETIER_FAILPOINTS"
@@ -19,6 +21,7 @@ VARIABLE = "LAKETIER_FAILPOINTS"
 _ACTION = re.compile(r"(?P<action>kill|error|pause)(?:\((?P<argument>[^)]*)\))?(?:@(?P<hit>[1-9]\d*))?\Z")
 _POLL_SECONDS = 0.02
 
+_observer: Callable[[str], None] | None = None
 _hits: dict[str, int] = {}
 _parsed: tuple[str, dict[str, re.Match[str]]] = ("", {})
 
@@ -29,6 +32,8 @@ class FailpointError(RuntimeError):
 
 def failpoint(name: str) -> None:
     """Mark the point ``name``. Costs one look at the environment when nothing is switched on."""
+    if _observer is not None:
+        _observer(name)
     text = os.environ.get(VARIABLE)
     if not text:
         return
@@ -43,6 +48,18 @@ def failpoint(name: str) -> None:
     if match["action"] == "error":
         raise FailpointError(f"failpoint {name}")
     _pause(Path((match["argument"] or "").replace("%p", str(os.getpid()))))
+
+
+@contextmanager
+def observed(observer: Callable[[str], None]) -> Iterator[None]:
+    """Within the block, in all threads of this process, call ``observer`` at each failpoint with its name. What it
+    raises comes out of the failpoint, so a test can schedule threads, or end a round, just there."""
+    global _observer
+    before, _observer = _observer, observer
+    try:
+        yield
+    finally:
+        _observer = before
 
 
 def _pause(flag: Path) -> None:

@@ -50,8 +50,8 @@ class Feature(Enum):
     """FixedSizeList columns kept as such. Refused as NESTED_TYPES are."""
     INDEXING = "indexing"
     """Secondary indexes through `LakeStorage.indexer`."""
-    MAINTENANCE = "maintenance"
-    """Compaction, expiry and orphan collection through `LakeStorage.maintenance`."""
+    ORPHAN_COLLECTION = "orphan-collection"
+    """Listing and deleting files that nothing references, through `LakeStorage.maintenance`."""
 
 
 class DeliveryLevel(Enum):

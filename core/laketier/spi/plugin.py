@@ -12,6 +12,7 @@ from laketier.spi.committer import LakeCommitter
 from laketier.spi.context import CommitterInitContext, WriterInitContext
 from laketier.spi.errors import FeatureNotSupported
 from laketier.spi.features import DeliveryLevel, Feature, Support
+from laketier.spi.maintenance import LakeMaintenance
 from laketier.spi.options import NoOptions
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
 from laketier.spi.source import LakeSource
@@ -69,9 +70,11 @@ class LakeStorage(ABC):
         """A capability that a format may add (`Feature.INDEXING`)."""
         raise FeatureNotSupported(Feature.INDEXING.value, format=type(self).__name__, reason="it has no indexer")
 
-    def maintenance(self, table: TableInfo) -> Any:
-        """A capability that a format may add (`Feature.MAINTENANCE`)."""
-        raise FeatureNotSupported(Feature.MAINTENANCE.value, format=type(self).__name__, reason="it has no maintenance")
+    def maintenance(self, table: TableInfo) -> LakeMaintenance:
+        """A capability that a format may add (`Feature.ORPHAN_COLLECTION`)."""
+        raise FeatureNotSupported(
+            Feature.ORPHAN_COLLECTION.value, format=type(self).__name__, reason="it has no maintenance"
+        )
 
 
 class LakeStoragePlugin(ABC):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
+import secrets
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,10 +14,23 @@ import pyarrow as pa
 
 from laketier.spi.table import TableInfo
 
+_TIME_DIGITS = 12
+_RANDOM_BYTES = 10
+
 
 def new_attempt_id() -> str:
-    """32 hex digits, unguessable. For task attempts and commit ids."""
-    return uuid.uuid4().hex
+    """32 hex digits, unguessable. For task attempts and commit ids. They begin with the time, as UUIDs of version 7 do:
+    an attempt is older than each of its files, and orphan collection can tell that without asking anybody."""
+    return f"{time.time_ns() // 1_000_000:0{_TIME_DIGITS}x}{secrets.token_hex(_RANDOM_BYTES)}"
+
+
+def attempt_began_at(attempt: str) -> int:
+    """When `new_attempt_id` made it, in ms since the epoch by the clock of the host that did. 0, which is before
+    everything, for a name that it did not make."""
+    try:
+        return int(attempt[:_TIME_DIGITS], 16) if len(attempt) == _TIME_DIGITS + 2 * _RANDOM_BYTES else 0
+    except ValueError:
+        return 0
 
 
 @dataclass(frozen=True)

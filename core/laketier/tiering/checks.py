@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from laketier.spi import TableChanged, TableState, WriteResult
+from laketier.spi import Collected, TableChanged, TableState, WriteResult, attempt_began_at
+from laketier.tiering.horizon import horizon_of
 
 
 def check_results(state: TableState, results: Sequence[WriteResult]) -> None:
@@ -31,3 +33,26 @@ def check_results(state: TableState, results: Sequence[WriteResult]) -> None:
                 f"{state.spec_id})",
                 fix="Run the round again: it will be staged with the new partitioning.",
             )
+
+
+def check_not_collected(state: TableState, results: Sequence[WriteResult]) -> None:
+    """Refuse files of an attempt that began before the table's horizon: orphan collection may have deleted them.
+
+    Raises `Collected`. See `laketier.tiering.orphans` for why that is enough.
+    """
+    oldest = min((attempt_began_at(result.attempt) for result in results if result.files), default=None)
+    if oldest is None:
+        return
+    horizon = horizon_of(state)
+    if horizon is not None and oldest < horizon:
+        raise Collected(
+            f"the round's files were staged from {_moment(oldest)} on, and orphans from before {_moment(horizon)} have "
+            "been collected since",
+            why="so some of these files may have been deleted as orphans",
+            fix="Run the round again: it will be staged anew. If rounds take this long, collect orphans with a longer "
+            "grace period (`laketier maintain orphans --older-than`).",
+        )
+
+
+def _moment(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")

@@ -18,11 +18,23 @@ ACK_BEFORE = "ack.before"
 DISCARD_BEFORE = "discard.before"
 """Before files that certainly did not land are deleted."""
 
+ORPHANS_LISTED = "orphans.listed"
+"""After orphans were listed for the first time."""
+ORPHANS_FENCED = "orphans.fenced"
+"""After the horizon was raised, before orphans are listed again."""
+ORPHANS_SELECTED = "orphans.selected"
+"""After that, before the first is deleted."""
+
 PROTOCOL = (ROUND_OPENED, PUBLISH_BEFORE, PUBLISH_AFTER, ACK_BEFORE, DISCARD_BEFORE)
+COLLECTION = (ORPHANS_LISTED, ORPHANS_FENCED, ORPHANS_SELECTED)
 
 __all__ = [
     "ACK_BEFORE",
+    "COLLECTION",
     "DISCARD_BEFORE",
+    "ORPHANS_FENCED",
+    "ORPHANS_LISTED",
+    "ORPHANS_SELECTED",
     "PROTOCOL",
     "PUBLISH_AFTER",
     "PUBLISH_BEFORE",

@@ -43,7 +43,7 @@ def adopt(factory: LakeTieringFactory[Any], pipeline: str, *, run: str, epoch: i
         fence = 0 if last is None else last.token.fence
         return Token(pipeline, run, epoch, fence)
 
-    return _set(factory, pipeline, change)
+    return set_watermark(factory, pipeline, change)
 
 
 def rewind(factory: LakeTieringFactory[Any], pipeline: str, *, epoch: int) -> Watermark:
@@ -60,7 +60,7 @@ def rewind(factory: LakeTieringFactory[Any], pipeline: str, *, epoch: int) -> Wa
             )
         return replace(last.token, epoch=epoch, content=None, source=None)
 
-    return _set(factory, pipeline, change)
+    return set_watermark(factory, pipeline, change)
 
 
 def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
@@ -71,10 +71,10 @@ def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
             raise WatermarkLost(f"the table does not know pipeline {pipeline!r}", fix="There is nothing to forget.")
         return last.token
 
-    return _set(factory, pipeline, change, forgotten=True)
+    return set_watermark(factory, pipeline, change, forgotten=True)
 
 
-def _set(
+def set_watermark(
     factory: LakeTieringFactory[Any],
     pipeline: str,
     change: Callable[[Watermark | None], Token],

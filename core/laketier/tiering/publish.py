@@ -29,7 +29,7 @@ from laketier.spi import (
     decide,
 )
 from laketier.spi.storage_errors import naming_storage_errors
-from laketier.tiering.checks import check_results
+from laketier.tiering.checks import check_not_collected, check_results
 from laketier.tiering.failpoints import ACK_BEFORE, DISCARD_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE, failpoint
 
 log = logging.getLogger(__name__)
@@ -134,6 +134,7 @@ class _Loop:
             return self._done(state)
         try:
             check_results(state, self.results)
+            check_not_collected(state, self.results)
         except Refused:
             self._discard_if_certain()
             raise

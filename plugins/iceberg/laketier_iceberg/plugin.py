@@ -44,7 +44,7 @@ class IcebergPlugin(LakeStoragePlugin):
         Feature.NESTED_TYPES: FULL,
         Feature.VECTORS: unsupported("Iceberg's list forgets the length of its Arrow type; Lance keeps it"),
         Feature.INDEXING: unsupported("Iceberg has no secondary indexes"),
-        Feature.MAINTENANCE: unsupported("compaction and orphan collection are not built yet"),
+        Feature.ORPHAN_COLLECTION: unsupported("it is not built yet"),
     }
 
     def create_storage(self, config: LakeStorageConfig) -> LakeStorage:

@@ -28,7 +28,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.NESTED_TYPES: FULL,
     Feature.VECTORS: FULL,
     Feature.INDEXING: unsupported("it is not built yet"),
-    Feature.MAINTENANCE: unsupported("compaction, expiry and orphan collection are not built yet"),
+    Feature.ORPHAN_COLLECTION: FULL,
 }
 
 

@@ -25,6 +25,7 @@ from laketier.spi import (
 from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.committer import LocalFileCommitter, refuse_several_devices
 from laketier_localfile.features import refuse
+from laketier_localfile.maintenance import LocalFileMaintenance
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource
 from laketier_localfile.writer import LocalFileWriter
@@ -90,8 +91,8 @@ class LocalFileStorage(LakeStorage):
     def indexer(self, table: TableInfo) -> Any:
         return refuse(Feature.INDEXING)
 
-    def maintenance(self, table: TableInfo) -> Any:
-        return refuse(Feature.MAINTENANCE)
+    def maintenance(self, table: TableInfo) -> LocalFileMaintenance:
+        return LocalFileMaintenance(Path(table.location))
 
 
 def _refuse_upsert(mode: WriteMode) -> None:

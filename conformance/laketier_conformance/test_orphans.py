@@ -1,0 +1,166 @@
+"""Orphan collection: what nobody published goes, and nothing that is, or will be, published."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from laketier.spi import Collected, Feature, StorageError, WriteMode, failpoints
+from laketier.tiering import Ending
+from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED
+from laketier.tiering.orphans import Collection, collect_orphans, list_orphans
+from laketier_conformance.children import Child, ChildDied
+from laketier_conformance.lake import Lake, Table, ids_of, token
+from laketier_conformance.schedules import interleave
+
+pytestmark = pytest.mark.needs(Feature.ORPHAN_COLLECTION)
+
+NONE = timedelta(0)
+SCHEDULES = 20
+
+
+def collect(table: Table, grace: timedelta = NONE) -> Collection:
+    """As another process would."""
+    # Files and horizon are told apart by milliseconds, and a file system's clock may lag behind by some.
+    time.sleep(0.02)
+    return collect_orphans(table.lake.storage, table.info, grace=grace)
+
+
+def test_what_nobody_published_goes(lake: Lake, table: Table) -> None:
+    table.append(0)
+    clean = list_orphans(lake.storage, table.info, grace=NONE).orphans
+    staged = table.staged(ids_of(1))
+    time.sleep(0.02)
+    found = list_orphans(lake.storage, table.info, grace=NONE).orphans
+    paths = {file.path for file in staged.files}
+    assert paths
+    assert paths <= {file.path for file in found}, "the staged files are listed by the paths of their result"
+    assert {file.bytes for file in found if file.path in paths} == {file.bytes for file in staged.files}
+    assert list_orphans(lake.storage, table.info, grace=timedelta(hours=1)).orphans == (), "all of it is young"
+    collected = collect(table)
+    assert paths <= {file.path for file in collected.removed}
+    assert not {file.path for file in collect(table).orphans} & (paths | {file.path for file in clean})
+    assert table.ids == ids_of(0)
+    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.ids == ids_of(0) + ids_of(1)
+
+
+def test_what_any_snapshot_needs_stays(lake: Lake, table: Table) -> None:
+    """After appends, replays and, where the format can, an overwrite: every snapshot reads as before."""
+    for epoch in range(4):
+        table.append(epoch)
+    table.append(3)
+    overwrites = lake.plugin.features[Feature.OVERWRITE].full
+    if overwrites:
+        table.round(token(4), [ids_of(4)], WriteMode.OVERWRITE)
+    travels = lake.plugin.features[Feature.TIME_TRAVEL].full
+    snapshots = [snapshot.snapshot_id for snapshot in table.source.history(20)] if travels else [None]
+    before = {snapshot: table.read(snapshot_id=snapshot) for snapshot in snapshots}
+    table.staged(ids_of(9))
+    collect(table)
+    for snapshot, rows in before.items():
+        assert table.read(snapshot_id=snapshot).sort_by("id").equals(rows.sort_by("id")), snapshot
+    assert table.append(5).ending is Ending.PUBLISHED
+
+
+def test_what_is_young_stays(table: Table) -> None:
+    staged = table.staged(ids_of(0))
+    collected = collect(table, grace=timedelta(hours=1))
+    assert (collected.orphans, collected.removed, collected.horizon) == ((), (), None)
+    assert table.commit([staged], token(0)).ending is Ending.PUBLISHED
+    assert table.ids == ids_of(0)
+
+
+@pytest.mark.parametrize("with_pipeline", [True, False])
+def test_a_slow_round_is_refused(table: Table, with_pipeline: bool) -> None:
+    """Its files are gone, so publishing them would lose rows. Staged anew it goes through."""
+    staged = table.staged(ids_of(0))
+    collect(table)
+    with pytest.raises(Collected, match="staged anew"):
+        table.commit([staged], token(0) if with_pipeline else None)
+    assert table.ids == []
+    assert table.append(0).ending is Ending.PUBLISHED
+    assert table.ids == ids_of(0)
+
+
+@pytest.mark.parametrize("moment", [ORPHANS_LISTED, ORPHANS_FENCED])
+def test_a_commit_while_orphans_are_collected(table: Table, moment: str) -> None:
+    """Before the horizon it lands, and its files are no orphans any more; after it, it is refused."""
+    staged = table.staged(ids_of(0))
+
+    def commit(name: str) -> None:
+        if name == moment:
+            table.commit([staged], token(0))
+
+    with failpoints.observed(commit):
+        if moment == ORPHANS_FENCED:
+            with pytest.raises(Collected):
+                collect(table)
+        else:
+            collect(table)
+    table.append(0)
+    assert table.ids == ids_of(0)
+
+
+def test_a_horizon_never_goes_back(table: Table) -> None:
+    table.staged(ids_of(0))
+    first = collect(table).horizon
+    table.staged(ids_of(1))
+    second = collect(table, grace=timedelta(milliseconds=1)).horizon
+    assert first is not None
+    assert second is not None
+    assert second >= first
+
+
+def test_a_killed_round_leaves_nothing_that_is_not_listed(table: Table, children: Callable[[int], list[Child]]) -> None:
+    """Killed before its commit, and done again by others: what is left beside the table's own files is listed."""
+    table.append(0)
+    (child,) = children(1)
+    with pytest.raises(ChildDied):
+        child.ask(
+            table.lake,
+            "round",
+            table="db.t",
+            pipeline="p",
+            epoch=1,
+            tasks=[ids_of(1)],
+            failpoints="publish.before=kill",
+        )
+    table.append(1)
+    collected = collect(table)
+    assert any(file.kind == "data" for file in collected.removed), "the dead round's data file"
+    assert table.ids == ids_of(0) + ids_of(1)
+    assert not [file for file in collect(table).orphans if file.kind == "data"]
+
+
+def test_any_schedule(table: Table) -> None:
+    """Two slow rounds and a collector take turns at their failpoints, in orders drawn from seeds."""
+    epochs = {"one": 0, "two": 0}
+
+    def round_of(pipeline: str) -> Callable[[], None]:
+        def run() -> None:
+            epoch = epochs[pipeline]
+            ids = ids_of(epoch, split=list(epochs).index(pipeline))
+            while True:
+                try:
+                    table.append(epoch, ids, pipeline=pipeline)
+                except (Collected, StorageError):  # in mid-write its file is gone, and the task fails
+                    continue
+                epochs[pipeline] += 1
+                return
+
+        return run
+
+    for seed in range(SCHEDULES):
+        table.staged(ids_of(900 + seed))
+        interleave({"one": round_of("one"), "two": round_of("two"), "collector": lambda: _collected(table)}, seed)
+        assert table.ids == sorted(
+            i for split, pipeline in enumerate(epochs) for n in range(epochs[pipeline]) for i in ids_of(n, split=split)
+        ), f"seed {seed}"
+
+
+def _collected(table: Table) -> None:
+    collect(table)
