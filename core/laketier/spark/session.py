@@ -66,7 +66,7 @@ def require_pyspark() -> None:
             "Spark is not installed in this environment",
             where=sys.executable,
             why=str(error),
-            fix="Install it: pip install 'laketier[spark]'.",
+            fix="Install laketier's extra `spark`.",
         ) from error
 
 
