@@ -18,9 +18,10 @@ from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializ
 class ScanRequest:
     """What a reader wants.
 
-    ``columns``: names in the order wanted, None for all; may be empty (count only). ``filters``: a conjunction.
-    ``limit``: at most this many rows are needed, after the filters. ``snapshot_id`` or ``as_of`` (ms since the
-    epoch, UTC), not both: which snapshot; neither means the current one.
+    ``columns``: names in the order wanted, None for all; may be empty (count only). A plan has these columns and no
+    others, whatever the filters name: the reader asks for those that it needs to apply what remains. ``filters``: a
+    conjunction. ``limit``: at most this many rows are needed, after the filters. ``snapshot_id`` or ``as_of`` (ms
+    since the epoch, UTC), not both: which snapshot; neither means the current one.
     """
 
     columns: tuple[str, ...] | None = None
@@ -35,7 +36,8 @@ class LakeSplit:
     """A part of a snapshot that one task reads. Serialisable (see `DataclassSerializer`); carries all it needs.
 
     ``bucket`` is -1 where unaware. ``plain_parquet`` is the URI or absolute path of a Parquet file that holds
-    exactly this split's rows and columns, without deletes, and with the partition columns inside; None otherwise.
+    exactly this split's rows and columns, without deletes, and with the partition columns inside; None otherwise. So
+    it is None too where `LakeSource.read` leaves out rows of the file, for a filter or a limit that the plan accepted.
     """
 
     index: int
