@@ -80,7 +80,7 @@ def _on_spark(
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("sections", nargs="*", choices=[[], *SECTIONS], metavar="SECTION", help=", ".join(SECTIONS))
-    parser.add_argument("--rows", type=int, default=8_000_000, help="rows of the batch sections (8,000,000)")
+    parser.add_argument("--rows", type=int, default=32_000_000, help="rows of the batch sections (32,000,000)")
     parser.add_argument("--repetitions", type=int, default=5, help="measured runs of each case (5)")
     parser.add_argument("--epochs", type=int, default=1_000, help="epochs of the commit section (1,000)")
     parser.add_argument("--batches", type=int, default=40, help="batches per visit of the microbatch section (40)")
