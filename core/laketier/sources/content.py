@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from laketier.spi import ScanPlan, ScanRequest
-from laketier.spi.serializer import to_plain
+from laketier.spi import ScanPlan, ScanRequest, to_plain
 
 
 def plan_content(request: ScanRequest, plan: ScanPlan) -> str:

@@ -55,7 +55,7 @@ from laketier.spi.plugin import (
 from laketier.spi.predicate import And, Leaf, Not, Op, Or, Predicate, columns_of, to_arrow
 from laketier.spi.record import RecordStore
 from laketier.spi.schema import AddColumn, SchemaChange, schema_fingerprint
-from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer, pack, unpack
+from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer, from_plain, pack, to_plain, unpack
 from laketier.spi.source import LakeSource, LakeSplit, ScanPlan, ScanRequest, SnapshotInfo
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.token import FIRST_EPOCH, Outcome, SourceRange, Token, Watermark, decide
@@ -153,12 +153,14 @@ __all__ = [
     "conform",
     "decide",
     "failpoint",
+    "from_plain",
     "new_attempt_id",
     "option",
     "pack",
     "require",
     "schema_fingerprint",
     "to_arrow",
+    "to_plain",
     "unpack",
     "unsupported",
 ]

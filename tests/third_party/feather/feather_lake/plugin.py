@@ -14,7 +14,6 @@ import pyarrow as pa
 from laketier import spi
 from laketier.plugins import hookimpl
 from laketier.spi import durable
-from laketier.spi.serializer import from_plain, to_plain
 
 ABILITIES = ("overwrite", "add-column", "drop-table", "time-travel", "nested-types", "vectors")
 FEATURES = {
@@ -49,7 +48,7 @@ class Manifest(spi.TableState):
 
     def link(self) -> None:
         """Publish it: one writer can take a number."""
-        path, document = Path(self.home) / f"{self.number:08}.json", {**to_plain(self), "home": ""}
+        path, document = Path(self.home) / f"{self.number:08}.json", {**spi.to_plain(self), "home": ""}
         try:
             durable.create_exclusively(path, json.dumps(document).encode())
         except FileExistsError as error:
@@ -65,7 +64,7 @@ class Manifest(spi.TableState):
         if path is None:
             raise spi.SnapshotNotFound(f"there is no snapshot {number}", where=home)
         try:
-            return replace(from_plain(Manifest, json.loads(path.read_bytes())), home=home)
+            return replace(spi.from_plain(Manifest, json.loads(path.read_bytes())), home=home)
         except ValueError as error:
             raise spi.CorruptTable("a manifest is damaged", where=str(path), why=str(error)) from error
 
