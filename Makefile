@@ -77,6 +77,10 @@ test-conformance: java $(READY) ## the conformance suite on every format here, o
 test-isolated: python $(READY) ## build each distribution, install it alone, import all of it
 	$(BIN)/python scripts/isolated.py
 
+.PHONY: test-guards
+test-guards: java $(READY) ## take each guard of exactly-once away in turn, and see a test fail
+	PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python -m guards $(ARGS)
+
 .PHONY: lint
 lint: python $(READY) ## style, formatting, types, import rules
 	$(BIN)/ruff check $(SOURCES)

@@ -63,5 +63,6 @@ def test_secrets_do_not_show() -> None:
 def test_refusals_are_one_family() -> None:
     names = {kind.__name__ for kind in KINDS if issubclass(kind, Refused)}
     assert names == {
-        "Refused", "Fenced", "Stale", "Gap", "TokenMismatch", "WatermarkLost", "RolledBack", "TableChanged", "Collected",
+        "Refused", "Fenced", "Stale", "Gap", "TokenMismatch", "WatermarkLost", "RolledBack", "TableChanged",
+        "Collected",
     }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Takes each guard of exactly-once away in turn, and shows which test notices."""
