@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.spi.errors import IncompatibleData
+from laketier.spi.nulls import refuse_nulls
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -13,10 +14,11 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
     Columns are matched by name; a missing nullable column becomes null. Values are cast only within a family
     (integers, floats, strings, timestamps with and without a zone apart, …) and only when none changes. Raises
-    `IncompatibleData` for an extra column, a missing or null value where none may be, and any loss.
+    `IncompatibleData` for an extra column, a missing column or a null where the schema allows none (inside structs,
+    lists and maps too), and any loss.
     """
     if batch.schema.equals(schema):
-        _refuse_nulls(batch, schema)
+        refuse_nulls(batch)
         return batch.replace_schema_metadata(schema.metadata)
     extra = [name for name in batch.schema.names if name not in schema.names]
     if extra:
@@ -26,7 +28,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         )
     arrays = [_column(batch, field) for field in schema]
     result = pa.RecordBatch.from_arrays(arrays, schema=schema)
-    _refuse_nulls(result, schema)
+    refuse_nulls(result)
     return result
 
 
@@ -97,13 +99,3 @@ def fits(source: pa.DataType, target: pa.DataType) -> bool:
 
 def _is_list(kind: pa.DataType) -> bool:
     return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
-
-
-def _refuse_nulls(batch: pa.RecordBatch, schema: pa.Schema) -> None:
-    for field, column in zip(schema, batch.columns, strict=True):
-        if not field.nullable and column.null_count:
-            raise IncompatibleData(
-                f"column {field.name!r} has {column.null_count} nulls",
-                why="the table declares it not null",
-                fix="Filter or fill them in the query.",
-            )

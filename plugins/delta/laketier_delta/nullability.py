@@ -1,28 +1,19 @@
 """Not-null fields inside structs, lists and maps.
 
 A null struct has nothing where its not-null fields would be, which Delta allows and Parquet's writer in pyarrow does
-not. So files declare everything inside a column nullable, and what the table declares is checked here.
+not. So files declare everything inside a column nullable; `laketier.spi.conform` checks what the table declares.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
-
-from laketier.spi import IncompatibleData
 
 
 def relaxed(schema: pa.Schema) -> pa.Schema:
     """``schema`` with everything inside its columns nullable; ``schema`` itself where it is so already."""
     result = pa.schema([field.with_type(_relaxed(field.type)) for field in schema])
     return schema if result.equals(schema) else result
-
-
-def refuse_nulls_inside(batch: pa.RecordBatch) -> None:
-    """Raise `IncompatibleData` for a null inside a column where its type allows none and its parent is there."""
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        _check(column, field.type, field.name)
 
 
 def declared(array: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -49,27 +40,3 @@ def _relaxed(kind: pa.DataType) -> pa.DataType:
 
 def _nullable(field: pa.Field) -> pa.Field:
     return field.with_type(_relaxed(field.type)).with_nullable(True)
-
-
-def _check(array: pa.Array, kind: pa.DataType, where: str) -> None:
-    if pt.is_struct(kind):
-        present = array.filter(pc.is_valid(array)) if array.null_count else array
-        for i, child in enumerate(present.flatten()):
-            _check_child(child, kind.field(i), where)
-    elif pt.is_list(kind):
-        _check_child(array.flatten(), kind.value_field, where)
-    elif pt.is_map(kind):
-        entries = array.filter(pc.is_valid(array)) if array.null_count else array
-        start, end = (entries.offsets[0].as_py(), entries.offsets[-1].as_py()) if len(entries) else (0, 0)
-        _check_child(entries.items.slice(start, end - start), kind.item_field, where)
-
-
-def _check_child(array: pa.Array, field: pa.Field, where: str) -> None:
-    here = f"{where}.{field.name}"
-    if not field.nullable and array.null_count:
-        raise IncompatibleData(
-            f"{here!r} has {array.null_count} nulls",
-            why="the table declares it not null",
-            fix="Filter or fill them in the query.",
-        )
-    _check(array, field.type, here)

@@ -16,7 +16,7 @@ from laketier.spi.durable import fsync_directory, fsync_file, make_directories
 from laketier.spi.parquet import ClosedFile, RollingParquetWriter
 from laketier_delta.layout import file_path, partition_values
 from laketier_delta.location import LOG, Location
-from laketier_delta.nullability import refuse_nulls_inside, relaxed
+from laketier_delta.nullability import relaxed
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import INDEXED_COLUMNS, integer_property
 from laketier_delta.stats import DEFAULT_INDEXED_COLUMNS, FileStatistics
@@ -38,11 +38,9 @@ class DeltaWriter(LakeWriter[WriteResult]):
         self._partition_columns = [field.column for field in table.descriptor.partition_by]
         self._assigner = assigner_for(table.descriptor) if table.descriptor.buckets else None
         self._buckets: dict[str, int] = {}
-        in_files = relaxed(table.schema)
-        self._strict_inside = in_files is not table.schema
-        file_schema = in_files
+        file_schema = relaxed(table.schema)
         if self._partition_columns:
-            file_schema = pa.schema([field for field in in_files if field.name not in self._partition_columns])
+            file_schema = pa.schema([field for field in file_schema if field.name not in self._partition_columns])
         self._statistics = _statistics(table, file_schema)
         self._floats = [field.name for field in file_schema if pt.is_floating(field.type)]
         self._with_nan: set[str] = set()
@@ -59,8 +57,6 @@ class DeltaWriter(LakeWriter[WriteResult]):
 
     def write(self, batch: pa.RecordBatch) -> None:
         batch = conform(batch, self._table.schema)
-        if self._strict_inside:
-            refuse_nulls_inside(batch)
         self._watch_for_nan(batch)
         self._files.write(batch)
 

@@ -1,0 +1,66 @@
+"""A null is refused where the schema allows none, at every level, and only where its parent is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import IncompatibleData, conform
+
+STRICT = pa.struct([pa.field("a", pa.int32(), nullable=False), ("b", pa.int32())])
+ITEM = pa.field("item", pa.int32(), nullable=False)
+DEEP = pa.struct([("l", pa.list_(STRICT))])
+CASES: dict[str, tuple[pa.DataType, list[Any], Any, str]] = {
+    "struct": (STRICT, [None, {"a": 1, "b": None}], {"a": None, "b": 1}, "c.a"),
+    "list": (pa.list_(ITEM), [None, [], [1, 2]], [1, None], "c.item"),
+    "large list": (pa.large_list(ITEM), [None, [], [1, 2]], [1, None], "c.item"),
+    "list view": (pa.list_view(ITEM), [None, [], [1, 2]], [1, None], "c.item"),
+    "fixed-size list": (pa.list_(ITEM, 2), [None, [1, 2]], [1, None], "c.item"),
+    "list of structs": (pa.list_(STRICT), [None, [None, {"a": 1}]], [{"a": None}], "c.item.a"),
+    "map": (pa.map_(pa.string(), ITEM), [None, [], [("k", 1)]], [("k", None)], "c.item"),
+    "map of keys": (pa.map_(STRICT, pa.int8()), [None, [({"a": 1}, None)]], [({"a": None}, 1)], "c.key.a"),
+    "deep": (DEEP, [None, {"l": None}, {"l": [None]}], {"l": [{"a": 1}, {"a": None}]}, "c.l.item.a"),
+}
+
+
+def batch_of(values: list[Any], kind: pa.DataType) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(values, kind)], schema=pa.schema([("c", kind)]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_null_parent_is_fine_and_a_null_inside_is_not(name: str) -> None:
+    kind, good, bad, where = CASES[name]
+    fine = batch_of(good, kind)
+    assert conform(fine, fine.schema).column("c").to_pylist() == fine.column("c").to_pylist()
+    mixed = batch_of([*good, bad, *good], kind)
+    with pytest.raises(IncompatibleData, match=f"'{where}' has 1 nulls, because the table declares it not null"):
+        conform(mixed, mixed.schema)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_only_the_rows_of_a_slice_count(name: str) -> None:
+    kind, good, bad, where = CASES[name]
+    batch = batch_of([bad, *good, bad], kind)
+    inner = batch.slice(1, len(good))
+    assert conform(inner, inner.schema).num_rows == len(good)
+    with pytest.raises(IncompatibleData, match=f"'{where}' has 1 nulls"):
+        conform(batch.slice(1), batch.schema)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(ITEM), pa.map_(pa.string(), ITEM)], ids=str)
+def test_what_lies_in_the_buffers_below_a_null_does_not_count(kind: pa.DataType) -> None:
+    offsets, mask, values = pa.array([0, 1, 2], pa.int32()), pa.array([False, True]), pa.array([1, None], pa.int32())
+    if pa.types.is_map(kind):
+        array = pa.MapArray.from_arrays(offsets, pa.array(["k", "l"]), values, kind, mask=mask)
+    else:
+        array = pa.ListArray.from_arrays(offsets, values, kind, mask=mask)
+    batch = pa.record_batch([array], schema=pa.schema([("c", kind)]))
+    assert conform(batch, batch.schema).num_rows == 2
+
+
+def test_other_nested_types_are_left_alone() -> None:
+    array = pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([None], pa.int8()))
+    batch = pa.record_batch({"c": array})
+    assert conform(batch, batch.schema).num_rows == 2
