@@ -30,5 +30,5 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.NESTED_TYPES: FULL,
     Feature.VECTORS: FULL,
     Feature.INDEXING: unsupported("building Lance indexes through laketier is not built yet"),
-    Feature.ORPHAN_COLLECTION: unsupported("it is not built yet"),
+    Feature.ORPHAN_COLLECTION: FULL,
 }

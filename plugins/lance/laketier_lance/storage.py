@@ -21,6 +21,7 @@ from laketier_lance.committer import LanceCommitter
 from laketier_lance.dataset import open_dataset
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import column_field_ids
+from laketier_lance.maintenance import LanceMaintenance
 from laketier_lance.options import DataStorageVersion, LanceOptions
 from laketier_lance.source import LanceSource
 from laketier_lance.types import check_types
@@ -71,3 +72,6 @@ class LanceStorage(LakeStorage):
 
     def source(self, table: TableInfo) -> LanceSource:
         return LanceSource(table, self._options)
+
+    def maintenance(self, table: TableInfo) -> LanceMaintenance:
+        return LanceMaintenance(table.location, self._options)

@@ -19,6 +19,7 @@ from laketier.spi import (
     IncompatibleData,
     LakeWriter,
     StagedFile,
+    StorageError,
     TableError,
     TableInfo,
     WriteResult,
@@ -178,19 +179,25 @@ class LanceWriter(LakeWriter[WriteResult]):
                 why=text,
                 fix="Write to a table with lake.lance.data-storage-version 2.1 or newer.",
             )
-        return TableError("a data file could not be written", where=where, why=text)
+        kind = StorageError if "LanceError(IO)" in text else TableError
+        return kind("a data file could not be written", where=where, why=text)
 
 
-def delete_files(location: str, options: LanceOptions, paths: list[str]) -> None:
-    """Delete staged files. Best effort: what is gone is fine, other failures are logged."""
+def delete_files(location: str, options: LanceOptions, paths: list[str]) -> list[str]:
+    """Delete files of a dataset and return those that are gone. Best effort: what was gone is fine, other failures are
+    logged."""
     if not paths:
-        return
+        return []
     from lance.file import LanceFileSession
 
     session = LanceFileSession(location, options.storage_options() or None)
+    gone = []
     for path in paths:
         try:
             session.delete_file(path)
         except LANCE_ERRORS as error:
             if "not found" not in str(error).lower():
-                log.warning("staged file %s/%s could not be deleted: %s", location, path, reason(error))
+                log.warning("%s/%s could not be deleted: %s", location, path, reason(error))
+                continue
+        gone.append(path)
+    return gone

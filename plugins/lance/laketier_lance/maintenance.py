@@ -1,0 +1,138 @@
+"""Orphans of a dataset: files that none of its versions, on no branch, refers to.
+
+Versions are Lance's to remove (`cleanup_old_versions`), and as long as one exists its files stay. All names come from
+`tracked_files`, which reads each manifest once, in parallel, and streams Arrow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from laketier.spi import Feature, FeatureNotSupported, LakeMaintenance, OrphanFile, TableError
+from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadable
+from laketier_lance.features import FORMAT
+from laketier_lance.options import LanceOptions
+from laketier_lance.writer import delete_files
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
+INDEX = "index"
+
+_KINDS: Mapping[str, str] = {
+    "data": r"^data/[^/]+\.lance$",
+    "deletion": r"^_deletions/[^/]+\.(arrow|bin)$",
+    "transaction": r"^_transactions/[^/]+\.txn$",
+    INDEX: r"^_indices/[0-9a-f-]{36}/.+$",
+    # Where Lance's local writer collects a file, until it closes it and gives it its name.
+    "temporary": r"^data/\.tmp[^/]+$",
+}
+"""The files that are looked at, by the form of their paths. Left out: manifests, branches (``tree/``), references,
+and the sidecars of blobs, as no API of Lance tells who refers to one."""
+
+_MANIFEST = re.compile(r"_versions/\d+\.manifest")
+_DETACHED = re.compile(r"(tree/.+/)?_versions/d\d+\.manifest")
+_ROWS = 65_536
+
+
+class LanceMaintenance(LakeMaintenance):
+    """Driver only."""
+
+    def __init__(self, location: str, options: LanceOptions) -> None:
+        self._location = location
+        self._options = options
+
+    def orphans(self, modified_before: int) -> Sequence[OrphanFile]:
+        dataset = open_dataset(self._location, self._options.storage_options())
+        try:
+            return self._orphans(dataset, modified_before)
+        except LANCE_ERRORS as error:
+            if "not found" in reason(error).lower():
+                raise self._changed(reason(error)) from error
+            raise unreadable(self._location, error) from error
+
+    def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
+        gone = set(delete_files(self._location, self._options, [file.path for file in orphans]))
+        return [file for file in orphans if file.path in gone]
+
+    def _orphans(self, dataset: LanceDataset, modified_before: int) -> list[OrphanFile]:
+        # Files before versions: what is committed in between is found in its version.
+        files = dataset.all_files().read_all()
+        manifests = _manifests(files)
+        self._refuse_detached(manifests)
+        branches = list(dataset.branches.list())
+        candidates = _candidates(files, modified_before, without=[INDEX] if branches else [])
+        if not candidates:
+            return []
+        # A base need not be the root of a dataset; then its files are named without ``data/``.
+        names = {name for path in candidates for name in (path, path.rpartition("/")[2])}
+        referred = self._referred("", dataset, names, manifests)
+        for branch in branches:
+            at_branch = dataset.checkout_version((branch, None))
+            referred |= self._referred(f"tree/{branch}/", at_branch, names, manifests)
+        return [file for path, file in candidates.items() if not referred.intersection((path, path.rpartition("/")[2]))]
+
+    def _referred(self, folder: str, dataset: LanceDataset, names: set[str], manifests: Sequence[str]) -> set[str]:
+        """Which of ``names`` any version in ``folder`` refers to. Raises unless each of its manifests was read: what
+        only an unread one refers to would be deleted."""
+        own = {path.removeprefix(folder) for path in manifests if path.startswith(folder)}
+        expected = {path for path in own if _MANIFEST.fullmatch(path)}
+        wanted = pa.array(names | expected, pa.string())
+        found: set[str] = set()
+        for paths in _tracked(dataset, max(_ROWS, len(wanted))):
+            found.update(pc.unique(paths.filter(pc.is_in(paths, value_set=wanted))).to_pylist())
+        if not expected or not expected <= found:
+            raise self._changed(f"of {len(expected)} manifests in {folder or 'the dataset'!r} not all were read")
+        return found
+
+    def _refuse_detached(self, manifests: Sequence[str]) -> None:
+        if any(_DETACHED.fullmatch(path) for path in manifests):
+            raise FeatureNotSupported(
+                Feature.ORPHAN_COLLECTION.value,
+                format=FORMAT,
+                reason=f"{self._location} has detached versions, and Lance does not list the files that they refer to",
+                fix="Delete the files _versions/d*.manifest if nobody needs these versions.",
+            )
+
+    def _changed(self, why: str) -> TableError:
+        return TableError(
+            "the versions of the dataset could not all be read, so nothing is taken for an orphan",
+            where=self._location,
+            why=f"{why}; most likely old versions were cleaned up meanwhile",
+            fix="Run it again when no cleanup is under way.",
+        )
+
+
+def _manifests(files: pa.Table) -> list[str]:
+    paths = files.column("path")
+    found: list[str] = paths.filter(pc.match_substring_regex(paths, r"(^|/)_versions/[^/]+\.manifest$")).to_pylist()
+    return found
+
+
+def _candidates(files: pa.Table, modified_before: int, without: Sequence[str]) -> dict[str, OrphanFile]:
+    modified = pc.divide(files.column("last_modified").cast(pa.int64()), 1000)
+    old = files.append_column("modified", modified).filter(pc.less(modified, modified_before))
+    found: dict[str, OrphanFile] = {}
+    for kind in _KINDS.keys() - set(without):
+        of_kind = old.filter(pc.match_substring_regex(old.column("path"), _KINDS[kind]))
+        columns = (of_kind.column(name).to_pylist() for name in ("path", "size_bytes", "modified"))
+        found |= {path: OrphanFile(path, size, at, kind) for path, size, at in zip(*columns, strict=True)}
+    return found
+
+
+def _tracked(dataset: LanceDataset, rows: int) -> Iterator[pa.ChunkedArray]:
+    """The paths that the versions refer to, again for each version, at least ``rows`` at a time."""
+    held: list[pa.Array] = []
+    count = 0
+    for batch in dataset.tracked_files():
+        held.append(batch.column("path"))
+        count += batch.num_rows
+        if count >= rows:
+            yield pa.chunked_array(held)
+            held, count = [], 0
+    yield pa.chunked_array(held, pa.string())
