@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laketier.spi import Outcome, TableChanged, Token
-from laketier.tiering import Ending, TieringRound
+from laketier.tiering import Ending, TieringRound, pipelines
 from memory_lake import MemoryFactory, MemoryTable
 
 EPOCH = Token("p", "r", 0)
@@ -32,3 +32,14 @@ def test_it_is_refused_when_the_epoch_went_away_meanwhile() -> None:
     assert TieringRound(MemoryFactory(table), token=EPOCH).begin() is Outcome.DONE
     with pytest.raises(TableChanged, match="not any more"):
         TieringRound(MemoryFactory(MemoryTable()), token=EPOCH).confirm_done()
+
+
+def test_it_is_refused_when_the_pipeline_was_rewound_meanwhile() -> None:
+    table = published()
+    following = Token("p", "r", 1)
+    TieringRound(MemoryFactory(table), token=following).commit([table.stage(3)])
+    tiering = TieringRound(MemoryFactory(table), token=following)
+    assert tiering.begin() is Outcome.DONE
+    pipelines.rewind(MemoryFactory(table), "p", epoch=0)
+    with pytest.raises(TableChanged, match="not any more"):
+        tiering.confirm_done()
