@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from laketier.spi.errors import FeatureNotSupported
+from laketier.spi.errors import ConfigError, FeatureNotSupported
 from laketier.spi.features import Feature
-from laketier.spi.predicate import Predicate
+from laketier.spi.predicate import Predicate, columns_of
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
 
 
@@ -21,7 +21,7 @@ class ScanRequest:
     ``columns``: names in the order wanted, None for all; may be empty (count only). A plan has these columns and no
     others, whatever the filters name: the reader asks for those that it needs to apply what remains. ``filters``: a
     conjunction. ``limit``: at most this many rows are needed, after the filters. ``snapshot_id`` or ``as_of`` (ms
-    since the epoch, UTC), not both: which snapshot; neither means the current one.
+    since the epoch, UTC): which snapshot; neither means the current one, and both raise `ConfigError`.
     """
 
     columns: tuple[str, ...] | None = None
@@ -29,6 +29,21 @@ class ScanRequest:
     limit: int | None = None
     snapshot_id: int | None = None
     as_of: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.snapshot_id is not None and self.as_of is not None:
+            raise ConfigError("a snapshot and a moment are both given", fix="Give one of them.")
+
+    def projected(self, schema: pa.Schema, *, where: str) -> pa.Schema:
+        """The columns wanted, of a snapshot's whole ``schema``: the schema of its plan. Raises `ConfigError` for
+        columns that are not there, those of filters too. ``where`` names the table."""
+        columns = schema.names if self.columns is None else self.columns
+        unknown = sorted({*columns, *columns_of(self.filters)}.difference(schema.names))
+        if unknown:
+            raise ConfigError(
+                f"the snapshot has no columns {unknown}", where=where, fix=f"It has {', '.join(schema.names)}."
+            )
+        return pa.schema([schema.field(name) for name in columns])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +98,9 @@ class LakeSource(ABC):
 
     @abstractmethod
     def plan(self, request: ScanRequest) -> ScanPlan:
-        """Plan a scan on the driver. Raises `SnapshotNotFound`, `ConfigError` for unknown columns, and
-        `FeatureNotSupported` for time travel that the format can't do. An empty table gives no splits."""
+        """Plan a scan on the driver. Raises `SnapshotNotFound`, `ConfigError` for unknown columns (as
+        `ScanRequest.projected` does), and `FeatureNotSupported` for time travel that the format can't do. An empty
+        table gives no splits."""
 
     @abstractmethod
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.spi import (
-    ConfigError,
     CorruptTable,
     IncompatibleTable,
     LakeSource,
@@ -23,7 +22,6 @@ from laketier.spi import (
     SnapshotInfo,
     SnapshotNotFound,
     TableInfo,
-    columns_of,
     schema_fingerprint,
 )
 from laketier.spi.partition import partition_text
@@ -58,7 +56,7 @@ class DeltaSource(LakeSource):
         check_deletions(handle, self.location.uri)
         schema = arrow_schema(handle)
         partition_columns = list(handle.metadata().partition_columns)
-        _check_columns(request, schema, str(self.table.path))
+        wanted = request.projected(schema, where=str(self.table.path))
         with panics_as_errors():
             files = pa.table(handle.get_add_actions())
         pruner = FilePruner(files, schema, partition_columns)
@@ -68,10 +66,9 @@ class DeltaSource(LakeSource):
         limit_done = False
         if request.limit is not None and not remaining:
             splits, limit_done = _limited(splits, request.limit)
-        names = schema.names if request.columns is None else request.columns
         return ScanPlan(
             snapshot_id=handle.version(),
-            schema=pa.schema([schema.field(name) for name in names]),
+            schema=wanted,
             splits=tuple(splits),
             remaining=remaining,
             limit_done=limit_done,
@@ -114,8 +111,6 @@ class DeltaSource(LakeSource):
         return found
 
     def _snapshot(self, request: ScanRequest) -> DeltaTable:
-        if request.snapshot_id is not None and request.as_of is not None:
-            raise ConfigError("a snapshot and a time are given, and only one can hold", fix="Remove one of them.")
         if request.as_of is not None:
             return self._as_of(request.as_of)
         handle = open_table(self.location)
@@ -180,15 +175,6 @@ class DeltaSource(LakeSource):
                 )
             )
         return splits
-
-
-def _check_columns(request: ScanRequest, schema: pa.Schema, where: str) -> None:
-    asked = [*(request.columns or ()), *sorted(columns_of(request.filters))]
-    unknown = [name for name in asked if name not in schema.names]
-    if unknown:
-        raise ConfigError(
-            f"columns {unknown} are not in the snapshot", where=where, fix=f"It has {', '.join(schema.names)}."
-        )
 
 
 def _whole(files: pa.Table, schema: pa.Schema, partition_columns: list[str]) -> list[bool]:

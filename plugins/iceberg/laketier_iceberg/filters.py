@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime
 import math
 import struct
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from laketier.spi import And, ConfigError, Leaf, Not, Op, Or, Predicate, columns_of
+from laketier.spi import And, Leaf, Not, Op, Or, Predicate
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
@@ -24,13 +23,6 @@ _NAMES = {
     Op.GT: "GreaterThan",
     Op.GE: "GreaterThanOrEqual",
 }
-
-
-def check_columns(filters: Sequence[Predicate], names: Sequence[str]) -> None:
-    """Raises `ConfigError` for a filter on a column that is not there."""
-    unknown = sorted(columns_of(filters) - set(names))
-    if unknown:
-        raise ConfigError(f"the filter names columns {unknown}", fix=f"The columns are {', '.join(names)}.")
 
 
 def to_expression(predicate: Predicate, schema: Schema) -> BooleanExpression | None:

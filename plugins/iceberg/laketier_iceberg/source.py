@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from laketier.spi import (
-    ConfigError,
     FeatureNotSupported,
     LakeSource,
     LakeSplit,
@@ -25,7 +24,7 @@ from laketier.spi import (
 )
 from laketier_iceberg.catalog import load
 from laketier_iceberg.connection import CatalogSettings
-from laketier_iceberg.filters import check_columns, is_exact, is_positive, to_expression
+from laketier_iceberg.filters import is_exact, is_positive, to_expression
 from laketier_iceberg.history import History
 from laketier_iceberg.metrics import leaves
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT
@@ -49,18 +48,7 @@ class IcebergSource(LakeSource):
     def plan(self, request: ScanRequest) -> ScanPlan:
         table = load(self.settings, self.table.path)
         snapshot_id, schema = _snapshot(table, request, str(self.table.path))
-        names = [field.name for field in schema.fields]
-        columns = names if request.columns is None else list(request.columns)
-        unknown = [name for name in columns if name not in names]
-        if unknown:
-            raise ConfigError(
-                f"the table has no columns {unknown}",
-                where=str(self.table.path),
-                fix=f"The columns are {', '.join(names)}.",
-            )
-        check_columns(request.filters, names)
-        arrow = to_arrow(schema)
-        wanted = pa.schema([arrow.field(name) for name in columns])
+        wanted = request.projected(to_arrow(schema), where=str(self.table.path))
         if snapshot_id is None:
             return ScanPlan(snapshot_id=None, schema=wanted, splits=(), limit_done=request.limit is not None)
         tasks = _tasks(table, snapshot_id, request, schema)
@@ -100,8 +88,6 @@ def _snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
 def _snapshot(table: Table, request: ScanRequest, where: str) -> tuple[int | None, Schema]:
     """The snapshot to read, and the schema to read it with: today's for today's, its own for an older one."""
     metadata = table.metadata
-    if request.snapshot_id is not None and request.as_of is not None:
-        raise ConfigError("a snapshot id and a moment exclude each other", fix="Give one of the two.")
     if request.snapshot_id is None and request.as_of is None:
         current = metadata.current_snapshot()
         return (None if current is None else current.snapshot_id), table.schema()

@@ -47,7 +47,7 @@ def test_projection_order_and_no_columns_at_all(events: Any) -> None:
     assert sum(batch.num_rows for split in plan.splits for batch in source.read(split, plan.schema)) == 10
     with pytest.raises(ConfigError, match="no columns"):
         _plan(events, columns=("nope",))
-    with pytest.raises(ConfigError, match="names columns"):
+    with pytest.raises(ConfigError, match="no columns"):
         _plan(events, filters=(Leaf("nope", Op.EQ, 1),))
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from laketier.spi import (
-    ConfigError,
     CorruptTable,
     LakeSource,
     LakeSplit,
@@ -20,7 +19,6 @@ from laketier.spi import (
     SnapshotInfo,
     SnapshotNotFound,
     TableInfo,
-    columns_of,
 )
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, unreadable
 from laketier_lance.filters import to_sql
@@ -48,12 +46,7 @@ class LanceSource(LakeSource):
     def plan(self, request: ScanRequest) -> ScanPlan:
         dataset = self._dataset_for(request)
         whole: pa.Schema = dataset.schema.remove_metadata()
-        columns = list(request.columns) if request.columns is not None else list(whole.names)
-        read = {*columns, *columns_of(request.filters)}
-        unknown = sorted(name for name in read if name not in whole.names)
-        if unknown:
-            raise ConfigError(f"no columns {unknown}", where=str(self.table.path), fix=f"There are {whole.names}.")
-        schema = pa.schema([whole.field(name) for name in columns])
+        schema = request.projected(whole, where=str(self.table.path))
         taken = [(predicate, to_sql(predicate, whole)) for predicate in request.filters]
         remaining = tuple(predicate for predicate, sql in taken if sql is None)
         condition = " AND ".join(f"({sql})" for _, sql in taken if sql is not None)
@@ -141,8 +134,6 @@ class LanceSource(LakeSource):
         return fragment
 
     def _dataset_for(self, request: ScanRequest) -> LanceDataset:
-        if request.snapshot_id is not None and request.as_of is not None:
-            raise ConfigError("a snapshot and a moment are both given", fix="Give one of them.")
         storage = self.options.storage_options()
         if request.snapshot_id is not None:
             return open_dataset(self.table.location, storage, request.snapshot_id)

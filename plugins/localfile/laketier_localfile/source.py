@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from laketier.spi import (
-    ConfigError,
     CorruptTable,
     LakeSource,
     LakeSplit,
@@ -41,8 +40,7 @@ class LocalFileSource(LakeSource):
         head, settled = manifests.current()
         manifest = _snapshot(manifests, head, request)
         schema = manifests.metadata(manifest).schema
-        wanted = _projected(schema, request.columns)
-        _refuse_unknown(schema, columns_of(request.filters))
+        wanted = request.projected(schema, where=self.location)
         written_with = _WrittenWith(manifests)
         kept, remaining = _prune(files_at(manifests, manifest.number), schema, request.filters, written_with)
         limit = None if remaining else request.limit
@@ -142,27 +140,9 @@ class _WrittenWith:
 
 
 def _snapshot(manifests: ManifestLog, head: Manifest, request: ScanRequest) -> Manifest:
-    if request.snapshot_id is not None and request.as_of is not None:
-        raise ConfigError("a snapshot id and a moment were both given", fix="Give one of them.")
     if request.snapshot_id is not None:
         return manifests.at(request.snapshot_id, head)
     return head if request.as_of is None else manifests.as_of(request.as_of, head)
-
-
-def _projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    if columns is None:
-        return schema
-    _refuse_unknown(schema, columns)
-    return pa.schema([schema.field(name) for name in columns])
-
-
-def _refuse_unknown(schema: pa.Schema, columns: Sequence[str] | set[str]) -> None:
-    unknown = sorted(set(columns) - set(schema.names))
-    if unknown:
-        raise ConfigError(
-            f"the snapshot has no column {', '.join(map(repr, unknown))}",
-            fix=f"Its columns are {', '.join(schema.names)}.",
-        )
 
 
 def _prune(

@@ -209,14 +209,10 @@ class Source(spi.LakeSource):
         if request.as_of is not None:
             refuse(spi.Feature.TIME_TRAVEL_BY_TIMESTAMP)
         snapshot = Manifest.read(self.home, request.snapshot_id)
-        names = snapshot.schema.names if request.columns is None else request.columns
-        unknown = {*names, *spi.columns_of(request.filters)} - set(snapshot.schema.names)
-        if unknown:
-            raise spi.ConfigError(f"no columns {sorted(unknown)}", fix=f"There are {snapshot.schema.names}.")
         files = enumerate(snapshot.files)
         return spi.ScanPlan(
             snapshot_id=snapshot.number,
-            schema=pa.schema([snapshot.schema.field(name) for name in names]),
+            schema=request.projected(snapshot.schema, where=self.home),
             splits=tuple(spi.LakeSplit(index=i, rows=rows, payload={"file": name}) for i, (name, rows, _) in files),
             remaining=request.filters,
         )
