@@ -49,9 +49,12 @@ class TableLog:
 
     def last_reset(self, after: int, upto: int) -> int | None:
         """The newest version in ``(after, upto]`` by which somebody else took rows back that ``after`` had: a RESTORE
-        to a version before it, a replaced table, an overwrite of all rows. As far as the entries are still there."""
+        to a version before it, a replaced table, an overwrite of all rows. As far as the entries are still there: the
+        first that was cleaned up ends the search, as all before it were too, and there may be any number of them."""
         for version in range(upto, after, -1):
             info = self.commit_info(version)
+            if info is None:
+                break
             if info and COMMIT_ID not in info and _resets(info, after):
                 return version
         return None

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ROLLBACK_HORIZON = 256
 """Versions that are looked at, at most, for a watermark that a restore took away."""
 
+_FEW = 8
+"""So many versions are read without looking first whether they are still there."""
+
 
 @dataclass(frozen=True)
 class LanceTableState(TableState):
@@ -70,14 +73,9 @@ class LanceTableState(TableState):
 
     def _refuse_rollback(self, watermark: Watermark) -> None:
         """A restore brings back an older watermark. Then a later version carried a newer one of the pipeline."""
-        carrier = watermark.snapshot_id or 0
-        for version in range(max(carrier + 1, self.snapshot_id - ROLLBACK_HORIZON + 1), self.snapshot_id + 1):
-            transaction = _transaction(self.dataset, version)
-            if transaction is None:
-                continue
-            properties = _properties(transaction)
-            of_pipeline = properties.get(PIPELINE) == watermark.token.pipeline
-            if of_pipeline and properties.get(COMMIT_ID) != watermark.commit_id:
+        for version in self._retained_since(watermark.snapshot_id or 0):
+            pipeline, commit_id = self._publisher(version)
+            if pipeline == watermark.token.pipeline and commit_id != watermark.commit_id:
                 raise RolledBack(
                     f"version {version} published a later epoch of pipeline {watermark.token.pipeline!r} than epoch "
                     f"{watermark.token.epoch}, which the table knows now",
@@ -86,6 +84,28 @@ class LanceTableState(TableState):
                     fix="Decide which rows are in the table, then run `laketier pipeline adopt`, or restore the "
                     f"version {version} or a later one.",
                 )
+
+    def _retained_since(self, carrier: int) -> range | list[int]:
+        """The versions after ``carrier`` that can still be read, within the horizon. What was cleaned up is told by one
+        listing: to ask for each costs as much as to read it, and others may have made thousands."""
+        candidates = range(max(carrier, self.snapshot_id - ROLLBACK_HORIZON) + 1, self.snapshot_id + 1)
+        if len(candidates) <= _FEW:
+            return candidates
+        retained = {int(reference["version"]) for reference in self.dataset.version_refs()}
+        return [version for version in candidates if version in retained]
+
+    def _publisher(self, version: int) -> tuple[str | None, str | None]:
+        """Pipeline and commit id of the round that made ``version``, each None where there is none. The loop asks for
+        a watermark several times on one state, and of several pipelines, so it is kept."""
+        if version not in self._publishers:
+            transaction = _transaction(self.dataset, version)
+            properties = {} if transaction is None else _properties(transaction)
+            self._publishers[version] = properties.get(PIPELINE), properties.get(COMMIT_ID)
+        return self._publishers[version]
+
+    @cached_property
+    def _publishers(self) -> dict[int, tuple[str | None, str | None]]:
+        return {}
 
 
 def find_commit(dataset: LanceDataset, is_it: Callable[[Transaction], bool], *, after: int) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,9 @@ class MarkedTable:
     options: Mapping[str, str] = field(default_factory=dict)
     path: TablePath = field(default_factory=lambda: TablePath("db", "t"))
 
-    @property
+    @cached_property
     def plugin(self) -> LakeStoragePlugin:
+        """Found once per process, as in a real driver."""
         return load_format(self.format)
 
     @property
