@@ -9,7 +9,7 @@ from pathlib import Path
 
 from laketier.spi import LakeMaintenance, OrphanFile
 from laketier_localfile.committer import open_finished
-from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, staged_path
+from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, TABLE_FILE, staged_path
 
 log = logging.getLogger(__name__)
 
@@ -23,13 +23,19 @@ class LocalFileMaintenance(LakeMaintenance):
         self._location = location
 
     def orphans(self, modified_before: int) -> Sequence[OrphanFile]:
+        state = open_finished(self._location)
         # A commit is finished before the next one may follow it, so only the newest can still need a staged file. All
         # others there are of nobody, or second names of files that are in place.
-        head = open_finished(self._location).head
-        published = {staged_path(entry.path) for entry in head.added}
+        published = {staged_path(entry.path) for entry in state.head.added}
         staged = (file for file in self._files(IN_PROGRESS, "data") if file.path not in published)
-        temporary = (file for file in self._files(MANIFESTS, "manifest") if file.path.endswith(_TEMPORARY))
-        return [file for each in (staged, temporary) for file in each if file.modified_at < modified_before]
+        # Beside the table's own folder of manifests there are those of creations that were killed, or lost a race.
+        own = state.manifests.folder.relative_to(self._location).as_posix()
+        others = (
+            file
+            for file in self._files(MANIFESTS, "manifest")
+            if file.path.endswith(_TEMPORARY) or not file.path.startswith((f"{own}/", TABLE_FILE))
+        )
+        return [file for each in (staged, others) for file in each if file.modified_at < modified_before]
 
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
         gone = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,6 +13,7 @@ import pytest
 
 from laketier.spi import CorruptTable, LaketierError, Outcome, Token, WriteMode
 from laketier.tiering import Ending, TieringRound
+from laketier_localfile.maintenance import LocalFileMaintenance
 
 EPOCH_0 = [0, 1, 2, 3]
 EPOCH_1 = [1000, 1001, 1002, 1003]
@@ -172,6 +174,12 @@ def test_what_a_killed_creation_left_is_no_table_and_no_obstacle(tmp_path: Any, 
         _ = table.info
     table.create()
     table.round(0)
+    assert table.read_ids() == EPOCH_0
+    maintenance = LocalFileMaintenance(table.location)
+    left = maintenance.orphans(2**62)
+    assert {Path(file.path).name for file in left} == {"00000000000000000000.json", "head.json"}
+    assert maintenance.remove_orphans(left) == left
+    assert maintenance.orphans(2**62) == []
     assert table.read_ids() == EPOCH_0
 
 
