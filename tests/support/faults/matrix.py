@@ -1,0 +1,159 @@
+"""Running cells one after the other, and what each of them showed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from faults.cells import EPOCH, Cell, Passage, bare_cells
+from faults.pipeline import Pipeline, Unexpected
+from faults.processes import Processes
+from faults.sabotage import NotHere
+from laketier.plugins import load_format
+from laketier.spi import Feature
+
+FORMATS = ("delta", "iceberg", "lance", "localfile")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a cell. ``status``: ``passed``, ``failed``, or ``not run`` with ``why``. Rows and epochs are
+    summed over every look at the table, while it recovered and at the end. ``leftovers`` are files that no snapshot
+    needs, ``unexplained`` those of them that orphan collection does not find (None where the format has none).
+    ``recovery_seconds``: from the start of the next driver until the interrupted epoch was acknowledged."""
+
+    lane: str
+    format: str
+    fault: str
+    point: str
+    status: str
+    why: str = ""
+    lost: int = 0
+    doubled: int = 0
+    alien: int = 0
+    torn: int = 0
+    leftovers: int = 0
+    unexplained: int | None = None
+    endangered: int | None = None
+    recovery_seconds: float | None = None
+    seconds: float = 0.0
+    lives: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"{self.lane} {self.format}: {self.fault}, {self.point}"
+
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON's own types."""
+        return asdict(self)
+
+
+def passage_of(format: str, processes: Processes, folder: Path, **settings: Any) -> tuple[Passage, list[str]]:
+    """What a driver without faults passes, and which modules it imported."""
+    pipeline = Pipeline(format, folder, processes, settings=settings)
+    result = pipeline.live("", "finished", record=True, modules=True, tasks=2)
+    return Passage.of([tuple(item) for item in result["passed"]]), result["modules"]
+
+
+class BareLane:
+    """The cells of one format, and the processes to run them with."""
+
+    def __init__(self, format: str, folder: Path) -> None:
+        self.format = format
+        cold = Processes.of(format)
+        try:
+            passage, modules = passage_of(format, cold, folder / f"{format}-record")
+            overwriting, _ = passage_of(format, cold, folder / f"{format}-overwrite", overwrite=EPOCH)
+        finally:
+            cold.close()
+        names = [name for name in modules if name != "__main__"]
+        self.processes = Processes.of(format, names)
+        self.cells = list(bare_cells(format, passage, overwriting))
+
+    def __enter__(self) -> BareLane:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.processes.close()
+
+    def run(self, cell: Cell, folder: Path) -> Result:
+        """One cell, in a folder of its own."""
+        return run_cell(cell, Pipeline(self.format, folder, self.processes))
+
+
+def run_cell(cell: Cell, pipeline: Pipeline) -> Result:
+    """Play the script, then judge."""
+    about = {"lane": cell.lane, "format": cell.format, "fault": cell.fault, "point": cell.point}
+    if cell.needs == "orphans" and not load_format(cell.format).features[Feature.ORPHAN_COLLECTION].full:
+        return Result(**about, status="not run", why="orphan collection is not built")
+    started = time.monotonic()
+    problem = ""
+    try:
+        cell.script(pipeline)
+    except NotHere as reason:
+        return Result(**about, status="not run", why=str(reason))
+    except (Unexpected, TimeoutError) as error:
+        problem = str(error)
+    try:
+        verdict = pipeline.verdict()
+    except Exception as error:  # noqa: BLE001 - a table that can't be read is a result too
+        why = problem or f"the table can't be judged: {error!r}"
+        return Result(**about, status="failed", why=why, lives=pipeline.lives)
+    files = verdict.files
+    if not problem and not verdict.clean:
+        named = [*files.unexplained, *(f"would be deleted: {path}" for path in files.endangered)]
+        problem = "; ".join(named[:5]) or "rows differ"
+    return Result(
+        **about,
+        status="failed" if problem or not verdict.clean else "passed",
+        why=problem,
+        lost=verdict.lost,
+        doubled=verdict.doubled,
+        alien=verdict.alien,
+        torn=verdict.torn,
+        leftovers=len(files.unreferenced),
+        unexplained=len(files.unexplained) if files.built else None,
+        endangered=len(files.endangered) if files.built else None,
+        recovery_seconds=pipeline.recovery_seconds,
+        seconds=time.monotonic() - started,
+        lives=pipeline.lives,
+    )
+
+
+def run_bare(
+    formats: Sequence[str],
+    chosen: Callable[[Cell], bool],
+    begun: Callable[[str, int], None],
+    report: Callable[[Result], None],
+) -> Iterator[Result]:
+    """All chosen cells of the formats. ``begun`` is told each format and how many cells it has."""
+    for name in formats:
+        with scratch() as folder, BareLane(name, folder) as lane:
+            cells = [cell for cell in lane.cells if chosen(cell)]
+            begun(name, len(cells))
+            for result in _each(lane, cells, folder):
+                report(result)
+                yield result
+
+
+def _each(lane: BareLane, cells: Iterable[Cell], folder: Path) -> Iterator[Result]:
+    for number, cell in enumerate(cells):
+        place = folder / f"cell-{number}"
+        yield lane.run(cell, place)
+        shutil.rmtree(place, ignore_errors=True)
+
+
+class scratch:  # noqa: N801 - used as a function
+    """A folder that is gone afterwards."""
+
+    def __enter__(self) -> Path:
+        self._folder = Path(tempfile.mkdtemp(prefix="laketier-faults-"))
+        return self._folder
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
