@@ -7,17 +7,23 @@ The watermark is written to an immutable, content-addressed file, durable before
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyarrow.fs as pafs
 
 from laketier.spi.durable import create_exclusively, make_directories
 from laketier.spi.errors import CorruptTable
+from laketier.spi.maintenance import OrphanFile
 from laketier.spi.token import Watermark
 
 RECORDS = "_laketier"
 """The folder below the table's location. Readers and cleaners of all formats leave ``_`` folders alone."""
+
+_RECORD = re.compile(r"[0-9a-f]{16}\.json")
+_TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.json\.[0-9a-f]{32}\.tmp")
 
 
 def record_pointer(watermark: Watermark) -> int:
@@ -65,6 +71,45 @@ class RecordStore:
             raise CorruptTable(f"watermark record {path} was changed after it was written")
         return watermark
 
+    def orphans(self, current: Callable[[str], int | None], modified_before: int) -> list[OrphanFile]:
+        """For `LakeMaintenance.orphans`: records older than ``modified_before`` that nobody points at any more, and
+        what a killed `put` left. ``current`` gives the pointer of a pipeline in the newest state of the table, None
+        where it has none: then no record of that pipeline is needed."""
+        found: list[OrphanFile] = []
+        for folder, files in self._by_folder().items():
+            pipeline = unquote(folder)
+            if folder and folder == _folder(pipeline):
+                old = [file for file in files if file.modified_at < modified_before]
+                found += _unneeded(files, old, current(pipeline))
+        return found
+
+    def _by_folder(self) -> dict[str, list[OrphanFile]]:
+        here = f"{self._root}/{RECORDS}"
+        folders: dict[str, list[OrphanFile]] = {}
+        for info in self._filesystem.get_file_info(pafs.FileSelector(here, allow_not_found=True, recursive=True)):
+            folder, _, name = info.path[len(here) + 1 :].rpartition("/")
+            ours = _RECORD.fullmatch(name) or _TEMPORARY.fullmatch(name)
+            if info.type is pafs.FileType.File and ours:
+                file = OrphanFile(f"{RECORDS}/{folder}/{name}", info.size, info.mtime_ns // 1_000_000, "record")
+                folders.setdefault(folder, []).append(file)
+        return folders
+
     def _path(self, pipeline: str, pointer: int) -> str:
-        folder = quote(pipeline, safe="").replace(".", "%2E")
-        return f"{self._root}/{RECORDS}/{folder}/{pointer:016x}.json"
+        return f"{self._root}/{RECORDS}/{_folder(pipeline)}/{pointer:016x}.json"
+
+
+def _folder(pipeline: str) -> str:
+    return quote(pipeline, safe="").replace(".", "%2E")
+
+
+def _unneeded(files: list[OrphanFile], old: list[OrphanFile], pointer: int | None) -> list[OrphanFile]:
+    """Which of the ``old`` among a pipeline's ``files`` nobody needs."""
+    if pointer is None:
+        return old
+    current = next((file for file in files if file.path.endswith(f"/{pointer:016x}.json")), None)
+    if current is None:
+        return []  # the table is damaged: everything may help to mend it
+    if current in old:
+        return [file for file in old if file != current]
+    # The one before may have been current a moment ago, so a state that was opened then still points at it.
+    return sorted(old, key=lambda file: (file.path.endswith(".json"), file.modified_at))[:-1]

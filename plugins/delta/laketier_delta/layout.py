@@ -14,7 +14,9 @@ from laketier.spi.partition import partition_text
 BUCKETS_PROPERTY = "laketier.buckets"
 """The table property that holds the bucket spec as JSON."""
 
-_NAME = re.compile(r"laketier-(?P<fingerprint>[0-9a-f]{16})-[0-9a-f]{32}-\d+(-b(?P<bucket>\d+))?\.parquet\Z")
+_PATTERN = r"laketier-(?P<fingerprint>[0-9a-f]{16})-(?P<attempt>[0-9a-f]{32})-\d+(-b(?P<bucket>\d+))?\.parquet"
+_NAME = re.compile(rf"{_PATTERN}\Z")
+_NAME_IN_BYTES = re.compile(_PATTERN.encode())
 _LONGEST = 200
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -43,6 +45,23 @@ def fingerprint_of(path: str) -> str | None:
     """The fingerprint of the schema that a file was written with, None for files of other writers."""
     match = _NAME.search(path)
     return match["fingerprint"] if match else None
+
+
+def attempt_of(path: str, columns: Sequence[str]) -> str | None:
+    """The attempt that wrote a file of a table that is partitioned by ``columns``. None for a file that is not
+    laketier's, or is where laketier puts none."""
+    *folders, name = path.split("/")
+    match = _NAME.match(name)
+    prefixes = [f"{quote(column, safe='')}=" for column in columns]
+    if match is None or len(folders) != len(prefixes) or not all(map(str.startswith, folders, prefixes)):
+        return None
+    return match["attempt"]
+
+
+def names_in(text: bytes) -> set[str]:
+    """The names, without folders, of all files of laketier's that are mentioned in ``text``. They need no quoting in
+    any encoding of a path, and nobody can guess one."""
+    return {match[0].decode() for match in _NAME_IN_BYTES.finditer(text)}
 
 
 def partition_values(columns: Sequence[str], values: Sequence[Any]) -> tuple[tuple[str, str | None], ...]:

@@ -46,7 +46,7 @@ class DeltaPlugin(LakeStoragePlugin):
             Feature.NESTED_TYPES: FULL,
             Feature.VECTORS: unsupported("Delta arrays have no fixed size"),
             Feature.INDEXING: unsupported("Delta has no secondary indexes that delta-rs can build"),
-            Feature.ORPHAN_COLLECTION: unsupported("it is not built yet"),
+            Feature.ORPHAN_COLLECTION: FULL,
         }
     )
 

@@ -19,6 +19,7 @@ from laketier_delta.catalog import DeltaCatalog
 from laketier_delta.committer import DeltaCommitter
 from laketier_delta.engine import open_table
 from laketier_delta.location import Location
+from laketier_delta.maintenance import DeltaMaintenance
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import check_writable
 from laketier_delta.source import DeltaSource
@@ -64,6 +65,9 @@ class DeltaStorage(LakeStorage):
 
     def source(self, table: TableInfo) -> DeltaSource:
         return DeltaSource(table, self._warehouse.table(table.path))
+
+    def maintenance(self, table: TableInfo) -> DeltaMaintenance:
+        return DeltaMaintenance(self._warehouse.table(table.path), self._options)
 
 
 def _refuse_upsert(mode: WriteMode) -> None:

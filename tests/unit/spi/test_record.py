@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.fs as pafs
 import pytest
@@ -68,3 +70,50 @@ def test_a_record_of_another_pipeline_is_corrupt(store: RecordStore, tmp_path: P
 @given(st.integers(0), st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_a_pointer_fits_a_signed_long(rows: int, commit: str) -> None:
     assert 0 <= record_pointer(replace(MARK, rows=rows, commit_id=commit)) < 2**63
+
+
+def put_at(store: RecordStore, root: Path, moment: int, **fields: Any) -> tuple[int, str]:
+    """A record that was put at ``moment``: its pointer and its path."""
+    mark = replace(MARK, commit_id=str(moment), **fields)
+    pointer = store.put(mark)
+    (path,) = root.rglob(f"{pointer:016x}.json")
+    os.utime(path, ns=(moment * 1_000_000,) * 2)
+    return pointer, str(path.relative_to(root))
+
+
+def orphans(store: RecordStore, before: int, **pointers: int) -> set[str]:
+    found = store.orphans(pointers.get, before)
+    assert {file.kind for file in found} <= {"record"}
+    return {file.path for file in found}
+
+
+def test_records_are_orphans_when_nobody_points_at_them(store: RecordStore, tmp_path: Path) -> None:
+    (_, one), (two, _), (_, lost) = (put_at(store, tmp_path, moment) for moment in (1000, 2000, 3000))
+    _, other = put_at(store, tmp_path, 1500, token=Token("a/b.", "r", 3))
+    assert orphans(store, 9000, p=two) == {one, lost, other}
+    assert orphans(store, 1200, p=two) == set()
+    assert orphans(store, 9000, p=two, **{"a/b.": int(Path(other).stem, 16)}) == {one, lost}
+    assert RecordStore(pafs.LocalFileSystem(), str(tmp_path / "nothing")).orphans({}.get, 9000) == []
+
+
+def test_the_record_before_a_young_one_stays(store: RecordStore, tmp_path: Path) -> None:
+    """A table state that was opened a moment ago may still point at it, whatever its age."""
+    (_, one), (before, _), (young, _) = (put_at(store, tmp_path, moment) for moment in (1000, 2000, 8000))
+    temporary = tmp_path / "_laketier" / "p" / f".{before:016x}.json.{'0' * 32}.tmp"
+    temporary.touch()
+    os.utime(temporary, ns=(3000 * 1_000_000,) * 2)
+    assert orphans(store, 5000, p=young) == {one, str(temporary.relative_to(tmp_path))}
+
+
+def test_nothing_is_an_orphan_beside_a_record_that_is_missing(store: RecordStore, tmp_path: Path) -> None:
+    put_at(store, tmp_path, 1000)
+    assert orphans(store, 9000, p=5) == set()
+
+
+@pytest.mark.parametrize("name", ["x.json", "p/x.json", "p/q/0123456789abcdef.json", "0123456789abcdef.json"])
+def test_unknown_files_are_no_records(store: RecordStore, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "_laketier" / name
+    path.parent.mkdir(parents=True)
+    path.touch()
+    os.utime(path, (1, 1))
+    assert orphans(store, 9000) == set()

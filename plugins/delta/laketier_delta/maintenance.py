@@ -1,0 +1,88 @@
+"""Orphans of a table: data files that laketier staged and the log does not name, and records of old watermarks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow.fs as pafs
+
+from laketier.spi import COLLECTOR, LakeMaintenance, OrphanFile, RecordStore, WriteMode, attempt_began_at
+from laketier.spi.record import RECORDS
+from laketier_delta.committer import transaction_ids
+from laketier_delta.engine import open_table
+from laketier_delta.layout import attempt_of
+from laketier_delta.location import Location
+from laketier_delta.options import DeltaOptions
+from laketier_delta.protocol import RETENTION, check_writable
+from laketier_delta.references import REQUESTS, unreferenced
+
+log = logging.getLogger(__name__)
+
+
+class DeltaMaintenance(LakeMaintenance):
+    """Driver only. Files of other writers, and tombstones, are VACUUM's."""
+
+    def __init__(self, location: Location, options: DeltaOptions) -> None:
+        self._location = location
+        self._options = options
+        self._filesystem = location.filesystem
+
+    def orphans(self, modified_before: int) -> Sequence[OrphanFile]:
+        handle = open_table(self._location)
+        check_writable(
+            handle,
+            self._location.uri,
+            WriteMode.APPEND,
+            accept_retention=self._options.accept_transaction_retention,
+        )
+        # The files before the log: what is committed in between is in the log, then.
+        staged = self._staged(handle.metadata().partition_columns, modified_before)
+        names = {_name(file) for file in staged}
+        left = unreferenced(self._filesystem, self._location.root, names) if names else set()
+        found = [file for file in staged if _name(file) in left]
+        # Where transactions expire, one that seems to be unknown may come back when the property is unset.
+        if RETENTION not in handle.metadata().configuration:
+            records = RecordStore(self._filesystem, self._location.root)
+            found += records.orphans(lambda pipeline: handle.transaction_version(_record_id(pipeline)), modified_before)
+        # Each collection leaves a record of the horizon before: not worth a collection, and so another record.
+        own = f"{RECORDS}/{COLLECTOR}/"
+        return [] if all(file.path.startswith(own) for file in found) else found
+
+    def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
+        with ThreadPoolExecutor(REQUESTS) as pool:
+            gone = list(pool.map(self._delete, orphans))
+        return [file for file, is_gone in zip(orphans, gone, strict=True) if is_gone]
+
+    def _staged(self, partition_columns: Sequence[str], modified_before: int) -> list[OrphanFile]:
+        """Data files of laketier's that are old, and whose attempts are. Attempts are what the horizon bars, so it is
+        certain that none of these will be published, whatever the storage's clock says."""
+        root = self._location.root
+        found = []
+        for info in self._filesystem.get_file_info(pafs.FileSelector(root, recursive=bool(partition_columns))):
+            path = info.path[len(root) + 1 :]
+            attempt = attempt_of(path, partition_columns) if info.type is pafs.FileType.File else None
+            if attempt is not None and attempt_began_at(attempt) < modified_before:
+                file = OrphanFile(path, info.size, info.mtime_ns // 1_000_000)
+                if file.modified_at < modified_before:
+                    found.append(file)
+        return found
+
+    def _delete(self, file: OrphanFile) -> bool:
+        try:
+            self._filesystem.delete_file(f"{self._location.root}/{file.path}")
+        except FileNotFoundError:
+            pass
+        except OSError:
+            log.warning("%s was not deleted", file.path, exc_info=True)
+            return False
+        return True
+
+
+def _name(file: OrphanFile) -> str:
+    return file.path.rpartition("/")[2]
+
+
+def _record_id(pipeline: str) -> str:
+    return transaction_ids(pipeline)[2]
