@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from laketier.spi import Feature, FeatureNotSupported, LakeMaintenance, OrphanFile, TableError
+from laketier.spi import Feature, FeatureNotSupported, LakeMaintenance, OrphanFile, TableError, failpoint
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadable
 from laketier_lance.features import FORMAT
 from laketier_lance.options import LanceOptions
@@ -63,6 +63,7 @@ class LanceMaintenance(LakeMaintenance):
     def _orphans(self, dataset: LanceDataset, modified_before: int) -> list[OrphanFile]:
         # Files before versions: what is committed in between is found in its version.
         files = dataset.all_files().read_all()
+        failpoint("orphans.between_files_and_versions")
         manifests = _manifests(files)
         self._refuse_detached(manifests)
         branches = list(dataset.branches.list())
