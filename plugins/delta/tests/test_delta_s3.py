@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
 
 import boto3
+import pyarrow as pa
 import pytest
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
-from laketier.spi import Conflict, Passthrough, WriteMode
+from laketier.spi import Collected, Conflict, Passthrough, Token, WriteMode
+from laketier.tiering import TieringRound
+from laketier.tiering.orphans import collect_orphans, list_orphans
 
 
 class OneAtATime:
@@ -34,13 +40,20 @@ def s3() -> Iterator[str]:
     server.server_close()
 
 
-def test_rounds_on_s3(s3, support):
+@pytest.fixture
+def bucket(s3: str, support: Any) -> tuple[Any, Any]:
+    """A lake in an empty bucket, and a client to look at it."""
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     client = boto3.client("s3", endpoint_url=s3, region_name="us-east-1", **keys)
     client.create_bucket(Bucket="lake")
     storage = {"AWS_ENDPOINT_URL": s3, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1"}
     storage |= {key.upper(): value for key, value in keys.items()}
-    lake = support.DeltaLake("s3://lake/warehouse", {"storage": Passthrough(storage), "checkpoint_interval": 2})
+    options = {"storage": Passthrough(storage), "checkpoint_interval": 2}
+    return support.DeltaLake("s3://lake/warehouse", options), client
+
+
+def test_rounds_on_s3(bucket, support):
+    lake, client = bucket
     lake.create()
     lake.create()
     for epoch in range(3):
@@ -62,3 +75,41 @@ def test_rounds_on_s3(s3, support):
     assert [str(path) for path in lake.storage.catalog().list_tables()] == ["db.t"]
     lake.storage.catalog().drop_table(support.PATH)
     assert lake.storage.catalog().list_tables() == []
+
+
+def test_orphans_on_s3(bucket, support):
+    lake, client = bucket
+    prefix = "warehouse/db/t/"
+
+    def keys() -> set[str]:
+        listed = client.list_objects_v2(Bucket="lake", Prefix=prefix)["Contents"]
+        return {item["Key"].removeprefix(prefix) for item in listed if not item["Key"].endswith("/")}
+
+    def rows(*partitions: str) -> pa.Table:
+        return pa.table({"id": list(range(len(partitions))), "r": list(partitions)})
+
+    lake.create(pa.schema([("id", pa.int64()), ("r", pa.string())]), "r")
+    for epoch in range(3):
+        lake.epoch(epoch, rows("a b/ü%20", "=", "plain"))
+    lake.epoch(3, rows("plain"), mode=WriteMode.OVERWRITE)
+    before = keys()
+    staged = lake.stage(rows("a b/ü%20", "dead"))
+    dead = {file.path for file in staged.files}
+    client.put_object(Bucket="lake", Key=f"{prefix}r=dead/mine.parquet", Body=b"x")
+    time.sleep(1.1)  # the store's times are whole seconds
+    found = list_orphans(lake.storage, lake.table, grace=timedelta(0)).orphans
+    assert {file.path for file in found if file.kind == "data"} == dead
+    assert dead < keys()
+    assert {file.bytes for file in found if file.kind == "data"} == {file.bytes for file in staged.files}
+    collected = collect_orphans(lake.storage, lake.table, grace=timedelta(0))
+    assert set(collected.removed) == set(found)
+    gone = {file.path for file in found}
+    assert before - keys() == {path for path in gone if path.startswith("_laketier/p/")}
+    assert "r=dead/mine.parquet" in keys()
+    assert not gone & keys()
+    assert lake.storage.maintenance(lake.table).remove_orphans(found) == list(found)
+    with pytest.raises(Collected):
+        TieringRound(lake.factory(), token=Token("q", "run", 0)).commit([staged])
+    assert lake.read(snapshot_id=3).num_rows == 9
+    assert lake.epoch(4, rows("plain")).rows == 1
+    assert lake.read().num_rows == 2
