@@ -117,6 +117,9 @@ def _manifests(files: pa.Table) -> list[str]:
 
 def _candidates(files: pa.Table, modified_before: int, without: Sequence[str]) -> dict[str, OrphanFile]:
     modified = pc.divide(files.column("last_modified").cast(pa.int64()), 1000)
+    # S3 and Azure cut to whole seconds, and a file must not look older than the attempt that wrote it.
+    seconds = pc.multiply(pc.divide(modified, 1000), 1000)
+    modified = pc.if_else(pc.equal(modified, seconds), pc.add(modified, 999), modified)
     old = files.append_column("modified", modified).filter(pc.less(modified, modified_before))
     found: dict[str, OrphanFile] = {}
     for kind in _KINDS.keys() - set(without):

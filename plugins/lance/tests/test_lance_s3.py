@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -30,6 +31,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import TieringRound
+from laketier.tiering.orphans import collect_orphans
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin
 
@@ -166,6 +168,33 @@ def test_an_aborted_task_leaves_no_object(storage, endpoint):
     info = storage.catalog().load_table(PATH)
     session = lance.file.LanceFileSession(info.location, factory.target.options.storage_options())
     assert not [name for name in session.list() if "/data/" in name]
+
+
+def test_orphans_in_s3_are_listed_and_deleted(storage, storage_options):
+    info = storage.catalog().create_table(PATH, TableDescriptor(SCHEMA))
+    factory = storage.tiering_factory(info)
+    for epoch in range(3):
+        TieringRound(factory, token=Token("p", "r", epoch)).commit([stage(factory, epoch)])
+    theirs = lance.dataset(info.location, storage_options=storage_options | {"allow_http": "true"})
+    theirs.delete("id = 1")
+    theirs.create_scalar_index("id", "BTREE")
+    branch = theirs.create_branch("b", 2)
+    theirs.optimize.compact_files()
+    began = time.time_ns() // 1_000_000
+    staged = stage(factory, 7)
+    later = time.time_ns() // 1_000_000 + 60_000
+    (found,) = storage.maintenance(info).orphans(later)
+    assert (found.path, found.bytes, found.kind) == (staged.files[0].path, staged.files[0].bytes, "data")
+    assert began <= found.modified_at < later, "S3 keeps whole seconds; a file must not look older than its attempt"
+    while time.time_ns() // 1_000_000 <= found.modified_at:
+        pass
+    collected = collect_orphans(storage, info, grace=timedelta(0))
+    assert [file.path for file in collected.removed] == [staged.files[0].path]
+    assert storage.maintenance(info).orphans(later) == []
+    assert storage.maintenance(info).remove_orphans([found]) == [found], "what is gone counts as gone"
+    assert [read(storage, snapshot_id=version) for version in (2, 4, 5)] == [[0], [0, 1, 2], [0, 2]]
+    assert read(storage) == [0, 2]
+    assert branch.to_table().num_rows == 1
 
 
 def test_a_store_that_is_not_there_is_an_error_and_shows_no_secret():
