@@ -31,8 +31,9 @@ SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
 @dataclass
 class MemoryTable:
-    """The shared storage. ``before`` and ``after`` hold what the coming attempts raise, None for nothing; ``rivals``
-    are called between an `open` and the `publish` against it."""
+    """The shared storage. ``before`` and ``after`` hold what the coming attempts raise, None for nothing, ``opens`` and
+    ``looks`` what opening and reading a watermark raise; ``rivals`` are called between an `open` and the `publish`
+    against it."""
 
     uuid: str = "uuid-1"
     spec_id: int = 0
@@ -46,6 +47,7 @@ class MemoryTable:
     after: list[BaseException | None] = field(default_factory=list)
     rivals: list[Callable[[], None] | None] = field(default_factory=list)
     opens: list[BaseException | None] = field(default_factory=list)
+    looks: list[BaseException | None] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     discarded: list[str] = field(default_factory=list)
 
@@ -93,6 +95,7 @@ class MemoryState(TableState):
         return self.version or None
 
     def watermark(self, pipeline: str) -> Watermark | None:
+        _raise_next(self.table.looks)
         return self.watermarks.get(pipeline)
 
     def landed(self, commit_id: str) -> bool:

@@ -23,6 +23,7 @@ from laketier.spi import (
     WatermarkLost,
     new_attempt_id,
 )
+from laketier.spi.storage_errors import naming_storage_errors
 
 _ATTEMPTS = 20
 
@@ -31,7 +32,8 @@ def show(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark | None:
     """The watermark of ``pipeline``, None when the table does not know it. Raises `RolledBack`."""
     committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id(), pipeline=pipeline))
     try:
-        return committer.open().watermark(pipeline)
+        with naming_storage_errors("the table was read"):
+            return committer.open().watermark(pipeline)
     finally:
         committer.close()
 
@@ -86,12 +88,13 @@ def set_watermark(
     last_error: Exception | None = None
     try:
         for _ in range(_ATTEMPTS):
-            state = committer.open()
-            try:
-                last = state.watermark(pipeline)
-            except RolledBack:
-                # People adopt just because of that: what the old watermark said no longer counts.
-                last = None
+            with naming_storage_errors("the table was read"):
+                state = committer.open()
+                try:
+                    last = state.watermark(pipeline)
+                except RolledBack:
+                    # People adopt just because of that: what the old watermark said no longer counts.
+                    last = None
             if last is not None and last.commit_id == commit_id:
                 return last
             watermark = Watermark(

@@ -129,15 +129,9 @@ class _Loop:
 
     def attempt(self) -> RoundResult:
         """One pass: everything is looked at afresh."""
-        state = self._open()
-        if self._is_done(state):
-            return self._done(state)
-        try:
-            check_results(state, self.results)
-            check_not_collected(state, self.results)
-        except Refused:
-            self._discard_if_certain()
-            raise
+        state, done = self._look()
+        if done is not None:
+            return done
         watermark = self._watermark()
         try:
             failpoint(PUBLISH_BEFORE)
@@ -146,36 +140,42 @@ class _Loop:
         except Conflict as conflict:
             self._lost(conflict)
         except Exception as error:  # noqa: BLE001 - every other failure is an unknown outcome: the next pass reads it
-            self._unknown(error)
+            return self._unknown(error)
         else:
             return self._result(Ending.PUBLISHED, commit.snapshot_id, commit)
 
-    def _open(self) -> TableState:
+    def _look(self) -> tuple[TableState, RoundResult | None]:
+        """Read the table: its state, and the result if the epoch is there. Whatever is refused has not landed."""
         try:
-            with naming_storage_errors("the table was opened"):
-                return self.committer.open()
+            with naming_storage_errors("the table was read"):
+                state = self.committer.open()
+                done = self._done(state)
+                if done is None:
+                    check_results(state, self.results)
+                    check_not_collected(state, self.results)
+                return state, done
+        except Refused:
+            self._discard_if_certain()
+            raise
+        except UnknownOutcome:
+            raise
         except Exception as error:
             if self.unknown:
                 raise UnknownOutcome(
-                    "the table could not be opened to find out whether the commit landed",
+                    "the table could not be read to find out whether the commit landed",
                     why=f"{error}",
                     fix="Nothing was deleted. Run the same round again when the table can be read.",
                 ) from error
             raise
 
-    def _is_done(self, state: TableState) -> bool:
+    def _done(self, state: TableState) -> RoundResult | None:
+        """The result, if the epoch is in the table already. Raises `Refused`."""
         if self.token is None:
-            return bool(self.unknown) and state.landed(self.commit_id)
-        try:
-            return decide(state.watermark(self.token.pipeline), self.token) is Outcome.DONE
-        except Refused:
-            self._discard_if_certain()
-            raise
-
-    def _done(self, state: TableState) -> RoundResult:
-        if self.token is None:
-            return self._result(Ending.RECOVERED, state.snapshot_id, None)
+            landed = bool(self.unknown) and state.landed(self.commit_id)
+            return self._result(Ending.RECOVERED, state.snapshot_id, None) if landed else None
         watermark = state.watermark(self.token.pipeline)
+        if decide(watermark, self.token) is not Outcome.DONE:
+            return None
         assert watermark is not None
         if watermark.commit_id == self.commit_id:
             return self._result(Ending.RECOVERED, watermark.snapshot_id, None)
@@ -192,15 +192,15 @@ class _Loop:
             raise conflict
         raise _Attempt from conflict
 
-    def _unknown(self, error: Exception) -> NoReturn:
+    def _unknown(self, error: Exception) -> RoundResult:
         self.unknown = [*(self.unknown or []), error]
         log.warning("the outcome of a commit is unknown, reading the table to find out: %r", error)
         if len(self.unknown) < self.policy.unknowns:
             raise _Attempt from error
         # One last look: was it the answer that got lost?
-        state = self._open()
-        if self._is_done(state):
-            raise _Attempt from error
+        _, done = self._look()
+        if done is not None:
+            return done
         raise UnknownOutcome(
             f"publishing failed {len(self.unknown)} times",
             why=f"{type(error).__name__}: {error}",

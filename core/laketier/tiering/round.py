@@ -62,11 +62,11 @@ class TieringRound:
 
     def begin(self) -> Outcome:
         """Look at the table before anything is written: PROCEED, DONE (write nothing), or raises `Refused`."""
-        with naming_storage_errors("the table was opened"):
+        with naming_storage_errors("the table was read"):
             state = self._committer.open()
-        outcome = Outcome.PROCEED
-        if self._token is not None:
-            outcome = decide(state.watermark(self._token.pipeline), self._token)
+            outcome = Outcome.PROCEED
+            if self._token is not None:
+                outcome = decide(state.watermark(self._token.pipeline), self._token)
         failpoint(ROUND_OPENED)
         return outcome
 
@@ -77,10 +77,11 @@ class TieringRound:
     def confirm_done(self) -> RoundResult:
         """End a round that `begin` found DONE, so that nothing was written for it. Publishes nothing, whatever the
         table says now. Raises `TableChanged` when the epoch is no longer there: then its rows are missing."""
+        token = self._token
         try:
-            state = self._committer.open()
-            token = self._token
-            watermark = None if token is None else state.watermark(token.pipeline)
+            with naming_storage_errors("the table was read"):
+                state = self._committer.open()
+                watermark = None if token is None else state.watermark(token.pipeline)
             if token is None or watermark is None or decide(watermark, token) is not Outcome.DONE:
                 raise TableChanged(
                     "the epoch was in the table when the round began, and is not any more",

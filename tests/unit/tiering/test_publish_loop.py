@@ -24,8 +24,9 @@ from laketier.spi import (
     WriteMode,
     WriteResult,
 )
+from laketier.tiering import TieringRound
 from laketier.tiering.publish import Ending, RetryPolicy, RoundResult, publish
-from memory_lake import MemoryTable, written_against
+from memory_lake import MemoryFactory, MemoryTable, written_against
 
 FAST = RetryPolicy(conflicts=5, unknowns=3, first_wait_seconds=0.0, longest_wait_seconds=0.0)
 TIMEOUT = TimeoutError("no answer")
@@ -207,6 +208,23 @@ def test_a_table_that_can_not_be_read_after_an_unknown_outcome() -> None:
         run(table, token(), table.stage(1))
     assert isinstance(caught.value.__cause__, StorageError)
     assert count(table, "discard") == 0
+
+
+def test_a_watermark_that_can_not_be_read_after_an_unknown_outcome() -> None:
+    """The handle is there, but a format may read the watermark only when it is asked."""
+    table = MemoryTable(after=[TIMEOUT], looks=[None, None, OSError("expired token")])
+    with pytest.raises(UnknownOutcome, match="expired token"):
+        run(table, token(), table.stage(1))
+    assert count(table, "discard") == 0
+
+
+def test_a_watermark_that_can_not_be_read_at_first() -> None:
+    table = MemoryTable(looks=[OSError("expired token")])
+    with pytest.raises(StorageError, match="expired token"):
+        run(table, token(), table.stage(1))
+    table.looks.append(OSError("expired token"))
+    with pytest.raises(StorageError, match="expired token"):
+        TieringRound(MemoryFactory(table), token=token()).begin()
 
 
 def test_a_table_that_can_not_be_opened_at_first() -> None:

@@ -1,0 +1,180 @@
+"""An S3 that misbehaves on purpose: moto over HTTP, one request at a time, with faults drawn from a seed.
+
+moto looks whether a key is there and then puts it, without a lock of its own, so its conditional put is no
+compare-and-set; hence the lock around it.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import boto3
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.s3.models import s3_backends
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+KEY = "testing"
+REGION = "us-east-1"
+BUCKET = "lake"
+
+
+class Fault(Enum):
+    """What becomes of one request."""
+
+    ERROR_500 = "500 before the effect"
+    SLOW_DOWN = "503 before the effect"
+    LOST_500 = "500 after the effect"
+    RESET = "connection closed after the effect"
+    TIME_OUT = "no answer in time, after the effect"
+    SLOW_BODY = "a slow body"
+    EXPIRED = "expired credentials"
+    REFUSED = "412 without a look"
+
+
+_STATUS = {
+    Fault.ERROR_500: ("500 Internal Server Error", "InternalError"),
+    Fault.SLOW_DOWN: ("503 Slow Down", "SlowDown"),
+    Fault.LOST_500: ("500 Internal Server Error", "InternalError"),
+    Fault.EXPIRED: ("400 Bad Request", "ExpiredToken"),
+    Fault.REFUSED: ("412 Precondition Failed", "PreconditionFailed"),
+}
+_AFTER = (Fault.LOST_500, Fault.RESET, Fault.TIME_OUT)
+
+
+@dataclass
+class FaultyS3:
+    """The server. Faults begin with `arm` and end with `disarm`; `injected` counts them."""
+
+    url: str = ""
+    silence: float = 3.0
+    injected: Counter[Fault] = field(default_factory=Counter)
+    _random: random.Random | None = None
+    _share: float = 0.0
+    _always: tuple[Fault, str] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _moto: Any = field(default_factory=lambda: DomainDispatcherApplication(create_backend_app))
+
+    def arm(self, seed: int, share: float) -> None:
+        """From now on ``share`` of the requests fail, in ways drawn from ``seed``."""
+        self._random, self._share = random.Random(seed), share
+
+    def always(self, fault: Fault, method: str) -> None:
+        """From now on this becomes of every request with that method."""
+        self._always = (fault, method)
+
+    def disarm(self) -> None:
+        """Serve all requests again."""
+        self._random = self._always = None
+
+    @property
+    def client(self) -> Any:
+        """boto3's."""
+        return boto3.client(
+            "s3", endpoint_url=self.url, region_name=REGION, aws_access_key_id=KEY, aws_secret_access_key=KEY
+        )
+
+    def keys(self, prefix: str = "") -> set[str]:
+        """All keys of the bucket below ``prefix``."""
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+        return {item["Key"] for page in pages for item in page.get("Contents", ())}
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        fault = self._draw(environ)
+        if fault in _STATUS and fault not in _AFTER:
+            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+            return _error(fault, start_response)
+        answer: list[Any] = []
+        with self._lock:
+            body = list(self._moto(environ, lambda *head: answer.append(head)))
+        if fault is Fault.LOST_500:
+            return _error(fault, start_response)
+        if fault in (Fault.RESET, Fault.TIME_OUT):
+            if fault is Fault.TIME_OUT:
+                time.sleep(self.silence)
+            raise _hung_up(environ)
+        start_response(*answer[-1])
+        return _slowly(body) if fault is Fault.SLOW_BODY else body
+
+    def _draw(self, environ: dict[str, Any]) -> Fault | None:
+        with self._lock:
+            if self._always is not None and self._always[1] == environ["REQUEST_METHOD"]:
+                self.injected[self._always[0]] += 1
+                return self._always[0]
+            if self._random is None or self._random.random() >= self._share:
+                return None
+            possible = [fault for fault in Fault if _can(fault, environ)]
+            fault = self._random.choice(possible)
+            self.injected[fault] += 1
+            return fault
+
+
+@contextmanager
+def faulty_s3() -> Iterator[FaultyS3]:
+    """A server with one empty bucket, `BUCKET`."""
+    s3_backends[DEFAULT_ACCOUNT_ID]["aws"].reset()
+    service = FaultyS3()
+    server = make_server("127.0.0.1", 0, service, threaded=True, request_handler=_Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    service.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        service.client.create_bucket(Bucket=BUCKET)
+        yield service
+    finally:
+        service.disarm()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(WSGIRequestHandler):
+    """Gives the application its socket, and says nothing of connections that it ends itself."""
+
+    def make_environ(self) -> Any:
+        return {**super().make_environ(), "faulty.socket": self.connection}
+
+    def connection_dropped(self, error: BaseException, environ: Any = None) -> None:
+        pass
+
+    def log(self, type: str, message: str, *args: Any) -> None:
+        pass
+
+
+def _can(fault: Fault, environ: dict[str, Any]) -> bool:
+    if fault is Fault.REFUSED:
+        return environ["REQUEST_METHOD"] == "PUT" and "HTTP_IF_NONE_MATCH" in environ
+    if fault is Fault.SLOW_BODY:
+        return environ["REQUEST_METHOD"] == "GET"
+    return True
+
+
+def _error(fault: Fault, start_response: Any) -> list[bytes]:
+    status, code = _STATUS[fault]
+    text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{fault.value}</Message></Error>".encode()
+    start_response(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(text)))])
+    return [text]
+
+
+def _hung_up(environ: dict[str, Any]) -> ConnectionResetError:
+    """What the server takes for a client that went away."""
+    connection: socket.socket = environ["faulty.socket"]
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    return ConnectionResetError("on purpose")
+
+
+def _slowly(body: list[bytes]) -> Iterator[bytes]:
+    whole = b"".join(body)
+    for start in range(0, len(whole), max(1, len(whole) // 3)):
+        time.sleep(0.05)
+        yield whole[start : start + max(1, len(whole) // 3)]
