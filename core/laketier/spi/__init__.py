@@ -5,7 +5,7 @@ An author writes a `LakeStoragePlugin`, a `LakeStorage`, a `LakeCatalog`, a `Lak
 """
 
 from laketier.spi.bucket import BucketAssigner, BucketAssignerFactory
-from laketier.spi.catalog import LakeCatalog
+from laketier.spi.catalog import LakeCatalog, same_table
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
 from laketier.spi.conform import conform
 from laketier.spi.context import CommitterInitContext, WriteMode, WriterInitContext
@@ -158,6 +158,7 @@ __all__ = [
     "option",
     "pack",
     "require",
+    "same_table",
     "schema_fingerprint",
     "to_arrow",
     "to_plain",

@@ -5,6 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+import pyarrow as pa
+
+from laketier.spi.errors import IncompatibleTable
 from laketier.spi.schema import SchemaChange
 from laketier.spi.table import TableDescriptor, TableInfo, TablePath
 
@@ -37,3 +40,30 @@ class LakeCatalog(ABC):
     @abstractmethod
     def list_tables(self, database: str | None = None) -> list[TablePath]:
         """The tables of this format, sorted; of all databases by default."""
+
+
+def same_table(found: TableInfo, wanted: TableDescriptor) -> TableInfo:
+    """``found``, for `LakeCatalog.create_table` to return. Raises `IncompatibleTable` unless it has the schema,
+    partitioning and buckets of ``wanted``, which are given as the format would store them."""
+    there = found.descriptor
+    for what, has, asked in (
+        ("schema", there.schema, wanted.schema),
+        ("partitioning", there.partition_by, wanted.partition_by),
+        ("bucketing", there.buckets, wanted.buckets),
+    ):
+        if has != asked:
+            raise IncompatibleTable(
+                f"the table exists with another {what}",
+                where=str(found.path),
+                why=f"it has {_shown(has)}, and {_shown(asked)} was asked for",
+                fix="Use another name, drop the table first, or add the missing columns with mergeSchema.",
+            )
+    return found
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, pa.Schema):
+        value = tuple(f"{field.name} {field.type}{'' if field.nullable else ' not null'}" for field in value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(str, value))})"
+    return "none" if value is None else str(value)

@@ -28,6 +28,7 @@ from laketier.spi import (
     Transform,
     UnsafeTable,
     UnsupportedType,
+    same_table,
 )
 from laketier.spi.durable import fsync_directory, fsync_file, make_directories
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
@@ -52,11 +53,11 @@ class DeltaCatalog(LakeCatalog):
         wanted = self._checked(descriptor)
         location = self._warehouse.table(path)
         try:
-            return self._same(self.load_table(path), wanted)
+            return same_table(self.load_table(path), wanted)
         except TableNotFound:
             self._refuse_other_formats(location)
         self._create(location, wanted)
-        return self._same(self.load_table(path), wanted)
+        return same_table(self.load_table(path), wanted)
 
     def load_table(self, path: TablePath) -> TableInfo:
         location = self._warehouse.table(path)
@@ -174,21 +175,6 @@ class DeltaCatalog(LakeCatalog):
                 ) from error
         _make_durable(location, 0)
 
-    def _same(self, found: TableInfo, wanted: TableDescriptor) -> TableInfo:
-        for what, is_there, asked in (
-            ("schema", found.schema, wanted.schema),
-            ("partitioning", found.descriptor.partition_by, wanted.partition_by),
-            ("buckets", found.descriptor.buckets, wanted.buckets),
-        ):
-            if is_there != asked:
-                raise IncompatibleTable(
-                    f"the table exists with another {what}",
-                    where=str(found.path),
-                    why=f"it has {_shown(is_there)}, and {_shown(asked)} was asked for",
-                    fix="Use another name, or drop the table first.",
-                )
-        return found
-
     def _refuse_other_formats(self, location: Location) -> None:
         selector = pafs.FileSelector(location.root, allow_not_found=True)
         names = [info.base_name for info in location.filesystem.get_file_info(selector)]
@@ -265,11 +251,3 @@ def _folders(filesystem: pafs.FileSystem, root: str) -> list[str]:
     found = filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True))
     names = [info.base_name for info in found if info.type == pafs.FileType.Directory]
     return [name for name in names if not name.startswith((".", "_"))]
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, pa.Schema):
-        return "(" + ", ".join(str(field) for field in value) + ")"
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "none"
-    return str(value or "none")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from laketier.spi import (
     TableInfo,
     TableNotFound,
     TablePath,
+    same_table,
 )
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
@@ -63,9 +65,10 @@ class IcebergCatalog(LakeCatalog):
                 reason="merging by primary key is not built yet",
                 fix="Create the table without a primary key.",
             )
+        wanted = replace(descriptor, schema=to_arrow(schema))
         catalog = connect(self._settings)
         try:
-            return _same(self.load_table(path), descriptor)
+            return same_table(self.load_table(path), wanted)
         except TableNotFound:
             self._refuse_foreign_folder(path)
         try:
@@ -86,7 +89,7 @@ class IcebergCatalog(LakeCatalog):
                 properties=properties,
             )
         except TableAlreadyExistsError:
-            return _same(self.load_table(path), descriptor)
+            return same_table(self.load_table(path), wanted)
         return info_of(path, table)
 
     def load_table(self, path: TablePath) -> TableInfo:
@@ -228,27 +231,6 @@ def _properties(descriptor: TableDescriptor) -> dict[str, str]:
     if bucket is not None:
         properties[BUCKETS_PROPERTY] = bucket.name
     return properties
-
-
-def _same(info: TableInfo, descriptor: TableDescriptor) -> TableInfo:
-    """``info`` when it is what ``descriptor`` asks for. Raises `IncompatibleTable`."""
-    wanted: list[tuple[str, Any, Any]] = [
-        ("schema", without_ids(to_arrow(to_iceberg(descriptor.schema))), without_ids(info.schema)),
-        ("partitioning", [str(f) for f in fields_of(descriptor)], [str(f) for f in fields_of(info.descriptor)]),
-    ]
-    for what, asked, there in wanted:
-        if asked != there:
-            raise IncompatibleTable(
-                f"the table exists with another {what}",
-                where=str(info.path),
-                why=f"it has {_line(there)}, and {_line(asked)} was asked for",
-                fix="Use the table's own, choose another name, or drop it first.",
-            )
-    return info
-
-
-def _line(thing: Any) -> str:
-    return "; ".join(str(thing).split("\n")) if thing else "none"
 
 
 def _is_new(info: TableInfo, change: AddColumn) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from laketier.spi import (
     Transform,
     UnsupportedType,
     require,
+    same_table,
     schema_fingerprint,
 )
 from laketier_lance.dataset import LANCE_ERRORS, create_dataset, open_dataset, reason, unreadable
@@ -65,8 +67,7 @@ class LanceCatalog(LakeCatalog):
             metadata = {TABLE_UUID: uuid.uuid4().hex.encode(), DESCRIPTOR: descriptor_metadata(descriptor)}
             self._create(location, schema.with_metadata(metadata), version)
             info = self.load_table(path)
-        _refuse_other(info, schema)
-        return info
+        return same_table(info, replace(descriptor, schema=schema))
 
     def _create(self, location: str, schema: pa.Schema, version: str) -> None:
         try:
@@ -147,20 +148,6 @@ def _is_name(database: str, table: str) -> bool:
 def plain(schema: pa.Schema) -> pa.Schema:
     """A schema as it is stored: without its metadata, and without field ids of other formats."""
     return without_field_ids(schema)
-
-
-def _refuse_other(info: TableInfo, wanted: pa.Schema) -> None:
-    present = plain(info.schema)
-    if schema_fingerprint(present) != schema_fingerprint(wanted):
-        raise IncompatibleTable(
-            f"a table with another schema exists: it has {_summary(present)}, and {_summary(wanted)} was asked for",
-            where=info.location,
-            fix="Use another name, drop it, or add the missing columns with mergeSchema.",
-        )
-
-
-def _summary(schema: pa.Schema) -> str:
-    return ", ".join(f"{f.name} {f.type}{'' if f.nullable else ' not null'}" for f in schema)
 
 
 def _missing(info: TableInfo, changes: Sequence[SchemaChange]) -> list[pa.Field]:

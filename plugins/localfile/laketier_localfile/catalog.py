@@ -25,6 +25,7 @@ from laketier.spi import (
     Transform,
     UnsupportedType,
     new_attempt_id,
+    same_table,
 )
 from laketier.spi.durable import create_exclusively, fsync_directory, make_directories
 from laketier.spi.failpoints import failpoint
@@ -52,11 +53,11 @@ class LocalFileCatalog(LakeCatalog):
         wanted = _checked(descriptor)
         location = self._location(path)
         try:
-            return _same(self.load_table(path), wanted)
+            return same_table(self.load_table(path), wanted)
         except TableNotFound:
             with access("creating the table", location):
                 self._create(location, wanted)
-        return _same(self.load_table(path), wanted)
+        return same_table(self.load_table(path), wanted)
 
     def load_table(self, path: TablePath) -> TableInfo:
         location = self._location(path)
@@ -162,31 +163,6 @@ def _checked(descriptor: TableDescriptor) -> TableDescriptor:
     check_types(descriptor.schema)
     check_partition_types(descriptor)
     return replace(descriptor, schema=storable(descriptor.schema), properties=dict(descriptor.properties))
-
-
-def _same(found: TableInfo, wanted: TableDescriptor) -> TableInfo:
-    there = found.descriptor
-    for what, is_there, asked in (
-        ("schema", there.schema, wanted.schema),
-        ("partitioning", there.partition_by, wanted.partition_by),
-        ("bucketing", there.buckets, wanted.buckets),
-    ):
-        if is_there != asked:
-            raise IncompatibleTable(
-                f"the table exists with another {what}",
-                where=str(found.path),
-                why=f"it has {_show(is_there)}, asked for was {_show(asked)}",
-                fix="Use another table name, drop the table, or add the missing columns with alter (mergeSchema).",
-            )
-    return found
-
-
-def _show(value: object) -> str:
-    if isinstance(value, pa.Schema):
-        return ", ".join(f"{c.name} {c.type}{'' if c.nullable else ' not null'}" for c in value)
-    if isinstance(value, tuple):
-        return f"({', '.join(map(str, value))})"
-    return str(value)
 
 
 def _refuse_foreign(location: Path) -> None:

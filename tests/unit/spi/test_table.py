@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 from laketier.spi import (
     BucketSpec,
     ConfigError,
+    IncompatibleTable,
     PartitionField,
     TableDescriptor,
+    TableInfo,
     TablePath,
     Transform,
+    same_table,
     schema_fingerprint,
 )
 from laketier.spi.schema import FIELD_ID
@@ -112,3 +117,33 @@ def test_a_fingerprint_is_stable() -> None:
 )
 def test_nested_types_are_told_apart(one: pa.DataType, other: pa.DataType) -> None:
     assert schema_fingerprint(pa.schema([("a", one)])) != schema_fingerprint(pa.schema([("a", other)]))
+
+
+WANTED = TableDescriptor(
+    pa.schema([pa.field("id", I64, nullable=False), ("day", pa.date32())]),
+    (PartitionField("day"),),
+    BucketSpec(4, ("id",)),
+)
+
+
+def test_the_same_table_is_returned() -> None:
+    found = TableInfo(TablePath("db", "t"), replace(WANTED, properties={"k": "v"}, comment="c"), "uuid", "/w/db/t")
+    numbered = replace(WANTED, schema=pa.schema([f.with_metadata({FIELD_ID: "1"}) for f in WANTED.schema]))
+    assert same_table(found, numbered) is found
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (
+            replace(WANTED, schema=WANTED.schema.set(0, pa.field("id", I64))),
+            r"another schema, because it has \(id int64, day .*and \(id int64 not null",
+        ),
+        (replace(WANTED, partition_by=()), r"another partitioning, because it has \(\), and \(day\) was"),
+        (replace(WANTED, buckets=None), "another bucketing, because it has none, and BucketSpec"),
+    ],
+    ids=["schema", "partitioning", "bucketing"],
+)
+def test_another_table_is_refused_with_both_descriptions(other: TableDescriptor, says: str) -> None:
+    with pytest.raises(IncompatibleTable, match=says):
+        same_table(TableInfo(TablePath("db", "t"), other, "uuid", "/w/db/t"), WANTED)

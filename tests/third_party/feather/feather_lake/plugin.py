@@ -89,10 +89,7 @@ class Catalog(spi.LakeCatalog):
                 durable.create_exclusively(pointer, json.dumps(home.name).encode())
             except FileExistsError:
                 shutil.rmtree(home)
-        info = self.load_table(path)
-        if not info.schema.equals(descriptor.schema):
-            raise spi.IncompatibleTable(f"it has the schema {info.schema}", where=str(path))
-        return info
+        return spi.same_table(self.load_table(path), descriptor)
 
     def load_table(self, path: spi.TablePath) -> spi.TableInfo:
         if not self._pointer(path).exists():
