@@ -125,7 +125,12 @@ class StagedSnapshot:
             AssertCurrentSchemaId.model_validate({"current-schema-id": before.current_schema_id}),
             AssertDefaultSpecId.model_validate({"default-spec-id": before.default_spec_id}),
         )
-        self.table.catalog.commit_table(self.table, requirements, self.transaction._updates)
+        landed = self.table.catalog.commit_table(self.table, requirements, self.transaction._updates)
+        try:
+            # Only if the table's write.metadata.delete-after-commit.enabled says so.
+            self.table.catalog._delete_old_metadata(self.table.io, before, landed.metadata)
+        except Exception as error:  # noqa: BLE001 - it landed: nothing that fails now may make that unknown
+            log.warning("old metadata files could not be deleted, orphan collection will find them: %s", error)
 
     def forget(self) -> None:
         """Delete the manifests. Only when it is certain that the snapshot did not land and never will."""
