@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
 
 import pyarrow.fs as pafs
 
 from laketier.spi.durable import fsync_directory, fsync_file, make_directories
+from laketier_iceberg.locations import is_local, split
 
 log = logging.getLogger(__name__)
+
+_PATH_ONLY = ("hdfs", "viewfs")
 
 
 class Files:
@@ -51,6 +53,16 @@ class Files:
         filesystem, path = self.resolve(location)
         return filesystem.open_input_file(path)
 
+    def below(self, location: str, folder: str) -> Iterator[tuple[str, int, int]]:
+        """The files in ``folder`` of ``location``, at any depth: path relative to ``location``, bytes, and when it was
+        written (ms since the epoch, by the storage's clock). Nothing where there is no such folder."""
+        filesystem, root = self.resolve(location)
+        start = f"{root}/{folder}".rstrip("/")
+        for found in filesystem.get_file_info(pafs.FileSelector(start, allow_not_found=True, recursive=True)):
+            if found.type is pafs.FileType.File:
+                assert found.path.startswith(f"{root}/"), f"{found.path} was listed in {root}"
+                yield found.path[len(root) + 1 :], found.size, found.mtime_ns // 1_000_000
+
     def delete(self, location: str) -> None:
         """Best effort: a file that is gone is fine, any other failure is logged."""
         try:
@@ -63,14 +75,13 @@ class Files:
 
     def resolve(self, location: str) -> tuple[pafs.FileSystem, str]:
         """The file system and the path on it."""
-        if location.startswith("/"):
-            return pafs.LocalFileSystem(), location
-        uri = urlparse(location)
-        if uri.scheme == "file":
-            return pafs.LocalFileSystem(), location.removeprefix("file://")
+        parts = split(location)
+        if is_local(parts):
+            return pafs.LocalFileSystem(), parts.path
         from pyiceberg.io.pyarrow import PyArrowFileIO
 
         if self._io is None:
             self._io = PyArrowFileIO(dict(self._properties))
-        scheme, netloc, path = PyArrowFileIO.parse_location(location, dict(self._properties))
-        return self._io.fs_by_scheme(scheme, netloc), path
+        # As its `parse_location` says, which cuts a path off at "#" and "?".
+        path = parts.path if parts.scheme in _PATH_ONLY else f"{parts.authority}{parts.path}"
+        return self._io.fs_by_scheme(parts.scheme, parts.authority), path

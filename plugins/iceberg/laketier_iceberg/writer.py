@@ -13,6 +13,7 @@ import pyarrow.types as pt
 from laketier.spi import LakeWriter, Passthrough, StagedFile, TableInfo, WriteResult
 from laketier.spi.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
 from laketier_iceberg.files import Files
+from laketier_iceberg.locations import split
 from laketier_iceberg.metrics import Leaf, collect, leaves
 from laketier_iceberg.partitions import PartitionPlan
 
@@ -109,4 +110,4 @@ def relative(path: str, location: str) -> str:
 
 def absolute(path: str, location: str) -> str:
     """Undo `relative`."""
-    return path if path.startswith("/") or "://" in path else f"{location.rstrip('/')}/{path}"
+    return path if path.startswith("/") or split(path).scheme else f"{location.rstrip('/')}/{path}"
