@@ -44,7 +44,7 @@ class IcebergPlugin(LakeStoragePlugin):
         Feature.NESTED_TYPES: FULL,
         Feature.VECTORS: unsupported("Iceberg's list forgets the length of its Arrow type; Lance keeps it"),
         Feature.INDEXING: unsupported("Iceberg has no secondary indexes"),
-        Feature.ORPHAN_COLLECTION: unsupported("it is not built yet"),
+        Feature.ORPHAN_COLLECTION: FULL,
     }
 
     def create_storage(self, config: LakeStorageConfig) -> LakeStorage:

@@ -10,6 +10,7 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     LakeCommitter,
+    LakeMaintenance,
     LakeSource,
     LakeStorage,
     LakeStorageConfig,
@@ -68,6 +69,12 @@ class IcebergStorage(LakeStorage):
         from laketier_iceberg.source import IcebergSource
 
         return IcebergSource(self._settings, table, Passthrough(load(self._settings, table.path).io.properties))
+
+    def maintenance(self, table: TableInfo) -> LakeMaintenance:
+        """Orphan collection."""
+        from laketier_iceberg.maintenance import IcebergMaintenance
+
+        return IcebergMaintenance(self._settings, table)
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,10 @@ class Fixture:
     def round(self, token: Token | None, *batches: pa.RecordBatch, mode: WriteMode = WriteMode.APPEND) -> RoundResult:
         return TieringRound(self.factory, token=token, mode=mode).commit([self.stage(*batches)])
 
+    def round_of(self, token: Token | None, *results: WriteResult) -> RoundResult:
+        """Publish what was staged before."""
+        return TieringRound(self.factory, token=token).commit(results)
+
     def committer(self, commit_id: str | None = None, mode: WriteMode = WriteMode.APPEND) -> Any:
         return self.factory.create_committer(CommitterInitContext(commit_id or new_attempt_id(), mode))
 

@@ -1,0 +1,62 @@
+"""Which files a table's metadata names, over all retained snapshots of all refs. Driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from laketier_iceberg.locations import Below, decoded
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import ManifestFile
+    from pyiceberg.table import Table
+
+
+def locations(table: Table) -> Iterator[str]:
+    """Every location that the metadata names. Reads each manifest once, however many snapshots share it."""
+    metadata = table.metadata
+    yield table.metadata_location
+    yield from (entry.metadata_file for entry in metadata.metadata_log)
+    yield from (file.statistics_path for file in metadata.statistics)
+    yield from (file.statistics_path for file in metadata.partition_statistics)
+    manifests: dict[str, ManifestFile] = {}
+    for snapshot in metadata.snapshots:
+        yield snapshot.manifest_list
+        for manifest in snapshot.manifests(table.io):
+            manifests.setdefault(manifest.manifest_path, manifest)
+    for path, manifest in manifests.items():
+        yield path
+        # What a snapshot has removed is an entry of an older one, for as long as that is retained.
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            yield entry.data_file.file_path
+
+
+@dataclass
+class References:
+    """What the metadata names, to compare listed files with."""
+
+    inside: set[str] = field(default_factory=set)
+    """Keys (`Below.key`) of files below the table."""
+    names_inside: set[str] = field(default_factory=set)
+    names_outside: dict[str, str] = field(default_factory=dict)
+    """The name of each file that lies elsewhere, and its location."""
+
+    @classmethod
+    def of(cls, table: Table, below: Below) -> References:
+        """Of a table that was just loaded."""
+        found = cls()
+        for location in locations(table):
+            key = below.key(location)
+            name = name_of(location)
+            if key is None:
+                found.names_outside[name] = location
+            else:
+                found.inside.add(key)
+                found.names_inside.add(name)
+        return found
+
+
+def name_of(location: str) -> str:
+    """The last part of a location, by which files are told apart where the way to them is spelled differently."""
+    return decoded(location.rpartition("/")[2])
