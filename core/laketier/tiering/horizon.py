@@ -21,7 +21,7 @@ def horizon_of(state: TableState) -> int | None:
     try:
         return _horizon(state.watermark(COLLECTOR))
     except RolledBack:
-        return time.time_ns() // 1_000_000 - _UNKNOWN_AGE
+        return _after_rollback()
 
 
 def raise_horizon(factory: LakeTieringFactory[Any], table_uuid: str, horizon: int) -> int:
@@ -31,7 +31,16 @@ def raise_horizon(factory: LakeTieringFactory[Any], table_uuid: str, horizon: in
         epoch = 0 if last is None else last.token.epoch + 1
         return Token(COLLECTOR, table_uuid, epoch, content=str(max(horizon, _horizon(last) or 0)))
 
-    return _horizon(set_watermark(factory, COLLECTOR, change)) or 0
+    def after_rollback() -> Token:
+        # No lower than what rounds were held to since the rollback: an earlier collection, with a shorter grace period,
+        # may have deleted files of rounds that a lower horizon would let through.
+        return Token(COLLECTOR, table_uuid, 0, content=str(max(horizon, _after_rollback())))
+
+    return _horizon(set_watermark(factory, COLLECTOR, change, after_rollback=after_rollback)) or 0
+
+
+def _after_rollback() -> int:
+    return time.time_ns() // 1_000_000 - _UNKNOWN_AGE
 
 
 def _horizon(watermark: Watermark | None) -> int | None:

@@ -82,7 +82,10 @@ def set_watermark(
     change: Callable[[Watermark | None], Token],
     *,
     forgotten: bool = False,
+    after_rollback: Callable[[], Token] | None = None,
 ) -> Watermark:
+    """``change`` makes the new token from the last watermark; ``after_rollback``, if given, makes it when that one left
+    the table's history."""
     commit_id = new_attempt_id()
     committer = factory.create_committer(CommitterInitContext(commit_id=commit_id, pipeline=pipeline))
     last_error: Exception | None = None
@@ -90,16 +93,16 @@ def set_watermark(
         for _ in range(_ATTEMPTS):
             with naming_storage_errors("the table was read"):
                 state = committer.open()
+                rolled_back = False
                 try:
                     last = state.watermark(pipeline)
                 except RolledBack:
                     # People adopt just because of that: what the old watermark said no longer counts.
-                    last = None
+                    last, rolled_back = None, True
             if last is not None and last.commit_id == commit_id:
                 return last
-            watermark = Watermark(
-                change(last), commit_id, committed_at=time.time_ns() // 1_000_000, forgotten=forgotten
-            )
+            token = after_rollback() if rolled_back and after_rollback is not None else change(last)
+            watermark = Watermark(token, commit_id, committed_at=time.time_ns() // 1_000_000, forgotten=forgotten)
             try:
                 committer.publish(state, [], watermark)
             except Conflict as error:

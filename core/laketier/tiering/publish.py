@@ -60,7 +60,7 @@ class Ending(Enum):
     RECOVERED = "recovered"
     """This attempt published it, but the answer was lost; the table showed that it had landed."""
     ALREADY_THERE = "already there"
-    """The epoch was in the table. What this attempt staged was deleted."""
+    """The epoch was in the table. What this attempt staged was deleted, or left to orphan collection."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +87,20 @@ def publish(
     token: Token | None,
     commit_id: str,
     policy: RetryPolicy = DEFAULT_POLICY,
+    repeatable: bool = False,
 ) -> RoundResult:
     """Publish ``results`` as the round ``token``, exactly once. Driver.
 
     ``token`` is None for a batch without a pipeline: then ``commit_id`` alone resolves an unknown outcome.
+    ``repeatable``: other calls may have had, or will have, the same results; see `TieringRound.commit`.
 
     Returns when the rows are in the table once. Raises `Refused` when they must not be published (they are
     discarded where that is certain to be safe), `UnknownOutcome` when it could not be found out whether they landed,
     and what `LakeCommitter.open` raises.
     """
-    loop = _Loop(committer, tuple(results), token, commit_id, policy)
+    if repeatable and token is None:
+        raise ValueError("a round without a token can't be repeated: nothing in the table would say that it is there")
+    loop = _Loop(committer, tuple(results), token, commit_id, policy, repeatable)
     waits = tenacity.wait_random_exponential(multiplier=policy.first_wait_seconds, max=policy.longest_wait_seconds)
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(_Attempt), wait=waits, stop=tenacity.stop_never, reraise=True
@@ -124,6 +128,7 @@ class _Loop:
     token: Token | None
     commit_id: str
     policy: RetryPolicy
+    repeatable: bool = False
     conflicts: int = 0
     unknown: list[Exception] | None = None
 
@@ -180,8 +185,9 @@ class _Loop:
         if watermark.commit_id == self.commit_id:
             return self._result(Ending.RECOVERED, watermark.snapshot_id, None)
         # The epoch was published by another attempt. Every publish is a compare-and-set against a state of an
-        # earlier epoch, so ours can neither have landed nor land later.
-        discard(self.committer, self.results)
+        # earlier epoch, so ours can't land any more. It may have landed before that, if somebody then took the table
+        # back: an older snapshot may still need its files.
+        self._discard_if_certain()
         return RoundResult(Ending.ALREADY_THERE, watermark.rows, 0, 0, watermark.snapshot_id, self.conflicts)
 
     def _lost(self, conflict: Conflict) -> NoReturn:
@@ -209,8 +215,8 @@ class _Loop:
         ) from error
 
     def _discard_if_certain(self) -> None:
-        if self.unknown:
-            log.warning("an earlier attempt may still land: staged files are left to orphan collection")
+        if self.unknown or self.repeatable:
+            log.warning("an earlier attempt may have landed: staged files are left to orphan collection")
         else:
             discard(self.committer, self.results)
 

@@ -92,17 +92,26 @@ class TieringRound:
         finally:
             self._committer.close()
 
-    def commit(self, results: Sequence[WriteResult]) -> RoundResult:
+    def commit(self, results: Sequence[WriteResult], *, repeatable: bool = False) -> RoundResult:
         """Publish exactly once. Raises as `laketier.tiering.publish.publish`.
 
-        Safe to repeat with the same results, also by another process: unless a commit id was given, it is made from
-        the attempts that staged them, so that a repetition knows its own files in the table and deletes none.
+        Unless a commit id was given, it is made from the attempts that staged the results, so that a repetition knows
+        its own files in the table. A caller who may commit the same results more than once, also from another process,
+        says ``repeatable``, each time: a refusal then deletes nothing, as another call may have published them, or may
+        yet. Needs a token. Spark commits results once, and stages anew.
         """
         commit_id = self._commit_id or commit_id_of(results)
         self._committer.close()
         committer = self._committer_for(commit_id)
         try:
-            return publish(committer, results, token=self._token, commit_id=commit_id, policy=self._policy)
+            return publish(
+                committer,
+                results,
+                token=self._token,
+                commit_id=commit_id,
+                policy=self._policy,
+                repeatable=repeatable,
+            )
         finally:
             committer.close()
 

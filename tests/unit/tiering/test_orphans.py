@@ -26,7 +26,7 @@ from laketier.spi import (
 from laketier.tiering import Ending, TieringRound
 from laketier.tiering.horizon import horizon_of, raise_horizon
 from laketier.tiering.orphans import DEFAULT_GRACE, collect_orphans, list_orphans
-from memory_lake import MemoryFactory, MemoryTable
+from memory_lake import MemoryFactory, MemoryState, MemoryTable
 
 HOUR = 3_600_000
 
@@ -100,6 +100,22 @@ def test_after_a_rollback_rounds_of_an_hour_are_refused(monkeypatch: pytest.Monk
     horizon = horizon_of(state)
     assert horizon is not None
     assert abs(time.time_ns() // 1_000_000 - HOUR - horizon) < 60_000
+
+
+def test_the_first_horizon_after_a_rollback_is_no_lower(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a collection with a long grace period lets rounds through whose files an earlier one, with a short grace
+    period, has deleted."""
+    table = MemoryTable()
+    plain = MemoryState.watermark
+
+    def rolled_back(self: MemoryState, pipeline: str) -> Watermark | None:
+        if not table.version:
+            raise RolledBack("restored")
+        return plain(self, pipeline)
+
+    monkeypatch.setattr(MemoryState, "watermark", rolled_back)
+    now = time.time_ns() // 1_000_000
+    assert abs(now - HOUR - raise_horizon(MemoryFactory(table), table.uuid, now - 72 * HOUR)) < 60_000
 
 
 def test_nothing_is_found_nothing_is_committed() -> None:

@@ -251,6 +251,27 @@ def test_a_refusal_after_an_unknown_outcome_deletes_nothing() -> None:
     assert count(table, "discard") == 0
 
 
+def test_a_rival_after_an_unknown_outcome_deletes_nothing() -> None:
+    """Ours landed, the answer was lost, somebody restored the table to before it, and a rival published the epoch: the
+    snapshot that was restored away still has our files."""
+    table = MemoryTable(after=[TIMEOUT])
+    committer = table.committer()
+    original = committer.land
+
+    def land_and_be_restored_away(results: object, watermark: object) -> object:
+        commit = original(results, watermark)  # type: ignore[arg-type]
+        table.files.clear()
+        table.watermarks.clear()
+        rival(table, 0, 1)()
+        return commit
+
+    committer.land = land_and_be_restored_away  # type: ignore[method-assign, assignment]
+    result = publish(committer, [table.stage(1)], token=token(), commit_id="c1", policy=FAST)
+    assert result.ending is Ending.ALREADY_THERE
+    assert table.rows == [1]
+    assert count(table, "discard") == 0
+
+
 def test_a_conflict_after_an_unknown_outcome_deletes_nothing() -> None:
     table = MemoryTable(before=[TIMEOUT])
     table.rivals = [rival(table, n, 10 + n, pipeline="other") for n in range(5)]
