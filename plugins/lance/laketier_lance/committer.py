@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,6 @@ from laketier.spi import (
     CommitError,
     CommitterInitContext,
     Conflict,
-    Feature,
     LakeCommitResult,
     LakeCommitter,
     TableError,
@@ -17,12 +17,11 @@ from laketier.spi import (
     Watermark,
     WriteMode,
     WriteResult,
+    attempt_began_at,
     failpoint,
-    require,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
-from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import column_field_ids, with_field_ids, with_metadata
 from laketier_lance.location import local_path
 from laketier_lance.options import LanceOptions
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from lance import LanceDataset, LanceOperation
     from lance.fragment import FragmentMetadata
 
+_OLD_MILLISECONDS = 3_600_000
+
 
 class LanceCommitter(LakeCommitter[WriteResult]):
     """Appends by a `Merge` of the fragments that are there and the new ones: unlike Lance's own `Append` it carries
@@ -42,8 +43,6 @@ class LanceCommitter(LakeCommitter[WriteResult]):
     """
 
     def __init__(self, location: str, options: LanceOptions, context: CommitterInitContext) -> None:
-        if context.mode is WriteMode.UPSERT:
-            require(FORMAT, FEATURES, Feature.UPSERT)
         self._location = location
         self._options = options
         self._context = context
@@ -115,12 +114,13 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         return fragments
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
+        """Lance commits fragments whose files are missing, and every later read of the table fails."""
         local = local_path(self._location)
-        if local is None:
-            return
         for result in results:
+            if local is None:
+                self._check_old(result)
+                continue
             for file in result.files:
-                # Lance commits fragments whose files are missing, and every later read of the table fails.
                 found = (local / file.path).stat().st_size if (local / file.path).exists() else None
                 if found != file.bytes:
                     raise TableError(
@@ -129,6 +129,23 @@ class LanceCommitter(LakeCommitter[WriteResult]):
                         why="the driver does not see the executors' files" if found is None else "it was cut short",
                         fix="Use a warehouse that all machines share.",
                     )
+
+    def _check_old(self, result: WriteResult) -> None:
+        """A request for each file, so only for attempts so old that orphan collection may have taken their files. The
+        horizon refuses those, unless a restore took it away."""
+        from lance.file import LanceFileSession
+
+        if time.time_ns() // 1_000_000 - attempt_began_at(result.attempt) < _OLD_MILLISECONDS:
+            return
+        session = LanceFileSession(self._location, self._options.storage_options() or None)
+        for file in result.files:
+            if not session.contains(file.path):
+                raise TableError(
+                    f"staged file {file.path} is gone",
+                    where=self._location,
+                    why="it was staged long ago, and orphans have been collected since",
+                    fix="Run the round again: it will be staged anew.",
+                )
 
     def _metadata(self, state: LanceTableState, watermark: Watermark | None) -> dict[bytes, bytes]:
         metadata = {**state.metadata, TABLE_UUID: state.table_uuid.encode()}

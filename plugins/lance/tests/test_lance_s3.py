@@ -15,6 +15,7 @@ from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
 from laketier.spi import (
+    Collected,
     Conflict,
     LakeStorageConfig,
     Outcome,
@@ -26,6 +27,7 @@ from laketier.spi import (
     TableNotFound,
     TablePath,
     Token,
+    UnknownOutcome,
     WriteMode,
     WriterInitContext,
     new_attempt_id,
@@ -195,6 +197,27 @@ def test_orphans_in_s3_are_listed_and_deleted(storage, storage_options):
     assert [read(storage, snapshot_id=version) for version in (2, 4, 5)] == [[0], [0, 1, 2], [0, 2]]
     assert read(storage) == [0, 2]
     assert branch.to_table().num_rows == 1
+
+
+def test_a_round_whose_files_are_gone_is_refused_even_if_a_restore_took_the_horizon_away(storage, storage_options):
+    """Lance would publish the missing file, and no read of the table would work any more."""
+    info = storage.catalog().create_table(PATH, TableDescriptor(SCHEMA))
+    factory = storage.tiering_factory(info)
+    TieringRound(factory, token=Token("p", "r", 0)).commit([stage(factory, 1)])
+    two_hours_ago = time.time_ns() // 1_000_000 - 7_200_000
+    writer = factory.create_writer(WriterInitContext(f"{two_hours_ago:012x}" + "ab" * 10))
+    writer.write(rows(2))
+    staged = writer.complete()
+    (found,) = storage.maintenance(info).orphans(time.time_ns() // 1_000_000 + 60_000)
+    while time.time_ns() // 1_000_000 <= found.modified_at:
+        pass
+    assert collect_orphans(storage, info, grace=timedelta(0)).removed == (found,)
+    with pytest.raises(Collected):
+        TieringRound(factory, token=Token("p", "r", 1)).commit([staged])
+    lance.dataset(info.location, 2, storage_options=storage_options | {"allow_http": "true"}).restore()
+    with pytest.raises(UnknownOutcome, match="is gone"):
+        TieringRound(factory, token=Token("p", "r", 1)).commit([staged])
+    assert read(storage) == [1]
 
 
 def test_a_store_that_is_not_there_is_an_error_and_shows_no_secret():
