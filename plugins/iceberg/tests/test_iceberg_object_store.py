@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,14 @@ from laketier.spi import (
     TablePath,
     Token,
     WriterInitContext,
+    attempt_began_at,
     new_attempt_id,
 )
 from laketier.tiering import TieringRound
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.storage import IcebergStorage
+
+SECRET = "testing"
 
 
 def _client(url: str) -> Any:
@@ -44,23 +48,26 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.stop()
 
 
-def test_rounds_and_reads_on_s3(endpoint: str, tmp_path: Path, events: Any) -> None:
-    secret = "testing"
+@pytest.fixture
+def storage(endpoint: str, tmp_path: Path) -> IcebergStorage:
     catalog = {
         "type": "sql",
         "uri": f"sqlite:///{tmp_path}/catalog.sqlite",
         "s3.endpoint": endpoint,
         "s3.access-key-id": "testing",
-        "s3.secret-access-key": secret,
+        "s3.secret-access-key": SECRET,
         "s3.region": "us-east-1",
         "s3.force-virtual-addressing": "false",
     }
-    storage = IcebergStorage(LakeStorageConfig("s3://lake/warehouse", IcebergOptions(catalog=Passthrough(catalog))))
+    return IcebergStorage(LakeStorageConfig("s3://lake/warehouse", IcebergOptions(catalog=Passthrough(catalog))))
+
+
+def test_rounds_and_reads_on_s3(endpoint: str, storage: IcebergStorage, events: Any) -> None:
     wanted = TableDescriptor(events.info.schema, (PartitionField("s"),))
     info = storage.catalog().create_table(TablePath("db", "t"), wanted)
     assert info.location.startswith("s3://lake/warehouse")
     factory = pickle.loads(pickle.dumps(storage.tiering_factory(info)))  # noqa: S301 - as Spark sends it
-    assert secret not in repr(factory)
+    assert SECRET not in repr(factory)
     for epoch in range(2):
         writer = factory.create_writer(WriterInitContext(new_attempt_id()))
         writer.write(events.batch(epoch * 10, epoch * 10 + 10))
@@ -80,6 +87,39 @@ def test_rounds_and_reads_on_s3(endpoint: str, tmp_path: Path, events: Any) -> N
     assert _data_files(endpoint) == listed
 
 
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_orphans_on_s3(endpoint: str, storage: IcebergStorage, events: Any, scheme: str) -> None:
+    properties = {"write.data.path": f"{scheme}://lake/warehouse/orphans/{scheme}/data"}
+    wanted = TableDescriptor(events.info.schema, (PartitionField("s"),), properties=properties)
+    path = TablePath("orphans", scheme)  # the server forgets nothing between tests
+    location = storage.catalog().create_table(path, wanted).location
+    assert location == f"s3://lake/warehouse/orphans/{scheme}"
+    table = type(events)(storage, info := storage.catalog().load_table(path), storage.tiering_factory(info))
+    table.round(table.token(0), table.batch(0, 10))
+    table.round(table.token(1), table.batch(10, 20))
+    staged = table.stage(table.batch(90, 99))
+    dead = {
+        "data/s=a#b?c=d/0dead.parquet": "data",
+        "data/s=%C3%A4 +/1dead.parquet": "data",
+        "metadata/0dead-m0.avro": "manifest",
+    }
+    for key in (*dead, "data/s=a", "data/s=a#b"):
+        _client(endpoint).put_object(Bucket="lake", Key=f"warehouse/orphans/{scheme}/{key}", Body=b"1234")
+    maintenance = storage.maintenance(info)
+    assert maintenance.orphans(attempt_began_at(staged.attempt)) == [], "no file looks older than its attempt"
+    found = maintenance.orphans(time.time_ns() // 1_000_000 + 60_000)
+    expected = dead | {file.path: "data" for file in staged.files}
+    assert {file.path: file.kind for file in found} == expected
+    assert {file.bytes for file in found if file.path in dead} == {4}
+    assert maintenance.remove_orphans(found) == found
+    assert maintenance.remove_orphans(found) == found
+    assert maintenance.orphans(time.time_ns() // 1_000_000 + 60_000) == []
+    table.round(table.token(2), table.batch(20, 30))
+    assert table.ids() == list(range(30))
+    keys = {entry["Key"] for entry in _client(endpoint).list_objects_v2(Bucket="lake", Prefix="warehouse/orphans/")["Contents"]}
+    assert {f"warehouse/orphans/{scheme}/data/s=a", f"warehouse/orphans/{scheme}/data/s=a#b"} <= keys
+
+
 def _data_files(endpoint: str) -> set[str]:
-    found = _client(endpoint).list_objects_v2(Bucket="lake", Prefix="warehouse/")["Contents"]
+    found = _client(endpoint).list_objects_v2(Bucket="lake", Prefix="warehouse/db/")["Contents"]
     return {f"s3://lake/{entry['Key']}" for entry in found if entry["Key"].endswith(".parquet")}

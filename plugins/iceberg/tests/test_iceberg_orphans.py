@@ -37,6 +37,7 @@ from laketier.spi import (
 )
 from laketier.tiering import Ending
 from laketier.tiering.orphans import collect_orphans
+from laketier_iceberg.locations import Below
 from laketier_iceberg.options import IcebergOptions
 
 SOON = 60_000
@@ -404,6 +405,9 @@ def test_one_place_spelled_in_two_ways(make: Any, warehouse: Path, tmp_path: Pat
     set_properties(events, **{"write.data.path": f"{location}/data", "write.metadata.path": f"{location}/metadata"})
     append(reopened(events), 2)
     assert orphans(events) == {}
+    staged = [file.path for file in events.stage(events.batch(0, 1)).files]
+    assert orphans(events) == dict.fromkeys(staged, "data")
+    remove(events)
     (folder(events, "data") / "0dead.parquet").write_bytes(b"")
     assert collect(events)["data"] == 1
     assert events.ids() == list(range(30))
@@ -464,6 +468,78 @@ def test_a_table_registered_from_a_copied_metadata_file_is_refused(events: Any, 
     with pytest.raises(FeatureNotSupported, match="it may share its folders"):
         events.storage.maintenance(again).orphans(time.time_ns() // 1_000_000 + SOON)
     assert events.ids() == list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("location", "other", "key"),
+    [
+        ("s3://b/t", "s3a://b/t/data/x", "data/x"),
+        ("s3://b/t/", "s3n://b//t/data//x", "data/x"),
+        ("s3://b/t", "S3://b/t/data/x#y?z", "data/x#y?z"),
+        ("s3://b/t", "s3://c/t/data/x", None),
+        ("s3://b/t", "s3://b/t2/data/x", None),
+        ("s3://b", "s3://b/data/x", "data/x"),
+        ("gs://b/t", "gcs://b/t/x", "x"),
+        ("gs://b/t", "s3://b/t/x", None),
+        ("abfss://c@a.dfs.core.windows.net/t", "wasbs://c@a.blob.core.windows.net/t/x", "x"),
+        ("abfss://c@a.dfs.core.windows.net/t", "abfss://d@a.dfs.core.windows.net/t/x", None),
+        ("hdfs://n:8020/w/t", "hdfs://n:8020/w/t/x", "x"),
+        ("hdfs://n:8020/w/t", "hdfs:/w/t/x", None),
+        ("/w/t", "file:/w/t/x", "x"),
+        ("/w/t", "file:///w/t/x", "x"),
+        ("/w/t", "file://localhost/w/t/x", "x"),
+        ("/w/t", "file://elsewhere/w/t/x", None),
+        ("/w/t", "/w/t/../t2/x", None),
+        ("/w/t", "/w/a:b/../t/x", "x"),
+        ("file:///w/my%20t", "/w/my t/s=a%252Fb/x%20y", "s=a/b/x y"),
+        ("/", "/w/x", "w/x"),
+    ],
+)
+def test_what_locations_mean(location: str, other: str, key: str | None) -> None:
+    assert Below(location).key(other) == key
+
+
+def test_a_location_in_hadoops_form(make: Any, warehouse: Path) -> None:
+    """``file:/path``, as Spark writes it."""
+    plain = make()
+    wanted = plain.table().catalog.create_table(
+        ("db", "hadoop"), plain.table().schema(), location=f"file:{warehouse}/db/hadoop"
+    )
+    assert wanted.location().startswith("file:/")
+    from laketier.spi import TablePath
+
+    info = plain.storage.catalog().load_table(TablePath("db", "hadoop"))
+    events = type(plain)(plain.storage, info, plain.storage.tiering_factory(info))
+    append(events, 0, 1)
+    staged = events.stage(events.batch(0, 1)).files[0]
+    assert orphans(events) == {staged.path: "data"}
+    assert (folder(events) / ".." / staged.path).exists()
+    assert collect(events)["data"] == 1
+    assert events.ids() == list(range(20))
+    assert [row["id"] for row in events.read().to_pylist()] == list(range(20))
+
+
+def test_a_file_io_of_another_kind(warehouse: Path, tmp_path: Path, events: Any) -> None:
+    """pyiceberg's fsspec one: manifests are read by it."""
+    from laketier.spi import LakeStorageConfig, Passthrough, TableDescriptor, TablePath
+
+    catalog = {
+        "type": "sql",
+        "uri": f"sqlite:///{tmp_path}/other.db",
+        "py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO",
+    }
+    storage = type(events.storage)(
+        LakeStorageConfig(f"file://{tmp_path}/other", IcebergOptions(catalog=Passthrough(catalog)))
+    )
+    info = storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(events.info.schema))
+    table = type(events)(storage, info, storage.tiering_factory(info))
+    assert type(table.table().io).__name__ == "FsspecFileIO"
+    (tmp_path / "other" / "db" / "t").mkdir(parents=True, exist_ok=True)
+    append(table, 0, 1)
+    staged = table.stage(table.batch(0, 1)).files[0]
+    assert orphans(table) == {staged.path: "data"}
+    assert collect(table)["data"] == 1
+    assert table.ids() == list(range(20))
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
