@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,7 @@ class BareLane:
             cold.close()
         names = [name for name in modules if name != "__main__"]
         self.processes = Processes.of(format, names)
+        self.points = passage.points
         self.cells = list(bare_cells(format, passage, overwriting))
 
     def __enter__(self) -> BareLane:
@@ -125,35 +127,52 @@ def run_cell(cell: Cell, pipeline: Pipeline) -> Result:
     )
 
 
-def run_bare(
-    formats: Sequence[str],
-    chosen: Callable[[Cell], bool],
-    begun: Callable[[str, int], None],
-    report: Callable[[Result], None],
-) -> Iterator[Result]:
+Chosen = Callable[[Cell], bool]
+Begun = Callable[[str, int], None]
+
+
+def run_bare(formats: Sequence[str], chosen: Chosen, begun: Begun) -> Iterator[Result]:
     """All chosen cells of the formats. ``begun`` is told each format and how many cells it has."""
     for name in formats:
         with scratch() as folder, BareLane(name, folder) as lane:
             cells = [cell for cell in lane.cells if chosen(cell)]
-            begun(name, len(cells))
-            for result in _each(lane, cells, folder):
-                report(result)
-                yield result
+            begun(f"bare {name}", len(cells))
+            for number, cell in enumerate(cells):
+                with _removed(folder / f"cell-{number}") as place:
+                    yield lane.run(cell, place)
 
 
-def _each(lane: BareLane, cells: Iterable[Cell], folder: Path) -> Iterator[Result]:
-    for number, cell in enumerate(cells):
-        place = folder / f"cell-{number}"
-        yield lane.run(cell, place)
-        shutil.rmtree(place, ignore_errors=True)
+def run_spark(formats: Sequence[str], chosen: Chosen, begun: Begun, *, every: bool = False) -> Iterator[Result]:
+    """The cells on Spark. One driver serves them all, until a cell kills it."""
+    from faults.spark_cells import spark_cells
+    from faults.spark_lane import SparkPipeline, SparkProcesses
+
+    processes = SparkProcesses()
+    try:
+        for name in formats:
+            with scratch() as folder:
+                with BareLane(name, folder) as bare:
+                    points = bare.points
+                cells = [cell for cell in spark_cells(name, points, FORMATS.index(name), every=every) if chosen(cell)]
+                begun(f"Spark {name}", len(cells))
+                for number, cell in enumerate(cells):
+                    with _removed(folder / f"cell-{number}") as place:
+                        yield run_cell(cell, SparkPipeline(name, place, processes, lane=cell.lane))
+    finally:
+        processes.close()
 
 
-class scratch:  # noqa: N801 - used as a function
+@contextmanager
+def _removed(folder: Path) -> Iterator[Path]:
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
     """A folder that is gone afterwards."""
-
-    def __enter__(self) -> Path:
-        self._folder = Path(tempfile.mkdtemp(prefix="laketier-faults-"))
-        return self._folder
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="laketier-faults-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -29,6 +29,8 @@ _HERE = str(Path(__file__).parents[1])
 class Life(ABC):
     """A driver that is at work."""
 
+    patience = PATIENCE_SECONDS
+
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
         self.began = time.time()
@@ -44,7 +46,7 @@ class Life(ABC):
     def until_paused(self) -> bool:
         """Wait until it stands at the failpoint that pauses it. False: it ended without getting there."""
         flag = Path(self.request["flag"])
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + self.patience
         while not flag.exists():
             if self.poll() is not None:
                 return False
@@ -72,7 +74,7 @@ class Life(ABC):
     def _still(self, deadline: float) -> None:
         if time.monotonic() > deadline:
             self.kill()
-            raise TimeoutError(f"a driver was still at work after {PATIENCE_SECONDS:.0f} s: {self.request}")
+            raise TimeoutError(f"a driver was still at work after its time: {self.request}")
         time.sleep(_POLL_SECONDS)
 
 
@@ -178,9 +180,14 @@ class Started(Processes):
         _close(self._spare)
 
 
+def python_path() -> str:
+    """For other processes: this package, and what else this one was given."""
+    return os.pathsep.join([_HERE, *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
 def _open(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "faults.processes", *arguments]
-    environment = {**os.environ, "PYTHONPATH": _HERE, "OPENBLAS_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": python_path(), "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0)
 
 

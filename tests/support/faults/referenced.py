@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
+import pyarrow.parquet as pq
+
 from laketier.spi import TableInfo
 
 if TYPE_CHECKING:
@@ -39,15 +41,16 @@ def _delta(info: TableInfo) -> Referenced:
     known = {f"_delta_log/{path.name}" for path in (root / "_delta_log").glob("[0-9]*.checkpoint*.parquet")}
     known |= {f"_delta_log/{path.name}" for path in entries}
     known |= {"_delta_log/_last_checkpoint"}
-    for entry in entries:
-        for line in entry.read_text(encoding="utf-8").split("\n"):
-            action: dict[str, Any] = json.loads(line) if line else {}
-            if "add" in action:
-                known.add(unquote(action["add"]["path"]))
-            name = action.get("txn", {}).get("appId", "")
-            if name.startswith("laketier/record/"):
-                folder = quote(name.removeprefix("laketier/record/"), safe="").replace(".", "%2E")
-                known.add(f"_laketier/{folder}/{action['txn']['version']:016x}.json")
+    actions = [json.loads(line) for entry in entries for line in entry.read_text(encoding="utf-8").split("\n") if line]
+    for path in (root / "_delta_log").glob("*.checkpoint*.parquet"):  # what entries that were cleaned up said
+        actions += pq.read_table(path, columns=["add", "txn"]).to_pylist()
+    for action in actions:
+        if action.get("add"):
+            known.add(unquote(action["add"]["path"]))
+        name = (action.get("txn") or {}).get("appId", "")
+        if name.startswith("laketier/record/"):
+            folder = quote(name.removeprefix("laketier/record/"), safe="").replace(".", "%2E")
+            known.add(f"_laketier/{folder}/{action['txn']['version']:016x}.json")
     current = {unquote(_below(root, uri)) for uri in deltalake.DeltaTable(info.location).file_uris()}
     return Referenced(frozenset(known), frozenset(current))
 

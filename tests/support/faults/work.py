@@ -40,10 +40,9 @@ def batch_of(ids: list[int], width: int = 8) -> pa.RecordBatch:
     return pa.record_batch([pa.array(ids, pa.int64()), pa.array(names, pa.string())], schema=SCHEMA)
 
 
-def land(folder: Path, epochs: int, rows: int) -> None:
-    """One Parquet file per epoch, which Spark takes in this order."""
+def land(folder: Path, epoch: int, rows: int) -> None:
+    """The Parquet file of an epoch, in a folder of its own. Spark takes them in the order of their times."""
     folder.mkdir(parents=True, exist_ok=True)
-    for epoch in range(epochs):
-        path = folder / f"f{epoch:04}.parquet"
-        pq.write_table(pa.Table.from_batches([batch_of(ids_of(epoch, rows))]), path)
-        os.utime(path, times=(_LANDED_AT + epoch,) * 2)
+    path = folder / f"f{epoch:04}.parquet"
+    pq.write_table(pa.Table.from_batches([batch_of(ids_of(epoch, rows))]), path)
+    os.utime(path, times=(_LANDED_AT + epoch,) * 2)
