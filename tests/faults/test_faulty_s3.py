@@ -19,6 +19,7 @@ from laketier.tiering import Ending, RetryPolicy, TieringRound, write_task
 
 EPOCHS = 8
 TRIES = 40
+CATALOG = "s3"
 SHARE = 0.08
 SEEDS = range(int(os.environ.get("LAKETIER_S3_SEEDS", "2")))
 QUICK = RetryPolicy(first_wait_seconds=0.001, longest_wait_seconds=0.02)
@@ -42,7 +43,7 @@ def options_of(format: str, s3: FaultyS3, folder: Path) -> dict[str, str]:
             "max_retries": "2",
             "backoff_config.init_backoff": "10ms",
             "backoff_config.max_backoff": "50ms",
-            "timeout": "2s",
+            "timeout": "1s",
         }
         return {f"lake.delta.storage.{key}": value for key, value in store.items()}
     if format == "lance":
@@ -55,7 +56,7 @@ def options_of(format: str, s3: FaultyS3, folder: Path) -> dict[str, str]:
             "virtual_hosted_style_request": "false",
             "client_max_retries": "2",
             "client_retry_timeout": "5",
-            "timeout": "2s",
+            "timeout": "1s",
         }
         return {f"lake.lance.storage.{key}": value for key, value in store.items()}
     catalog = {
@@ -66,9 +67,10 @@ def options_of(format: str, s3: FaultyS3, folder: Path) -> dict[str, str]:
         "s3.secret-access-key": KEY,
         "s3.region": REGION,
         "s3.force-virtual-addressing": "false",
-        "s3.request-timeout": "2",
+        "s3.request-timeout": "1",
     }
-    return {f"lake.iceberg.catalog.{key}": value for key, value in catalog.items()}
+    options = {f"lake.iceberg.catalog.{key}": value for key, value in catalog.items()}
+    return {**options, "lake.iceberg.catalog-name": CATALOG}
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,12 @@ class Stored:
     def at(cls, format: str, s3: FaultyS3, folder: Path, name: str) -> Stored:
         options = options_of(format, s3, folder)
         keys = {"lake.format": format, "lake.warehouse": f"s3://{BUCKET}/{name}", "lake.table": "db.t", **options}
-        given = {key.split(".", 3)[3]: value for key, value in options.items()}
+        given = {key.split(".", 3)[3]: value for key, value in options.items() if key.count(".") > 2}
         return cls(format, open_lake(configure(keys, environment={})), given)
 
     def foreign_ids(self) -> list[int]:
         """The ids as a reader that is not ours finds them."""
-        info = self.lake.storage.catalog().load_table(self.lake.config.table)
+        info = self.lake.load_table()
         if self.format == "delta":
             from deltalake import DeltaTable
 
@@ -100,7 +102,7 @@ class Stored:
         else:
             from pyiceberg.catalog import load_catalog
 
-            rows = load_catalog("foreign", **self.given).load_table("db.t").scan().to_arrow()
+            rows = load_catalog(CATALOG, **self.given).load_table("db.t").scan().to_arrow()
         found: list[int] = sorted(rows["id"].to_pylist())
         return found
 
@@ -113,7 +115,7 @@ def run_epoch(lake: Lake, epoch: int) -> tuple[Ending, int]:
     """As an engine does: the same epoch until it is acknowledged. A refusal would be a mistake of ours."""
     for attempt in range(TRIES):
         try:
-            factory = lake.storage.tiering_factory(prepare_table(lake, SCHEMA))
+            factory = lake.tiering_factory(prepare_table(lake, SCHEMA))
             tiering = TieringRound(factory, token=Token("p", "run", epoch, content=str(epoch)), policy=QUICK)
             tiering.begin()
             return tiering.commit_messages([write_task(factory, [rows_of(i)]) for i in ids_of(epoch)]).ending, attempt
@@ -145,22 +147,23 @@ def test_every_row_once(format: str, seed: int, s3: FaultyS3, tmp_path: Path) ->
 
 @pytest.mark.parametrize("fault", [Fault.LOST_500, Fault.RESET])
 @pytest.mark.parametrize(
-    ("format", "point"), [("delta", "publish.between_record_and_commit"), ("lance", "publish.before_commit")]
+    ("format", "point", "ending"),
+    [("delta", "publish.between_record_and_commit", ".json"), ("lance", "publish.before_commit", ".manifest")],
 )
 def test_a_commit_whose_answer_is_lost_is_found(
-    format: str, point: str, fault: Fault, s3: FaultyS3, tmp_path: Path
+    format: str, point: str, ending: str, fault: Fault, s3: FaultyS3, tmp_path: Path
 ) -> None:
-    """From the commit on, every answer to a put is lost after its effect. The table tells that it landed, whatever a
-    library that put again was told."""
+    """From the commit on, every answer to the put that decides is lost after its effect. The table tells that it landed,
+    whatever a library that put again was told."""
     stored = Stored.at(format, s3, tmp_path, f"{format}-{fault.name.lower()}")
     run_epoch(stored.lake, 0)
-    factory = stored.lake.storage.tiering_factory(prepare_table(stored.lake, SCHEMA))
+    factory = stored.lake.tiering_factory(prepare_table(stored.lake, SCHEMA))
     message = write_task(factory, [rows_of(*ids_of(1))])
     tiering = TieringRound(factory, token=Token("p", "run", 1, content="1"), policy=QUICK)
 
     def at(name: str) -> None:
         if name == point:
-            s3.always(fault, "PUT")
+            s3.always_put(fault, ending)
 
     with failpoints.observed(at):
         try:

@@ -56,7 +56,7 @@ class FaultyS3:
     """The server. Faults begin with `arm` and end with `disarm`; `injected` counts them."""
 
     url: str = ""
-    silence: float = 3.0
+    silence: float = 1.5
     injected: Counter[Fault] = field(default_factory=Counter)
     _random: random.Random | None = None
     _share: float = 0.0
@@ -68,9 +68,9 @@ class FaultyS3:
         """From now on ``share`` of the requests fail, in ways drawn from ``seed``."""
         self._random, self._share = random.Random(seed), share
 
-    def always(self, fault: Fault, method: str) -> None:
-        """From now on this becomes of every request with that method."""
-        self._always = (fault, method)
+    def always_put(self, fault: Fault, ending: str) -> None:
+        """From now on this becomes of every put of a key with that ending."""
+        self._always = (fault, ending)
 
     def disarm(self) -> None:
         """Serve all requests again."""
@@ -107,9 +107,11 @@ class FaultyS3:
 
     def _draw(self, environ: dict[str, Any]) -> Fault | None:
         with self._lock:
-            if self._always is not None and self._always[1] == environ["REQUEST_METHOD"]:
-                self.injected[self._always[0]] += 1
-                return self._always[0]
+            if self._always is not None:
+                fault, ending = self._always
+                if environ["REQUEST_METHOD"] == "PUT" and environ["PATH_INFO"].endswith(ending):
+                    self.injected[fault] += 1
+                    return fault
             if self._random is None or self._random.random() >= self._share:
                 return None
             possible = [fault for fault in Fault if _can(fault, environ)]

@@ -124,7 +124,7 @@ def _formats() -> Iterator[Finding]:
 def _table(options: LakeOptions) -> Iterator[Finding]:
     try:
         lake, info = options.opened()
-        lake.storage.tiering_factory(info)
+        lake.tiering_factory(info)
     except LaketierError as error:
         yield Finding("problem", "table", str(error))
     else:

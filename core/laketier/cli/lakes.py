@@ -45,7 +45,7 @@ class LakeOptions:
         """The lake and the table. Raises `ConfigError`, `PluginError` and `TableNotFound`."""
         config = configure(self._values(), file=self.config, origin="the command line")
         lake = open_lake(config)
-        return lake, lake.storage.catalog().load_table(config.table)
+        return lake, lake.load_table()
 
     def opened_lake(self) -> Lake:
         """The lake, whether or not a table is named. Raises `ConfigError` and `PluginError`."""

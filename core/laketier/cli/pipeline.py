@@ -22,7 +22,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 def show(pipeline: Pipeline, options: LakeOptions, json: Json = False) -> None:
     """Print the watermark."""
     lake, info = options.opened()
-    watermark = pipelines.show(lake.storage.tiering_factory(info), pipeline)
+    watermark = pipelines.show(lake.tiering_factory(info), pipeline)
     _print(pipeline, watermark, json)
 
 
@@ -46,7 +46,7 @@ def adopt(
 ) -> None:
     """Declare that all rows up to EPOCH of a run are in the table. The next round will be EPOCH + 1."""
     lake, info = options.opened()
-    factory = lake.storage.tiering_factory(info)
+    factory = lake.tiering_factory(info)
     if checkpoint is not None:
         run = _run_of(checkpoint)
     if run is None:
@@ -73,7 +73,7 @@ def rewind(
     """Go back to EPOCH, after the rows of later epochs were removed: they will be written again."""
     lake, info = options.opened()
     _confirm(yes, f"The rows of epochs after {epoch} are no longer in {info.path}?")
-    _print(pipeline, pipelines.rewind(lake.storage.tiering_factory(info), pipeline, epoch=epoch), json)
+    _print(pipeline, pipelines.rewind(lake.tiering_factory(info), pipeline, epoch=epoch), json)
 
 
 @app.command(epilog="Example: [bold]laketier pipeline forget sales.orders -p orders-v1 -c lake.yaml[/]")
@@ -82,7 +82,7 @@ def forget(pipeline: Pipeline, options: LakeOptions, yes: Yes = False, json: Jso
     """Treat the pipeline as new. Its rows stay; a query that reads its input again will write them again."""
     lake, info = options.opened()
     _confirm(yes, f"Forget pipeline {pipeline} in {info.path}?")
-    _print(pipeline, pipelines.forget(lake.storage.tiering_factory(info), pipeline), json)
+    _print(pipeline, pipelines.forget(lake.tiering_factory(info), pipeline), json)
 
 
 def _run_of(checkpoint: str) -> str:

@@ -14,7 +14,8 @@ from laketier.cli.lakes import Json, LakeOptions, console, print_json, takes_lak
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.plugins import Lake
 from laketier.sources.scan import scan
-from laketier.spi import CommitterInitContext, ScanRequest, TableInfo, Watermark, new_attempt_id
+from laketier.spi import ScanRequest, TableInfo, Watermark
+from laketier.tiering import pipelines
 
 STATUS_EPILOG = "Example: [bold]laketier status sales.orders -f FORMAT -w /data/lake --set lake.pipeline=orders-v1[/]"
 HISTORY_EPILOG = "Example: [bold]laketier history sales.orders -c lake.yaml --limit 5[/]"
@@ -78,7 +79,7 @@ def history(
 ) -> None:
     """List a table's newest snapshots."""
     lake, info = options.opened()
-    snapshots = lake.storage.source(info).history(limit)
+    snapshots = lake.source(info).history(limit)
     if json:
         print_json([vars(snapshot) for snapshot in snapshots])
         return
@@ -114,7 +115,7 @@ def read(
         snapshot_id=lake.config.snapshot_id,
         as_of=lake.config.as_of,
     )
-    _, batches = scan(lake.storage.source(info), request)
+    _, batches = scan(lake.source(info), request)
     if count:
         typer.echo(sum(batch.num_rows for batch in batches))
         return
@@ -139,10 +140,4 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 def _watermark(lake: Lake, info: TableInfo) -> Watermark | None:
     if lake.config.pipeline is None:
         return None
-    factory = lake.storage.tiering_factory(info)
-    context = CommitterInitContext(commit_id=new_attempt_id(), pipeline=lake.config.pipeline)
-    committer = factory.create_committer(context)
-    try:
-        return committer.open().watermark(lake.config.pipeline)
-    finally:
-        committer.close()
+    return pipelines.show(lake.tiering_factory(info), lake.config.pipeline)

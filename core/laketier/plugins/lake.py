@@ -8,7 +8,7 @@ from typing import Any
 
 from laketier.config import LakeConfig, from_spark_options, load_config, parse_options
 from laketier.plugins.discovery import installed_formats, load_format
-from laketier.spi import LakeStorage, LakeStorageConfig, LakeStoragePlugin
+from laketier.spi import LakeSource, LakeStorage, LakeStorageConfig, LakeStoragePlugin, LakeTieringFactory, TableInfo
 from laketier.spi.storage_errors import naming_storage_errors
 
 
@@ -19,6 +19,21 @@ class Lake:
     config: LakeConfig
     plugin: LakeStoragePlugin
     storage: LakeStorage
+
+    def load_table(self) -> TableInfo:
+        """The table that ``config`` names, as it is now. Raises `TableNotFound`, `TableError` and `StorageError`."""
+        with naming_storage_errors("the table was loaded"):
+            return self.storage.catalog().load_table(self.config.table)
+
+    def tiering_factory(self, table: TableInfo) -> LakeTieringFactory[Any]:
+        """The factory for rounds into ``table``. Raises `UnsafeTable`, `TableError` and `StorageError`."""
+        with naming_storage_errors("the table was opened for writing"):
+            return self.storage.tiering_factory(table)
+
+    def source(self, table: TableInfo) -> LakeSource:
+        """The source that reads ``table``. Raises `TableError` and `StorageError`."""
+        with naming_storage_errors("the table was opened for reading"):
+            return self.storage.source(table)
 
 
 def format_names() -> tuple[str, ...]:

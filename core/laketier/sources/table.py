@@ -12,7 +12,7 @@ from laketier.spi import LakeSource, Predicate, ScanRequest
 def open_source(config: LakeConfig) -> LakeSource:
     """The source that reads the configured table. Driver. Raises `TableNotFound`, `PluginError`, `ConfigError`."""
     lake = open_lake(config)
-    return lake.storage.source(lake.storage.catalog().load_table(config.table))
+    return lake.source(lake.load_table())
 
 
 def scan_request(

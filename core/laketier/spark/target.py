@@ -14,12 +14,11 @@ from laketier.metadata import prepare_table
 from laketier.plugins import configure, open_lake
 from laketier.spi import (
     ConfigError,
-    Feature,
     LakeTieringFactory,
     TableInfo,
     Token,
     WriteMode,
-    require,
+    require_mode,
 )
 
 BATCH_RUN = "batch"
@@ -46,17 +45,16 @@ def prepare(config: LakeConfig, schema: pa.Schema, mode: WriteMode) -> Target:
     """
     _refuse_reading_keys(config)
     lake = open_lake(config)
-    if mode is WriteMode.OVERWRITE:
-        require(config.format, lake.plugin.features, Feature.OVERWRITE)
+    require_mode(config.format, lake.plugin.features, mode)
     table = prepare_table(lake, schema)
-    return Target(table, lake.storage.tiering_factory(table))
+    return Target(table, lake.tiering_factory(table))
 
 
 def load(config: LakeConfig) -> Target:
     """The table as it is. Driver. Raises `TableNotFound`."""
     lake = open_lake(config)
-    table = lake.storage.catalog().load_table(config.table)
-    return Target(table, lake.storage.tiering_factory(table))
+    table = lake.load_table()
+    return Target(table, lake.tiering_factory(table))
 
 
 def _refuse_reading_keys(config: LakeConfig) -> None:

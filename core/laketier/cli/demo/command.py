@@ -147,7 +147,7 @@ class _Demo:
         values = {"lake.format": format, "lake.warehouse": str(self.folder / "lake" / format),
                   "lake.table": f"demo.{dataset.name}"}  # fmt: skip
         lake = open_lake(configure(values, environment={}))
-        info = lake.storage.catalog().load_table(lake.config.table)
+        info = lake.load_table()
         location = Path(info.location.removeprefix("file://"))
         size = sum(path.stat().st_size for path in location.rglob("*") if path.is_file())
         counts = count_with(lake.plugin.open_with(info), [str(path) for path in dataset.files()])
