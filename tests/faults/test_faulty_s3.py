@@ -153,8 +153,8 @@ def test_every_row_once(format: str, seed: int, s3: FaultyS3, tmp_path: Path) ->
 def test_a_commit_whose_answer_is_lost_is_found(
     format: str, point: str, ending: str, fault: Fault, s3: FaultyS3, tmp_path: Path
 ) -> None:
-    """From the commit on, every answer to the put that decides is lost after its effect. The table tells that it landed,
-    whatever a library that put again was told."""
+    """From the commit on, every answer to the put that decides is lost after its effect. The table tells that it
+    landed, whatever a library that put again was told."""
     stored = Stored.at(format, s3, tmp_path, f"{format}-{fault.name.lower()}")
     run_epoch(stored.lake, 0)
     factory = stored.lake.tiering_factory(prepare_table(stored.lake, SCHEMA))
