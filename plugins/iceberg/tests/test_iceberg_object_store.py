@@ -116,7 +116,8 @@ def test_orphans_on_s3(endpoint: str, storage: IcebergStorage, events: Any, sche
     assert maintenance.orphans(time.time_ns() // 1_000_000 + 60_000) == []
     table.round(table.token(2), table.batch(20, 30))
     assert table.ids() == list(range(30))
-    keys = {entry["Key"] for entry in _client(endpoint).list_objects_v2(Bucket="lake", Prefix="warehouse/orphans/")["Contents"]}
+    listed = _client(endpoint).list_objects_v2(Bucket="lake", Prefix="warehouse/orphans/")["Contents"]
+    keys = {entry["Key"] for entry in listed}
     assert {f"warehouse/orphans/{scheme}/data/s=a", f"warehouse/orphans/{scheme}/data/s=a#b"} <= keys
 
 
