@@ -29,6 +29,7 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
+from laketier.spi.staged import check_staged
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
@@ -168,6 +169,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             raise TypeError(f"publish needs the state that open() returned, not {type(state).__name__}")
         if self._context.mode is WriteMode.UPSERT:
             raise FeatureNotSupported("upsert", format="delta", reason="merging by key is not built yet")
+        self._check_files(results)
         target = state.version + 1
         if self._first_attempt is None:
             self._first_attempt = state.version
@@ -192,6 +194,12 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
 
     def discard(self, results: Sequence[WriteResult]) -> None:
         delete_files(self._location, (file.path for result in results for file in result.files))
+
+    def _check_files(self, results: Sequence[WriteResult]) -> None:
+        """delta-rs commits files that are missing, and every later read of the table fails."""
+        root = self._location.root
+        sizes = {f"{root}/{file.path}": file.bytes for result in results for file in result.files}
+        check_staged(self._log.filesystem, sizes, where=self._location.uri)
 
     def _commit(
         self,

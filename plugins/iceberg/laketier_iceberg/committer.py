@@ -23,6 +23,7 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier.spi.failpoints import failpoint
+from laketier.spi.staged import check_staged
 from laketier_iceberg.catalog import load
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.data_files import data_files
@@ -112,6 +113,7 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         assert isinstance(state, IcebergState), "a state of this committer's own open()"
         if self._since is None:
             self._since = state.table.metadata.next_sequence_number() - 1
+        self._check_files(results)
         failpoint("publish.before_manifests")
         files = data_files(state.table, results)
         staged = stage(state.table, files, self._summary(watermark), replace=self._context.mode is WriteMode.OVERWRITE)
@@ -142,6 +144,18 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         for result in results:
             for file in result.files:
                 files.delete(absolute(file.path, self._plan.table.location))
+
+    def _check_files(self, results: Sequence[WriteResult]) -> None:
+        """pyiceberg commits files that are missing, and every later read of the table fails."""
+        files = Files(self._plan.io)
+        sizes = {}
+        system = None
+        for file in (file for result in results for file in result.files):
+            # All are below one data path, so on one system.
+            system, path = files.resolve(absolute(file.path, self._plan.table.location))
+            sizes[path] = file.bytes
+        if system is not None:
+            check_staged(system, sizes, where=str(self._plan.table.path))
 
     def _resolve(self, state: IcebergState, staged: StagedSnapshot, error: Exception) -> None:
         """Find out what "commit failed" means. A transport that repeats a request gets it for a commit that landed.

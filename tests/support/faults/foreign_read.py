@@ -18,39 +18,41 @@ def foreign_catalog(warehouse: str) -> Any:
 
 
 class ForeignReader:
-    """Opens the table anew at each `read`."""
+    """Opens the table anew at each `read`. ``since``: only epochs from there on are wanted; more may come."""
 
     def __init__(self, format: str, warehouse: str, location: str) -> None:
         self._format = format
         self._location = location
         self._catalog = foreign_catalog(warehouse) if format == "iceberg" else None
 
-    def read(self) -> pa.Table:
-        return getattr(self, f"_{self._format}")()
+    def read(self, since: int | None = None) -> pa.Table:
+        table: pa.Table = getattr(self, f"_{self._format}")(since)
+        return table
 
     def close(self) -> None:
         if self._catalog is not None:
             self._catalog.close()
 
-    def _delta(self) -> pa.Table:
+    def _delta(self, since: int | None) -> pa.Table:
         import deltalake
 
-        return pa.table(deltalake.DeltaTable(self._location).to_pyarrow_table())
+        filters = None if since is None else [("epoch", ">=", since)]
+        return pa.table(deltalake.DeltaTable(self._location).to_pyarrow_table(filters=filters))
 
-    def _iceberg(self) -> pa.Table:
+    def _iceberg(self, since: int | None) -> pa.Table:
         assert self._catalog is not None
-        table: pa.Table = self._catalog.load_table("db.t").scan().to_arrow()
-        return table
+        filters = {} if since is None else {"row_filter": f"epoch >= {since}"}
+        return self._catalog.load_table("db.t").scan(**filters).to_arrow()
 
-    def _lance(self) -> pa.Table:
+    def _lance(self, since: int | None) -> pa.Table:
         import lance
 
-        return lance.dataset(self._location).to_table()
+        return lance.dataset(self._location).to_table(filter=None if since is None else f"epoch >= {since}")
 
-    def _localfile(self) -> pa.Table:
+    def _localfile(self, since: int | None) -> pa.Table:
         import pyarrow.dataset as ds
 
-        files = [
-            str(p) for p in Path(self._location).rglob("*.parquet") if "__" not in str(p.relative_to(self._location))
-        ]
-        return ds.dataset(files, format="parquet", partitioning=None).to_table()
+        root = Path(self._location)
+        files = [p for p in root.rglob("*.parquet") if not any(x.startswith("_") for x in p.relative_to(root).parts)]
+        condition = None if since is None else ds.field("epoch") >= since
+        return ds.dataset([str(path) for path in files], format="parquet").to_table(filter=condition)

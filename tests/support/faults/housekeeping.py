@@ -40,6 +40,15 @@ class Foreigner(ABC):
     def expire(self, keep: int) -> None:
         """Forget all but about the newest ``keep`` snapshots or log entries, and their files."""
 
+    def work(self, name: str, number: int) -> None:
+        """One piece of the work called ``name``, for `faults.meddling`."""
+        if name == "append":
+            self.append(number)
+        elif name == "compact":
+            self.compact()
+        else:
+            self.expire(5)
+
     @abstractmethod
     def retained(self) -> int:
         """How many snapshots or log entries there are."""
@@ -77,6 +86,13 @@ class DeltaForeigner(Foreigner):
         handle.create_checkpoint()
         handle.cleanup_metadata()
         handle.vacuum(0, dry_run=False, enforce_retention_duration=False)
+
+    def work(self, name: str, number: int) -> None:
+        """VACUUM keeps its week: with less, and while others write, no Delta table is safe."""
+        if name == "vacuum":
+            self._open().vacuum(dry_run=False, full=True)
+        else:
+            super().work(name, number)
 
     def retained(self) -> int:
         return sum(1 for path in (self.table.location / "_delta_log").glob("[0-9]*.json"))
@@ -131,6 +147,12 @@ class LanceForeigner(Foreigner):
     def expire(self, keep: int) -> None:
         self._open().cleanup_old_versions(older_than=timedelta(0), retain_versions=keep)
 
+    def work(self, name: str, number: int) -> None:
+        if name == "index":
+            self._open().create_scalar_index("epoch", "BTREE", replace=True)
+        else:
+            super().work(name, number)
+
     def retained(self) -> int:
         return len(self._open().version_refs())
 
@@ -157,6 +179,11 @@ _FOREIGNERS: dict[str, type[Foreigner]] = {
     "lance": LanceForeigner,
     "localfile": LocalForeigner,
 }
+
+
+def foreigner_for(table: MarkedTable) -> Foreigner:
+    """The other writer of a table."""
+    return _FOREIGNERS[table.format](table)
 
 
 def create_for(format: str, warehouse: str) -> tuple[MarkedTable, Foreigner]:

@@ -40,12 +40,12 @@ Marks = Counter[tuple[int, str]]
 """How many rows each (epoch, driver) has."""
 
 
-def rows_of(epoch: int, driver: str, count: int, part: str = "a") -> pa.RecordBatch:
+def rows_of(epoch: int, driver: str, count: int, part: str = "a", first: int = 0) -> pa.RecordBatch:
     columns = [
         pa.array([epoch] * count, pa.int64()),
         pa.array([driver] * count, pa.string()),
         pa.array([part] * count, pa.string()),
-        pa.array(range(count), pa.int64()),
+        pa.array(range(first, first + count), pa.int64()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
@@ -106,11 +106,15 @@ class MarkedTable:
 
     def append(self, epoch: int, *batches: pa.RecordBatch, pipeline: str = "p") -> RoundResult:
         """A whole round, one task for each batch; a round of one row without any."""
+        batches = batches or (rows_of(epoch, "ours", 1),)
+        return self.round(epoch, [[batch] for batch in batches], pipeline)
+
+    def round(self, epoch: int, tasks: Sequence[Sequence[pa.RecordBatch]], pipeline: str = "p") -> RoundResult:
+        """A whole round, one task for each list of batches."""
         factory = self.factory
         tiering = TieringRound(factory, token=Token(pipeline, "run", epoch), policy=PATIENT)
         tiering.begin()
-        batches = batches or (rows_of(epoch, "ours", 1),)
-        return tiering.commit(self.stage(factory, [[batch] for batch in batches]))
+        return tiering.commit(self.stage(factory, tasks))
 
     def read(self) -> pa.Table:
         """As our source sees it."""

@@ -1,0 +1,52 @@
+"""Two live drivers of one pipeline: a slice of ``python -m faults races``, and that its judge can find fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faults import races
+from faults.marked import MarkedTable
+from faults.oracle import unexplained
+from laketier.spi import Outcome
+
+FORMATS = ("delta", "iceberg", "lance", "localfile")
+RACES = 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", FORMATS)
+def test_of_two_live_drivers_one_wins_each_epoch(tmp_path: Path, format: str) -> None:
+    result = races.run(format, RACES, tmp_path / "warehouse")
+    assert result.wrong == []
+    assert result.double_commits == 0
+    assert result.races == RACES
+    assert result.wins.total() == result.epochs == RACES + result.kinds["overtaken"]
+    assert result.endings["Stale"] == result.kinds["overtaken"], "whoever was overtaken was told so"
+    paused = result.kinds["gated"] + result.kinds["zombie"] + result.kinds["overtaken"]
+    assert result.refused_commits >= paused, "each of these was refused by the commit itself"
+    table = MarkedTable(format, str(tmp_path / "warehouse"))
+    left = unexplained(format, table.storage, table.info)
+    assert (left.unexplained, left.endangered) == ((), ())
+    assert not [path for path in left.unreferenced if path.endswith((".parquet", ".lance", ".inprogress"))]
+
+
+def test_a_double_commit_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a rule that lets every round through, the races must come out wrong."""
+    table = MarkedTable("localfile", str(tmp_path / "warehouse")).create(partitioned=True)
+    arena = races._Arena(table, {}, races.random.Random(0), races.Races("localfile"))
+
+    def proceed(*_: Any) -> Outcome:
+        return Outcome.PROCEED
+
+    monkeypatch.setattr("laketier.tiering.publish.decide", proceed)
+    monkeypatch.setattr("laketier.tiering.round.decide", proceed)
+    for name in races.DRIVERS:
+        rows = [races.rows_of(0, name, races.ROWS[name], part) for part in ("a", "b")]
+        table.append(0, *rows)
+    arena.published = {0: ["left"]}
+    races._check(arena)
+    assert arena.races.double_commits == 1
+    assert any("more" in line for line in arena.races.wrong)
