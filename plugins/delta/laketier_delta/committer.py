@@ -87,10 +87,14 @@ class DeltaTableState(TableState):
         return self.version
 
     def watermark(self, pipeline: str) -> Watermark | None:
-        epoch, fence, pointer = (self.handle.transaction_version(name) for name in transaction_ids(pipeline))
-        if epoch is None and fence is None and pointer is None:
+        names = transaction_ids(pipeline)
+        # One commit writes all three, so one speaks for them. For an id that it does not find, delta-rs reads the log
+        # back to the newest checkpoint, and that too, each time; the horizon is looked for at every publish.
+        pointer = self.handle.transaction_version(names[2])
+        if pointer is None:
             return None
-        if epoch is None or fence is None or pointer is None:
+        epoch, fence = (self.handle.transaction_version(name) for name in names[:2])
+        if epoch is None or fence is None:
             raise CorruptTable(
                 f"the table knows pipeline {pipeline!r} in part only (epoch {epoch}, fence {fence}, record {pointer})",
                 where=self.location.uri,

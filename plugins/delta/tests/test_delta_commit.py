@@ -420,6 +420,27 @@ def test_a_damaged_record_is_never_none(lake, support, damage):
         lake.committer().open().watermark("p")
 
 
+def test_an_unknown_pipeline_costs_one_look_at_the_log(lake, monkeypatch):
+    """Most tables have no horizon, and it is looked for at every publish."""
+    lake.create()
+    lake.epoch(0)
+    state = lake.committer().open()
+    looked = []
+    look = DeltaTable.transaction_version
+    monkeypatch.setattr(DeltaTable, "transaction_version", lambda *of: looked.append(of[1]) or look(*of))
+    assert state.watermark("laketier-orphans") is None
+    assert len(looked) == 1
+
+
+def test_a_pipeline_that_is_known_in_part_is_corrupt(lake, support):
+    lake.create()
+    handle = DeltaTable(lake.uri)
+    properties = CommitProperties(app_transactions=[Transaction("laketier/record/p", 5, 1)])
+    handle.create_write_transaction([], "append", handle.schema(), [], commit_properties=properties)
+    with pytest.raises(CorruptTable, match="in part only"):
+        lake.committer().open().watermark("p")
+
+
 def test_transactions_always_say_when_they_were_updated(lake, support):
     lake.create()
     lake.epoch(0)
