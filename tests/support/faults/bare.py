@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from faults import work
+from faults import mutations, work
 from faults.progress import Progress, follow
 from laketier.metadata import prepare_table
 from laketier.plugins import configure, open_lake
@@ -26,9 +26,12 @@ def live(request: dict[str, Any]) -> dict[str, Any]:
     """One life of the driver. Returns how it ended; a killed one returns nothing.
 
     Keys of ``request``: ``warehouse``, ``format``, ``progress``, ``epochs``, ``rows``, and what `_run_epoch` and
-    `_limit` take; ``failpoints`` as in LAKETIER_FAILPOINTS; ``record`` to return each failpoint passed with its epoch.
+    `_limit` take; ``failpoints`` as in LAKETIER_FAILPOINTS; ``record`` to return each failpoint passed with its epoch;
+    ``broken`` names one of `faults.mutations`.
     """
     os.environ[VARIABLE] = request.get("failpoints", "")
+    if "broken" in request:
+        mutations.BROKEN[request["broken"]]()
     passed: list[tuple[str, int]] = []
     progress = Progress(Path(request["progress"]))
     now = -1

@@ -83,9 +83,13 @@ class BareLane:
     def __exit__(self, *_: object) -> None:
         self.processes.close()
 
-    def run(self, cell: Cell, folder: Path) -> Result:
+    def cell(self, fault: str, point: str) -> Cell:
+        """The cell of that name."""
+        return next(cell for cell in self.cells if (cell.fault, cell.point) == (fault, point))
+
+    def run(self, cell: Cell, folder: Path, **settings: Any) -> Result:
         """One cell, in a folder of its own."""
-        return run_cell(cell, Pipeline(self.format, folder, self.processes))
+        return run_cell(cell, Pipeline(self.format, folder, self.processes, settings=settings))
 
 
 def run_cell(cell: Cell, pipeline: Pipeline) -> Result:

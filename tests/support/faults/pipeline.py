@@ -66,11 +66,18 @@ class Pipeline:
 
     def start(self, failpoints: str = "", **settings: Any) -> Life:
         """A driver that goes on where the progress log says. In ``failpoints``, ``FLAG`` is the file of a pause."""
+        life = self.processes.start(self.request(failpoints, **settings))
+        if self._interrupted is None and self.lives:
+            self._interrupted = self.progress.next_epoch
+        return life
+
+    def request(self, failpoints: str = "", **settings: Any) -> dict[str, Any]:
+        """What a driver is told for its next life."""
         number = next(self._numbers)
         scratch = self.folder / "lives"
         scratch.mkdir(parents=True, exist_ok=True)
         flag = scratch / f"{number}.paused"
-        request = {
+        return {
             "format": self.format,
             "warehouse": str(self.warehouse),
             "progress": str(self.progress.folder),
@@ -84,10 +91,6 @@ class Pipeline:
             **self.settings,
             **settings,
         }
-        life = self.processes.start(request)
-        if self._interrupted is None and self.lives:
-            self._interrupted = self.progress.next_epoch
-        return life
 
     def end(self, life: Life, *expected: str) -> dict[str, Any]:
         """Wait for its end. ``expected``: outcomes, or names of errors; anything else is `Unexpected`."""

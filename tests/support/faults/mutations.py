@@ -1,0 +1,43 @@
+"""Guards taken away, to see that the matrix notices: each is named by the setting ``broken`` of a life."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+
+def publish_ignores_done() -> None:
+    """An epoch that is in the table already is published again."""
+    from laketier.spi import Outcome
+
+    for module in ("laketier.tiering.publish", "laketier.tiering.round"):
+        import_module(module).decide = lambda watermark, token: Outcome.PROCEED  # type: ignore[attr-defined]
+
+
+def commit_forgets_a_task() -> None:
+    """The result of the last task is left out."""
+    from laketier.tiering import TieringRound
+
+    whole = TieringRound.commit_messages
+
+    def half(self: TieringRound, messages: Iterable[bytes]) -> Any:
+        return whole(self, list(messages)[:-1])
+
+    TieringRound.commit_messages = half  # type: ignore[method-assign]
+
+
+def unknown_is_taken_for_lost() -> None:
+    """A commit that failed in an unknown way is taken for one that did not land, and its files are deleted."""
+    publish: Any = import_module("laketier.tiering.publish")
+
+    def lost(self: Any, error: Exception) -> None:
+        publish.discard(self.committer, self.results)
+        raise error
+
+    publish._Loop._unknown = lost
+
+
+BROKEN: dict[str, Callable[[], None]] = {
+    action.__name__: action for action in (publish_ignores_done, commit_forgets_a_task, unknown_is_taken_for_lost)
+}
