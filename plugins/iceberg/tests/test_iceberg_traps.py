@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 
-from laketier.spi import AddColumn, Conflict, TableChanged, UnknownOutcome, WriteMode
+from laketier.spi import AddColumn, CommitError, Conflict, TableChanged, UnknownOutcome, WriteMode
 from laketier.tiering import Ending, RetryPolicy, TieringRound
 from laketier_iceberg.committer import IcebergCommitter
 from laketier_iceberg.history import WATERMARK
@@ -237,7 +237,7 @@ def test_a_recreated_table_is_refused(events: Any) -> None:
     catalog = events.storage.catalog()
     catalog.drop_table(events.info.path)
     catalog.create_table(events.info.path, events.info.descriptor)
-    with pytest.raises(Conflict):
+    with pytest.raises(CommitError, match="gone"):
         committer.publish(state, [result], events.watermark(0))
     with pytest.raises(TableChanged, match="recreated"):
         TieringRound(events.factory, token=events.token(0)).commit([result])
