@@ -42,7 +42,7 @@ from laketier.spi.errors import (
     WatermarkLost,
 )
 from laketier.spi.failpoints import FailpointError, failpoint
-from laketier.spi.features import FULL, DeliveryLevel, Feature, Support, require, unsupported
+from laketier.spi.features import FULL, DeliveryLevel, Feature, Support, require, require_mode, unsupported
 from laketier.spi.maintenance import COLLECTOR, LakeMaintenance, OrphanFile
 from laketier.spi.options import NoOptions, Passthrough, Secret, option
 from laketier.spi.plugin import (
@@ -158,6 +158,7 @@ __all__ = [
     "option",
     "pack",
     "require",
+    "require_mode",
     "same_table",
     "schema_fingerprint",
     "to_arrow",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from laketier.spi.context import WriteMode
 from laketier.spi.errors import FeatureNotSupported
 
 
@@ -92,3 +93,13 @@ def require(format: str, features: Mapping[Feature, Support], feature: Feature, 
     support = features.get(feature, Support("the plugin does not declare it"))
     if not support.full:
         raise FeatureNotSupported(feature.value, format=format, reason=support.reason, fix=fix)
+
+
+_NEEDED = {WriteMode.OVERWRITE: Feature.OVERWRITE, WriteMode.UPSERT: Feature.UPSERT}
+
+
+def require_mode(format: str, features: Mapping[Feature, Support], mode: WriteMode) -> None:
+    """Raise `FeatureNotSupported` unless the format has the feature that ``mode`` needs. For the two methods of a
+    `LakeTieringFactory`."""
+    if mode in _NEEDED:
+        require(format, features, _NEEDED[mode], fix="Use another write mode, or a format that has this one.")

@@ -15,7 +15,6 @@ from laketier.bucketing import assigner_for
 from laketier.spi import (
     ConfigError,
     Feature,
-    FeatureNotSupported,
     IncompatibleTable,
     LakeCatalog,
     PartitionField,
@@ -28,10 +27,12 @@ from laketier.spi import (
     Transform,
     UnsafeTable,
     UnsupportedType,
+    require,
     same_table,
 )
 from laketier.spi.durable import fsync_directory, fsync_file, make_directories
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
+from laketier_delta.features import FEATURES, FORMAT
 from laketier_delta.layout import BUCKETS_PROPERTY, buckets_from, buckets_to_property
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
@@ -128,7 +129,7 @@ class DeltaCatalog(LakeCatalog):
     def _checked(self, descriptor: TableDescriptor) -> TableDescriptor:
         """The descriptor as the table will have it. Raises what `create_table` does."""
         if descriptor.primary_key:
-            raise FeatureNotSupported(Feature.UPSERT.value, format="delta", reason="merging by key is not built yet")
+            require(FORMAT, FEATURES, Feature.UPSERT, fix="Leave the primary key out, and append.")
         if RETENTION in descriptor.properties and not self._options.accept_transaction_retention:
             raise UnsafeTable(f"{RETENTION} would make the table forget its pipelines", fix="Leave it out.")
         check_properties(descriptor.properties)
@@ -190,10 +191,10 @@ class DeltaCatalog(LakeCatalog):
 def _check_partitions(descriptor: TableDescriptor, schema: pa.Schema) -> None:
     for field in descriptor.partition_by:
         if field.transform is not Transform.IDENTITY:
-            raise FeatureNotSupported(
-                Feature.PARTITION_TRANSFORMS.value,
-                format="delta",
-                reason="Delta partitions by the values of columns only",
+            require(
+                FORMAT,
+                FEATURES,
+                Feature.PARTITION_TRANSFORMS,
                 fix=f"Add a column for {field} in the query and partition by it.",
             )
         kind = schema.field(field.column).type

@@ -14,7 +14,6 @@ from laketier.spi import (
     CommitterInitContext,
     Conflict,
     CorruptTable,
-    FeatureNotSupported,
     LakeCommitResult,
     LakeCommitter,
     RecordStore,
@@ -171,8 +170,6 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
     ) -> LakeCommitResult:
         if not isinstance(state, DeltaTableState):
             raise TypeError(f"publish needs the state that open() returned, not {type(state).__name__}")
-        if self._context.mode is WriteMode.UPSERT:
-            raise FeatureNotSupported("upsert", format="delta", reason="merging by key is not built yet")
         self._check_files(results)
         target = state.version + 1
         if self._first_attempt is None:

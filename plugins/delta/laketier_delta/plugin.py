@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import ClassVar
 
 from laketier.plugins import hookimpl
 from laketier.spi import (
-    FULL,
     DeliveryLevel,
     Feature,
     LakeStorage,
@@ -16,39 +14,18 @@ from laketier.spi import (
     LakeStoragePlugin,
     Support,
     TableInfo,
-    unsupported,
 )
+from laketier_delta.features import FEATURES, FORMAT
 from laketier_delta.options import DeltaOptions
 
 
 class DeltaPlugin(LakeStoragePlugin):
     """Delta Lake through delta-rs."""
 
-    identifier: ClassVar[str] = "delta"
+    identifier: ClassVar[str] = FORMAT
     delivery: ClassVar[DeliveryLevel] = DeliveryLevel.EXACTLY_ONCE
     options_type: ClassVar[type] = DeltaOptions
-    features: ClassVar[Mapping[Feature, Support]] = MappingProxyType(
-        {
-            Feature.OVERWRITE: FULL,
-            Feature.UPSERT: unsupported("merging by key is not built yet"),
-            Feature.PARTITIONING: FULL,
-            Feature.PARTITION_TRANSFORMS: unsupported("Delta partitions by the values of columns only"),
-            Feature.BUCKETING: FULL,
-            Feature.ADD_COLUMN: FULL,
-            Feature.DROP_TABLE: FULL,
-            Feature.TIME_TRAVEL: FULL,
-            Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,
-            Feature.FILTER_PUSHDOWN: FULL,
-            Feature.LIMIT_PUSHDOWN: FULL,
-            Feature.PLAIN_PARQUET: FULL,
-            Feature.OBJECT_STORES: FULL,
-            Feature.ROLLBACK_DETECTION: FULL,
-            Feature.NESTED_TYPES: FULL,
-            Feature.VECTORS: unsupported("Delta arrays have no fixed size"),
-            Feature.INDEXING: unsupported("Delta has no secondary indexes that delta-rs can build"),
-            Feature.ORPHAN_COLLECTION: FULL,
-        }
-    )
+    features: ClassVar[Mapping[Feature, Support]] = FEATURES
 
     def create_storage(self, config: LakeStorageConfig) -> LakeStorage:
         from laketier_delta.location import Location

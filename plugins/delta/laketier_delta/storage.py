@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 from laketier.spi import (
     CommitterInitContext,
-    Feature,
-    FeatureNotSupported,
     LakeStorage,
     LakeTieringFactory,
     TableInfo,
     WriteMode,
     WriteResult,
     WriterInitContext,
+    require_mode,
 )
 from laketier_delta.catalog import DeltaCatalog
 from laketier_delta.committer import DeltaCommitter
 from laketier_delta.engine import open_table
+from laketier_delta.features import FEATURES, FORMAT
 from laketier_delta.location import Location
 from laketier_delta.maintenance import DeltaMaintenance
 from laketier_delta.options import DeltaOptions
@@ -35,11 +35,11 @@ class DeltaTieringFactory(LakeTieringFactory[WriteResult]):
     options: DeltaOptions
 
     def create_writer(self, context: WriterInitContext) -> DeltaWriter:
-        _refuse_upsert(context.mode)
+        require_mode(FORMAT, FEATURES, context.mode)
         return DeltaWriter(self.table, self.location, self.options, context.attempt)
 
     def create_committer(self, context: CommitterInitContext) -> DeltaCommitter:
-        _refuse_upsert(context.mode)
+        require_mode(FORMAT, FEATURES, context.mode)
         return DeltaCommitter(self.location, self.options, context)
 
 
@@ -68,8 +68,3 @@ class DeltaStorage(LakeStorage):
 
     def maintenance(self, table: TableInfo) -> DeltaMaintenance:
         return DeltaMaintenance(self._warehouse.table(table.path), self._options)
-
-
-def _refuse_upsert(mode: WriteMode) -> None:
-    if mode is WriteMode.UPSERT:
-        raise FeatureNotSupported(Feature.UPSERT.value, format="delta", reason="merging by key is not built yet")

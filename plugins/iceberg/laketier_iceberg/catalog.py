@@ -22,9 +22,11 @@ from laketier.spi import (
     TableInfo,
     TableNotFound,
     TablePath,
+    require,
     same_table,
 )
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect
+from laketier_iceberg.features import FEATURES
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
 from laketier_iceberg.types import to_arrow, to_iceberg, type_to_iceberg, without_ids
 
@@ -59,12 +61,7 @@ class IcebergCatalog(LakeCatalog):
         schema = to_iceberg(descriptor.schema)
         fields = fields_of(descriptor)
         if descriptor.primary_key:
-            raise FeatureNotSupported(
-                Feature.UPSERT.value,
-                format=FORMAT,
-                reason="merging by primary key is not built yet",
-                fix="Create the table without a primary key.",
-            )
+            require(FORMAT, FEATURES, Feature.UPSERT, fix="Leave the primary key out, and append.")
         wanted = replace(descriptor, schema=to_arrow(schema))
         catalog = connect(self._settings)
         try:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from laketier.spi import (
     CommitterInitContext,
     Conflict,
-    Feature,
     FeatureNotSupported,
     LakeCommitResult,
     LakeCommitter,
@@ -87,10 +86,6 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
     def __init__(
         self, settings: CatalogSettings, plan: WriterPlan, context: CommitterInitContext, *, expire: bool
     ) -> None:
-        if context.mode is WriteMode.UPSERT:
-            raise FeatureNotSupported(
-                Feature.UPSERT.value, format=FORMAT, reason="merging by primary key is not built yet"
-            )
         self._settings = settings
         self._plan = plan
         self._context = context

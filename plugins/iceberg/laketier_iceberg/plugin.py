@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from laketier.plugins import hookimpl
 from laketier.spi import (
-    FULL,
     DeliveryLevel,
     Feature,
     LakeStorage,
@@ -15,8 +14,8 @@ from laketier.spi import (
     LakeStoragePlugin,
     Support,
     TableInfo,
-    unsupported,
 )
+from laketier_iceberg.features import FEATURES
 from laketier_iceberg.options import IcebergOptions
 
 
@@ -26,26 +25,7 @@ class IcebergPlugin(LakeStoragePlugin):
     identifier: ClassVar[str] = "iceberg"
     delivery: ClassVar[DeliveryLevel] = DeliveryLevel.EXACTLY_ONCE
     options_type: ClassVar[type] = IcebergOptions
-    features: ClassVar[Mapping[Feature, Support]] = {
-        Feature.OVERWRITE: FULL,
-        Feature.UPSERT: unsupported("merging by primary key is not built yet"),
-        Feature.PARTITIONING: FULL,
-        Feature.PARTITION_TRANSFORMS: FULL,
-        Feature.BUCKETING: FULL,
-        Feature.ADD_COLUMN: FULL,
-        Feature.DROP_TABLE: FULL,
-        Feature.TIME_TRAVEL: FULL,
-        Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,
-        Feature.FILTER_PUSHDOWN: FULL,
-        Feature.LIMIT_PUSHDOWN: FULL,
-        Feature.PLAIN_PARQUET: FULL,
-        Feature.OBJECT_STORES: FULL,
-        Feature.ROLLBACK_DETECTION: FULL,
-        Feature.NESTED_TYPES: FULL,
-        Feature.VECTORS: unsupported("Iceberg's list forgets the length of its Arrow type; Lance keeps it"),
-        Feature.INDEXING: unsupported("Iceberg has no secondary indexes"),
-        Feature.ORPHAN_COLLECTION: FULL,
-    }
+    features: ClassVar[Mapping[Feature, Support]] = FEATURES
 
     def create_storage(self, config: LakeStorageConfig) -> LakeStorage:
         """Touches nothing yet. Raises `ConfigError` for a remote warehouse without a catalog."""

@@ -19,13 +19,14 @@ from laketier.spi import (
     Passthrough,
     TableInfo,
     TablePath,
-    WriteMode,
     WriteResult,
     WriterInitContext,
+    require_mode,
 )
 from laketier.spi.parquet import Compression, ParquetSettings
 from laketier_iceberg.catalog import IcebergCatalog, load
 from laketier_iceberg.connection import CatalogSettings
+from laketier_iceberg.features import FEATURES
 from laketier_iceberg.locations import Below
 from laketier_iceberg.metrics import metrics_properties
 from laketier_iceberg.options import IcebergOptions
@@ -88,14 +89,14 @@ class IcebergTieringFactory(LakeTieringFactory[WriteResult]):
 
     def create_writer(self, context: WriterInitContext) -> LakeWriter[WriteResult]:
         """On an executor: imports pyarrow, and pyiceberg_core where the table has partition transforms."""
-        _refuse_upsert(context.mode)
+        require_mode(FORMAT, FEATURES, context.mode)
         return IcebergWriter(self.plan, context.attempt, context.split_index)
 
     def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
         """On the driver."""
         from laketier_iceberg.committer import IcebergCommitter
 
-        _refuse_upsert(context.mode)
+        require_mode(FORMAT, FEATURES, context.mode)
         return IcebergCommitter(self.settings, self.plan, context, expire=self.expire)
 
 
@@ -145,14 +146,4 @@ def _refuse_unwritable(table: TableInfo, loaded: Table) -> None:
             format=FORMAT,
             reason="the table asks for them by write.format.default",
             fix="Set write.format.default to parquet.",
-        )
-
-
-def _refuse_upsert(mode: WriteMode) -> None:
-    if mode is WriteMode.UPSERT:
-        raise FeatureNotSupported(
-            Feature.UPSERT.value,
-            format=FORMAT,
-            reason="merging by primary key is not built yet",
-            fix="Append, or overwrite the table.",
         )

@@ -11,10 +11,10 @@ from laketier.spi import (
     LakeTieringFactory,
     TableInfo,
     UnsafeTable,
-    WriteMode,
     WriteResult,
     WriterInitContext,
     require,
+    require_mode,
 )
 from laketier_lance.catalog import LanceCatalog, plain
 from laketier_lance.committer import LanceCommitter
@@ -35,8 +35,7 @@ class LanceTieringFactory(LakeTieringFactory[WriteResult]):
     target: LanceTarget
 
     def create_writer(self, context: WriterInitContext) -> LanceWriter:
-        if context.mode is WriteMode.UPSERT:
-            require(FORMAT, FEATURES, Feature.UPSERT)
+        require_mode(FORMAT, FEATURES, context.mode)
         if context.buckets is not None:
             require(FORMAT, FEATURES, Feature.BUCKETING)
         if context.partition is not None:
@@ -44,6 +43,7 @@ class LanceTieringFactory(LakeTieringFactory[WriteResult]):
         return LanceWriter(self.target, context.attempt)
 
     def create_committer(self, context: CommitterInitContext) -> LanceCommitter:
+        require_mode(FORMAT, FEATURES, context.mode)
         return LanceCommitter(self.target.table.location, self.target.options, context)
 
 

@@ -18,13 +18,13 @@ from laketier.spi import (
     LakeTieringFactory,
     LakeWriter,
     TableInfo,
-    WriteMode,
     WriteResult,
     WriterInitContext,
+    require_mode,
 )
 from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.committer import LocalFileCommitter, refuse_several_devices
-from laketier_localfile.features import refuse
+from laketier_localfile.features import FEATURES, IDENTIFIER, refuse
 from laketier_localfile.maintenance import LocalFileMaintenance
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource
@@ -57,7 +57,7 @@ class LocalFileTieringFactory(LakeTieringFactory[WriteResult]):
     options: LocalFileOptions
 
     def create_writer(self, context: WriterInitContext) -> LakeWriter[WriteResult]:
-        _refuse_upsert(context.mode)
+        require_mode(IDENTIFIER, FEATURES, context.mode)
         assigner = None
         if self.table.descriptor.buckets is not None:
             from laketier.bucketing import assigner_for
@@ -66,7 +66,7 @@ class LocalFileTieringFactory(LakeTieringFactory[WriteResult]):
         return LocalFileWriter(self.table, self.options.parquet, assigner, context)
 
     def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
-        _refuse_upsert(context.mode)
+        require_mode(IDENTIFIER, FEATURES, context.mode)
         return LocalFileCommitter(Path(self.table.location), context)
 
 
@@ -93,8 +93,3 @@ class LocalFileStorage(LakeStorage):
 
     def maintenance(self, table: TableInfo) -> LocalFileMaintenance:
         return LocalFileMaintenance(Path(table.location))
-
-
-def _refuse_upsert(mode: WriteMode) -> None:
-    if mode is WriteMode.UPSERT:
-        refuse(Feature.UPSERT, fix="Append, or use a format that merges.")

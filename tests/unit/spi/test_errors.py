@@ -13,8 +13,10 @@ from laketier.spi import (
     Passthrough,
     Refused,
     Secret,
+    WriteMode,
     errors,
     require,
+    require_mode,
     unsupported,
 )
 
@@ -50,6 +52,14 @@ def test_require() -> None:
         require("mine", features, Feature.INDEXING)
     with pytest.raises(ValueError, match="needs a reason"):
         unsupported(" ")
+
+
+def test_a_write_mode_needs_its_feature() -> None:
+    features = {Feature.OVERWRITE: FULL, Feature.UPSERT: unsupported("nobody wrote it")}
+    for mode in (WriteMode.APPEND, WriteMode.OVERWRITE):
+        require_mode("mine", features, mode)
+    with pytest.raises(FeatureNotSupported, match="mine does not support upsert, because nobody wrote it"):
+        require_mode("mine", features, WriteMode.UPSERT)
 
 
 def test_secrets_do_not_show() -> None:

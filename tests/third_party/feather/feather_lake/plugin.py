@@ -186,13 +186,11 @@ class Factory(spi.LakeTieringFactory[spi.WriteResult]):
     table: spi.TableInfo
 
     def create_writer(self, context: spi.WriterInitContext) -> Writer:
-        if context.mode is spi.WriteMode.UPSERT:
-            refuse(spi.Feature.UPSERT)
+        spi.require_mode("feather", FEATURES, context.mode)
         return Writer(self.table, context.attempt)
 
     def create_committer(self, context: spi.CommitterInitContext) -> Committer:
-        if context.mode is spi.WriteMode.UPSERT:
-            refuse(spi.Feature.UPSERT)
+        spi.require_mode("feather", FEATURES, context.mode)
         return Committer(self.table.location, context)
 
 

@@ -1,0 +1,33 @@
+"""What the format can do, and why it can't do the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from laketier.spi import FULL, Feature, Support, unsupported
+
+FORMAT = "delta"
+
+FEATURES: Mapping[Feature, Support] = MappingProxyType(
+    {
+        Feature.OVERWRITE: FULL,
+        Feature.UPSERT: unsupported("merging by key is not built yet"),
+        Feature.PARTITIONING: FULL,
+        Feature.PARTITION_TRANSFORMS: unsupported("Delta partitions by the values of columns only"),
+        Feature.BUCKETING: FULL,
+        Feature.ADD_COLUMN: FULL,
+        Feature.DROP_TABLE: FULL,
+        Feature.TIME_TRAVEL: FULL,
+        Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,
+        Feature.FILTER_PUSHDOWN: FULL,
+        Feature.LIMIT_PUSHDOWN: FULL,
+        Feature.PLAIN_PARQUET: FULL,
+        Feature.OBJECT_STORES: FULL,
+        Feature.ROLLBACK_DETECTION: FULL,
+        Feature.NESTED_TYPES: FULL,
+        Feature.VECTORS: unsupported("Delta arrays have no fixed size"),
+        Feature.INDEXING: unsupported("Delta has no secondary indexes that delta-rs can build"),
+        Feature.ORPHAN_COLLECTION: FULL,
+    }
+)

@@ -1,0 +1,28 @@
+"""What the format can do, and why it can't do the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from laketier.spi import FULL, Feature, Support, unsupported
+
+FEATURES: Mapping[Feature, Support] = {
+    Feature.OVERWRITE: FULL,
+    Feature.UPSERT: unsupported("merging by primary key is not built yet"),
+    Feature.PARTITIONING: FULL,
+    Feature.PARTITION_TRANSFORMS: FULL,
+    Feature.BUCKETING: FULL,
+    Feature.ADD_COLUMN: FULL,
+    Feature.DROP_TABLE: FULL,
+    Feature.TIME_TRAVEL: FULL,
+    Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,
+    Feature.FILTER_PUSHDOWN: FULL,
+    Feature.LIMIT_PUSHDOWN: FULL,
+    Feature.PLAIN_PARQUET: FULL,
+    Feature.OBJECT_STORES: FULL,
+    Feature.ROLLBACK_DETECTION: FULL,
+    Feature.NESTED_TYPES: FULL,
+    Feature.VECTORS: unsupported("Iceberg's list forgets the length of its Arrow type; Lance keeps it"),
+    Feature.INDEXING: unsupported("Iceberg has no secondary indexes"),
+    Feature.ORPHAN_COLLECTION: FULL,
+}
