@@ -81,6 +81,10 @@ test-isolated: python $(READY) ## build each distribution, install it alone, imp
 test-guards: java $(READY) ## take each guard of exactly-once away in turn, and see a test fail
 	PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python -m guards $(ARGS)
 
+.PHONY: soak
+soak: python $(READY) ## 10,000 epochs per format with kills, others and a reader; goes on where it ended: ARGS="--format delta"
+	PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python -m faults.soak $(ARGS)
+
 .PHONY: lint
 lint: python $(READY) ## style, formatting, types, import rules
 	$(BIN)/ruff check $(SOURCES)
