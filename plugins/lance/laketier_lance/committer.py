@@ -26,7 +26,7 @@ from laketier_lance.lance_schema import column_field_ids, with_field_ids, with_m
 from laketier_lance.location import local_path
 from laketier_lance.options import LanceOptions
 from laketier_lance.state import LanceTableState, find_commit
-from laketier_lance.table import COMMIT_ID, EPOCH, PIPELINE, ROWS, TABLE_UUID, watermark_key
+from laketier_lance.table import COMMIT_ID, EPOCH, LAST, LOST_PREFIX, PIPELINE, ROWS, TABLE_UUID, watermark_key
 from laketier_lance.writer import FRAGMENT, delete_files
 
 if TYPE_CHECKING:
@@ -148,10 +148,14 @@ class LanceCommitter(LakeCommitter[WriteResult]):
                 )
 
     def _metadata(self, state: LanceTableState, watermark: Watermark | None) -> dict[bytes, bytes]:
+        target = state.dataset.version + 1
         metadata = {**state.metadata, TABLE_UUID: state.table_uuid.encode()}
+        metadata[LAST] = str(target).encode()
+        metadata |= {LOST_PREFIX + pipeline.encode(): str(version).encode() for pipeline, version in state.lost.items()}
         if watermark is not None:
-            carrier = watermark.carried_by(state.dataset.version + 1)
-            metadata[watermark_key(watermark.token.pipeline)] = carrier.to_json().encode()
+            pipeline = watermark.token.pipeline
+            metadata[watermark_key(pipeline)] = watermark.carried_by(target).to_json().encode()
+            metadata.pop(LOST_PREFIX + pipeline.encode(), None)
         return metadata
 
     def _operation(

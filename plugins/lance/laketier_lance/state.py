@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from laketier.spi import RolledBack, TableState, UnknownOutcome, Watermark, schema_fingerprint
 from laketier_lance.dataset import LANCE_ERRORS, reason, unreadable
 from laketier_lance.lance_schema import with_field_ids
-from laketier_lance.table import COMMIT_ID, PIPELINE, metadata_of, table_uuid, watermark_key
+from laketier_lance.table import COMMIT_ID, LAST, LOST_PREFIX, PIPELINE, metadata_of, table_uuid, watermark_key
 
 if TYPE_CHECKING:
     from lance import LanceDataset, Transaction
@@ -73,39 +73,52 @@ class LanceTableState(TableState):
 
     def _refuse_rollback(self, watermark: Watermark) -> None:
         """A restore brings back an older watermark. Then a later version carried a newer one of the pipeline."""
-        for version in self._retained_since(watermark.snapshot_id or 0):
-            pipeline, commit_id = self._publisher(version)
-            if pipeline == watermark.token.pipeline and commit_id != watermark.commit_id:
-                raise RolledBack(
-                    f"version {version} published a later epoch of pipeline {watermark.token.pipeline!r} than epoch "
-                    f"{watermark.token.epoch}, which the table knows now",
-                    where=self.location,
-                    why="the table was restored to an older version, or overwritten with one",
-                    fix="Decide which rows are in the table, then run `laketier pipeline adopt`, or restore the "
-                    f"version {version} or a later one.",
-                )
+        version = self.lost.get(watermark.token.pipeline)
+        if version is not None:
+            raise RolledBack(
+                f"version {version} published a later epoch of pipeline {watermark.token.pipeline!r} than epoch "
+                f"{watermark.token.epoch}, which the table knows now",
+                where=self.location,
+                why="the table was restored to an older version, or overwritten with one",
+                fix="Decide which rows are in the table, then run `laketier pipeline adopt`, or restore the "
+                f"version {version} or a later one.",
+            )
 
-    def _retained_since(self, carrier: int) -> range | list[int]:
-        """The versions after ``carrier`` that can still be read, within the horizon. What was cleaned up is told by one
+    @cached_property
+    def lost(self) -> Mapping[str, int]:
+        """The pipelines whose newest round the table forgot, each with the version that carried it.
+
+        A round names itself as the newest of all (`LAST`), and tells on what earlier ones found (`LOST`). So only what
+        came after it is looked at: in most rounds nothing, however long ago a pipeline published.
+        """
+        found = {
+            key.removeprefix(LOST_PREFIX).decode(): int(value)
+            for key, value in self.metadata.items()
+            if key.startswith(LOST_PREFIX)
+        }
+        for version in self._retained_since(int(self.metadata.get(LAST, b"0"))):
+            transaction = _transaction(self.dataset, version)
+            properties = {} if transaction is None else _properties(transaction)
+            if PIPELINE in properties and self._forgot(properties, version):
+                found[properties[PIPELINE]] = version
+        return found
+
+    def _forgot(self, properties: Mapping[str, str], version: int) -> bool:
+        stored = self.metadata.get(watermark_key(properties[PIPELINE]))
+        if stored is None:
+            return True
+        watermark = Watermark.from_json(stored)
+        # A round may land a version or two later than it was meant to: indexes pass.
+        return version > (watermark.snapshot_id or 0) and properties.get(COMMIT_ID) != watermark.commit_id
+
+    def _retained_since(self, last: int) -> range | list[int]:
+        """The versions after ``last`` that can still be read, within the horizon. What was cleaned up is told by one
         listing: to ask for each costs as much as to read it, and others may have made thousands."""
-        candidates = range(max(carrier, self.snapshot_id - ROLLBACK_HORIZON) + 1, self.snapshot_id + 1)
+        candidates = range(max(last, self.snapshot_id - ROLLBACK_HORIZON) + 1, self.snapshot_id + 1)
         if len(candidates) <= _FEW:
             return candidates
         retained = {int(reference["version"]) for reference in self.dataset.version_refs()}
         return [version for version in candidates if version in retained]
-
-    def _publisher(self, version: int) -> tuple[str | None, str | None]:
-        """Pipeline and commit id of the round that made ``version``, each None where there is none. The loop asks for
-        a watermark several times on one state, and of several pipelines, so it is kept."""
-        if version not in self._publishers:
-            transaction = _transaction(self.dataset, version)
-            properties = {} if transaction is None else _properties(transaction)
-            self._publishers[version] = properties.get(PIPELINE), properties.get(COMMIT_ID)
-        return self._publishers[version]
-
-    @cached_property
-    def _publishers(self) -> dict[int, tuple[str | None, str | None]]:
-        return {}
 
 
 def find_commit(dataset: LanceDataset, is_it: Callable[[Transaction], bool], *, after: int) -> int | None:

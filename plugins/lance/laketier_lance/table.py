@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 TABLE_UUID = b"laketier.table-uuid"
 DESCRIPTOR = b"laketier.descriptor"
 WATERMARK_PREFIX = b"laketier.watermark."
+LAST = b"laketier.last-round"
+"""The version that the newest round of any pipeline was meant for."""
+LOST_PREFIX = b"laketier.lost."
+"""Of a pipeline: the version of a round that a restore took away. Until the pipeline publishes again."""
 
 COMMIT_ID = "laketier.commit-id"
 PIPELINE = "laketier.pipeline"

@@ -8,7 +8,15 @@ import lance
 import pyarrow as pa
 import pytest
 
-from laketier.spi import AddColumn, Outcome, RolledBack, TableChanged, WatermarkLost, new_attempt_id
+from laketier.spi import (
+    AddColumn,
+    CommitterInitContext,
+    Outcome,
+    RolledBack,
+    TableChanged,
+    WatermarkLost,
+    new_attempt_id,
+)
 from laketier.tiering import pipelines
 
 
@@ -40,6 +48,34 @@ def test_a_restore_that_brings_back_an_older_watermark_is_refused(table):
     pipelines.adopt(table.factory, "p", run="r", epoch=1)
     table.append(2, 2)
     assert table.ids() == [0, 1, 2]
+
+
+def test_a_restore_stays_noticed_after_the_rounds_of_other_pipelines(table):
+    for epoch in range(3):
+        table.append(epoch, epoch)
+    table.append(0, 7, pipeline="q")
+    table.append(1, 8, pipeline="q")
+    lance.dataset(table.location, version=3).restore()
+    for epoch in range(3):
+        table.append(epoch, 20 + epoch, pipeline="r")
+    table.open().cleanup_old_versions(older_than=timedelta(0))
+    with pytest.raises(RolledBack, match="version 4"):
+        table.round(2).begin()
+    table.append(3, 23, pipeline="r")
+    pipelines.adopt(table.factory, "p", run="r", epoch=1)
+    table.append(2, 2)
+    assert table.round(2).begin() is Outcome.DONE
+    assert table.ids() == [0, 1, 2, 20, 21, 22, 23]
+
+
+def test_an_idle_pipeline_costs_nothing_while_others_publish(table, monkeypatch):
+    """The horizon of orphan collection is such a one, and looked at in each round."""
+    table.append(0, 1, pipeline="idle")
+    for epoch in range(20):
+        table.append(epoch, epoch)
+    state = table.factory.create_committer(CommitterInitContext(commit_id="c", pipeline="idle")).open()
+    monkeypatch.setattr("laketier_lance.state._transaction", lambda *_: pytest.fail("a transaction was read"))
+    assert state.watermark("idle").token.epoch == 0
 
 
 def test_a_restore_that_keeps_the_watermark_is_fine(table):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faults.foreign_read import NAMES, ForeignReader
-from faults.housekeeping import THEIRS, Foreigner, create_for
+from faults.housekeeping import THEIRS, Foreigner, create_for, foreigner_for
 from faults.marked import MarkedTable, marks_of, rows_of
 from faults.races import write_json
 from laketier.tiering import Ending
@@ -41,6 +41,8 @@ class Replays:
     wall_ms: list[float] = field(default_factory=list)
     cpu_ratio: float = 0.0
     wall_ratio: float = 0.0
+    library_cpu_ms: list[float] = field(default_factory=list)
+    """What the other writer's own library takes to open the table once: a replay opens it four times."""
     recognised: int = 0
     foreign_seconds: float = 0.0
     wrong: list[str] = field(default_factory=list)
@@ -92,6 +94,7 @@ def run(format: str, commits: int, folder: Path, *, repetitions: int, retain: in
                 wall[index].append(passed * 1000)
     result.cpu_ms = [round(statistics.median(values), 2) for values in cpu]
     result.wall_ms = [round(statistics.median(values), 2) for values in wall]
+    result.library_cpu_ms = [_look(table, repetitions) for table in (few, many)]
     result.cpu_ratio = round(result.cpu_ms[1] / result.cpu_ms[0], 2)
     result.wall_ratio = round(result.wall_ms[1] / result.wall_ms[0], 2)
     for table, done in ((few, few_done), (many, many_done)):
@@ -99,6 +102,17 @@ def run(format: str, commits: int, folder: Path, *, repetitions: int, retain: in
     if max(result.cpu_ratio, result.wall_ratio) > LIMIT:
         result.wrong.append(f"a replay costs more than {LIMIT} times as much after {many_done} commits")
     return result
+
+
+def _look(table: MarkedTable, repetitions: int) -> float:
+    other = foreigner_for(table)
+    try:
+        before = time.process_time()
+        for _ in range(repetitions):
+            other.look()
+        return round((time.process_time() - before) * 1000 / repetitions, 2)
+    finally:
+        other.close()
 
 
 def _check(table: MarkedTable, commits: int, result: Replays) -> None:
@@ -118,7 +132,8 @@ def report(result: Replays) -> str:
         f"retained {result.retained[0]} and {result.retained[1]}; {result.recognised} of {2 * result.repetitions} "
         f"replays recognised\n"
         f"  one replay, CPU: {result.cpu_ms[0]} and {result.cpu_ms[1]} ms (x {result.cpu_ratio}); "
-        f"wall: {result.wall_ms[0]} and {result.wall_ms[1]} ms (x {result.wall_ratio}); wrong: {len(result.wrong)}"
+        f"wall: {result.wall_ms[0]} and {result.wall_ms[1]} ms (x {result.wall_ratio}); wrong: {len(result.wrong)}\n"
+        f"  one open by {NAMES[result.format]}, CPU: {result.library_cpu_ms[0]} and {result.library_cpu_ms[1]} ms"
     )
 
 

@@ -33,6 +33,10 @@ class Foreigner(ABC):
         """Commit one row."""
 
     @abstractmethod
+    def look(self) -> None:
+        """Open the table, as their library does before anything else."""
+
+    @abstractmethod
     def compact(self) -> None:
         """Make few files of many."""
 
@@ -64,6 +68,7 @@ class DeltaForeigner(Foreigner):
     properties = {  # noqa: RUF012
         "delta.checkpointInterval": "10",
         "delta.logRetentionDuration": "interval 0 seconds",
+        "delta.deletedFileRetentionDuration": "interval 0 seconds",
         "delta.enableExpiredLogCleanup": "false",
     }
 
@@ -71,6 +76,9 @@ class DeltaForeigner(Foreigner):
         from deltalake import DeltaTable
 
         return DeltaTable(self.location)
+
+    def look(self) -> None:
+        self._open()
 
     def append(self, number: int) -> None:
         from deltalake import write_deltalake
@@ -108,6 +116,9 @@ class IcebergForeigner(Foreigner):
     def _open(self) -> Any:
         return self._catalog.load_table(str(self.table.path))
 
+    def look(self) -> None:
+        self._open()
+
     def append(self, number: int) -> None:
         self._open().append(their_row(number))
 
@@ -136,6 +147,9 @@ class LanceForeigner(Foreigner):
 
         return lance.dataset(self.location)
 
+    def look(self) -> None:
+        self._open()
+
     def append(self, number: int) -> None:
         import lance
 
@@ -159,6 +173,9 @@ class LanceForeigner(Foreigner):
 
 class LocalForeigner(Foreigner):
     """Local files have one writer: another pipeline of ours. Nothing expires there."""
+
+    def look(self) -> None:
+        self.table.info  # noqa: B018 - opening it is the point
 
     def append(self, number: int) -> None:
         self.table.append(number, rows_of(number, THEIRS, 1), pipeline=THEIRS)
