@@ -1,9 +1,10 @@
-"""The fault matrix: ``python -m faults matrix | spark | random | list | docs``."""
+"""``python -m faults matrix | spark | random | list | docs`` for the matrix, and ``races | readers | foreign``."""
 
 from __future__ import annotations
 
 import contextlib
 import fnmatch
+import importlib
 import secrets
 import time
 from collections.abc import Iterator
@@ -142,6 +143,19 @@ def docs(json: Json = MATRIX, page: Path = PAGE) -> None:
     page.write_text(report.page(report.load(json)), encoding="utf-8")
     typer.echo(f"{page}")
 
+
+def _pass_on(name: str) -> None:
+    """A subcommand with a parser of its own."""
+    module = importlib.import_module(f"faults.{name}")
+    settings = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": list[str]()}
+
+    @app.command(name, context_settings=settings, help=(module.__doc__ or "").partition(":")[0] + ".")
+    def run(context: typer.Context) -> None:
+        raise typer.Exit(module.command(context.args))
+
+
+for _name in ("races", "readers", "foreign"):
+    _pass_on(_name)
 
 if __name__ == "__main__":
     app()

@@ -219,11 +219,13 @@ def write_json(path: Path | None, name: str, document: dict[str, Any]) -> None:
     target.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
 
 
-def _main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def command(argv: Sequence[str] | None = None) -> int:
+    """The command line; the exit code."""
+    prog = f"python -m faults {Path(__file__).stem}"
+    parser = argparse.ArgumentParser(prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_arguments(parser)
     return main(parser.parse_args(argv))
 
 
 if __name__ == "__main__":
-    raise SystemExit(_main())
+    raise SystemExit(command())

@@ -142,11 +142,13 @@ def main(arguments: argparse.Namespace) -> int:
     return 1 if result.wrong else 0
 
 
-def _main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def command(argv: Sequence[str] | None = None) -> int:
+    """The command line; the exit code."""
+    prog = f"python -m faults {Path(__file__).stem}"
+    parser = argparse.ArgumentParser(prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_arguments(parser)
     return main(parser.parse_args(argv))
 
 
 if __name__ == "__main__":
-    raise SystemExit(_main())
+    raise SystemExit(command())
