@@ -73,6 +73,13 @@ test-conformance: java $(READY) ## the conformance suite on every format here, o
 	done; \
 	test -z "$$failed" || { echo "laketier: these formats failed the suite:$$failed" >&2; exit 1; }
 
+.PHONY: test-faults
+test-faults: java $(READY) ## the whole fault matrix, bare and on Spark, and random kills; writes docs/proof/faults.md
+	PYTHONPATH=tests/support $(BIN)/python -m faults matrix --fresh
+	PYTHONPATH=tests/support $(BIN)/python -m faults random
+	PYTHONPATH=tests/support $(BIN)/python -m faults spark --fresh
+	PYTHONPATH=tests/support $(BIN)/python -m faults docs
+
 .PHONY: test-isolated
 test-isolated: python $(READY) ## build each distribution, install it alone, import all of it
 	$(BIN)/python scripts/isolated.py
@@ -96,6 +103,10 @@ lint: python $(READY) ## style, formatting, types, import rules
 format: python $(READY) ## mend style and formatting where that is mechanical
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
+
+.PHONY: model
+model: python $(READY) ## explore the protocol's state space, and each removed guard
+	@cd tests/support && $(CURDIR)/$(BIN)/python -m model $(ARGS)
 
 .PHONY: bench
 bench: java $(READY) ## measure each lane and format against Spark and raw pyarrow

@@ -24,11 +24,11 @@ def test_batches_survive_a_kill_of_the_driver(tmp_path: Path, processes: SparkPr
     """Eight pipelines in one driver: each format by `write` and by `tier`. All stand behind the commit of epoch 1, and
     nobody was told of it, when the driver is killed with its JVM and workers."""
     pipelines = [
-        SparkPipeline(name, tmp_path / f"{lane}-{name}", processes, lane=lane)
+        SparkPipeline(name, tmp_path / f"{lane}-{name}", processes, lane=lane, epochs=2)
         for name in FORMATS
         for lane in ("batch", "split")
     ]
-    requests = [pipeline.request() for pipeline in pipelines]
+    requests = [pipeline.request(tasks=1) for pipeline in pipelines]
     assert processes.together(requests, at="publish.after") == {"outcome": "killed"}
     for pipeline in pipelines:
         assert pipeline.progress.acknowledged == [0]

@@ -111,8 +111,10 @@ def _lance(info: TableInfo) -> Referenced:
             known.add(f"_transactions/{transaction.read_version}-{transaction.uuid}.txn")
         if number == dataset.version:
             current = data
-    indexes = {index["uuid"] for index in dataset.list_indices()}
-    known |= {path.relative_to(root).as_posix() for uuid in indexes for path in (root / "_indices" / uuid).rglob("*")}
+    for index in dataset.describe_indices():
+        for segment in index.segments:
+            folder = root / "_indices" / str(segment.uuid)
+            known |= {path.relative_to(root).as_posix() for path in folder.rglob("*")}
     return Referenced(frozenset(known), frozenset(current))
 
 

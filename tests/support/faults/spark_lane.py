@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -162,21 +163,23 @@ class SparkProcesses(Processes):
 
     def _open(self) -> None:
         self.kill()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "faults.spark_driver"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": python_path(), "SPARK_LOCAL_IP": "127.0.0.1", **self._environment},
-            start_new_session=True,
-            bufsize=0,
-        )
-        self.starts += 1
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not self._answers:
-            self._listen(1)
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError("Spark did not start; `laketier doctor` may know why")
+        with tempfile.TemporaryFile() as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "faults.spark_driver"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": python_path(), "SPARK_LOCAL_IP": "127.0.0.1", **self._environment},
+                start_new_session=True,
+                bufsize=0,
+            )
+            self.starts += 1
+            deadline = time.monotonic() + _PATIENCE_SECONDS
+            while not self._answers:
+                self._listen(1)
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    log.seek(0)
+                    raise RuntimeError(f"Spark did not start: {log.read().decode(errors='replace')[-3000:]}")
         self._answers.clear()
 
     def _listen(self, seconds: float) -> None:
