@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -29,12 +30,18 @@ def _fsync(path: str | os.PathLike[str], flags: int) -> None:
 
 
 def make_directories(path: Path) -> None:
-    """Create a directory and its missing parents, each durable in its own parent. Idempotent."""
+    """Create a directory and its missing parents, each durable in its own parent. Idempotent.
+
+    Of what is there already, the last may have been made by someone who is about to sync its parent, or was killed
+    before: so that is done here too. Those above it were synced before it was made.
+    """
     missing = []
     here = path
     while not here.exists():
         missing.append(here)
         here = here.parent
+    with suppress(PermissionError):  # the parent is somebody else's, and so is what was made in it
+        fsync_directory(here.parent)
     for directory in reversed(missing):
         directory.mkdir(exist_ok=True)
         fsync_directory(directory.parent)

@@ -53,11 +53,15 @@ class LocalFileCatalog(LakeCatalog):
         wanted = _checked(descriptor)
         location = self._location(path)
         try:
-            return same_table(self.load_table(path), wanted)
+            found = self.load_table(path)
         except TableNotFound:
             with access("creating the table", location):
                 self._create(location, wanted)
-        return same_table(self.load_table(path), wanted)
+            found = self.load_table(path)
+        manifests = ManifestLog.open(location)
+        if not manifests.current()[1]:
+            manifests.sync_names()
+        return same_table(found, wanted)
 
     def load_table(self, path: TablePath) -> TableInfo:
         location = self._location(path)
@@ -125,13 +129,14 @@ class LocalFileCatalog(LakeCatalog):
             metadata=descriptor,
         )
         create_exclusively(manifests.path(0), first.encode())
-        manifests.note_head(manifests.read(0))
         failpoint("create.before_table_file")
         try:
             create_exclusively(location / TABLE_FILE, table.encode())
         except FileExistsError:
             # Another process created the table first. Ours was never part of anything.
             shutil.rmtree(manifests.folder, ignore_errors=True)
+        else:
+            manifests.note_head(manifests.read(0))
 
 
 def _open(path: TablePath, location: Path) -> ManifestLog:

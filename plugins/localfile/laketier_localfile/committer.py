@@ -173,6 +173,7 @@ def open_finished(location: Path) -> LocalFileState:
     refuse_several_devices(location)
     head, finished = manifests.head()
     if not finished:
+        manifests.sync_names()
         finish(manifests, head)
     return LocalFileState(manifests, head, manifests.metadata(head))
 

@@ -1,9 +1,9 @@
 """The log of a table: numbered manifests, of which the newest is the table.
 
 Names are taken by exclusive create and never given back, so of two writers that saw the same head one wins. The
-**head file** beside them names a manifest whose files are all in place. It makes finding the head independent of the
-length of the history, and tells when the newest manifests were taken away. It is a hint only: written after
-everything it tells is durable, not synced itself, and rebuilt from a listing when it is gone.
+**head file** beside them names a manifest that is durable and whose files are all in place. It makes finding the head
+independent of the length of the history, and tells when the newest manifests were taken away. It is a hint only:
+written after everything it tells is durable, not synced itself, and rebuilt from a listing when it is gone.
 """
 
 from __future__ import annotations
@@ -135,6 +135,12 @@ class ManifestLog:
         except RolledBack as error:
             log.warning("reading an older state of the table: %s", error)
             return self.read(self._last_listed()), False
+
+    def sync_names(self) -> None:
+        """Make durable what is there under a name: the table, and its newest manifest. Whoever gave it that name may
+        not have come to that yet, or was killed before, and the caller is about to tell others that it is there."""
+        fsync_directory(self.folder.parent)
+        fsync_directory(self.folder)
 
     def metadata(self, manifest: Manifest) -> TableDescriptor:
         """The table's description as of ``manifest``."""

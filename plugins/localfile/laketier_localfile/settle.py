@@ -77,16 +77,19 @@ def _promote(location: Path, entries: Iterable[FileEntry]) -> None:
 
 def _retire(location: Path, entries: Iterable[FileEntry]) -> None:
     gone: list[Path] = []
+    folders: set[Path] = set()
     make_directories(location / SUPERSEDED)
     for entry in entries:
         source, target = location / entry.path, location / superseded_path(entry.path)
+        folders.add(source.parent)
         if _link(source, target):
             gone.append(source)
         elif not target.exists():
             log.warning("%s was to be superseded and is missing; time travel to it is not possible", source)
         failpoint("publish.mid_retire")
     _sync_and_unlink([location / SUPERSEDED], gone)
-    for folder in {path.parent for path in gone}:
+    # Also those of files that are gone already: whoever unlinked them may have been killed before it synced.
+    for folder in filter(Path.exists, folders):
         fsync_directory(folder)
 
 

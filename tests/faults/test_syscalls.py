@@ -1,0 +1,146 @@
+"""The order in which a round on local files asks the kernel for things, and what a power cut in between may leave.
+
+``LAKETIER_POWERCUT_STATES=20`` draws that many states per moment beside the five corners, instead of two.
+`pytest -rP` shows how many were judged.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import laketier.spi.durable
+import laketier_localfile
+from powercut.disk import materialise
+from powercut.order import violations
+from powercut.recording import NAMES, Judge, Recording, cuts, record, record_all
+from powercut.scenario import STEPS
+from powercut.trace import why_not
+
+pytestmark = [pytest.mark.skipif(why_not() is not None, reason=str(why_not())), pytest.mark.timeout(1200)]
+
+DRAWN = int(os.environ.get("LAKETIER_POWERCUT_STATES", "2"))
+APPEND, OVERWRITE = 1, 3
+# It takes a manifest back whose name somebody else freed by deleting manifests: no step of a table's own life.
+NOT_RECORDED = {"log._refuse_reused_name of a directory"}
+ORDERED = {
+    "parquet._close_file of a file": "is not synced before the manifest names it",
+    "writer.complete of a directory": "the folder of .* is not synced before the manifest names it",
+    "durable.create_exclusively of a file": "the manifest is not synced before it gets its name",
+    "durable.create_exclusively of a directory": "the manifest's name is not synced",
+    "settle._sync_and_unlink of a directory": "is not synced before .* is unlinked",
+    "durable.make_directories of a directory": "the new folder .* is not synced",
+}
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    return record_all(tmp_path_factory.mktemp("recorded").resolve())
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+    """One for all tests of the module, so that no state is judged twice."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)  # the states that are judged need not be durable themselves
+        logging.disable(logging.WARNING)
+        yield Judge(tmp_path_factory.mktemp("states"))
+        logging.disable(logging.NOTSET)
+
+
+def test_each_step_is_on_the_device_before_the_next_relies_on_it(recording: Recording) -> None:
+    assert violations(recording.step(APPEND)) == []
+
+
+@pytest.mark.parametrize("site", ORDERED)
+def test_a_forgotten_sync_breaks_the_order(recording: Recording, site: str) -> None:
+    broken = violations(recording.without(site).step(APPEND))
+    assert any(re.search(ORDERED[site], rule) for rule in broken), broken
+
+
+def test_a_sync_that_the_process_really_left_out(tmp_path: Path) -> None:
+    site = "settle._sync_and_unlink of a directory"
+    left_out = record_all(tmp_path.resolve(), without=site)
+    assert site not in left_out.sites
+    assert violations(left_out.step(APPEND))
+
+
+def test_every_sync_of_the_code_was_recorded(recording: Recording) -> None:
+    """So a sync that somebody adds, and no test needs, is found."""
+    called = set()
+    files = [Path(laketier.spi.durable.__file__), *Path(laketier_localfile.__file__).parent.glob("*.py")]
+    for file in files:
+        for function in ast.walk(ast.parse(file.read_text())):
+            if isinstance(function, ast.FunctionDef) and function.name not in (
+                "_fsync",
+                "fsync_file",
+                "fsync_directory",
+            ):
+                called |= {f"{file.stem}.{function.name} of a {kind}" for kind in _synced_in(function)}
+    assert called - recording.sites == NOT_RECORDED
+    assert recording.sites - called == {"parquet._close_file of a file"}, "the writer's, through `on_closed`"
+
+
+def _synced_in(function: ast.FunctionDef) -> Iterator[str]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("fsync_directory", "fsync_file", "os.fsync"):
+            yield "directory" if ast.unparse(node.func) == "fsync_directory" else "file"
+
+
+def test_any_power_cut(recording: Recording, judge: Judge) -> None:
+    """What was acknowledged is whole, what was under way is whole or not there, and the next driver goes on."""
+    before = len(judge.judged)
+    moments = 0
+    for number, disk, acknowledged, last in cuts(recording):
+        moments += 1
+        judge.look(disk.states(f"cut {number}", DRAWN), acknowledged, last)
+    print(f"{len(judge.judged) - before} different states of a disk at {moments} moments of {len(STEPS)} steps")
+    assert not judge.wrong, "\n".join(judge.wrong[:20])
+
+
+def test_a_power_cut_after_a_killed_driver_and_its_successor(
+    recording: Recording, judge: Judge, tmp_path: Path
+) -> None:
+    """What a killed driver did and did not sync is the successor's to make durable before it acknowledges."""
+    folder = tmp_path.resolve() / "killed"
+    folder.mkdir()
+    killed = []
+    for number, disk, acknowledged, last in cuts(recording):
+        if acknowledged in (0, APPEND, OVERWRITE) and recording.ops[number].kind in NAMES:
+            left = disk.moved_to(str(folder / str(number)))
+            Path(left.root).mkdir()
+            materialise(left.now(), Path(left.root))
+            killed.append((left, acknowledged, last))
+    ops = iter(record(folder, [(Path(left.root), step, step + 1) for left, step, _ in killed]))
+    before = len(judge.judged)
+    wrong = len(judge.wrong)
+    for left, step, last in killed:
+        for op in ops:
+            left.apply(op)
+            if op.kind == "mark" and op.site.startswith("ack"):
+                break
+        judge.look(left.states(f"killed {left.root}", DRAWN), step + 1, f"killed at {last}, and done by another")
+    print(f"{len(judge.judged) - before} different states of a disk after {len(killed)} kills and recoveries")
+    assert not judge.wrong[wrong:], "\n".join(judge.wrong[wrong:][:20])
+
+
+@pytest.mark.parametrize(
+    "site", sorted({*ORDERED, "settle._retire of a directory", "catalog.drop_table of a directory"})
+)
+def test_a_power_cut_shows_a_forgotten_sync(recording: Recording, judge: Judge, site: str) -> None:
+    assert site in recording.sites
+    forgotten = recording.without(site)
+    wrong = len(judge.wrong)
+    for number, disk, acknowledged, last in cuts(forgotten):
+        if not judge.look(disk.states(f"cut {number}", DRAWN), acknowledged, last):
+            break
+    told = judge.wrong[wrong:]
+    print(f"without {site}: {told[:1]}")
+    assert told, f"nothing shows that {site} is needed"
+    del judge.wrong[wrong:]
