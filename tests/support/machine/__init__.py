@@ -1,0 +1,1 @@
+"""Random histories of one real table, against a model that fits on a page."""
