@@ -90,7 +90,7 @@ def _load(offer: InstalledFormat) -> LakeStoragePlugin:
         manager.register(module)
         manager.check_pending()
         plugin: Any = manager.hook.laketier_format()
-    except Exception as error:
+    except Exception as error:  # whatever the import of a module may raise
         raise _broken(offer, f"{type(error).__name__}: {error}") from error
     _check(offer, plugin)
     checked: LakeStoragePlugin = plugin

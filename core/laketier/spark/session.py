@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
@@ -60,7 +61,7 @@ def get_or_create(*, app_name: str = "laketier", master: str | None = None, log_
 def require_pyspark() -> None:
     """Raises `ConfigError` when pyspark can't be imported."""
     try:
-        import pyspark.sql  # noqa: F401
+        importlib.import_module("pyspark.sql")
     except ImportError as error:
         raise ConfigError(
             "Spark is not installed in this environment",

@@ -48,7 +48,7 @@ class LakeTieringFactory(ABC, Generic[WR]):
     @property
     def write_result_serializer(self) -> SimpleVersionedSerializer[WR]:
         """How write results travel. The default suits `WriteResult` itself."""
-        return DataclassSerializer(WriteResult)  # type: ignore[arg-type]
+        return DataclassSerializer(WriteResult)  # type: ignore[arg-type] # others override this
 
 
 class LakeStorage(ABC):

@@ -278,7 +278,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                 handle.create_checkpoint()
                 if configuration.get("delta.enableExpiredLogCleanup", "true").lower() == "true":
                     handle.cleanup_metadata()
-        except Exception:
+        except Exception:  # the commit has landed: nothing that fails now may make that unknown
             log.warning(
                 "version %d is committed, but its checkpoint failed; reading gets slower", version, exc_info=True
             )

@@ -229,7 +229,7 @@ def test_splits_carry_buckets_and_survive_their_serializer(lake, support):
     lake.create(pa.schema([("id", pa.int64()), ("r", pa.string())]), "r", buckets=spec)
     rows = pa.table({"id": range(100), "r": ["x", "y"] * 50})
     lake.append(rows)
-    source = pickle.loads(pickle.dumps(lake.storage.source(lake.table)))  # noqa: S301
+    source = pickle.loads(pickle.dumps(lake.storage.source(lake.table)))  # noqa: S301 - as Spark does
     plan = source.plan(ScanRequest())
     assert {split.bucket for split in plan.splits} == {0, 1, 2, 3}
     assert len(plan.splits) == 8

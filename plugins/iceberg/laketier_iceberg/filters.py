@@ -37,8 +37,8 @@ def to_expression(predicate: Predicate, schema: Schema) -> BooleanExpression | N
             parts = [part for child in children if (part := to_expression(child, schema)) is not None]
             return _join(ex.And, parts)
         case Or(children=children):
-            parts = [to_expression(child, schema) for child in children]  # type: ignore[misc]
-            return None if any(part is None for part in parts) else _join(ex.Or, parts)
+            either = [to_expression(child, schema) for child in children]
+            return None if any(part is None for part in either) else _join(ex.Or, either)
         case Not(child=child):
             negated = _negate(child)
             return None if negated is None else to_expression(negated, schema)

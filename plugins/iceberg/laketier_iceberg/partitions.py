@@ -53,7 +53,7 @@ def _one(array: pa.ChunkedArray) -> pa.Array:
 def _transform(field: PartitionField) -> Callable[[pa.Array], pa.Array]:
     if field.transform is Transform.IDENTITY:
         return lambda array: array
-    from pyiceberg_core import transform  # type: ignore[import-untyped]
+    from pyiceberg_core import transform  # type: ignore[import-untyped] # it ships no types
 
     if field.transform is Transform.BUCKET:
         return lambda array: transform.bucket(array, field.width)

@@ -108,13 +108,13 @@ def to_spec(fields: tuple[PartitionField, ...], schema: Schema) -> PartitionSpec
     from pyiceberg import partitioning, transforms
 
     made: dict[Transform, Callable[[Any], Any]] = {
-        Transform.IDENTITY: lambda width: transforms.IdentityTransform(),  # noqa: ARG005
+        Transform.IDENTITY: lambda _: transforms.IdentityTransform(),
         Transform.BUCKET: transforms.BucketTransform,
         Transform.TRUNCATE: transforms.TruncateTransform,
-        Transform.YEAR: lambda width: transforms.YearTransform(),  # noqa: ARG005
-        Transform.MONTH: lambda width: transforms.MonthTransform(),  # noqa: ARG005
-        Transform.DAY: lambda width: transforms.DayTransform(),  # noqa: ARG005
-        Transform.HOUR: lambda width: transforms.HourTransform(),  # noqa: ARG005
+        Transform.YEAR: lambda _: transforms.YearTransform(),
+        Transform.MONTH: lambda _: transforms.MonthTransform(),
+        Transform.DAY: lambda _: transforms.DayTransform(),
+        Transform.HOUR: lambda _: transforms.HourTransform(),
     }
     return partitioning.PartitionSpec(
         *[

@@ -13,4 +13,4 @@ class LanceHarness:
 
     def roll_back(self, storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None:
         """Lance's own way back to an older version."""
-        open_dataset(table.location, {}, snapshot_id).restore()  # type: ignore[no-untyped-call]
+        open_dataset(table.location, {}, snapshot_id).restore()  # type: ignore[no-untyped-call] # pylance has no types for it

@@ -124,7 +124,7 @@ class LanceSource(LakeSource):
 
     def _committed_at(self, version: int) -> int:
         dataset = open_dataset(self.table.location, self.options.storage_options(), version)
-        moment: datetime = dataset.get_version()["timestamp"]  # type: ignore[assignment]
+        moment: datetime = dataset.get_version()["timestamp"]  # type: ignore[assignment] # never the int that its type allows
         return int(moment.timestamp() * 1000)
 
     def _fragment(self, dataset: LanceDataset, number: int) -> LanceFragment:

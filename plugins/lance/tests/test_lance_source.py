@@ -31,7 +31,7 @@ def test_source_and_splits_cross_to_an_executor(table):
     table.append(0, 1, 2)
     source = table.storage.source(table.info)
     plan = source.plan(ScanRequest(filters=(Leaf("id", Op.GT, 1),)))
-    source = pickle.loads(pickle.dumps(source))  # noqa: S301
+    source = pickle.loads(pickle.dumps(source))  # noqa: S301 - as Spark does
     split = unpack(source.split_serializer, pack(source.split_serializer, plan.splits[0]))
     assert [batch.num_rows for batch in source.read(split, plan.schema)] == [1]
 

@@ -32,7 +32,7 @@ def test_staging_reads_no_table_metadata(table):
 
 
 def test_the_factory_crosses_to_an_executor_as_plain_data(table):
-    factory = pickle.loads(pickle.dumps(table.factory))  # noqa: S301
+    factory = pickle.loads(pickle.dumps(table.factory))  # noqa: S301 - as Spark does
     writer = factory.create_writer(WriterInitContext("a" * 32))
     writer.write(table.rows(1))
     staged = unpack(factory.write_result_serializer, pack(factory.write_result_serializer, writer.complete()))

@@ -25,6 +25,7 @@ from laketier.spi import (
     Op,
     Or,
     PartitionField,
+    Predicate,
     TableDescriptor,
 )
 from laketier.spi.partition import partition_text
@@ -182,8 +183,8 @@ predicates = st.recursive(
 
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=6), predicates)
 def test_a_skipped_file_has_no_matching_row_and_a_sure_one_no_other(
-    rows: list[tuple[int | None, int | None]], predicate
-) -> None:  # type: ignore[no-untyped-def]
+    rows: list[tuple[int | None, int | None]], predicate: Predicate
+) -> None:
     ranges = {}
     for i, name in enumerate(("a", "b")):
         present = [row[i] for row in rows if row[i] is not None]
