@@ -103,8 +103,10 @@ def run_cell(cell: Cell, pipeline: Pipeline) -> Result:
         cell.script(pipeline)
     except NotHere as reason:
         return Result(**about, status="not run", why=str(reason))
-    except (Unexpected, TimeoutError) as error:
+    except Unexpected as error:
         problem = str(error)
+    except Exception as error:  # noqa: BLE001 - a table that a reader can't read is a result, and so is a hang
+        problem = f"{type(error).__name__}: {error}"
     try:
         verdict = pipeline.verdict()
     except Exception as error:  # noqa: BLE001 - a table that can't be read is a result too
