@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from faults import races
-from faults.marked import MarkedTable
+from faults.marked import MarkedTable, rows_of
 from faults.oracle import unexplained
 from laketier.spi import Outcome
 
@@ -44,7 +44,7 @@ def test_a_double_commit_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("laketier.tiering.publish.decide", proceed)
     monkeypatch.setattr("laketier.tiering.round.decide", proceed)
     for name in races.DRIVERS:
-        rows = [races.rows_of(0, name, races.ROWS[name], part) for part in ("a", "b")]
+        rows = [rows_of(0, name, races.ROWS[name], part) for part in ("a", "b")]
         table.append(0, *rows)
     arena.published = {0: ["left"]}
     races._check(arena)
