@@ -135,8 +135,8 @@ A pipeline is killed, failed, stopped or robbed of its disk, then restarted unti
 not laketier count: every row of every epoch must be there once, also while it recovers (all of an epoch or nothing),
 and each file must be one that the table needs or one that orphan collection finds.
 
-This page is written by `python -m faults docs` from the last runs of `make test-faults`: {runs} runs of cells, with
-{lives} lives of drivers.
+`make test-faults` plays all cells and writes this page from what they showed. Here: {runs} runs of cells, with {lives}
+lives of drivers.
 
 - **lanes**: `bare` is a plain process that drives rounds with a small durable progress log; `batch`, `split` and
   `stream` are laketier's lanes on Spark; `random` are SIGKILLs at moments drawn from a seed, in the bare lane.
