@@ -14,7 +14,7 @@ from laketier.spi import ConfigError, CorruptTable, LaketierError, SnapshotNotFo
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 
 if TYPE_CHECKING:
-    from lance import LanceDataset
+    from lance import LanceDataset, Transaction
     from lance.fragment import FragmentMetadata
 
 LANCE_ERRORS = (OSError, ValueError, RuntimeError)
@@ -46,6 +46,23 @@ def open_dataset(location: str, storage: Mapping[str, str], version: int | None 
             where=location,
             fix="`laketier history` lists the versions that can be read.",
         ) from error
+
+
+def read_transaction(dataset: LanceDataset, version: int) -> Transaction | None:
+    """The transaction that made ``version``; None when it can't be read any more."""
+    import lance
+
+    try:
+        return dataset.read_transaction(version)
+    except LANCE_ERRORS as error:
+        if "not found" in reason(error).lower():
+            return None
+        raise unreadable(dataset.uri, error) from error
+    except TypeError as error:
+        # pylance fails to make a Python object of a compaction that rewrote an index. It is never one of ours.
+        if "RewrittenIndex" not in str(error):
+            raise
+        return lance.Transaction(version - 1, lance.LanceOperation.Rewrite([], []), uuid=f"version {version}")
 
 
 def create_dataset(location: str, schema: pa.Schema, file_version: str, storage: Mapping[str, str]) -> None:

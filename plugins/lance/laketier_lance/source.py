@@ -20,7 +20,7 @@ from laketier.spi import (
     SnapshotNotFound,
     TableInfo,
 )
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, unreadable
+from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction, unreadable
 from laketier_lance.filters import to_sql
 from laketier_lance.options import LanceOptions
 from laketier_lance.table import EPOCH, PIPELINE, ROWS
@@ -107,7 +107,7 @@ class LanceSource(LakeSource):
         dataset = open_dataset(self.table.location, self.options.storage_options())
         found = []
         for version in sorted((ref["version"] for ref in dataset.version_refs()), reverse=True)[:limit]:
-            transaction = dataset.read_transaction(version)
+            transaction = read_transaction(dataset, version)
             properties = (transaction.transaction_properties if transaction is not None else None) or {}
             operation = "unknown" if transaction is None else type(transaction.operation).__name__.lower()
             found.append(

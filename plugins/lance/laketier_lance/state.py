@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from laketier.spi import RolledBack, TableState, UnknownOutcome, Watermark, schema_fingerprint
-from laketier_lance.dataset import LANCE_ERRORS, reason, unreadable
+from laketier_lance.dataset import read_transaction
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.table import COMMIT_ID, LAST, LOST_PREFIX, PIPELINE, metadata_of, table_uuid, watermark_key
 
@@ -97,7 +97,7 @@ class LanceTableState(TableState):
             if key.startswith(LOST_PREFIX)
         }
         for version in self._retained_since(int(self.metadata.get(LAST, b"0"))):
-            transaction = _transaction(self.dataset, version)
+            transaction = read_transaction(self.dataset, version)
             properties = {} if transaction is None else _properties(transaction)
             if PIPELINE in properties and self._forgot(properties, version):
                 found[properties[PIPELINE]] = version
@@ -125,7 +125,7 @@ def find_commit(dataset: LanceDataset, is_it: Callable[[Transaction], bool], *, 
     """The version later than ``after`` whose transaction ``is_it``, None when none is. Raises `UnknownOutcome` when
     one of them was cleaned up, or has no transaction, so that nobody can tell."""
     for version in range(int(dataset.version), after, -1):
-        transaction = _transaction(dataset, version)
+        transaction = read_transaction(dataset, version)
         if transaction is None:
             raise UnknownOutcome(
                 f"version {version} was cleaned up, so whether the commit made it can't be told",
@@ -139,13 +139,3 @@ def find_commit(dataset: LanceDataset, is_it: Callable[[Transaction], bool], *, 
 
 def _properties(transaction: Transaction) -> Mapping[str, str]:
     return transaction.transaction_properties or {}
-
-
-def _transaction(dataset: LanceDataset, version: int) -> Transaction | None:
-    """The transaction that made ``version``; None when it can't be read any more."""
-    try:
-        return dataset.read_transaction(version)
-    except LANCE_ERRORS as error:
-        if "not found" in reason(error).lower():
-            return None
-        raise unreadable(dataset.uri, error) from error

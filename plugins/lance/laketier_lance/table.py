@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from laketier.spi import CorruptTable, TableDescriptor, TableInfo, TablePath
-from laketier_lance.dataset import LANCE_ERRORS, unreadable
+from laketier_lance.dataset import LANCE_ERRORS, read_transaction, unreadable
 from laketier_lance.lance_schema import with_field_ids
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def table_uuid(dataset: LanceDataset, metadata: Mapping[bytes, bytes]) -> str:
         return stored.decode()
     try:
         oldest = min(reference["version"] for reference in dataset.version_refs())
-        transaction = dataset.read_transaction(oldest)
     except LANCE_ERRORS as error:
         raise unreadable(dataset.uri, error) from error
+    transaction = read_transaction(dataset, oldest)
     name = f"version {oldest}" if transaction is None else transaction.uuid
     return str(uuid.uuid5(_FOREIGN, name))
 

@@ -104,6 +104,46 @@ def test_an_index_finds_old_and_new_rows(table):
     assert [dataset.count_rows(f"id = {i}") for i in (1, 2, 3, 4)] == [0, 0, 1, 1]
 
 
+@pytest.mark.parametrize("of_ours", [True, False])
+def test_rounds_go_on_after_a_compaction_that_rewrote_an_index(table, of_ours):
+    """pylance can't tell what that transaction was: reading it raises a `TypeError`."""
+    if of_ours:
+        table.append(0, 1)
+        table.append(1, 2)
+    else:
+        for number in (1, 2):
+            rows = pa.Table.from_batches([table.rows(number)])
+            lance.write_dataset(rows, table.location, mode="append" if number == 2 else "overwrite")
+        table.reload()
+    table.foreign("index")
+    table.foreign("compaction")
+    with pytest.raises(TypeError, match="RewrittenIndex"):
+        table.open().read_transaction(table.open().version)
+    assert table.storage.source(table.info).history(1)[0].operation == "rewrite"
+    if of_ours:
+        assert table.round(1).begin() is Outcome.DONE
+    else:
+        table.open().cleanup_old_versions(older_than=timedelta(0))
+        table.reload()
+        identity = table.info.table_uuid
+        table.append(0)
+        table.append(1)
+        table.reload()
+        assert table.info.table_uuid == identity
+    assert table.append(2, 3).ending is Ending.PUBLISHED
+    assert table.ids() == [1, 2, 3]
+    # And where the answer to a batch was lost just then.
+    round_, staged = table.round(None), table.stage(table.rows(4))
+    state = round_._committer.open()
+    table.foreign("append")
+    table.foreign("compaction")
+    with pytest.raises(Conflict):
+        round_._committer.publish(state, [staged], None)
+    assert not round_._committer.open().landed("c1")
+    assert round_.commit([staged]).ending is Ending.PUBLISHED
+    assert table.ids() == [1, 2, 3, 4, 90]
+
+
 def test_compaction_keeps_the_rows_of_files_whose_field_ids_have_gaps(table):
     table.append(0, 1)
     table.open().drop_columns(["name"])
