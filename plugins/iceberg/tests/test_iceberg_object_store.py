@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import boto3
 import pytest
@@ -25,6 +26,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import TieringRound
+from laketier_iceberg.files import Files
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.storage import IcebergStorage
 
@@ -43,6 +45,8 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.start()
     host, port = server.get_host_and_port()
     url = f"http://{host}:{port}"
+    # Its buckets belong to the process: those of other plugins' tests are still there.
+    urlopen(Request(f"{url}/moto-api/reset", method="POST")).close()
     _client(url).create_bucket(Bucket="lake")
     yield url
     server.stop()
@@ -105,6 +109,9 @@ def test_orphans_on_s3(endpoint: str, storage: IcebergStorage, events: Any, sche
     }
     for key in (*dead, "data/s=a", "data/s=a#b"):
         _client(endpoint).put_object(Bucket="lake", Key=f"warehouse/orphans/{scheme}/{key}", Body=b"1234")
+    _client(endpoint).put_object(Bucket="lake", Key=f"warehouse/orphans/{scheme}/data/s=a", Body=b"another")
+    with Files(table.table().io.properties).open(f"{location}/data/s=a#b?c=d/0dead.parquet") as opened:
+        assert opened.read() == b"1234", "not what is named by the part before the #"
     maintenance = storage.maintenance(info)
     assert maintenance.orphans(attempt_began_at(staged.attempt)) == [], "no file looks older than its attempt"
     found = maintenance.orphans(time.time_ns() // 1_000_000 + 60_000)
