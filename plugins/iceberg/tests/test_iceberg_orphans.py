@@ -375,15 +375,16 @@ def test_one_folder_for_everything(make: Any, warehouse: Path) -> None:
     assert orphans(events) == {staged.path: "data", "0dead-m0.avro": "manifest", "data/0dead.avro": "data"}
 
 
+@pytest.mark.parametrize("form", ["", "file:", "file://"])
 def test_folders_outside_the_table_are_left_alone_and_it_is_said(
-    make: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    make: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, form: str
 ) -> None:
     """Nothing says that they are this table's alone."""
-    properties = {"write.data.path": f"{tmp_path}/rows", "write.metadata.path": f"file:///{tmp_path}/log"}
+    properties = {"write.data.path": f"{form}{tmp_path}/rows", "write.metadata.path": f"file:///{tmp_path}/log"}
     events = make(properties=properties)
     append(events, 0, 1)
     staged = events.stage(events.batch(0, 1)).files[0]
-    assert staged.path.startswith(str(tmp_path))
+    assert staged.path.startswith(f"{form}{tmp_path}/rows/")
     folder(events, "data").mkdir(parents=True)
     (folder(events, "data") / "0dead.parquet").write_bytes(b"")
     with caplog.at_level(logging.WARNING, "laketier_iceberg"):
