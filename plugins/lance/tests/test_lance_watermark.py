@@ -74,7 +74,7 @@ def test_an_idle_pipeline_costs_nothing_while_others_publish(table, monkeypatch)
     for epoch in range(20):
         table.append(epoch, epoch)
     state = table.factory.create_committer(CommitterInitContext(commit_id="c", pipeline="idle")).open()
-    monkeypatch.setattr("laketier_lance.state._transaction", lambda *_: pytest.fail("a transaction was read"))
+    monkeypatch.setattr("laketier_lance.state.read_transaction", lambda *_: pytest.fail("a transaction was read"))
     assert state.watermark("idle").token.epoch == 0
 
 
