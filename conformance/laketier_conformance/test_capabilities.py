@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pytest
 from laketier.spi import (
     ConfigError,
     Feature,
+    LakeStorage,
     LakeStoragePlugin,
     LaketierError,
     RolledBack,
@@ -26,19 +26,25 @@ from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 
 @pytest.mark.needs(Feature.OVERWRITE)
 def test_overwrite_is_offered_on_both_sides(table: Table) -> None:
+    before = table.lake.files()
     table.factory.create_writer(WriterInitContext(attempt=new_attempt_id(), mode=WriteMode.OVERWRITE)).abort()
     table.committer(mode=WriteMode.OVERWRITE).close()
+    assert table.lake.files() == before, "offering it writes nothing yet"
 
 
 @pytest.mark.needs(Feature.UPSERT)
 def test_a_writer_of_changes(table: Table) -> None:
     context = WriterInitContext(attempt=new_attempt_id(), mode=WriteMode.UPSERT, change_type_column="_change")
+    before = table.lake.files()
     table.factory.create_writer(context).abort()
+    assert table.lake.files() == before, "offering it writes nothing yet"
 
 
 @pytest.mark.needs(Feature.UPSERT)
 def test_a_committer_of_changes(table: Table) -> None:
+    before = table.lake.files()
     table.committer(mode=WriteMode.UPSERT).close()
+    assert table.lake.files() == before, "offering it writes nothing yet"
 
 
 @pytest.mark.needs(Feature.UPSERT)
@@ -85,8 +91,11 @@ def test_indexing(lake: Lake, table: Table) -> None:
 @pytest.mark.needs(Feature.OBJECT_STORES)
 def test_object_stores(lake: Lake) -> None:
     """Opening touches storage as little as it can, so no store is needed to see whether such a warehouse is taken."""
-    with contextlib.suppress(ConfigError):  # it may ask for a catalog or a key
-        lake.open("s3://laketier-conformance/warehouse")
+    try:
+        opened, advice = lake.open("s3://laketier-conformance/warehouse"), None
+    except ConfigError as error:  # it may ask for a catalog or a key
+        opened, advice = None, error.fix
+    assert isinstance(opened, LakeStorage) or advice, "what is missing needs advice"
 
 
 @pytest.mark.needs(Feature.PARTITIONING, Feature.NESTED_TYPES)

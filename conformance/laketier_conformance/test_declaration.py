@@ -72,5 +72,6 @@ def test_opening_a_warehouse_makes_nothing(lake: Lake) -> None:
 
 
 def test_the_declared_rest_is_told(plugin: LakeStoragePlugin, unproven: Callable[[str, str], None]) -> None:
+    """Nothing can fail here: it puts into the report what no test of the suite shows."""
     if plugin.features[Feature.OBJECT_STORES].full:
         unproven(Feature.OBJECT_STORES.value, "the suite has no object store")

@@ -146,15 +146,15 @@ def test_flat(lake: Lake, name: str) -> None:
 
 @pytest.mark.parametrize("name", NESTED)
 def test_nested(lake: Lake, name: str) -> None:
-    _declared(lake, Feature.NESTED_TYPES, *NESTED[name])
+    comes_back_or_is_refused_as_declared(lake, Feature.NESTED_TYPES, *NESTED[name])
 
 
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors(lake: Lake, name: str) -> None:
-    _declared(lake, Feature.VECTORS, *VECTORS[name])
+    comes_back_or_is_refused_as_declared(lake, Feature.VECTORS, *VECTORS[name])
 
 
-def _declared(lake: Lake, feature: Feature, kind: pa.DataType, values: list[Any]) -> None:
+def comes_back_or_is_refused_as_declared(lake: Lake, feature: Feature, kind: pa.DataType, values: list[Any]) -> None:
     """A feature about types is refused as such, or as the type that it is."""
     if lake.plugin.features[feature].full:
         comes_back_or_is_refused(lake, kind, values, refusable=False)

@@ -131,7 +131,9 @@ def test_an_abort_after_complete(table: Table) -> None:
 
 
 def test_an_abort_of_nothing(table: Table) -> None:
+    before = table.lake.files()
     _writer(table).abort()
+    assert table.lake.files() == before
 
 
 def test_a_failure_in_a_with_block_aborts(table: Table) -> None:

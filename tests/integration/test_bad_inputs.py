@@ -223,10 +223,10 @@ except LaketierError as error:
 def test_a_warehouse_that_may_not_be_written(format: str) -> None:
     # Not below pytest's own folder, which other users may not enter.
     with tempfile.TemporaryDirectory() as folder:
-        refused_without_rights(Path(folder), format)
+        assert_refused_without_rights(Path(folder), format)
 
 
-def refused_without_rights(tmp_path: Path, format: str) -> None:
+def assert_refused_without_rights(tmp_path: Path, format: str) -> None:
     lake = lake_at(tmp_path / "lake", format)
     append(lake, rows_of(1, 2))
     for path in ((tmp_path / "lake"), *(tmp_path / "lake").rglob("*")):

@@ -18,6 +18,9 @@ def test_inert_unless_switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
     failpoint("any.point")
     monkeypatch.setenv(VARIABLE, "other.point=error")
     failpoint("any.point")
+    monkeypatch.setenv(VARIABLE, "any.point=error")
+    with pytest.raises(FailpointError):
+        failpoint("any.point")
 
 
 def test_error(monkeypatch: pytest.MonkeyPatch) -> None:
