@@ -133,7 +133,9 @@ class LakeMachine(RuleBasedStateMachine):
         assert acted, "a round failed, and nothing had made it"
         self._settle(round_, acted, "failure")
 
-    @rule(pipeline=PIPELINE, sizes=SIZES, looks_first=st.booleans(), how=st.sampled_from(["same", *WRONG]))
+    @rule(
+        pipeline=PIPELINE, sizes=SIZES, looks_first=st.booleans(), how=st.sampled_from(["same", "same", "same", *WRONG])
+    )
     def replay(self, pipeline: str, sizes: list[int], looks_first: bool, how: str) -> None:
         """The last epoch again, by a driver that did not see the acknowledgement; or something that is no replay of it
         and must be refused."""
@@ -170,7 +172,7 @@ class LakeMachine(RuleBasedStateMachine):
             self._publish(waiting)
             return
         same = round_.token is not None and round_.token.pipeline == pipeline
-        other = round if same else self.model.next_round(pipeline, sizes)
+        other = round_ if same else self.model.next_round(pipeline, sizes)
         added = self.model.added
 
         def overtake() -> None:

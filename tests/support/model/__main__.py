@@ -18,7 +18,7 @@ from model.worlds import FULL, WORLDS, World, world_without
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m model", description=__doc__)
-    parser.add_argument("--full", action="store_true", help="the wider bounds as well: minutes, and gigabytes")
+    parser.add_argument("--full", action="store_true", help="the wider bounds as well: some minutes")
     parser.add_argument("--world", action="append", metavar="NAME", help="this world only; may be repeated")
     parser.add_argument("--without", metavar="GUARD", help="print what goes wrong without this guard")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures and traces to FILE")

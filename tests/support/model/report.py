@@ -25,7 +25,7 @@ def bound(exploration: Exploration) -> str:
 
 def show_worlds(console: Console, explorations: Sequence[Exploration]) -> None:
     """The protocol as it is."""
-    table = Table("world", "bound", "states", "transitions", "depth", "seconds", "violated", title="the protocol")
+    table = Table("world", "bound", "states", "transitions", "depth", "CPU seconds", "violated", title="the protocol")
     for e in explorations:
         violated = "nothing" if e.found is None else e.found.invariant.name
         counts = (f"{e.states:,}", f"{e.transitions:,}", str(e.depth), f"{e.seconds:.1f}")
