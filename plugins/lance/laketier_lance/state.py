@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from laketier.spi import RolledBack, TableState, UnknownOutcome, Watermark, schema_fingerprint
-from laketier_lance.dataset import read_transaction
+from laketier_lance.dataset import read_transaction, recent_transactions
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.table import COMMIT_ID, LAST, LOST_PREFIX, PIPELINE, metadata_of, table_uuid, watermark_key
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 ROLLBACK_HORIZON = 256
 """Versions that are looked at, at most, for a watermark that a restore took away."""
-
-_FEW = 8
-"""So many versions are read without looking first whether they are still there."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +93,7 @@ class LanceTableState(TableState):
             for key, value in self.metadata.items()
             if key.startswith(LOST_PREFIX)
         }
-        for version in self._retained_since(int(self.metadata.get(LAST, b"0"))):
-            transaction = read_transaction(self.dataset, version)
+        for version, transaction in self._transactions_since(int(self.metadata.get(LAST, b"0"))):
             properties = {} if transaction is None else _properties(transaction)
             if PIPELINE in properties and self._forgot(properties, version):
                 found[properties[PIPELINE]] = version
@@ -111,14 +107,20 @@ class LanceTableState(TableState):
         # A round may land a version or two later than it was meant to: indexes pass.
         return version > (watermark.snapshot_id or 0) and properties.get(COMMIT_ID) != watermark.commit_id
 
-    def _retained_since(self, last: int) -> range | list[int]:
-        """The versions after ``last`` that can still be read, within the horizon. What was cleaned up is told by one
-        listing: to ask for each costs as much as to read it, and others may have made thousands."""
-        candidates = range(max(last, self.snapshot_id - ROLLBACK_HORIZON) + 1, self.snapshot_id + 1)
-        if len(candidates) <= _FEW:
-            return candidates
-        retained = {int(reference["version"]) for reference in self.dataset.version_refs()}
-        return [version for version in candidates if version in retained]
+    def _transactions_since(self, last: int) -> Iterator[tuple[int, Transaction | None]]:
+        """Of the versions after ``last`` that can still be read, within the horizon, the oldest first.
+
+        They are asked for in one call, which ends at a version that was cleaned up. Tags may hold older ones: one
+        listing tells which, as to ask for each costs as much as to read it, and others may have made thousands.
+        """
+        first = max(last, self.snapshot_id - ROLLBACK_HORIZON) + 1
+        recent = recent_transactions(self.dataset, self.snapshot_id + 1 - first)
+        older = range(first, self.snapshot_id + 1 - len(recent))
+        retained = {int(reference["version"]) for reference in self.dataset.version_refs()} if older else set()
+        for version in older:
+            if version in retained:
+                yield version, read_transaction(self.dataset, version)
+        yield from zip(range(older.stop, self.snapshot_id + 1), reversed(recent), strict=True)
 
 
 def find_commit(dataset: LanceDataset, is_it: Callable[[Transaction], bool], *, after: int) -> int | None:
