@@ -11,6 +11,10 @@ from laketier.spi import TablePath
 
 SUFFIX = ".lance"
 
+UNLINKED = "#"
+"""Lance's local store writes a manifest as ``<name>#1`` first, then links it to its name, which is its
+compare-and-set, and can't address such files itself."""
+
 
 def normalise(warehouse: str) -> str:
     """A warehouse as an absolute path, or as a URI without a trailing slash."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from laketier.spi import Feature, FeatureNotSupported, LakeMaintenance, OrphanFile, TableError, failpoint
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadable
 from laketier_lance.features import FORMAT
+from laketier_lance.location import UNLINKED, local_path
 from laketier_lance.options import LanceOptions
 from laketier_lance.writer import delete_files
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 INDEX = "index"
+TEMPORARY = "temporary"
 
 _KINDS: Mapping[str, str] = {
     "data": r"^data/[^/]+\.lance$",
@@ -30,7 +33,7 @@ _KINDS: Mapping[str, str] = {
     "transaction": r"^_transactions/[^/]+\.txn$",
     INDEX: r"^_indices/[0-9a-f-]{36}/.+$",
     # Where Lance's local writer collects a file, until it closes it and gives it its name.
-    "temporary": r"^data/\.tmp[^/]+$",
+    TEMPORARY: r"^(data|_deletions|_transactions|_versions)/\.tmp[^/]+$",
 }
 """The files that are looked at, by the form of their paths. Left out: manifests, branches (``tree/``), references,
 and the sidecars of blobs, as no API of Lance tells who refers to one."""
@@ -68,6 +71,7 @@ class LanceMaintenance(LakeMaintenance):
         self._refuse_detached(manifests)
         branches = list(dataset.branches.list())
         candidates = _candidates(files, modified_before, without=[INDEX] if branches else [])
+        candidates |= _unlinked(self._location, modified_before)
         if not candidates:
             return []
         # A base need not be the root of a dataset; then its files are named without ``data/``.
@@ -126,6 +130,20 @@ def _candidates(files: pa.Table, modified_before: int, without: Sequence[str]) -
         of_kind = old.filter(pc.match_substring_regex(old.column("path"), _KINDS[kind]))
         columns = (of_kind.column(name).to_pylist() for name in ("path", "size_bytes", "modified"))
         found |= {path: OrphanFile(path, size, at, kind) for path, size, at in zip(*columns, strict=True)}
+    return found
+
+
+def _unlinked(location: str, modified_before: int) -> dict[str, OrphanFile]:
+    """Manifests that a killed process had not linked to their names yet, or not only. Lance does not list them."""
+    local = local_path(location)
+    found: dict[str, OrphanFile] = {}
+    for path in [] if local is None else local.glob(f"_versions/*.manifest{UNLINKED}*"):
+        with suppress(FileNotFoundError):  # a commit under way linked it meanwhile
+            status = path.stat()
+            modified = status.st_mtime_ns // 1_000_000
+            if modified < modified_before:
+                name = f"_versions/{path.name}"
+                found[name] = OrphanFile(name, status.st_size, modified, TEMPORARY)
     return found
 
 

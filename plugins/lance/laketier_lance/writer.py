@@ -29,7 +29,7 @@ from laketier.spi import (
 from laketier.spi.durable import fsync_directory, fsync_file
 from laketier_lance.dataset import LANCE_ERRORS, reason
 from laketier_lance.lance_schema import without_field_ids
-from laketier_lance.location import local_path
+from laketier_lance.location import UNLINKED, local_path
 from laketier_lance.options import LanceOptions
 
 if TYPE_CHECKING:
@@ -191,10 +191,14 @@ def delete_files(location: str, options: LanceOptions, paths: list[str]) -> list
     from lance.file import LanceFileSession
 
     session = LanceFileSession(location, options.storage_options() or None)
+    local = local_path(location)
     gone = []
     for path in paths:
         try:
-            session.delete_file(path)
+            if local is not None and UNLINKED in path:
+                (local / path).unlink(missing_ok=True)
+            else:
+                session.delete_file(path)
         except LANCE_ERRORS as error:
             if "not found" not in str(error).lower():
                 log.warning("%s/%s could not be deleted: %s", location, path, reason(error))

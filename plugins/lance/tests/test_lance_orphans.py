@@ -276,6 +276,20 @@ def test_what_a_killed_driver_and_a_killed_task_leave_goes(table):
     assert len(table.data_files()) == 2
 
 
+@pytest.mark.parametrize(
+    "name", ["_transactions/.tmpA1b2C3", "_versions/.tmpA1b2C3", "_versions/18446744073709551605.manifest#1"]
+)
+def test_what_a_process_killed_inside_lance_leaves_goes(table, name):
+    """It wrote under another name, and did not get to the right one."""
+    table.append(0, 1)
+    (Path(table.location) / name).write_bytes(b"half")
+    assert orphans(table) == {name: "temporary"}
+    assert {file.path for file in collect(table).removed} == {name}
+    assert not (Path(table.location) / name).exists()
+    table.append(1, 2)
+    assert table.ids() == [1, 2]
+
+
 def test_versions_that_vanish_while_they_are_read_are_no_reason_to_delete(table):
     """Lance passes over a manifest that is gone, and what only that version refers to would look like an orphan."""
     table.append(0, 1)
