@@ -24,6 +24,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=",".join(LANES),
         help=f"comma-separated, of {', '.join(LANES)} (default: all; with fewer the verdict is at most partial)",
     )
+    group.addoption(
+        "--lake-schedules",
+        metavar="N",
+        type=int,
+        default=20,
+        help="random schedules of rounds beside an orphan collector (default: %(default)s)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
