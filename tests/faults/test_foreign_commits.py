@@ -28,14 +28,17 @@ def test_a_replay_is_recognised_after_foreign_commits_and_their_clean_up(tmp_pat
 
 @pytest.mark.parametrize(
     ("format", "name", "most"),
-    [("delta", "laketier_delta.tablelog.TableLog.commit_info", RETAIN + 3), ("lance", "_transaction", RETAIN + 2)],
+    [
+        ("delta", "laketier_delta.tablelog.TableLog.commit_info", RETAIN + 3),
+        ("lance", "laketier_lance.state._properties", RETAIN + 2),
+    ],
 )
 def test_a_look_reads_what_is_retained_and_nothing_that_was_cleaned_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, name: str, most: int
 ) -> None:
     """Of ten thousand commits since, those that were cleaned up must cost nothing, not even a request each."""
     table, _, _ = foreign.prepare(format, tmp_path / "warehouse", COMMITS, RETAIN, 3600)
-    reads = _counted(monkeypatch, name if "." in name else f"laketier_lance.state.{name}")
+    reads = _counted(monkeypatch, name)
     committer = table.factory.create_committer(_context())
     watermark = committer.open().watermark("p")
     committer.close()

@@ -17,7 +17,7 @@ from laketier_iceberg.catalog import load
 from laketier_iceberg.committer import refuse_version
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.files import Files
-from laketier_iceberg.locations import Below
+from laketier_iceberg.locations import Below, is_local, split
 from laketier_iceberg.references import References, name_of
 from laketier_iceberg.spec import FORMAT
 
@@ -87,15 +87,16 @@ class IcebergMaintenance(LakeMaintenance):
         below = Below(self._location)
         folders = _Folders(table, below)
         files = Files(table.io.properties)
+        # Object stores cut off all but the seconds. A file must not look older than the attempt that wrote it, as an
+        # attempt that began after the horizon may still be published.
+        cut_off = 0 if is_local(split(self._location)) else _SECOND - 1
         for folder in folders.roots:
             for path, size, modified_at in files.below(self._location, folder):
                 kind = folders.kind(path)
                 # A link in the folder may lead out of the table.
                 if kind is not None and below.key(f"{self._location}/{path}") is not None:
-                    # Object stores cut off all but the seconds. A file must not look older than the attempt that wrote
-                    # it, as an attempt that began after the horizon may still be published.
-                    cut_off = _SECOND - 1 if modified_at % _SECOND == 0 else 0
-                    yield OrphanFile(path, size, modified_at + cut_off, kind)
+                    in_full = modified_at + cut_off if modified_at % _SECOND == 0 else modified_at
+                    yield OrphanFile(path, size, in_full, kind)
 
     def _unreferenced(self, listed: Sequence[OrphanFile], table: Table) -> list[OrphanFile]:
         below = Below(self._location)

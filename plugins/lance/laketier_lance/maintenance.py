@@ -70,7 +70,12 @@ class LanceMaintenance(LakeMaintenance):
         manifests = _manifests(files)
         self._refuse_detached(manifests)
         branches = list(dataset.branches.list())
-        candidates = _candidates(files, modified_before, without=[INDEX] if branches else [])
+        candidates = _candidates(
+            files,
+            modified_before,
+            without=[INDEX] if branches else [],
+            cut_to_seconds=local_path(self._location) is None,
+        )
         candidates |= _unlinked(self._location, modified_before)
         if not candidates:
             return []
@@ -119,11 +124,14 @@ def _manifests(files: pa.Table) -> list[str]:
     return found
 
 
-def _candidates(files: pa.Table, modified_before: int, without: Sequence[str]) -> dict[str, OrphanFile]:
+def _candidates(
+    files: pa.Table, modified_before: int, *, without: Sequence[str], cut_to_seconds: bool
+) -> dict[str, OrphanFile]:
+    """``cut_to_seconds``: the store's times may be, as those of S3 and Azure are."""
     modified = pc.divide(files.column("last_modified").cast(pa.int64()), 1000)
-    # S3 and Azure cut to whole seconds, and a file must not look older than the attempt that wrote it.
-    seconds = pc.multiply(pc.divide(modified, 1000), 1000)
-    modified = pc.if_else(pc.equal(modified, seconds), pc.add(modified, 999), modified)
+    if cut_to_seconds:  # a file must not look older than the attempt that wrote it
+        seconds = pc.multiply(pc.divide(modified, 1000), 1000)
+        modified = pc.if_else(pc.equal(modified, seconds), pc.add(modified, 999), modified)
     old = files.append_column("modified", modified).filter(pc.less(modified, modified_before))
     found: dict[str, OrphanFile] = {}
     for kind in _KINDS.keys() - set(without):

@@ -290,6 +290,16 @@ def test_what_a_process_killed_inside_lance_leaves_goes(table, name):
     assert table.ids() == [1, 2]
 
 
+def test_a_local_file_of_a_whole_second_is_as_old_as_it_says(table):
+    """Only object stores cut off what is below a second."""
+    table.append(0, 1)
+    table.stage(table.rows(99))
+    [name] = orphans(table)
+    now = time.time_ns()
+    os.utime(Path(table.location) / name, ns=(now, now // 10**9 * 10**9))
+    assert [file.path for file in collect(table).removed] == [name]
+
+
 def test_versions_that_vanish_while_they_are_read_are_no_reason_to_delete(table):
     """Lance passes over a manifest that is gone, and what only that version refers to would look like an orphan."""
     table.append(0, 1)

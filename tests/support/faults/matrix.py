@@ -163,7 +163,10 @@ def run_spark(formats: Sequence[str], chosen: Chosen, begun: Begun, *, every: bo
                 begun(f"Spark {name}", len(cells))
                 for number, cell in enumerate(cells):
                     with _removed(folder / f"cell-{number}") as place:
-                        yield run_cell(cell, SparkPipeline(name, place, processes, lane=cell.lane))
+                        result = run_cell(cell, SparkPipeline(name, place, processes, lane=cell.lane))
+                        if result.status == "failed":
+                            processes.kill()  # what is left of it is no concern of the next cell
+                        yield result
     finally:
         processes.close()
 

@@ -95,7 +95,9 @@ def _speculation(pipeline: Pipeline) -> None:
 
 def _newest_commit_deleted(pipeline: Pipeline) -> None:
     pipeline.finish()
-    (pipeline.progress.folder / "commits" / str(pipeline.epochs - 1)).unlink()
+    commits = pipeline.progress.folder / "commits"
+    for name in (f"{pipeline.epochs - 1}", f".{pipeline.epochs - 1}.crc"):
+        (commits / name).unlink()
     pipeline.live("", "finished")
 
 

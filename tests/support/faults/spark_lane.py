@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,8 +78,9 @@ class SparkLife(Life):
     def kill_workers(self) -> None:
         """SIGKILL to the daemon that forks Spark's Python workers, and to all workers."""
         for process in self._processes.family():
-            if "pyspark" in " ".join(process.cmdline()) and "daemon" in " ".join(process.cmdline()):
-                process.kill()
+            with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                if "pyspark.daemon" in process.cmdline():
+                    process.kill()
 
     def wait(self) -> dict[str, Any]:
         deadline = time.monotonic() + _PATIENCE_SECONDS
