@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from abc import ABC, abstractmethod
@@ -13,6 +14,8 @@ from typing import Generic, TypeVar
 import pyarrow as pa
 
 from laketier.spi.table import TableInfo
+
+log = logging.getLogger(__name__)
 
 _TIME_DIGITS = 12
 _RANDOM_BYTES = 10
@@ -116,5 +119,10 @@ class LakeWriter(ABC, Generic[WR]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None:
+        if error is None:
+            return
+        try:
             self.abort()
+        except Exception:
+            # Whatever broke the writer may well break its clean-up; the first error is the one to tell.
+            log.warning("staged files could not be deleted; orphan collection will find them", exc_info=True)

@@ -156,12 +156,9 @@ def write_task(
     """
     with naming_storage_errors("a writer was made"):
         writer = factory.create_writer(context or WriterInitContext(attempt=new_attempt_id()))
-    try:
+    with writer:
         for batch in batches:
             with naming_storage_errors("rows were staged"):
                 writer.write(batch)
         with naming_storage_errors("staged files were completed"):
             return pack(factory.write_result_serializer, writer.complete())
-    except BaseException:
-        writer.abort()
-        raise

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from laketier.spi import FailpointError, IncompatibleData, Outcome, SerializationError, Stale, Token
+from laketier.spi import FailpointError, IncompatibleData, Outcome, SerializationError, Stale, Token, WriterInitContext
 from laketier.spi.failpoints import VARIABLE
 from laketier.tiering import Ending, TieringRound, write_task
 from laketier.tiering.failpoints import PROTOCOL
@@ -60,6 +60,17 @@ def test_a_task_that_fails_deletes_its_files() -> None:
     with pytest.raises(OSError, match="the source broke"):
         write_task(MemoryFactory(table), source())
     assert table.calls == ["abort"]
+
+
+def test_an_abort_that_fails_too_does_not_hide_what_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+    factory = MemoryFactory(MemoryTable())
+
+    def broken(_: object) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(type(factory.create_writer(WriterInitContext(attempt="a"))), "abort", broken)
+    with pytest.raises(IncompatibleData):
+        write_task(factory, [pa.record_batch({"other": [1]})])
 
 
 def test_a_task_with_a_batch_that_does_not_fit_deletes_its_files() -> None:
