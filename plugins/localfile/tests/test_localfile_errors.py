@@ -103,3 +103,18 @@ def _nothing_unexplained(table: Any) -> None:
     found = {file.path for file in LocalFileMaintenance(table.location).orphans(2**62)}
     left = {f"__in_progress/{path.name}" for path in table.staged_files()}
     assert left <= found, "what is left over is what orphan collection takes"
+
+
+def test_a_name_that_is_taken_is_not_written_to(table: Any) -> None:
+    """Names are unguessable, so this is an engine that gives an attempt twice: the first one's file stays as it is."""
+    context = WriterInitContext(attempt=new_attempt_id())
+    factory = table.factory
+    first = factory.create_writer(context)
+    first.write(pa.RecordBatch.from_pylist(table.ids(0), schema=table.schema))
+    result = first.complete()
+    second = factory.create_writer(context)
+    second.write(pa.RecordBatch.from_pylist(table.ids(7), schema=table.schema))
+    with pytest.raises(FileExistsError):
+        second.complete()
+    TieringRound(factory, token=Token("p", "run", 0)).commit([result])
+    assert table.read_ids() == [0, 1, 2, 3]

@@ -181,7 +181,8 @@ def _until_killed(
 
 
 def _driver(folder: Path, format: str, epochs: int) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": str(_SUPPORT)}
+    paths = [str(_SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-m", "faults.soak_driver", str(folder), format, str(epochs)]
     return subprocess.Popen(command, env=environment)
 

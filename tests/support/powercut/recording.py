@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +44,8 @@ def record(folder: Path, jobs: Sequence[tuple[Path, int, int]], without: str = "
     marks = folder.with_name(f"{folder.name}-marks")
     arguments = ["-m", "powercut.scenario", str(marks), without]
     arguments += [f"{warehouse}:{first}:{last}" for warehouse, first, last in jobs]
-    environment = {"PYTHONPATH": str(SUPPORT), "PYTHONDONTWRITEBYTECODE": "1"}
+    paths = [str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
     return tuple(traced(arguments, folder, marks, environment))
 
 
