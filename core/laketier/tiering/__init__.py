@@ -1,6 +1,7 @@
 """The exactly-once protocol, without an engine: rounds, the publish loop, recovery, failpoints."""
 
-from laketier.tiering.publish import Ending, RetryPolicy, RoundResult
+from laketier.tiering.publish import Ending, RoundResult
+from laketier.tiering.retries import RetryPolicy
 from laketier.tiering.round import TieringRound, write_task
 
 __all__ = ["Ending", "RetryPolicy", "RoundResult", "TieringRound", "write_task"]

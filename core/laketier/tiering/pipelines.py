@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 from laketier.spi import (
     CommitterInitContext,
     ConfigError,
     Conflict,
+    LakeCommitter,
     LakeTieringFactory,
     RolledBack,
+    TableState,
     Token,
     UnknownOutcome,
     Watermark,
@@ -24,8 +26,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.spi.storage_errors import naming_storage_errors
-
-_ATTEMPTS = 20
+from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
 
 def show(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark | None:
@@ -83,38 +84,80 @@ def set_watermark(
     *,
     forgotten: bool = False,
     after_rollback: Callable[[], Token] | None = None,
+    policy: RetryPolicy = DEFAULT_POLICY,
 ) -> Watermark:
     """``change`` makes the new token from the last watermark; ``after_rollback``, if given, makes it when that one left
-    the table's history."""
+    the table's history. Raises `Conflict` when others' commits came first each time, so that nothing is changed, and
+    `UnknownOutcome`."""
     commit_id = new_attempt_id()
     committer = factory.create_committer(CommitterInitContext(commit_id=commit_id, pipeline=pipeline))
-    last_error: Exception | None = None
+    loop = _Change(committer, commit_id, pipeline, change, forgotten, after_rollback, policy)
     try:
-        for _ in range(_ATTEMPTS):
-            with naming_storage_errors("the table was read"):
-                state = committer.open()
-                rolled_back = False
-                try:
-                    last = state.watermark(pipeline)
-                except RolledBack:
-                    # People adopt just because of that: what the old watermark said no longer counts.
-                    last, rolled_back = None, True
-            if last is not None and last.commit_id == commit_id:
-                return last
-            token = after_rollback() if rolled_back and after_rollback is not None else change(last)
-            watermark = Watermark(token, commit_id, committed_at=time.time_ns() // 1_000_000, forgotten=forgotten)
-            try:
-                committer.publish(state, [], watermark)
-            except Conflict as error:
-                last_error = error
-            except Exception as error:  # noqa: BLE001 - unknown: the next pass reads the table
-                last_error = error
-            else:
-                return watermark
+        watermark: Watermark = policy.retrying(_Again)(loop.attempt)
     finally:
         committer.close()
-    raise UnknownOutcome(
-        f"the watermark of pipeline {pipeline!r} could not be set in {_ATTEMPTS} attempts",
-        why=str(last_error),
-        fix="Run `laketier pipeline show` to see where it stands.",
-    ) from last_error
+    return watermark
+
+
+class _Again(Exception):
+    """An attempt failed in a way that another may not."""
+
+
+@dataclass
+class _Change:
+    committer: LakeCommitter[Any]
+    commit_id: str
+    pipeline: str
+    change: Callable[[Watermark | None], Token]
+    forgotten: bool
+    after_rollback: Callable[[], Token] | None
+    policy: RetryPolicy
+    conflicts: int = 0
+    unknowns: int = 0
+    last_error: Exception | None = None
+
+    def attempt(self) -> Watermark:
+        """One pass: everything is looked at afresh."""
+        state, last, rolled_back = self._look()
+        if last is not None and last.commit_id == self.commit_id:
+            return last
+        if self.conflicts >= self.policy.conflicts or self.unknowns >= self.policy.unknowns:
+            self._give_up()
+        token = self.after_rollback() if rolled_back and self.after_rollback is not None else self.change(last)
+        now = time.time_ns() // 1_000_000
+        watermark = Watermark(token, self.commit_id, committed_at=now, forgotten=self.forgotten)
+        try:
+            self.committer.publish(state, [], watermark)
+        except Conflict as error:
+            self.conflicts += 1
+            self.last_error = error
+            raise _Again from error
+        except Exception as error:  # unknown: the next pass reads the table
+            self.unknowns += 1
+            self.last_error = error
+            raise _Again from error
+        return watermark
+
+    def _look(self) -> tuple[TableState, Watermark | None, bool]:
+        with naming_storage_errors("the table was read"):
+            state = self.committer.open()
+            try:
+                return state, state.watermark(self.pipeline), False
+            except RolledBack:
+                # People adopt just because of that: what the old watermark said no longer counts.
+                return state, None, True
+
+    def _give_up(self) -> NoReturn:
+        attempts = self.conflicts + self.unknowns
+        if not self.unknowns:
+            raise Conflict(
+                f"the watermark of pipeline {self.pipeline!r} was not set: of {attempts} attempts each lost to another "
+                "commit",
+                why=str(self.last_error),
+                fix="Run it again when less is written to the table.",
+            ) from self.last_error
+        raise UnknownOutcome(
+            f"the watermark of pipeline {self.pipeline!r} could not be set in {attempts} attempts",
+            why=str(self.last_error),
+            fix="Run `laketier pipeline show` to see where it stands.",
+        ) from self.last_error

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NoReturn
 
-import tenacity
-
 from laketier.spi import (
     Conflict,
     LakeCommitResult,
@@ -31,25 +29,9 @@ from laketier.spi import (
 from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering.checks import check_not_collected, check_results
 from laketier.tiering.failpoints import ACK_BEFORE, DISCARD_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE, failpoint
+from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """How often and how patiently a round is published. Waits are exponential with full jitter.
-
-    ``conflicts``: attempts lost to other commits, which are normal. ``unknowns``: attempts that ended in anything
-    else and had not landed when the table was looked at.
-    """
-
-    conflicts: int = 50
-    unknowns: int = 3
-    first_wait_seconds: float = 0.02
-    longest_wait_seconds: float = 2.0
-
-
-DEFAULT_POLICY = RetryPolicy()
 
 
 class Ending(Enum):
@@ -101,11 +83,7 @@ def publish(
     if repeatable and token is None:
         raise ValueError("a round without a token can't be repeated: nothing in the table would say that it is there")
     loop = _Loop(committer, tuple(results), token, commit_id, policy, repeatable)
-    waits = tenacity.wait_random_exponential(multiplier=policy.first_wait_seconds, max=policy.longest_wait_seconds)
-    retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(_Attempt), wait=waits, stop=tenacity.stop_never, reraise=True
-    )
-    result: RoundResult = retrying(loop.attempt)
+    result: RoundResult = policy.retrying(_Attempt)(loop.attempt)
     failpoint(ACK_BEFORE)
     return result
 

@@ -26,7 +26,8 @@ from laketier.spi import (
 )
 from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering.failpoints import ROUND_OPENED, failpoint
-from laketier.tiering.publish import DEFAULT_POLICY, Ending, RetryPolicy, RoundResult, discard, publish
+from laketier.tiering.publish import Ending, RoundResult, discard, publish
+from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
 log = logging.getLogger(__name__)
 

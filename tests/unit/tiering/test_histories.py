@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laketier.spi import LaketierError, Token, Watermark
-from laketier.tiering.publish import RetryPolicy, publish
+from laketier.tiering.publish import publish
+from laketier.tiering.retries import RetryPolicy
 from memory_lake import MemoryTable
 
 FAST = RetryPolicy(conflicts=3, unknowns=2, first_wait_seconds=0.0, longest_wait_seconds=0.0)

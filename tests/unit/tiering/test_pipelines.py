@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from laketier.spi import ConfigError, Conflict, Gap, Token, TokenMismatch, UnknownOutcome, WatermarkLost
-from laketier.tiering import Ending, TieringRound, pipelines
+from laketier.spi import ConfigError, Conflict, Gap, Token, TokenMismatch, UnknownOutcome, Watermark, WatermarkLost
+from laketier.tiering import Ending, RetryPolicy, TieringRound, pipelines
 from memory_lake import MemoryFactory, MemoryTable
 
 
@@ -90,9 +90,30 @@ def test_a_lost_answer_is_found_and_set_once(table: MemoryTable) -> None:
     assert len(table.commits) == 2
 
 
+QUICK = RetryPolicy(conflicts=30, unknowns=3, first_wait_seconds=0.0, longest_wait_seconds=0.0)
+
+
+def set_to(table: MemoryTable, epoch: int) -> Watermark:
+    return pipelines.set_watermark(MemoryFactory(table), "p", lambda _: Token("p", "r", epoch), policy=QUICK)
+
+
 def test_conflicts_are_tried_again_and_end(table: MemoryTable) -> None:
-    table.before.extend([Conflict("lost")] * 3)
-    assert pipelines.adopt(MemoryFactory(table), "p", run="r", epoch=1).token.epoch == 1
-    table.before.extend([Conflict("lost")] * 100)
-    with pytest.raises(UnknownOutcome, match="could not be set in 20 attempts"):
-        pipelines.adopt(MemoryFactory(table), "p", run="r", epoch=2)
+    table.before.extend([Conflict("lost")] * 29)
+    assert set_to(table, 1).token.epoch == 1
+    table.before.extend([Conflict("lost")] * 30)
+    with pytest.raises(Conflict, match="was not set: of 30 attempts each lost"):
+        set_to(table, 2)
+    assert table.watermarks["p"].token.epoch == 1
+
+
+def test_what_is_unknown_to_the_end_is_told_so(table: MemoryTable) -> None:
+    table.before.extend([Conflict("lost"), TimeoutError("no answer"), TimeoutError("no answer"), TimeoutError("no")])
+    with pytest.raises(UnknownOutcome, match="could not be set in 4 attempts, because no"):
+        set_to(table, 2)
+
+
+def test_the_last_answer_may_be_the_one_that_got_lost(table: MemoryTable) -> None:
+    table.before.extend([TimeoutError("no answer"), TimeoutError("no answer")])
+    table.after.extend([TimeoutError("answer lost")])
+    assert set_to(table, 2).token.epoch == 2
+    assert len(table.commits) == 1

@@ -25,7 +25,8 @@ from laketier.spi import (
     WriteResult,
 )
 from laketier.tiering import TieringRound
-from laketier.tiering.publish import Ending, RetryPolicy, RoundResult, publish
+from laketier.tiering.publish import Ending, RoundResult, publish
+from laketier.tiering.retries import RetryPolicy
 from memory_lake import MemoryFactory, MemoryTable, written_against
 
 FAST = RetryPolicy(conflicts=5, unknowns=3, first_wait_seconds=0.0, longest_wait_seconds=0.0)
