@@ -29,7 +29,7 @@ from laketier.spi import (
 )
 from laketier.spi.durable import fsync_directory, fsync_file
 from laketier.spi.staged import check_staged
-from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
+from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, transaction_version
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
@@ -89,10 +89,10 @@ class DeltaTableState(TableState):
         names = transaction_ids(pipeline)
         # One commit writes all three, so one speaks for them. For an id that it does not find, delta-rs reads the log
         # back to the newest checkpoint, and that too, each time; the horizon is looked for at every publish.
-        pointer = self.handle.transaction_version(names[2])
+        pointer = transaction_version(self.handle, self.location, names[2])
         if pointer is None:
             return None
-        epoch, fence = (self.handle.transaction_version(name) for name in names[:2])
+        epoch, fence = (transaction_version(self.handle, self.location, name) for name in names[:2])
         if epoch is None or fence is None:
             raise CorruptTable(
                 f"the table knows pipeline {pipeline!r} in part only (epoch {epoch}, fence {fence}, record {pointer})",
@@ -150,8 +150,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             accept_retention=self._options.accept_transaction_retention,
         )
         version = handle.version()
-        scanned = handle.transaction_version(_SCANNED)
-        known = handle.transaction_version(_RESET)
+        scanned, known = (transaction_version(handle, self._location, name) for name in (_SCANNED, _RESET))
         found = None if scanned is None else self._log.last_reset(scanned, version)
         return DeltaTableState(
             handle=handle,

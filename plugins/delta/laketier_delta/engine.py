@@ -60,6 +60,22 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
         ) from error
 
 
+def transaction_version(handle: DeltaTable, location: Location, application: str) -> int | None:
+    """The newest version that a writer gave its transactions under this id. Read from the log when it is asked for, so
+    it may be gone by then: raises `TableError`."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return handle.transaction_version(application)
+    except (DeltaError, OSError) as error:
+        raise TableError(
+            "the Delta log could not be read any more",
+            where=location.uri,
+            why=str(error).strip(),
+            fix="Run it again. If a log entry is gone: keep delta.logRetentionDuration longer than a round takes.",
+        ) from error
+
+
 def arrow_schema(handle: DeltaTable) -> pa.Schema:
     """The Arrow schema of a handle's snapshot, as files must have it; without metadata of Delta's."""
     schema = pa.schema(handle.schema().to_arrow())

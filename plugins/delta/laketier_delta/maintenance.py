@@ -11,7 +11,7 @@ import pyarrow.fs as pafs
 from laketier.spi import COLLECTOR, LakeMaintenance, OrphanFile, RecordStore, WriteMode, attempt_began_at
 from laketier.spi.record import RECORDS
 from laketier_delta.committer import transaction_ids
-from laketier_delta.engine import open_table
+from laketier_delta.engine import open_table, transaction_version
 from laketier_delta.layout import attempt_of
 from laketier_delta.location import Location
 from laketier_delta.options import DeltaOptions
@@ -45,7 +45,9 @@ class DeltaMaintenance(LakeMaintenance):
         # Where transactions expire, one that seems to be unknown may come back when the property is unset.
         if RETENTION not in handle.metadata().configuration:
             records = RecordStore(self._filesystem, self._location.root)
-            found += records.orphans(lambda pipeline: handle.transaction_version(_record_id(pipeline)), modified_before)
+            found += records.orphans(
+                lambda pipeline: transaction_version(handle, self._location, _record_id(pipeline)), modified_before
+            )
         # Each collection leaves a record of the horizon before: not worth a collection, and so another record.
         own = f"{RECORDS}/{COLLECTOR}/"
         return [] if all(file.path.startswith(own) for file in found) else found

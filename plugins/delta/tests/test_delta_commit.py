@@ -22,6 +22,7 @@ from laketier.spi import (
     RolledBack,
     Stale,
     TableChanged,
+    TableError,
     Token,
     UnknownOutcome,
     UnsafeTable,
@@ -182,6 +183,17 @@ def test_a_log_with_a_gap_is_corrupt(lake, support):
     log_entry(lake, 1).unlink()
     with pytest.raises(CorruptTable, match="_delta_log"):
         committer.open()
+
+
+def test_a_log_that_is_cleaned_up_while_it_is_read_is_an_error_that_says_so(lake, support):
+    """A table that keeps its log for no time at all; transactions are looked for when they are asked for."""
+    lake.create()
+    lake.epoch(0)
+    state = lake.committer().open()
+    foreign_append(lake, 7)
+    log_entry(lake, 1).unlink()
+    with pytest.raises(TableError, match=r"could not be read any more.*logRetentionDuration"):
+        state.watermark("laketier-orphans")
 
 
 def test_landed_refuses_to_guess_after_log_cleanup(lake, support):

@@ -203,8 +203,8 @@ def foreigner_for(table: MarkedTable) -> Foreigner:
     return _FOREIGNERS[table.format](table)
 
 
-def create_for(format: str, warehouse: str) -> tuple[MarkedTable, Foreigner]:
+def create_for(format: str, warehouse: str, **properties: str) -> tuple[MarkedTable, Foreigner]:
     """A new table, and its other writer."""
     kind = _FOREIGNERS[format]
-    table = MarkedTable(format, warehouse).create(properties=kind.properties)
+    table = MarkedTable(format, warehouse).create(properties=kind.properties | properties)
     return table, kind(table)
