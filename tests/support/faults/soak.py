@@ -36,8 +36,12 @@ from laketier.tiering.orphans import collect_orphans
 _SUPPORT = Path(__file__).resolve().parents[1]
 _LOOK_SECONDS = 1.0
 _GRACE = timedelta(seconds=30)
-_PROPERTIES = {"delta": {"delta.logRetentionDuration": "interval 1 minutes"}}
-"""A log that is cleaned up in no time at all is gone while a round reads it."""
+_PROPERTIES = {
+    "delta": {"delta.logRetentionDuration": "interval 1 minutes"},
+    "iceberg": {"history.expire.max-snapshot-age-ms": "10000", "history.expire.min-snapshots-to-keep": "20"},
+}
+"""A Delta log that is cleaned up in no time at all is gone while a round reads it; Iceberg's snapshots are kept for five
+days otherwise, and all of them are in each metadata file."""
 _RECENT = 50
 """Epochs that a look reads: those behind are read once, at the end."""
 
