@@ -40,8 +40,8 @@ _PROPERTIES = {
     "delta": {"delta.logRetentionDuration": "interval 1 minutes"},
     "iceberg": {"history.expire.max-snapshot-age-ms": "10000", "history.expire.min-snapshots-to-keep": "20"},
 }
-"""A Delta log that is cleaned up in no time at all is gone while a round reads it; Iceberg's snapshots are kept for five
-days otherwise, and all of them are in each metadata file."""
+"""A Delta log that is cleaned up in no time at all is gone while a round reads it. Iceberg's snapshots are kept for five
+days otherwise, and each metadata file lists them all."""
 _RECENT = 50
 """Epochs that a look reads: those behind are read once, at the end."""
 
