@@ -40,8 +40,8 @@ _PROPERTIES = {
     "delta": {"delta.logRetentionDuration": "interval 1 minutes"},
     "iceberg": {"history.expire.max-snapshot-age-ms": "10000", "history.expire.min-snapshots-to-keep": "20"},
 }
-"""A Delta log that is cleaned up in no time at all is gone while a round reads it. Iceberg's snapshots are kept for five
-days otherwise, and each metadata file lists them all."""
+"""A Delta log that is cleaned up in no time at all is gone while a round reads it. Iceberg keeps its snapshots for five
+days otherwise, and lists them all in each metadata file."""
 _RECENT = 50
 """Epochs that a look reads: those behind are read once, at the end."""
 
@@ -236,11 +236,16 @@ def _view(soak: Soak, epochs: int, process: int, folder: Path) -> Table:
 
 
 def figures(folder: Path) -> dict[str, float]:
-    """Medians of the first and the last tenth: commit in ms, memory in MB, open files."""
+    """Medians of the first and the last tenth: commit in ms of wall and of CPU, memory in MB, open files."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     tenth = max(1, len(lines) // 10)
     found = {}
-    for name, key, scale in (("commit ms", "commit", 1e3), ("memory MB", "rss", 2**-20), ("open files", "files", 1)):
+    for name, key, scale in (
+        ("commit ms", "commit", 1e3),
+        ("commit CPU ms", "cpu", 1e3),
+        ("memory MB", "rss", 2**-20),
+        ("open files", "files", 1),
+    ):
         for when, part in (("first", lines[:tenth]), ("last", lines[-tenth:])):
             found[f"{name}, {when} tenth"] = round(statistics.median(line[key] for line in part) * scale, 1)
     return found
@@ -255,7 +260,7 @@ def plot(folder: Path, title: str) -> str:
     parts = [lines[i : i + step] for i in range(0, len(lines), step)]
     epochs = [part[0]["epoch"] for part in parts]
     drawn = []
-    for label, key, scale in (("commit, ms (median)", "commit", 1e3), ("memory of the driver, MB", "rss", 2**-20)):
+    for label, key, scale in (("commit, ms of CPU (median)", "cpu", 1e3), ("memory of the driver, MB", "rss", 2**-20)):
         plotext.clear_figure()
         plotext.theme("clear")
         plotext.plot_size(100, 16)
