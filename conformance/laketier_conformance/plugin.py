@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LANES = ("bare", "spark-dataframe", "spark-split")
+SCHEDULES = 20
+"""The fewest that a verdict may rest on."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--lake-schedules",
         metavar="N",
         type=int,
-        default=20,
+        default=SCHEDULES,
         help="random schedules of rounds beside an orphan collector (default: %(default)s)",
     )
 
@@ -37,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(*features): must be refused by a format that declares one unsupported")
     config.addinivalue_line("markers", "lane(name): runs in this lane of the conformance suite")
     name = config.getoption("lake_format")
+    if config.getoption("lake_schedules") < SCHEDULES:
+        raise pytest.UsageError(f"--lake-schedules: at least {SCHEDULES}, or the verdict says too much")
     if name is not None:
         from laketier_conformance.suite import Suite
 

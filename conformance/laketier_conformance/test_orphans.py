@@ -19,7 +19,7 @@ from laketier_conformance.schedules import interleave
 pytestmark = pytest.mark.needs(Feature.ORPHAN_COLLECTION)
 
 NONE = timedelta(0)
-SCHEDULES = 20
+PER_TABLE = 20
 """So many on one table: with more of them most of the time would go into reading it."""
 
 
@@ -140,8 +140,8 @@ def test_a_killed_round_leaves_nothing_that_is_not_listed(table: Table, children
 def test_any_schedule(lake: Lake, pytestconfig: pytest.Config) -> None:
     """Two slow rounds and a collector take turns at their failpoints, in orders drawn from seeds."""
     last = pytestconfig.getoption("lake_schedules")
-    for first in range(0, last, SCHEDULES):
-        _schedules(lake.create(name=f"db.from_{first}"), range(first, min(first + SCHEDULES, last)))
+    for first in range(0, last, PER_TABLE):
+        _schedules(lake.create(name=f"db.from_{first}"), range(first, min(first + PER_TABLE, last)))
 
 
 def _schedules(table: Table, seeds: range) -> None:

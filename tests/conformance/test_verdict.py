@@ -176,6 +176,10 @@ def test_tables_can_be_kept(run_suite, tmp_path: Path) -> None:  # type: ignore[
     assert list((tmp_path / "kept").rglob("*.feather"))
 
 
+def test_too_few_schedules_are_refused(run_suite) -> None:  # type: ignore[no-untyped-def]
+    assert "--lake-schedules: at least 20" in run_suite("feather", [SOME], arguments=["--lake-schedules=0"]).output
+
+
 @pytest.mark.parametrize("lanes", ["bear", "", "bare,spark"])
 def test_lanes_have_names(run_suite, lanes: str) -> None:  # type: ignore[no-untyped-def]
     run = run_suite("feather", [SOME], arguments=[f"--lake-lanes={lanes}"])

@@ -25,7 +25,8 @@ def horizon_of(state: TableState) -> int | None:
 
 
 def raise_horizon(factory: LakeTieringFactory[Any], table_uuid: str, horizon: int) -> int:
-    """Set the horizon, unless it is later already, and return what it is now. Driver. Raises `UnknownOutcome`."""
+    """Set the horizon, unless it is later already, and return what it is now. Driver. Raises `Conflict` and
+    `UnknownOutcome`, as `set_watermark` does."""
 
     def change(last: Watermark | None) -> Token:
         epoch = 0 if last is None else last.token.epoch + 1

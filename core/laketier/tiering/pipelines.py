@@ -87,8 +87,8 @@ def set_watermark(
     policy: RetryPolicy = DEFAULT_POLICY,
 ) -> Watermark:
     """``change`` makes the new token from the last watermark; ``after_rollback``, if given, makes it when that one left
-    the table's history. Raises `Conflict` when others' commits came first each time, so that nothing is changed, and
-    `UnknownOutcome`."""
+    the table's history. Driver. Raises `Conflict` when others' commits came first each time, so that nothing
+    is changed, and `UnknownOutcome`."""
     commit_id = new_attempt_id()
     committer = factory.create_committer(CommitterInitContext(commit_id=commit_id, pipeline=pipeline))
     loop = _Change(committer, commit_id, pipeline, change, forgotten, after_rollback, policy)
