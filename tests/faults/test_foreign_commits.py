@@ -19,7 +19,7 @@ RETAIN = 10
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_replay_is_recognised_after_foreign_commits_and_their_clean_up(tmp_path: Path, format: str) -> None:
-    result = foreign.run(format, COMMITS, tmp_path, repetitions=2, retain=RETAIN, seconds=3600)
+    result = foreign.run(format, COMMITS, tmp_path, repetitions=2, retain=RETAIN, seconds=3600, newcomers=1)
     assert [line for line in result.wrong if "times as much" not in line] == [], "no time is judged here"
     assert (result.recognised, result.commits) == (4, COMMITS)
     if format != "localfile":
@@ -30,7 +30,7 @@ def test_a_replay_is_recognised_after_foreign_commits_and_their_clean_up(tmp_pat
     ("format", "name", "most"),
     [
         ("delta", "laketier_delta.tablelog.TableLog.commit_info", RETAIN + 3),
-        ("lance", "laketier_lance.state._properties", RETAIN + 2),
+        ("lance", "laketier_lance.rounds._properties", RETAIN + 2),
     ],
 )
 def test_a_look_reads_what_is_retained_and_nothing_that_was_cleaned_up(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from laketier.spi import RolledBack, TableState, UnknownOutcome, Watermark, schema_fingerprint
-from laketier_lance.dataset import read_transaction, recent_transactions
+from laketier_lance.dataset import read_transaction
 from laketier_lance.lance_schema import with_field_ids
-from laketier_lance.table import COMMIT_ID, LAST, LOST_PREFIX, PIPELINE, metadata_of, table_uuid, watermark_key
+from laketier_lance.rounds import LanceRound, rounds_since
+from laketier_lance.table import COMMIT_ID, LAST, LOST_PREFIX, metadata_of, table_uuid, watermark_key
 
 if TYPE_CHECKING:
     from lance import LanceDataset, Transaction
@@ -64,7 +65,7 @@ class LanceTableState(TableState):
 
     def landed(self, commit_id: str) -> bool:
         def is_it(transaction: Transaction) -> bool:
-            return _properties(transaction).get(COMMIT_ID) == commit_id
+            return (transaction.transaction_properties or {}).get(COMMIT_ID) == commit_id
 
         return find_commit(self.dataset, is_it, after=self.attempted_at or 0) is not None
 
@@ -93,34 +94,19 @@ class LanceTableState(TableState):
             for key, value in self.metadata.items()
             if key.startswith(LOST_PREFIX)
         }
-        for version, transaction in self._transactions_since(int(self.metadata.get(LAST, b"0"))):
-            properties = {} if transaction is None else _properties(transaction)
-            if PIPELINE in properties and self._forgot(properties, version):
-                found[properties[PIPELINE]] = version
+        first = max(int(self.metadata.get(LAST, b"0")), self.snapshot_id - ROLLBACK_HORIZON) + 1
+        for each in rounds_since(self.dataset, self.location, self.metadata, first):
+            if self._forgot(each):
+                found[each.pipeline] = each.version
         return found
 
-    def _forgot(self, properties: Mapping[str, str], version: int) -> bool:
-        stored = self.metadata.get(watermark_key(properties[PIPELINE]))
+    def _forgot(self, published: LanceRound) -> bool:
+        stored = self.metadata.get(watermark_key(published.pipeline))
         if stored is None:
             return True
         watermark = Watermark.from_json(stored)
         # A round may land a version or two later than it was meant to: indexes pass.
-        return version > (watermark.snapshot_id or 0) and properties.get(COMMIT_ID) != watermark.commit_id
-
-    def _transactions_since(self, last: int) -> Iterator[tuple[int, Transaction | None]]:
-        """Of the versions after ``last`` that can still be read, within the horizon, the oldest first.
-
-        They are asked for in one call, which ends at a version that was cleaned up. Tags may hold older ones: one
-        listing tells which, as to ask for each costs as much as to read it, and others may have made thousands.
-        """
-        first = max(last, self.snapshot_id - ROLLBACK_HORIZON) + 1
-        recent = recent_transactions(self.dataset, self.snapshot_id + 1 - first)
-        older = range(first, self.snapshot_id + 1 - len(recent))
-        retained = {int(reference["version"]) for reference in self.dataset.version_refs()} if older else set()
-        for version in older:
-            if version in retained:
-                yield version, read_transaction(self.dataset, version)
-        yield from zip(range(older.stop, self.snapshot_id + 1), reversed(recent), strict=True)
+        return published.version > (watermark.snapshot_id or 0) and published.commit_id != watermark.commit_id
 
 
 def find_commit(dataset: LanceDataset, is_it: Callable[[Transaction], bool], *, after: int) -> int | None:
@@ -137,7 +123,3 @@ def find_commit(dataset: LanceDataset, is_it: Callable[[Transaction], bool], *, 
         if is_it(transaction):
             return version
     return None
-
-
-def _properties(transaction: Transaction) -> Mapping[str, str]:
-    return transaction.transaction_properties or {}

@@ -18,6 +18,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import pipelines
+from laketier_lance import rounds
 
 
 def test_the_watermark_survives_what_others_do(table):
@@ -74,8 +75,33 @@ def test_an_idle_pipeline_costs_nothing_while_others_publish(table, monkeypatch)
     for epoch in range(20):
         table.append(epoch, epoch)
     state = table.factory.create_committer(CommitterInitContext(commit_id="c", pipeline="idle")).open()
-    monkeypatch.setattr("laketier_lance.state.read_transaction", lambda *_: pytest.fail("a transaction was read"))
+    monkeypatch.setattr(rounds, "_properties", lambda _: pytest.fail("a transaction was read"))
     assert state.watermark("idle").token.epoch == 0
+
+
+def test_a_version_is_read_once_however_often_the_table_is_opened(table, monkeypatch):
+    table.append(0, 0)
+    asked = []
+    read = rounds.recent_transactions
+    monkeypatch.setattr(rounds, "recent_transactions", lambda at, count: asked.append(count) or read(at, count))
+    for more in (3, 2):
+        for _ in range(more):
+            table.foreign("append")
+        for _ in range(4):
+            assert table.round(0).begin() is Outcome.DONE
+    assert [count for count in asked if count] == [3, 2]
+
+
+def test_a_restore_is_noticed_after_many_looks_before_it(table):
+    table.append(0, 0)
+    table.foreign("append")
+    table.append(1, 1)
+    assert table.round(1).begin() is Outcome.DONE
+    lance.dataset(table.location, version=2).restore()
+    table.foreign("append")
+    for _ in range(2):
+        with pytest.raises(RolledBack, match="version 4"):
+            table.round(1).begin()
 
 
 def test_a_restore_that_keeps_the_watermark_is_fine(table):

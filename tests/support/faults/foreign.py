@@ -3,13 +3,17 @@
 Two tables get one epoch of ours each. Then another writer commits 10 times to the one and 10,000 times to the other,
 and cleans up as such writers do: at the end ``--retain`` snapshots (log entries, versions) are left, and the one with
 our epoch is long gone. Then our epoch is replayed on both in turn: opened, decided, staged and committed. It must be
-recognised each time, and cost no more on the second table than on the first.
+recognised each time, and cost no more on the second table than on the first. New processes replay it too, as after a
+crash: what one remembers of a table must not be what makes it cheap.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,12 +24,14 @@ from pathlib import Path
 from faults.foreign_read import NAMES, ForeignReader
 from faults.housekeeping import THEIRS, Foreigner, create_for, foreigner_for
 from faults.marked import MarkedTable, marks_of, rows_of
+from faults.processes import python_path
 from faults.races import write_json
 from laketier.tiering import Ending
 
 FEW = 10
 LIMIT = 1.5
 OUR_ROWS = 7
+NEWCOMERS = 8
 
 
 @dataclass
@@ -41,6 +47,10 @@ class Replays:
     wall_ms: list[float] = field(default_factory=list)
     cpu_ratio: float = 0.0
     wall_ratio: float = 0.0
+    first_cpu_ms: list[float] = field(default_factory=list)
+    """The first replay of a new process, without its start: medians of a few processes."""
+    process_cpu_ms: list[float] = field(default_factory=list)
+    """The whole of such a process."""
     library_cpu_ms: list[float] = field(default_factory=list)
     """What the other writer's own library takes to open the table once: a replay opens it four times."""
     recognised: int = 0
@@ -72,7 +82,16 @@ def _commit(other: Foreigner, commits: int, retain: int, deadline: float) -> int
     return commits
 
 
-def run(format: str, commits: int, folder: Path, *, repetitions: int, retain: int, seconds: float) -> Replays:
+def run(
+    format: str,
+    commits: int,
+    folder: Path,
+    *,
+    repetitions: int,
+    retain: int,
+    seconds: float,
+    newcomers: int = NEWCOMERS,
+) -> Replays:
     started = time.monotonic()
     few, few_done, few_retained = prepare(format, folder / "few", FEW, retain, seconds)
     many, many_done, many_retained = prepare(format, folder / "many", commits, retain, seconds)
@@ -94,6 +113,10 @@ def run(format: str, commits: int, folder: Path, *, repetitions: int, retain: in
                 wall[index].append(passed * 1000)
     result.cpu_ms = [round(statistics.median(values), 2) for values in cpu]
     result.wall_ms = [round(statistics.median(values), 2) for values in wall]
+    for table in (few, many):
+        first, whole = _newcomers(table, newcomers)
+        result.first_cpu_ms.append(first)
+        result.process_cpu_ms.append(whole)
     result.library_cpu_ms = [_look(table, repetitions) for table in (few, many)]
     result.cpu_ratio = round(result.cpu_ms[1] / result.cpu_ms[0], 2)
     result.wall_ratio = round(result.wall_ms[1] / result.wall_ms[0], 2)
@@ -102,6 +125,17 @@ def run(format: str, commits: int, folder: Path, *, repetitions: int, retain: in
     if max(result.cpu_ratio, result.wall_ratio) > LIMIT:
         result.wrong.append(f"a replay costs more than {LIMIT} times as much after {many_done} commits")
     return result
+
+
+def _newcomers(table: MarkedTable, times: int) -> tuple[float, float]:
+    command = [sys.executable, "-m", "faults.newcomer", table.format, table.warehouse]
+    environment = {**os.environ, "PYTHONPATH": python_path()}
+    answers = [
+        json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment).stdout)
+        for _ in range(times)
+    ]
+    first, whole = ([answer[key] for answer in answers] for key in ("first", "process"))
+    return round(statistics.median(first), 2), round(statistics.median(whole), 2)
 
 
 def _look(table: MarkedTable, repetitions: int) -> float:
@@ -133,6 +167,8 @@ def report(result: Replays) -> str:
         f"replays recognised\n"
         f"  one replay, CPU: {result.cpu_ms[0]} and {result.cpu_ms[1]} ms (x {result.cpu_ratio}); "
         f"wall: {result.wall_ms[0]} and {result.wall_ms[1]} ms (x {result.wall_ratio}); wrong: {len(result.wrong)}\n"
+        f"  the first of a new process, CPU: {result.first_cpu_ms[0]} and {result.first_cpu_ms[1]} ms; the whole "
+        f"process: {result.process_cpu_ms[0]} and {result.process_cpu_ms[1]} ms\n"
         f"  one open by {NAMES[result.format]}, CPU: {result.library_cpu_ms[0]} and {result.library_cpu_ms[1]} ms"
     )
 
