@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from laketier.cli.lakes import Json, console, print_json
-from laketier.plugins import InstalledFormat, installed_formats, load_format
+from laketier.plugins import InstalledPlugin, installed_formats, load_format
 from laketier.spi import Feature, PluginError
 
 EPILOG = "Example: [bold]laketier formats[/]"
@@ -35,7 +35,7 @@ def formats(json: Json = False) -> None:
     out.print(table)
 
 
-def _look(offer: InstalledFormat) -> dict[str, Any]:
+def _look(offer: InstalledPlugin) -> dict[str, Any]:
     document: dict[str, Any] = {
         "format": offer.name,
         "distribution": f"{offer.distribution} {offer.version}",

@@ -1,4 +1,4 @@
-"""From a format's name to its plugin, lazily: only the named plugin is imported."""
+"""From the name of a format or a source to its plugin, lazily: only the named plugin is imported."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ from laketier.spi import (
     SPI_VERSION,
     Feature,
     LakeStoragePlugin,
+    LogSourcePlugin,
     PluginBroken,
     PluginConflict,
     PluginNotFound,
     SpiVersionMismatch,
 )
-
-GROUP = "laketier.formats"
-"""The entry-point group. Name = the format's identifier; value = a module with a ``laketier_format`` hook."""
 
 _PROJECT = "laketier"
 hookspec = pluggy.HookspecMarker(_PROJECT)
@@ -39,27 +37,57 @@ class FormatHooks:
         """Return the format. Called once per process; must be cheap and import no engine."""
 
 
+class SourceHooks:
+    """The hooks that a plugin module of a source may implement."""
+
+    @hookspec(firstresult=True)
+    def laketier_source(self) -> LogSourcePlugin | None:
+        """Return the kind of source. Called once per process; must be cheap and import no client library."""
+
+
 @dataclass(frozen=True)
-class InstalledFormat:
-    """A format that some distribution offers; not imported yet."""
+class PluginGroup:
+    """A group of entry points. Name = the plugin's identifier; value = a module with the hook."""
+
+    name: str
+    hook: str
+    hooks: type
+    kind: type
+    noun: str
+    key: str
+    """How the user named the plugin."""
+
+
+FORMATS = PluginGroup(
+    "laketier.formats", "laketier_format", FormatHooks, LakeStoragePlugin, "format", "lake.format = {name!r}"
+)
+SOURCES = PluginGroup(
+    "laketier.sources", "laketier_source", SourceHooks, LogSourcePlugin, "source", "a source of type {name!r}"
+)
+
+
+@dataclass(frozen=True)
+class InstalledPlugin:
+    """A format or source that some distribution offers; not imported yet."""
 
     name: str
     distribution: str
     version: str
     module: str
+    group: PluginGroup
 
     def __str__(self) -> str:
         return f"{self.name} ({self.distribution} {self.version})"
 
 
-def installed_formats() -> tuple[InstalledFormat, ...]:
-    """All that is offered, sorted by name; from package metadata alone, nothing is imported."""
-    found = set()
-    for entry in importlib.metadata.entry_points(group=GROUP):
-        distribution = entry.dist.name if entry.dist else "an unknown distribution"
-        version = entry.dist.version if entry.dist else "?"
-        found.add(InstalledFormat(entry.name, distribution, version, entry.value))
-    return tuple(sorted(found, key=lambda offer: (offer.name, offer.distribution)))
+def installed_formats() -> tuple[InstalledPlugin, ...]:
+    """All formats that are offered, sorted by name; from package metadata alone, nothing is imported."""
+    return _installed(FORMATS)
+
+
+def installed_sources() -> tuple[InstalledPlugin, ...]:
+    """All kinds of source that are offered, in the same way."""
+    return _installed(SOURCES)
 
 
 def load_format(name: str) -> LakeStoragePlugin:
@@ -68,36 +96,55 @@ def load_format(name: str) -> LakeStoragePlugin:
     Raises `PluginNotFound`, `PluginConflict` (two distributions), `PluginBroken` (with the cause chained) and
     `SpiVersionMismatch`.
     """
-    offers = [offer for offer in installed_formats() if offer.name == name]
+    plugin: LakeStoragePlugin = _load(_only(FORMATS, name))
+    return plugin
+
+
+def load_source(name: str) -> LogSourcePlugin:
+    """The plugin for a source of type ``name``. Raises as `load_format`."""
+    plugin: LogSourcePlugin = _load(_only(SOURCES, name))
+    return plugin
+
+
+def _installed(group: PluginGroup) -> tuple[InstalledPlugin, ...]:
+    found = set()
+    for entry in importlib.metadata.entry_points(group=group.name):
+        distribution = entry.dist.name if entry.dist else "an unknown distribution"
+        version = entry.dist.version if entry.dist else "?"
+        found.add(InstalledPlugin(entry.name, distribution, version, entry.value, group))
+    return tuple(sorted(found, key=lambda offer: (offer.name, offer.distribution)))
+
+
+def _only(group: PluginGroup, name: str) -> InstalledPlugin:
+    offers = [offer for offer in _installed(group) if offer.name == name]
     if not offers:
-        raise _not_found(name)
+        raise _not_found(group, name)
     if len(offers) > 1:
         both = " and ".join(f"{offer.distribution} {offer.version} ({offer.module})" for offer in offers)
         raise PluginConflict(
-            f"two distributions offer the format {name!r}: {both}",
+            f"two distributions offer the {group.noun} {name!r}: {both}",
             fix=f"Uninstall one of them, for example `pip uninstall {offers[-1].distribution}`.",
         )
-    return _load(offers[0])
+    return offers[0]
 
 
 @functools.cache
-def _load(offer: InstalledFormat) -> LakeStoragePlugin:
-    entry = importlib.metadata.EntryPoint(name=offer.name, value=offer.module, group=GROUP)
+def _load(offer: InstalledPlugin) -> Any:
+    entry = importlib.metadata.EntryPoint(name=offer.name, value=offer.module, group=offer.group.name)
     try:
         module = entry.load()
         manager = pluggy.PluginManager(_PROJECT)
-        manager.add_hookspecs(FormatHooks)
+        manager.add_hookspecs(offer.group.hooks)
         manager.register(module)
         manager.check_pending()
-        plugin: Any = manager.hook.laketier_format()
+        plugin: Any = getattr(manager.hook, offer.group.hook)()
     except Exception as error:  # whatever the import of a module may raise
         raise _broken(offer, f"{type(error).__name__}: {error}") from error
     _check(offer, plugin)
-    checked: LakeStoragePlugin = plugin
-    return checked
+    return plugin
 
 
-def _check(offer: InstalledFormat, plugin: Any) -> None:
+def _check(offer: InstalledPlugin, plugin: Any) -> None:
     version = getattr(plugin, "spi_version", None)
     if version is not None and version != SPI_VERSION:
         newer, older = ("the plugin", "laketier") if version > SPI_VERSION else ("laketier", "the plugin")
@@ -106,12 +153,18 @@ def _check(offer: InstalledFormat, plugin: Any) -> None:
             why=f"{newer} is newer than {older}",
             fix=f"Upgrade {older}: `pip install --upgrade {_PROJECT if older == 'laketier' else offer.distribution}`.",
         )
-    if not isinstance(plugin, LakeStoragePlugin):
-        raise _broken(offer, f"its hook laketier_format returned {type(plugin).__name__}, not a LakeStoragePlugin")
+    group = offer.group
+    if not isinstance(plugin, group.kind):
+        raise _broken(offer, f"its hook {group.hook} returned {type(plugin).__name__}, not a {group.kind.__name__}")
     if getattr(plugin, "identifier", None) != offer.name:
         raise _broken(
             offer, f"its identifier is {getattr(plugin, 'identifier', None)!r}, its entry point is named {offer.name!r}"
         )
+    if group is FORMATS:
+        _check_format(offer, plugin)
+
+
+def _check_format(offer: InstalledPlugin, plugin: Any) -> None:
     features: Mapping[Feature, Any] = getattr(plugin, "features", {})
     undeclared = [feature.value for feature in Feature if feature not in features]
     if undeclared:
@@ -120,39 +173,38 @@ def _check(offer: InstalledFormat, plugin: Any) -> None:
         raise _broken(offer, "it does not declare its delivery level")
 
 
-def _broken(offer: InstalledFormat, why: str) -> PluginBroken:
+def _broken(offer: InstalledPlugin, why: str) -> PluginBroken:
+    what = _checkout_plugin(offer.group, offer.name) or offer.distribution
     return PluginBroken(
         f"the plugin for {offer} is installed, but can't be used",
         where=offer.module,
         why=why,
-        fix=f"Reinstall it with what it needs: `pip install --force-reinstall {offer.distribution}`"
-        if _checkout_plugin(offer.name) is None
-        else f"Reinstall it with what it needs: `pip install --force-reinstall {_checkout_plugin(offer.name)}`.",
+        fix=f"Reinstall it with what it needs: `pip install --force-reinstall {what}`.",
     )
 
 
-def _not_found(name: str) -> PluginNotFound:
-    offers = installed_formats()
+def _not_found(group: PluginGroup, name: str) -> PluginNotFound:
+    offers = _installed(group)
     advice = []
     near = difflib.get_close_matches(name, [offer.name for offer in offers], n=1, cutoff=0.5)
     if near:
         advice.append(f"Did you mean {near[0]!r}?")
-    folder = _checkout_plugin(name)
+    folder = _checkout_plugin(group, name)
     if folder is not None:
         advice.append(f"It is in this checkout: `pip install {folder}` (or `make setup` for all).")
     installed = ", ".join(map(str, offers)) or "none"
     advice.append(f"Installed: {installed}.")
     if folder is None and not near:
         advice.append("Install the distribution that offers it, in the environment that runs this process.")
-    return PluginNotFound(f"no plugin for lake.format = {name!r} is installed", fix=" ".join(advice))
+    return PluginNotFound(f"no plugin for {group.key.format(name=name)} is installed", fix=" ".join(advice))
 
 
-def _checkout_plugin(name: str) -> str | None:
+def _checkout_plugin(group: PluginGroup, name: str) -> str | None:
     """``./plugins/<folder>`` when this laketier runs from a checkout that holds a plugin of that name."""
     root = Path(__file__).resolve().parents[3]
     for project in sorted(root.glob("plugins/*/pyproject.toml")):
         text = project.read_text(encoding="utf-8")
-        section = text.partition(f'[project.entry-points."{GROUP}"]')[2].partition("\n[")[0]
+        section = text.partition(f'[project.entry-points."{group.name}"]')[2].partition("\n[")[0]
         if re.search(rf"^\"?{re.escape(name)}\"?\s*=", section, re.MULTILINE):
             return f"./plugins/{project.parent.name}"
     return None

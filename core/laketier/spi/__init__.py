@@ -21,6 +21,7 @@ from laketier.spi.errors import (
     IncompatibleData,
     IncompatibleTable,
     LaketierError,
+    OffsetsExpired,
     PluginBroken,
     PluginConflict,
     PluginError,
@@ -43,6 +44,20 @@ from laketier.spi.errors import (
 )
 from laketier.spi.failpoints import FailpointError, failpoint
 from laketier.spi.features import FULL, DeliveryLevel, Feature, Support, require, require_mode, unsupported
+from laketier.spi.log import (
+    BadRecord,
+    BucketBounds,
+    LogOffsets,
+    LogRange,
+    LogSource,
+    LogSourceConfig,
+    LogSourcePlugin,
+    LogSplit,
+    LogTable,
+    OnBadRecord,
+    TableLog,
+    fail_on_bad_record,
+)
 from laketier.spi.maintenance import COLLECTOR, LakeMaintenance, OrphanFile
 from laketier.spi.options import NoOptions, Passthrough, Secret, option
 from laketier.spi.plugin import (
@@ -69,8 +84,10 @@ __all__ = [
     "WR",
     "AddColumn",
     "And",
+    "BadRecord",
     "BucketAssigner",
     "BucketAssignerFactory",
+    "BucketBounds",
     "BucketSpec",
     "Collected",
     "CommitError",
@@ -100,8 +117,17 @@ __all__ = [
     "LakeWriter",
     "LaketierError",
     "Leaf",
+    "LogOffsets",
+    "LogRange",
+    "LogSource",
+    "LogSourceConfig",
+    "LogSourcePlugin",
+    "LogSplit",
+    "LogTable",
     "NoOptions",
     "Not",
+    "OffsetsExpired",
+    "OnBadRecord",
     "Op",
     "Or",
     "OrphanFile",
@@ -134,6 +160,7 @@ __all__ = [
     "TableDescriptor",
     "TableError",
     "TableInfo",
+    "TableLog",
     "TableNotFound",
     "TablePath",
     "TableState",
@@ -152,6 +179,7 @@ __all__ = [
     "columns_of",
     "conform",
     "decide",
+    "fail_on_bad_record",
     "failpoint",
     "from_plain",
     "new_attempt_id",

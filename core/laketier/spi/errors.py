@@ -94,6 +94,10 @@ class IncompatibleTable(TableError):
     """A table of that name exists and differs from what was asked for, or a change does not fit it."""
 
 
+class OffsetsExpired(TableError):
+    """A part of the range that was to be read is not in the source any more."""
+
+
 class UnsupportedType(TableError, TypeError):
     """The format can't hold an Arrow type without changing values."""
 
