@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal
 
-import pydantic
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import PydanticUndefined
+from pydantic import Field
 
 from laketier.config.origins import flatten, read_yaml
-from laketier.config.suggest import did_you_mean
-from laketier.config.typed import KeyDoc, type_name
+from laketier.config.sections import Section, dashed, document_sections, typed_section
+from laketier.config.typed import KeyDoc
 from laketier.spi import ConfigError
 
 
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=_dashed)
-
-
-class FilesSource(_Section):
+class FilesSource(Section):
     """A folder of files."""
 
     path: str = Field(description="The folder, a path or URI.")
@@ -38,14 +28,14 @@ class FilesSource(_Section):
     options: dict[str, str] = Field(default_factory=dict, description="Handed to Spark's reader, for example header.")
 
 
-class RateSource(_Section):
+class RateSource(Section):
     """Rows made up by Spark (`timestamp`, `value`), to try things out."""
 
     rows_per_batch: int = Field(100, ge=1, description="Rows per epoch.")
     batches: int | None = Field(None, ge=1, description="End after this many epochs; endless when unset.")
 
 
-class Source(_Section):
+class Source(Section):
     """Exactly one of the three."""
 
     files: FilesSource | None = Field(None, description="A folder of files.")
@@ -53,7 +43,7 @@ class Source(_Section):
     rate: RateSource | None = Field(None, description="Made-up rows; streams only.")
 
 
-class Trigger(_Section):
+class Trigger(Section):
     """When epochs run. Exactly one."""
 
     available_now: bool = Field(False, description="Take all that is there, in as many epochs as it needs; then end.")
@@ -61,7 +51,7 @@ class Trigger(_Section):
     processing_time: str | None = Field(None, description="For ever, every so often: `10 seconds`.")
 
 
-class Stream(_Section):
+class Stream(Section):
     """Makes the job a stream."""
 
     checkpoint: str = Field(description="Where Spark keeps the stream's progress. One per query; keep it.")
@@ -71,7 +61,7 @@ class Stream(_Section):
     )
 
 
-class Job(_Section):
+class Job(Section):
     """A whole job file."""
 
     source: Source
@@ -87,10 +77,7 @@ def parse_job(values: Mapping[str, Any], *, origin: str) -> Job:
     stray = [key for key in flatten(values) if key.startswith("lake.")]
     if stray:
         raise ConfigError(f"{stray[0]} is outside of `sink`", where=origin, fix="Indent it below `sink:`.")
-    try:
-        job = Job.model_validate(values)
-    except pydantic.ValidationError as error:
-        raise _config_error(error, origin) from None
+    job = typed_section(Job, values, origin=origin)
     _check(job, origin)
     return job
 
@@ -122,61 +109,12 @@ def _check(job: Job, origin: str) -> None:
     chosen = [name for name in Trigger.model_fields if getattr(trigger, name)]
     if len(chosen) != 1:
         raise ConfigError(
-            f"stream.trigger has {' and '.join(map(_dashed, chosen)) or 'nothing'}",
+            f"stream.trigger has {' and '.join(map(dashed, chosen)) or 'nothing'}",
             where=origin,
-            fix=f"Give exactly one of {', '.join(map(_dashed, Trigger.model_fields))}.",
+            fix=f"Give exactly one of {', '.join(map(dashed, Trigger.model_fields))}.",
         )
-
-
-def _config_error(error: pydantic.ValidationError, origin: str) -> ConfigError:
-    first = error.errors(include_url=False)[0]
-    place = [str(part) for part in first["loc"]]
-    key = ".".join(place)
-    if first["type"] == "extra_forbidden":
-        return ConfigError(f"unknown key {key!r}", where=origin, fix=did_you_mean(key, _known(place[:-1])))
-    if first["type"] == "missing":
-        return ConfigError(f"{key} must be set", where=origin)
-    return ConfigError(f"{key} = {first['input']!r} does not fit", where=origin, why=first["msg"])
-
-
-def _known(place: list[str]) -> list[str]:
-    """The keys that may stand below ``place``."""
-    section: Any = Job
-    for part in place:
-        annotation = section.model_fields[part.replace("-", "_")].annotation
-        kinds = (annotation, *getattr(annotation, "__args__", ()))
-        section = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
-        if section is None:
-            return []
-    prefix = "".join(f"{part}." for part in place)
-    return [prefix + _dashed(name) for name in section.model_fields]
 
 
 def job_reference() -> Iterator[KeyDoc]:
     """The rows of the configuration reference for a job file's keys."""
-    return _document(Job, "")
-
-
-def _document(section: type[BaseModel], prefix: str) -> Iterator[KeyDoc]:
-    for name, field in section.model_fields.items():
-        key = prefix + _dashed(name)
-        inner = next((kind for kind in (field.annotation, *get_args(field.annotation)) if _is_section(kind)), None)
-        if inner is not None:
-            yield from _document(inner, f"{key}.")
-            continue
-        default = (
-            "required" if field.is_required() else "" if field.default in (None, PydanticUndefined) else field.default
-        )
-        yield KeyDoc(key, _kind(field.annotation), str(default).lower(), field.description or "")
-
-
-def _is_section(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, _Section)
-
-
-def _kind(annotation: Any) -> str:
-    if get_origin(annotation) is Literal:
-        return " or ".join(get_args(annotation))
-    if any(get_origin(kind) is dict for kind in (annotation, *get_args(annotation))):
-        return "keys and values"
-    return type_name(annotation)
+    return document_sections(Job)

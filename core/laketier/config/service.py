@@ -1,0 +1,111 @@
+"""A service: what `laketier serve SERVICE.yaml` keeps tiering, from which sources, into which lakes, how fresh."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from laketier.config.origins import read_yaml
+from laketier.config.sections import Section, document_sections, typed_section
+from laketier.config.suggest import nearest
+from laketier.config.typed import KeyDoc
+from laketier.spi import ConfigError
+
+_DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)\Z")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def _seconds(value: Any) -> float:
+    """``90s``, ``1.5 min``, ``2 hours`` in seconds."""
+    match = _DURATION.match(str(value).strip())
+    if match is None:
+        raise ValueError("write a duration, for example 30s, 5 min or 2 hours")
+    unit = match["unit"] if match["unit"] == "ms" else match["unit"][0]
+    return float(match["number"]) * _SECONDS[unit]
+
+
+Duration = Annotated[float, BeforeValidator(_seconds)]
+"""Seconds, written with a unit."""
+
+
+class SourceSection(Section):
+    """A system that holds logs."""
+
+    type: str = Field(description="The kind of source, that is its plugin: `kafka`, `files`, …")
+    options: dict[str, Any] = Field(default_factory=dict, description="How to reach it: the plugin's own options.")
+
+
+class TableSettings(Section):
+    """How tables are tiered. Below `defaults` for all, below an entry of `tables` for its own."""
+
+    sink: dict[str, Any] = Field(
+        default_factory=dict, description="The lake.* keys of the lake tables, without lake.table and lake.pipeline."
+    )
+    read: dict[str, Any] = Field(default_factory=dict, description="How records are read: the source plugin's keys.")
+    target: str | None = Field(None, description="The lake table: `{source}` and `{table}` stand for the names; "
+                               "`{source}.{table}` when unset.")  # fmt: skip
+    freshness: Duration | None = Field(None, description="How old the lake may be, behind its source; 3 min.")
+    priority: int | None = Field(None, description="Of tables that are due, higher ones go first; 0.")
+    round_limit: Duration | None = Field(
+        None, description="A round is completed after this long, whatever is left for the next; the freshness."
+    )
+    max_offsets_per_round: int | None = Field(None, ge=1, description="A round reads about this many offsets at most.")
+    on_bad_record: Literal["fail", "dead-letter", "drop"] | None = Field(
+        None, description="What becomes of records that can't be read; fail: the table stops, the others do not."
+    )
+    on_expired: Literal["fail", "skip"] | None = Field(
+        None, description="What becomes of offsets that expired before they were read; fail."
+    )
+
+
+class TableRule(TableSettings):
+    """Tables of one source."""
+
+    source: str = Field(description="The name of the source.")
+    include: list[str] = Field(default=["*"], description="Patterns of table names: `orders_*`.")
+    exclude: list[str] = Field(default=[], description="Patterns of names to leave out.")
+
+
+class Service(Section):
+    """A whole service file."""
+
+    name: str = Field("laketier", description="Names the service in pipelines. Stable: the lake tables remember it.")
+    state: str = Field(description="A database URL: `sqlite:///service.db`, `postgresql+psycopg://user@host/db`.")
+    sources: dict[str, SourceSection] = Field(description="The sources, by the names that you give them.")
+    defaults: TableSettings = Field(default_factory=lambda: TableSettings.model_validate({}))
+    tables: list[TableRule] = Field(min_length=1)
+    discover_every: Duration = Field(30.0, description="How often new and dropped source tables are looked for; 30 s.")
+    lease: Duration = Field(120.0, description="A worker that is silent for this long loses its tables; 2 min.")
+    spark: dict[str, str] = Field(default_factory=dict, description="Settings of the Spark session.")
+
+
+def parse_service(values: Mapping[str, Any], *, origin: str) -> Service:
+    """Type a service. Raises `ConfigError` naming the key, for all that does not fit."""
+    service = typed_section(Service, values, origin=origin)
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}", service.name):
+        raise ConfigError(
+            f"name = {service.name!r} does not fit", where=origin, fix="Use up to 32 letters, digits, _ and -."
+        )
+    for index, rule in enumerate(service.tables):
+        if rule.source not in service.sources:
+            near = nearest(rule.source, service.sources)
+            raise ConfigError(
+                f"tables.{index}.source = {rule.source!r} is not one of the sources",
+                where=origin,
+                fix=f"Did you mean {near!r}?" if near else f"The sources are {', '.join(service.sources) or 'none'}.",
+            )
+    return service
+
+
+def load_service(path: str | Path) -> Service:
+    """Read and type a YAML service. Raises `ConfigError`."""
+    return parse_service(read_yaml(path), origin=str(path))
+
+
+def service_reference() -> Iterator[KeyDoc]:
+    """The rows of the configuration reference for a service file's keys."""
+    return document_sections(Service)

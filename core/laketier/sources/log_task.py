@@ -1,0 +1,109 @@
+"""What one task does for a round that reads a log: its splits become staged files, its bad records are dealt with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.sources.dead_letters import dead_letter_batch
+from laketier.spi import (
+    BadRecord,
+    LaketierError,
+    LakeTieringFactory,
+    LogSplit,
+    OnBadRecord,
+    StorageError,
+    TableLog,
+    WriterInitContext,
+    fail_on_bad_record,
+    new_attempt_id,
+)
+from laketier.tiering import write_task
+
+
+class OnBadRecordPolicy(Enum):
+    """What becomes of a record that can't be read."""
+
+    FAIL = "fail"
+    DEAD_LETTER = "dead-letter"
+    DROP = "drop"
+
+
+@dataclass(frozen=True)
+class LogTask:
+    """Made on the driver, run by one executor. ``table`` is the round's name among those of one job."""
+
+    table: str
+    log: TableLog
+    splits: tuple[LogSplit, ...]
+    factory: LakeTieringFactory[Any]
+    epoch: int
+    index: int = 0
+    policy: OnBadRecordPolicy = OnBadRecordPolicy.FAIL
+    dead_letters: LakeTieringFactory[Any] | None = None
+
+    @property
+    def weight(self) -> int:
+        """What it costs, beside others: bytes, or offsets where bytes are unknown."""
+        return sum(split.bytes or split.end - split.start for split in self.splits)
+
+
+@dataclass(frozen=True)
+class LogAnswer:
+    """What became of a task. ``message`` (and ``dead_letters``) are staged files, packed for `TieringRound`; both are
+    None after an ``error``. ``bad`` counts the records that were dead-lettered or dropped."""
+
+    table: str
+    message: bytes | None = None
+    dead_letters: bytes | None = None
+    bad: int = 0
+    error: LaketierError | None = None
+
+
+@dataclass
+class _BadRecords:
+    policy: OnBadRecordPolicy
+    count: int = 0
+    kept: list[BadRecord] = field(default_factory=list)
+
+    def handler(self) -> OnBadRecord:
+        return fail_on_bad_record if self.policy is OnBadRecordPolicy.FAIL else self._take
+
+    def _take(self, record: BadRecord) -> None:
+        self.count += 1
+        if self.policy is OnBadRecordPolicy.DEAD_LETTER:
+            self.kept.append(record)
+
+
+def run_log_task(task: LogTask) -> LogAnswer:
+    """Read, stage, answer. Executor. An error is an answer too: it must not end the job, which other tables share."""
+    try:
+        return _run(task)
+    except LaketierError as error:
+        return LogAnswer(task.table, error=error)
+    except Exception as error:  # noqa: BLE001 - whatever a client library may raise is this table's trouble alone
+        named = StorageError("a task failed", where=task.table, why=f"{type(error).__name__}: {error}")
+        return LogAnswer(task.table, error=named)
+
+
+def _run(task: LogTask) -> LogAnswer:
+    bad = _BadRecords(task.policy)
+    message = write_task(task.factory, _batches(task, bad), _context(task))
+    dead = None
+    if bad.kept:
+        assert task.dead_letters is not None
+        dead = write_task(task.dead_letters, [dead_letter_batch(task.table, bad.kept)], _context(task))
+    return LogAnswer(task.table, message, dead, bad.count)
+
+
+def _context(task: LogTask) -> WriterInitContext:
+    return WriterInitContext(attempt=new_attempt_id(), split_index=task.index, epoch=task.epoch)
+
+
+def _batches(task: LogTask, bad: _BadRecords) -> Iterator[pa.RecordBatch]:
+    for split in task.splits:
+        yield from task.log.read(split, on_bad_record=bad.handler())

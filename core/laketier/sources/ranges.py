@@ -1,0 +1,90 @@
+"""Which range of a log the next round reads: a pure rule over what the table holds and what the log holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from laketier.spi import BucketBounds, LogOffsets, LogRange, OffsetsExpired, SourceRange, TableChanged
+
+
+class OnExpired(Enum):
+    """What becomes of a range that the source dropped before it was read."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True)
+class NextRange:
+    """``wanted`` is what to read. ``source`` is what the token says: it begins where the last round ended, so that
+    nothing between two rounds can go missing unnoticed. ``skipped``: bucket → the offsets that had expired and were
+    passed over, as the user allowed; they differ by just these. ``complete``: it reaches all that the log held."""
+
+    wanted: LogRange
+    source: SourceRange
+    skipped: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    complete: bool = True
+
+    @property
+    def content(self) -> str | None:
+        """For the token: what was skipped, so that the table keeps a record of it. None when nothing was."""
+        if not self.skipped:
+            return None
+        return "skipped:" + json.dumps(self.skipped, sort_keys=True, separators=(",", ":"))
+
+
+def next_range(
+    committed: LogOffsets | None,
+    bounds: Mapping[str, BucketBounds],
+    *,
+    most: int | None = None,
+    on_expired: OnExpired = OnExpired.FAIL,
+) -> NextRange:
+    """The range after ``committed`` (None: the table holds nothing of the log), of about ``most`` offsets at most.
+
+    A bucket that the table does not know begins at its earliest offset. One that the log has no more (a dropped
+    partition) stays as it is. Raises `OffsetsExpired` when offsets are gone that were not read and ``on_expired`` is
+    FAIL, and `TableChanged` when the table is ahead of the log: then it is another log.
+    """
+    start: dict[str, int] = {}
+    end: dict[str, int] = {}
+    skipped: dict[str, tuple[int, int]] = {}
+    known = committed or LogOffsets()
+    for bucket, held in bounds.items():
+        first = known.get(bucket, held.earliest)
+        if first > held.latest:
+            raise TableChanged(
+                f"bucket {bucket!r} ends at offset {held.latest}, and the table has read up to {first}",
+                why="the log was made anew under its name, or lost its newest records",
+                fix="If the log is another one now, register the table anew; else restore the log.",
+            )
+        if first < held.earliest:
+            if on_expired is OnExpired.FAIL:
+                raise OffsetsExpired(
+                    f"offsets {first} to {held.earliest - 1} of bucket {bucket!r} expired before they were read",
+                    fix="Nothing was skipped. Restore them, or set on-expired to skip: the gap is then recorded in the "
+                    "table.",
+                )
+            skipped[bucket] = (first, held.earliest)
+            first = held.earliest
+        start[bucket], end[bucket] = first, held.latest
+    limited = _limited(start, end, most)
+    wanted = LogRange(LogOffsets(start), LogOffsets(limited))
+    gone = {bucket: offset for bucket, offset in known.items() if bucket not in bounds}
+    # A new bucket adds to the range's end only: the start must be the very text that the last round ended with.
+    before = known if committed is not None else LogOffsets()
+    source = SourceRange(before.to_text(), LogOffsets({**gone, **limited}).to_text())
+    return NextRange(wanted, source, skipped, complete=limited == end)
+
+
+def _limited(start: Mapping[str, int], end: Mapping[str, int], most: int | None) -> dict[str, int]:
+    """Shares ``most`` among the buckets by what each has, so that none starves."""
+    total = sum(end[bucket] - start[bucket] for bucket in end)
+    if most is None or total <= most:
+        return dict(end)
+    # Rounded up: every bucket with anything to read moves on, whatever the limit.
+    shares = {bucket: -(-(end[bucket] - start[bucket]) * most // total) for bucket in end}
+    return {bucket: start[bucket] + shares[bucket] for bucket in end}
