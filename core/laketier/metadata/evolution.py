@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.plugins import Lake
 from laketier.spi import (
     AddColumn,
+    BucketSpec,
     Feature,
     IncompatibleTable,
+    PartitionField,
     TableDescriptor,
     TableInfo,
     TableNotFound,
@@ -17,6 +21,14 @@ from laketier.spi import (
 )
 from laketier.spi.conform import fits
 from laketier.spi.storage_errors import naming_storage_errors
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """How the rows of a table lie in files."""
+
+    partition_by: tuple[PartitionField, ...] = ()
+    buckets: BucketSpec | None = None
 
 
 def logical_schema(schema: pa.Schema) -> pa.Schema:
@@ -49,24 +61,28 @@ def _logical(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def prepare_table(lake: Lake, schema: pa.Schema) -> TableInfo:
+def prepare_table(lake: Lake, schema: pa.Schema, layout: TableLayout | None = None) -> TableInfo:
     """The table of ``lake.config``, ready for rows of ``schema``: created when missing, with columns added when
     ``mergeSchema`` is set. Driver, once, before the first task.
+
+    ``layout``: the partitions and buckets of a table that is created, where the configuration has none.
 
     Raises `IncompatibleTable` when the input has columns that the table lacks (and mergeSchema is off), or types
     that can't fit; `UnsupportedType` and `FeatureNotSupported` from the format on creation.
     """
     with naming_storage_errors("the table was prepared"):
-        return _prepare(lake, logical_schema(schema))
+        return _prepare(lake, logical_schema(schema), layout or TableLayout())
 
 
-def _prepare(lake: Lake, schema: pa.Schema) -> TableInfo:
+def _prepare(lake: Lake, schema: pa.Schema, layout: TableLayout) -> TableInfo:
     config = lake.config
     catalog = lake.storage.catalog()
     try:
         table = catalog.load_table(config.table)
     except TableNotFound:
-        descriptor = TableDescriptor(schema, config.partition_by, config.bucket_by)
+        descriptor = TableDescriptor(
+            schema, config.partition_by or layout.partition_by, config.bucket_by or layout.buckets
+        )
         return catalog.create_table(config.table, descriptor)
     _check_layout(lake, table)
     new = [field for field in schema if field.name not in table.schema.names]

@@ -1,9 +1,31 @@
-"""Where data comes from: a folder of Parquet files, or any laketier table. Both are a `laketier.spi.LakeSource`."""
+"""Where data comes from: folders and lake tables, read whole (a `laketier.spi.LakeSource`), and logs, read on and on
+(a `laketier.spi.TableLog`)."""
 
 from laketier.sources.content import plan_content
 from laketier.sources.folder import ParquetFolder
 from laketier.sources.grouping import group_splits
+from laketier.sources.log_round import LogRound, LogRoundResult, LogRoundSettings
+from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy, run_log_task
+from laketier.sources.ranges import NextRange, OnExpired, next_range
 from laketier.sources.scan import Scan, plan_scan
 from laketier.sources.table import open_source, scan_request
 
-__all__ = ["ParquetFolder", "Scan", "group_splits", "open_source", "plan_content", "plan_scan", "scan_request"]
+__all__ = [
+    "LogAnswer",
+    "LogRound",
+    "LogRoundResult",
+    "LogRoundSettings",
+    "LogTask",
+    "NextRange",
+    "OnBadRecordPolicy",
+    "OnExpired",
+    "ParquetFolder",
+    "Scan",
+    "group_splits",
+    "next_range",
+    "open_source",
+    "plan_content",
+    "plan_scan",
+    "run_log_task",
+    "scan_request",
+]

@@ -14,6 +14,7 @@ from laketier.spi import (
     BadRecord,
     LaketierError,
     LakeTieringFactory,
+    LogOffsets,
     LogSplit,
     OnBadRecord,
     StorageError,
@@ -45,6 +46,8 @@ class LogTask:
     index: int = 0
     policy: OnBadRecordPolicy = OnBadRecordPolicy.FAIL
     dead_letters: LakeTieringFactory[Any] | None = None
+    dead_letters_from: LogOffsets = field(default_factory=LogOffsets)
+    """Bad records below are in the dead-letter table already: a round before this one put them there, and failed."""
 
     @property
     def weight(self) -> int:
@@ -67,6 +70,7 @@ class LogAnswer:
 @dataclass
 class _BadRecords:
     policy: OnBadRecordPolicy
+    since: LogOffsets
     count: int = 0
     kept: list[BadRecord] = field(default_factory=list)
 
@@ -75,7 +79,7 @@ class _BadRecords:
 
     def _take(self, record: BadRecord) -> None:
         self.count += 1
-        if self.policy is OnBadRecordPolicy.DEAD_LETTER:
+        if self.policy is OnBadRecordPolicy.DEAD_LETTER and record.offset >= self.since.get(record.bucket, 0):
             self.kept.append(record)
 
 
@@ -91,12 +95,12 @@ def run_log_task(task: LogTask) -> LogAnswer:
 
 
 def _run(task: LogTask) -> LogAnswer:
-    bad = _BadRecords(task.policy)
+    bad = _BadRecords(task.policy, task.dead_letters_from)
     message = write_task(task.factory, _batches(task, bad), _context(task))
     dead = None
     if bad.kept:
         assert task.dead_letters is not None
-        dead = write_task(task.dead_letters, [dead_letter_batch(task.table, bad.kept)], _context(task))
+        dead = write_task(task.dead_letters, [dead_letter_batch(task.log.table.name, bad.kept)], _context(task))
     return LogAnswer(task.table, message, dead, bad.count)
 
 

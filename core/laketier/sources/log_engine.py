@@ -1,0 +1,49 @@
+"""Who runs the tasks of rounds that read logs."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from laketier.sources.log_task import LogAnswer, LogTask, run_log_task
+
+
+class LogEngine(Protocol):
+    """Runs tasks of several tables at once. Driver; safe to call from several threads."""
+
+    def run(self, tasks: Sequence[LogTask]) -> Sequence[LogAnswer]:
+        """The answers to all tasks, in any order. A task that fails answers with its error; this raises only when
+        nobody can tell what became of the tasks."""
+        ...
+
+
+class LocalEngine:
+    """Threads of this process: for services that need no more than one machine, and no Spark."""
+
+    def __init__(self, threads: int = 4) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="laketier-task")
+
+    def run(self, tasks: Sequence[LogTask]) -> Sequence[LogAnswer]:
+        """See `LogEngine.run`."""
+        return list(self._pool.map(run_log_task, tasks))
+
+    def close(self) -> None:
+        """Wait for the tasks that run, and end the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+def balanced(tasks: Sequence[LogTask], groups: int) -> list[list[LogTask]]:
+    """Tasks in at most ``groups`` groups of about the same weight, none of them empty: many small tables need few
+    tasks of an engine whose tasks cost something."""
+    if groups < 1:
+        raise ValueError(f"{groups} groups can't hold anything")
+    lightest: list[tuple[int, int]] = [(0, index) for index in range(min(groups, len(tasks)))]
+    found: list[list[LogTask]] = [[] for _ in lightest]
+    for task in sorted(tasks, key=lambda each: -each.weight):
+        load, index = heapq.heappop(lightest)
+        found[index].append(task)
+        # A table costs something however few rows it has.
+        heapq.heappush(lightest, (load + task.weight + 1_000, index))
+    return found

@@ -1,0 +1,198 @@
+"""Rounds that read a log, on every format: what the lake holds is what the log held, once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier.config import LakeConfig
+from laketier.plugins import configure, open_lake, open_log_source
+from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy, OnExpired
+from laketier.sources.dead_letters import dead_letter_table
+from laketier.sources.log_engine import LocalEngine
+from laketier.sources.scan import scan
+from laketier.spi import Fenced, IncompatibleData, OffsetsExpired, Refused, ScanRequest, TableChanged
+from laketier.tiering import Ending, pipelines
+from lines import LinesTable
+
+FORMATS = ("delta", "iceberg", "lance", "localfile")
+DEAD = LogRoundSettings(on_bad_record=OnBadRecordPolicy.DEAD_LETTER)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[LocalEngine]:
+    engine = LocalEngine(2)
+    yield engine
+    engine.close()
+
+
+@dataclass
+class Tiered:
+    """A log of JSON lines and the lake table that it goes to."""
+
+    source: LinesTable
+    config: LakeConfig
+    engine: LocalEngine
+
+    def planned(self, settings: LogRoundSettings | None = None) -> tuple[LogRound, list[Any]]:
+        source = open_log_source("lines", {"path": str(self.source.root)}, name="lines", origin="the test")
+        log = source.open(self.source.name)
+        made = LogRound(log, self.config, settings or LogRoundSettings())
+        return made, list(made.plan())
+
+    def round(self, settings: LogRoundSettings | None = None) -> LogRoundResult:
+        made, tasks = self.planned(settings)
+        return made.finish(self.engine.run(tasks))
+
+    def rows(self, dead: bool = False) -> list[dict[str, Any]]:
+        config = replace(self.config, table=dead_letter_table(self.config.table)) if dead else self.config
+        lake = open_lake(config)
+        _, batches = scan(lake.source(lake.load_table()), ScanRequest())
+        return [row for batch in batches for row in batch.to_pylist()]
+
+    def ids(self) -> list[int]:
+        return sorted(row["id"] for row in self.rows())
+
+    @property
+    def files(self) -> set[str]:
+        return {str(path) for path in Path(self.config.warehouse).rglob("*") if path.is_file()}
+
+
+@pytest.fixture(params=FORMATS)
+def tiered(request: pytest.FixtureRequest, tmp_path: Path, engine: LocalEngine) -> Tiered:
+    config = configure(
+        {
+            "lake.format": request.param,
+            "lake.warehouse": str(tmp_path / "lake"),
+            "lake.table": "db.t",
+            "lake.pipeline": "tests.lines.t",
+        }
+    )
+    return Tiered(LinesTable(tmp_path / "logs", "t").create(buckets=2), config, engine)
+
+
+def test_rounds_follow_the_log(tiered: Tiered) -> None:
+    tiered.source.append(1, 2, 3)
+    tiered.source.append(10, 11, bucket=1)
+    first = tiered.round()
+    assert (first.ending, first.rows, first.epoch, first.complete) == (Ending.PUBLISHED, 5, 0, True)
+    assert tiered.round().ending is None, "nothing new: nothing is committed"
+    tiered.source.append(4)
+    second = tiered.round()
+    assert (second.rows, second.epoch) == (1, 1)
+    assert tiered.ids() == [1, 2, 3, 4, 10, 11]
+
+
+def test_a_round_that_was_staged_and_never_committed_is_read_again(tiered: Tiered) -> None:
+    tiered.source.append(1, 2)
+    _, tasks = tiered.planned()
+    assert all(answer.error is None for answer in tiered.engine.run(tasks))
+    tiered.source.append(3)
+    assert tiered.round().rows == 3
+    assert tiered.ids() == [1, 2, 3]
+
+
+def test_of_two_drivers_the_one_with_the_newer_lease_wins(tiered: Tiered) -> None:
+    tiered.source.append(1, 2)
+    zombie, tasks = tiered.planned(LogRoundSettings(fence=1))
+    answers = tiered.engine.run(tasks)
+    tiered.source.append(3)
+    assert tiered.round(LogRoundSettings(fence=2)).rows == 3
+    with pytest.raises(Fenced):
+        zombie.finish(answers)
+    assert tiered.ids() == [1, 2, 3]
+
+
+def test_a_driver_that_was_overtaken_by_a_zombie_plans_again(tiered: Tiered) -> None:
+    tiered.source.append(1, 2)
+    zombie, old = tiered.planned(LogRoundSettings(fence=1))
+    tiered.source.append(3)
+    newer, tasks = tiered.planned(LogRoundSettings(fence=2))
+    answers = tiered.engine.run(tasks)
+    assert zombie.finish(tiered.engine.run(old)).rows == 2
+    with pytest.raises(Refused):
+        newer.finish(answers)
+    assert tiered.round(LogRoundSettings(fence=2)).rows == 1
+    assert tiered.ids() == [1, 2, 3]
+
+
+def test_expired_offsets_stop_the_table_or_leave_a_record(tiered: Tiered) -> None:
+    tiered.source.append(1, 2)
+    tiered.round()
+    tiered.source.append(3, 4, 5)
+    tiered.source.expire(below=4)
+    with pytest.raises(OffsetsExpired, match="offsets 2 to 3 of bucket '0'"):
+        tiered.round()
+    tiered.round(LogRoundSettings(on_expired=OnExpired.SKIP))
+    assert tiered.ids() == [1, 2, 5]
+    lake = open_lake(tiered.config)
+    watermark = pipelines.show(lake.tiering_factory(lake.load_table()), "tests.lines.t")
+    assert watermark is not None
+    assert watermark.token.content == 'skipped:{"0":[2,4]}'
+
+
+def test_a_source_that_was_made_anew_is_told_apart(tiered: Tiered) -> None:
+    tiered.source.append(1)
+    tiered.round()
+    tiered.source.create(buckets=2).append(7, 8)
+    with pytest.raises(TableChanged, match="made anew"):
+        tiered.round()
+    assert tiered.ids() == [1]
+
+
+def test_a_new_column_of_the_source_comes_into_the_lake(tiered: Tiered) -> None:
+    tiered.source.append(1)
+    tiered.round()
+    tiered.source.describe(columns={"id": "int64", "text": "string", "more": "double"})
+    tiered.source.append_raw('{"id": 2, "text": "b", "more": 0.5}')
+    tiered.round()
+    assert sorted((row["id"], row["more"]) for row in tiered.rows()) == [(1, None), (2, 0.5)]
+
+
+def test_a_bad_record_fails_the_round_and_leaves_nothing(tiered: Tiered) -> None:
+    tiered.source.append(1)
+    tiered.round()
+    before = tiered.files
+    tiered.source.append(2)
+    tiered.source.append_raw("poison", bucket=1)
+    with pytest.raises(IncompatibleData, match="offset 0 of bucket '1' can't be read"):
+        tiered.round()
+    assert tiered.ids() == [1]
+    assert tiered.files == before
+
+
+def test_dead_letters_go_beside_the_table_once(tiered: Tiered) -> None:
+    tiered.source.append(1)
+    tiered.source.append_raw("poison", '{"id": "x"}')
+    made, tasks = tiered.planned(DEAD)
+    answers = tiered.engine.run(tasks)
+    assert made._dead is not None
+    # The crash window: dead letters are published, the target is not.
+    made._dead.publish([a.dead_letters for a in answers if a.dead_letters], made._token, made.end)
+    tiered.source.append(2)
+    tiered.source.append_raw("more poison")
+    assert tiered.round(DEAD).bad == 3
+    assert tiered.ids() == [1, 2]
+    dead = Counter((row["bucket"], row["offset"], row["value"]) for row in tiered.rows(dead=True))
+    assert dead == {("0", 1, b"poison"): 1, ("0", 2, b'{"id": "x"}'): 1, ("0", 4, b"more poison"): 1}
+    assert {row["source_table"] for row in tiered.rows(dead=True)} == {"t"}
+
+
+def test_dropped_records_are_counted(tiered: Tiered) -> None:
+    tiered.source.append(1)
+    tiered.source.append_raw("poison")
+    assert tiered.round(LogRoundSettings(on_bad_record=OnBadRecordPolicy.DROP)).bad == 1
+    assert tiered.ids() == [1]
+
+
+def test_limited_rounds_get_there(tiered: Tiered) -> None:
+    tiered.source.append(*range(25))
+    settings = LogRoundSettings(most=10)
+    results = [tiered.round(settings) for _ in range(3)]
+    assert [result.complete for result in results] == [False, False, True]
+    assert tiered.ids() == list(range(25))

@@ -1,0 +1,51 @@
+"""Logs of JSON lines for tests: made, appended to, expired and made anew. The source plugin `lines` reads them."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COLUMNS = {"id": "int64", "text": "string"}
+
+
+@dataclass(frozen=True)
+class LinesTable:
+    """One table's log below ``root``."""
+
+    root: Path
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        return self.root / self.name
+
+    def create(self, columns: Mapping[str, str] = COLUMNS, buckets: int = 1) -> LinesTable:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for bucket in range(buckets):
+            (self.folder / f"{bucket}.jsonl").write_bytes(b"")
+        self.describe(id=uuid.uuid4().hex, columns=dict(columns), expired={})
+        return self
+
+    def describe(self, **changes: Any) -> None:
+        """Change ``table.json``, in one step."""
+        path = self.folder / "table.json"
+        document = json.loads(path.read_text()) if path.exists() else {}
+        scratch = path.with_suffix(".new")
+        scratch.write_text(json.dumps(document | changes))
+        os.replace(scratch, path)
+
+    def append(self, *ids: int, bucket: int = 0) -> None:
+        rows = [json.dumps({"id": i, "text": f"row {i}"}) for i in ids]
+        self.append_raw(*rows, bucket=bucket)
+
+    def append_raw(self, *lines: str, bucket: int = 0) -> None:
+        with (self.folder / f"{bucket}.jsonl").open("a") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+
+    def expire(self, below: int, bucket: int = 0) -> None:
+        self.describe(expired={str(bucket): below})

@@ -1,0 +1,1 @@
+"""Logs of JSON lines, as a source for laketier."""

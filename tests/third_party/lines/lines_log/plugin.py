@@ -1,0 +1,147 @@
+"""The plugin: `laketier.spi.LogSource` over folders of ``<bucket>.jsonl`` files. See the README for the layout."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.plugins import hookimpl
+from laketier.spi import (
+    BadRecord,
+    BucketBounds,
+    ConfigError,
+    LogRange,
+    LogSource,
+    LogSourceConfig,
+    LogSourcePlugin,
+    LogSplit,
+    LogTable,
+    OffsetsExpired,
+    OnBadRecord,
+    StorageError,
+    TableLog,
+    TableNotFound,
+    fail_on_bad_record,
+    option,
+)
+
+_BATCH_LINES = 10_000
+
+
+@dataclass(frozen=True)
+class LinesOptions:
+    """Where the logs are."""
+
+    path: str = option("", "The folder of the tables' folders.")
+
+
+@dataclass(frozen=True)
+class LinesLog(TableLog):
+    """One folder. Only whole lines count: a line that is being written has no end yet."""
+
+    folder: Path
+    described: LogTable
+
+    @property
+    def table(self) -> LogTable:
+        return self.described
+
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        expired = _describe(self.folder).get("expired", {})
+        found = {}
+        for path in sorted(self.folder.glob("*.jsonl")):
+            with path.open("rb") as file:
+                lines = sum(1 for line in file if line.endswith(b"\n"))
+            found[path.stem] = BucketBounds(expired.get(path.stem, 0), lines, int(os.stat(path).st_mtime * 1000))
+        return found
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        return [
+            LogSplit(bucket=bucket, start=wanted.start[bucket], end=end)
+            for bucket, end in wanted.end.items()
+            if end > wanted.start[bucket]
+        ]
+
+    def read(
+        self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        expired = _describe(self.folder).get("expired", {}).get(split.bucket, 0)
+        if split.start < expired:
+            raise OffsetsExpired(f"offsets below {expired} expired", where=f"{self.folder}/{split.bucket}")
+        schema = self.described.schema
+        wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+        offset = split.start
+        with (self.folder / f"{split.bucket}.jsonl").open("rb") as file:
+            lines = islice(file, split.start, split.end)
+            while block := list(islice(lines, _BATCH_LINES)):
+                rows = _rows(block, schema, split.bucket, offset, on_bad_record)
+                offset += len(block)
+                if rows:
+                    yield pa.RecordBatch.from_pylist(rows, schema=schema).select(wanted.names)
+        if offset < split.end:
+            raise StorageError(f"the log ends at {offset}, before {split.end}", where=str(self.folder))
+
+
+def _rows(
+    lines: list[bytes], schema: pa.Schema, bucket: str, offset: int, on_bad_record: OnBadRecord
+) -> list[dict[str, Any]]:
+    rows = []
+    for number, line in enumerate(lines, offset):
+        try:
+            row = json.loads(line)
+            pa.RecordBatch.from_pylist([row], schema=schema)
+        except (ValueError, TypeError, AttributeError, pa.ArrowException) as error:
+            on_bad_record(BadRecord(bucket=bucket, offset=number, error=str(error), value=line.rstrip(b"\n")))
+        else:
+            rows.append(row)
+    return rows
+
+
+class LinesSource(LogSource):
+    """All folders below the root that hold a ``table.json``."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def list_tables(self) -> Sequence[str]:
+        return sorted(path.parent.name for path in self._root.glob("*/table.json"))
+
+    def open(self, name: str, options: Any) -> TableLog:
+        folder = self._root / name
+        if not (folder / "table.json").exists():
+            raise TableNotFound(f"there is no table {name!r}", where=str(self._root))
+        described = _describe(folder)
+        schema = pa.schema([(column, pa.type_for_alias(kind)) for column, kind in described["columns"].items()])
+        return LinesLog(
+            folder, LogTable(name, described["id"], schema, primary_key=tuple(described.get("primary_key", ())))
+        )
+
+
+def _describe(folder: Path) -> dict[str, Any]:
+    described: dict[str, Any] = json.loads((folder / "table.json").read_text(encoding="utf-8"))
+    return described
+
+
+class LinesPlugin(LogSourcePlugin):
+    """``type: lines``."""
+
+    identifier = "lines"
+    options_type = LinesOptions
+
+    def create_source(self, config: LogSourceConfig) -> LogSource:
+        root = Path(config.options.path)
+        if not config.options.path or not root.is_dir():
+            raise ConfigError(f"{str(root)!r} is not a folder", where=config.name, fix="Set options.path.")
+        return LinesSource(root)
+
+
+@hookimpl
+def laketier_source() -> LogSourcePlugin:
+    return LinesPlugin()

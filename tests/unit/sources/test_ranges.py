@@ -1,0 +1,65 @@
+"""The range that a round reads."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laketier.sources import OnExpired, next_range
+from laketier.spi import BucketBounds, LogOffsets, OffsetsExpired, TableChanged
+
+
+def test_a_new_table_reads_from_the_earliest() -> None:
+    found = next_range(None, {"0": BucketBounds(3, 9), "1": BucketBounds(0, 0)})
+    assert found.wanted.start == LogOffsets({"0": 3, "1": 0})
+    assert found.wanted.end == LogOffsets({"0": 9, "1": 0})
+    assert (found.source.start, found.source.end) == ("{}", '{"0":9,"1":0}')
+    assert found.complete
+    assert found.content is None
+
+
+def test_a_dropped_bucket_keeps_its_offset_and_a_new_one_begins_at_its_earliest() -> None:
+    found = next_range(LogOffsets({"old": 5, "0": 2}), {"0": BucketBounds(0, 4), "new": BucketBounds(7, 8)})
+    assert found.wanted.start == LogOffsets({"0": 2, "new": 7})
+    assert found.source.start == '{"0":2,"old":5}', "the very text that the last round ended with"
+    assert found.source.end == '{"0":4,"new":8,"old":5}'
+
+
+def test_expired_offsets_are_an_error_unless_they_may_be_skipped() -> None:
+    bounds = {"0": BucketBounds(10, 12)}
+    with pytest.raises(OffsetsExpired, match="offsets 4 to 9 of bucket '0' expired"):
+        next_range(LogOffsets({"0": 4}), bounds)
+    found = next_range(LogOffsets({"0": 4}), bounds, on_expired=OnExpired.SKIP)
+    assert found.wanted.start == LogOffsets({"0": 10})
+    assert found.source.start == '{"0":4}'
+    assert found.content == 'skipped:{"0":[4,10]}'
+
+
+def test_a_table_that_is_ahead_of_its_log_is_refused() -> None:
+    with pytest.raises(TableChanged, match="ends at offset 3, and the table has read up to 8"):
+        next_range(LogOffsets({"0": 8}), {"0": BucketBounds(0, 3)})
+
+
+offsets = st.integers(min_value=0, max_value=10_000)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.sampled_from("abcde"), st.tuples(offsets, offsets)), st.integers(100, 2_000))
+def test_limited_rounds_read_each_offset_once_and_end(held: dict[str, tuple[int, int]], most: int) -> None:
+    bounds = {bucket: BucketBounds(min(pair), max(pair)) for bucket, pair in held.items()}
+    total = sum(b.latest - b.earliest for b in bounds.values())
+    committed: LogOffsets | None = None
+    read = 0
+    last = "{}"
+    for _ in range(total // most + len(bounds) + 2):
+        found = next_range(committed, bounds, most=most)
+        assert found.source.start == last, "no offset between two rounds goes missing"
+        assert found.wanted.offsets <= most + len(bounds)
+        read += found.wanted.offsets
+        last = found.source.end
+        committed = LogOffsets.from_text(last)
+        if found.complete:
+            break
+    assert read == total
+    assert next_range(committed, bounds).wanted.is_empty
