@@ -99,7 +99,7 @@ class LogRound:
         lake = open_lake(self.config)
         factory = lake.tiering_factory(_prepared(lake, self.log.table))
         watermark = pipelines.show(factory, self._pipeline)
-        committed = _committed(watermark, self.log.table, where=str(self.config.table))
+        committed = committed_offsets(watermark, self.log.table, where=str(self.config.table))
         self._next = next_range(committed, bounds, most=self.settings.most, on_expired=self.settings.on_expired)
         if self._next.wanted.is_empty and not self._next.skipped:
             return ()
@@ -228,7 +228,9 @@ def _prepared(lake: Lake, table: LogTable) -> TableInfo:
     return prepare_table(follows, table.schema, TableLayout(table.partition_by, table.buckets))
 
 
-def _committed(watermark: Watermark | None, table: LogTable, *, where: str) -> LogOffsets | None:
+def committed_offsets(watermark: Watermark | None, table: LogTable, *, where: str) -> LogOffsets | None:
+    """Where the lake table has read up to; None when it holds nothing of the log. Raises `TableChanged` when the
+    source's table is another one by now, and `WatermarkLost` when the watermark has no offsets."""
     if watermark is None or watermark.forgotten:
         return None
     token = watermark.token
@@ -265,4 +267,4 @@ def _grouped(splits: Sequence[LogSplit]) -> list[tuple[LogSplit, ...]]:
     return groups
 
 
-__all__ = ["DEAD_LETTERS", "LogRound", "LogRoundResult", "LogRoundSettings"]
+__all__ = ["DEAD_LETTERS", "LogRound", "LogRoundResult", "LogRoundSettings", "committed_offsets"]

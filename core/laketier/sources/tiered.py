@@ -1,0 +1,149 @@
+"""The tables of a service: which source table goes to which lake table, and how."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from laketier.config import LakeConfig, flatten
+from laketier.config.service import Service, TableRule, TableSettings
+from laketier.plugins import OpenSource, configure, open_log_source
+from laketier.sources.log_round import LogRoundSettings
+from laketier.sources.log_task import OnBadRecordPolicy
+from laketier.sources.ranges import OnExpired
+from laketier.spi import ConfigError, TableLog
+
+FRESHNESS_SECONDS = 180.0
+_ODD = re.compile(r"[^A-Za-z0-9_\-]")
+_KEPT_OUT = ("lake.table", "lake.pipeline", "lake.epoch", "lake.snapshot-id", "lake.as-of")
+
+
+@dataclass(frozen=True)
+class TieredTable:
+    """One source table on its way to one lake table. ``config`` names the lake table and the pipeline."""
+
+    source: str
+    name: str
+    config: LakeConfig
+    read: Mapping[str, Any]
+    freshness_seconds: float = FRESHNESS_SECONDS
+    round_limit_seconds: float = FRESHNESS_SECONDS
+    priority: int = 0
+    most: int | None = None
+    on_bad_record: OnBadRecordPolicy = OnBadRecordPolicy.FAIL
+    on_expired: OnExpired = OnExpired.FAIL
+
+    @property
+    def key(self) -> str:
+        """What people call it: ``source.table``."""
+        return f"{self.source}.{self.name}"
+
+    @property
+    def pipeline(self) -> str:
+        """The pipeline that the lake table remembers."""
+        assert self.config.pipeline is not None
+        return self.config.pipeline
+
+    def round_settings(self, fence: int = 0, most: int | None = None) -> LogRoundSettings:
+        """How its next round goes, under the lease ``fence``."""
+        return LogRoundSettings(fence, self.most if most is None else most, self.on_expired, self.on_bad_record)
+
+
+def open_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
+    """All sources of a service, by name. Raises `PluginError`, `ConfigError` and `StorageError`."""
+    return {
+        name: open_log_source(section.type, flatten(section.options), name=name, origin=f"{origin}, sources.{name}")
+        for name, section in service.sources.items()
+    }
+
+
+def open_log(table: TieredTable, sources: Mapping[str, OpenSource]) -> TableLog:
+    """The log of a table of the service."""
+    return sources[table.source].open(table.name, table.read)
+
+
+def tiered_tables(service: Service, listed: Mapping[str, Iterable[str]], *, origin: str) -> list[TieredTable]:
+    """The tables that the rules choose of those ``listed`` (source → names). The first rule that fits decides.
+
+    Raises `ConfigError` when two source tables would go to one lake table, and for settings that do not fit.
+    """
+    found: dict[tuple[str, str], TieredTable] = {}
+    for index, rule in enumerate(service.tables):
+        for name in listed.get(rule.source, ()):
+            if (rule.source, name) not in found and _fits(rule, name):
+                found[rule.source, name] = _tiered(service, rule, name, f"{origin}, tables.{index}")
+    _refuse_shared_targets(found.values(), origin)
+    return list(found.values())
+
+
+def _fits(rule: TableRule, name: str) -> bool:
+    included = any(fnmatch.fnmatchcase(name, pattern) for pattern in rule.include)
+    return included and not any(fnmatch.fnmatchcase(name, pattern) for pattern in rule.exclude)
+
+
+def _tiered(service: Service, rule: TableRule, name: str, origin: str) -> TieredTable:
+    defaults = service.defaults
+    sink = {**flatten(defaults.sink), **flatten(rule.sink)}
+    for key in _KEPT_OUT:
+        if key in sink:
+            raise ConfigError(f"{key} is not for `sink`", where=origin, fix="The service sets it; see `target`.")
+    target = _of("target", rule, defaults) or "{source}.{table}"
+    try:
+        path = target.format(source=_ODD.sub("_", rule.source), table=_ODD.sub("_", name))
+    except (KeyError, IndexError, ValueError) as error:
+        raise ConfigError(
+            f"target = {target!r} does not fit", where=origin, fix="Use {source} and {table}, for example lake.{table}."
+        ) from error
+    config = configure(
+        {**sink, "lake.table": path, "lake.pipeline": f"{service.name}.{_ODD.sub('_', rule.source)}.{name}"},
+        origin=origin,
+    )
+    freshness = _of("freshness", rule, defaults) or FRESHNESS_SECONDS
+    return TieredTable(
+        source=rule.source,
+        name=name,
+        config=config,
+        read={**flatten(defaults.read), **flatten(rule.read)},
+        freshness_seconds=freshness,
+        round_limit_seconds=_of("round_limit", rule, defaults) or freshness,
+        priority=_of("priority", rule, defaults) or 0,
+        most=_of("max_offsets_per_round", rule, defaults),
+        on_bad_record=OnBadRecordPolicy(_of("on_bad_record", rule, defaults) or "fail"),
+        on_expired=OnExpired(_of("on_expired", rule, defaults) or "fail"),
+    )
+
+
+def _of(name: str, rule: TableSettings, defaults: TableSettings) -> Any:
+    own = getattr(rule, name)
+    return getattr(defaults, name) if own is None else own
+
+
+def _refuse_shared_targets(tables: Iterable[TieredTable], origin: str) -> None:
+    targets: dict[tuple[str, str, str], TieredTable] = {}
+    for table in tables:
+        config = table.config
+        other = targets.setdefault((config.format, config.warehouse, str(config.table)), table)
+        if other is not table:
+            raise ConfigError(
+                f"{other.key} and {table.key} would both go to {config.table}",
+                where=origin,
+                fix="Give them targets of their own: `target` may hold {source} and {table}.",
+            )
+
+
+def only(tables: Sequence[TieredTable], name: str, *, origin: str) -> TieredTable:
+    """The table that people call ``name``: ``source.table``, or the lake table's name. Raises `ConfigError`."""
+    found = [table for table in tables if name in (table.key, str(table.config.table))]
+    if not found:
+        known = ", ".join(sorted(table.key for table in tables)[:10]) or "none"
+        raise ConfigError(f"the service has no table {name!r}", where=origin, fix=f"It has: {known}.")
+    if len(found) > 1:
+        raise ConfigError(
+            f"{name!r} is the lake table of {found[0].key} and of {found[1].key}",
+            where=origin,
+            fix="Name the source's table.",
+        )
+    return found[0]

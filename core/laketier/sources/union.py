@@ -1,0 +1,210 @@
+"""Lake and log as one: a snapshot of the lake table, and of the log what lies beyond that snapshot's offsets.
+
+The snapshot and its offsets are read in one look, and the lake is scanned at just that snapshot. So a round that
+commits meanwhile changes neither half: nothing is missing and nothing is there twice. (Apache Fluss's union read does
+the same with the offsets that it keeps beside the snapshot; here the table itself holds them.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from laketier.config import LakeConfig
+from laketier.metadata import logical_schema
+from laketier.plugins import Lake, open_lake
+from laketier.sources.log_round import committed_offsets
+from laketier.sources.ranges import next_range
+from laketier.sources.scan import Scan, plan_scan
+from laketier.spi import (
+    BadRecord,
+    CommitterInitContext,
+    ConfigError,
+    FeatureNotSupported,
+    LakeSplit,
+    LogOffsets,
+    LogRange,
+    LogSplit,
+    OnBadRecord,
+    Predicate,
+    ScanRequest,
+    TableInfo,
+    TableLog,
+    TableNotFound,
+    columns_of,
+    fail_on_bad_record,
+    new_attempt_id,
+    to_arrow,
+)
+from laketier.spi.conform import conform
+from laketier.spi.storage_errors import naming_storage_errors
+
+
+@dataclass(frozen=True)
+class UnionScan:
+    """A planned union read. Its splits can be read one by one, on any process; each gives batches of exactly
+    ``schema``, with the filters applied. ``offsets``: how far each half reaches: the lake up to ``start`` of them, the
+    log from there to ``end``."""
+
+    schema: pa.Schema
+    lake: Scan | None
+    log: TableLog
+    log_splits: tuple[LogSplit, ...]
+    offsets: LogRange
+    snapshot_id: int | None
+    needed: pa.Schema
+    """``schema``, and what the filters need besides."""
+    filters: tuple[Predicate, ...] = ()
+    limit: int | None = None
+    tolerant: bool = False
+
+    @property
+    def splits(self) -> tuple[LakeSplit | LogSplit, ...]:
+        """Those of both halves, the lake's first."""
+        return (*(() if self.lake is None else self.lake.plan.splits), *self.log_splits)
+
+    def for_tasks(self) -> UnionScan:
+        """The same without its splits, which travel to their tasks one by one."""
+        return replace(self, lake=None if self.lake is None else self.lake.for_tasks(), log_splits=())
+
+    def read(self, split: LakeSplit | LogSplit) -> Iterator[pa.RecordBatch]:
+        """Read one split, on an executor. The limit holds per split; over all splits the reader stops by itself."""
+        if isinstance(split, LakeSplit):
+            assert self.lake is not None
+            return self._finished(self.lake.read(split))
+        handler: OnBadRecord = _passed_over if self.tolerant else fail_on_bad_record
+        columns = [name for name in self.needed.names if name in self.log.table.schema.names]
+        return self._finished(self.log.read(split, columns=columns, on_bad_record=handler))
+
+    def _finished(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What is left to do for either half. A column that it lacks is null there, to filters too."""
+        condition = None
+        for predicate in self.filters:
+            expression = to_arrow(predicate)
+            condition = expression if condition is None else condition & expression
+        left = self.limit
+        for batch in batches:
+            whole = conform(batch, self.needed)
+            rows = whole if condition is None else whole.filter(condition)
+            rows = rows.select(self.schema.names).slice(0, left)
+            if rows.num_rows:
+                yield rows
+            if left is not None:
+                left -= rows.num_rows
+                if left == 0:
+                    return
+
+
+def plan_union(
+    config: LakeConfig, log: TableLog, request: ScanRequest | None = None, *, tolerant: bool = False
+) -> UnionScan:
+    """Plan on the driver. ``config`` names the lake table and the pipeline that tiers it; a table that was not tiered
+    yet is read from the log alone. ``tolerant``: records that are no rows are left out, where they are left out of the
+    lake; otherwise they are errors, as there.
+
+    Raises `ConfigError` for a request that names a snapshot or unknown columns, `OffsetsExpired` when the log lost what
+    the lake has not, `TableChanged`, `Refused`, and what either side raises.
+    """
+    request = request or ScanRequest()
+    where = str(config.table)
+    if request.snapshot_id is not None or request.as_of is not None:
+        raise ConfigError("a union read is of now", where=where, fix="Read the lake alone for an older snapshot.")
+    if log.table.change_column is not None:
+        raise FeatureNotSupported("union read", format=f"the log of changes {log.table.name}", reason="it has no merge")
+    with naming_storage_errors("a union read was planned"):
+        seen = _look(config, log)
+        schema = _both(seen, log)
+        wanted = request.projected(schema, where=where)
+        hidden = sorted(columns_of(request.filters).difference(wanted.names))
+        needed = pa.schema([*wanted, *(schema.field(name) for name in hidden)])
+        lake = None if seen is None else _lake_half(seen, needed, request)
+        # After the lake was looked at: so its end is never before the start.
+        upcoming = next_range(None if seen is None else seen.offsets, log.bounds())
+        splits = tuple(log.plan(upcoming.wanted))
+    snapshot = None if seen is None else seen.snapshot_id
+    return UnionScan(
+        wanted, lake, log, splits, upcoming.wanted, snapshot, needed, request.filters, request.limit, tolerant
+    )
+
+
+def union(
+    config: LakeConfig, log: TableLog, request: ScanRequest | None = None, *, tolerant: bool = False
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Plan and read in this process: the schema, and the rows that the request asks for, no more."""
+    planned = plan_union(config, log, request, tolerant=tolerant)
+    return planned.schema, _limited(planned)
+
+
+def _limited(planned: UnionScan) -> Iterator[pa.RecordBatch]:
+    left = planned.limit
+    for split in planned.splits:
+        if left == 0:
+            return
+        for batch in planned.read(split):
+            rows = batch.slice(0, left)
+            yield rows
+            if left is not None:
+                left -= rows.num_rows
+                if left == 0:
+                    return
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A lake table, and its offsets at just this snapshot."""
+
+    lake: Lake
+    table: TableInfo
+    snapshot_id: int
+    offsets: LogOffsets | None
+
+
+def _look(config: LakeConfig, log: TableLog) -> _Look | None:
+    lake = open_lake(config)
+    try:
+        table = lake.load_table()
+    except TableNotFound:
+        return None
+    assert config.pipeline is not None
+    context = CommitterInitContext(commit_id=new_attempt_id(), pipeline=config.pipeline)
+    committer = lake.tiering_factory(table).create_committer(context)
+    try:
+        state = committer.open()
+        offsets = committed_offsets(state.watermark(config.pipeline), log.table, where=str(config.table))
+        if state.snapshot_id is None:
+            raise FeatureNotSupported("union read", format=config.format, reason="its tables have no snapshots")
+        return _Look(lake, table, state.snapshot_id, offsets)
+    finally:
+        committer.close()
+
+
+def _both(seen: _Look | None, log: TableLog) -> pa.Schema:
+    """The lake's columns, and those that the source has got since its last round."""
+    columns = logical_schema(log.table.schema)
+    if seen is None:
+        return columns
+    have = [field.remove_metadata() for field in seen.table.schema]
+    return pa.schema(
+        [*have, *(field.with_nullable(True) for field in columns if field.name not in seen.table.schema.names)]
+    )
+
+
+def _lake_half(seen: _Look, needed: pa.Schema, request: ScanRequest) -> Scan:
+    """Filters on columns that the lake lacks are the union's own to apply, and then the limit is too."""
+    there = set(seen.table.schema.names)
+    filters = tuple(predicate for predicate in request.filters if columns_of((predicate,)) <= there)
+    return plan_scan(
+        seen.lake.source(seen.table),
+        ScanRequest(
+            columns=tuple(name for name in needed.names if name in there),
+            filters=filters,
+            limit=request.limit if len(filters) == len(request.filters) else None,
+            snapshot_id=seen.snapshot_id,
+        ),
+    )
+
+
+def _passed_over(record: BadRecord) -> None:
+    """It is no row in the lake either."""

@@ -1,0 +1,133 @@
+"""Lake and log as one, on every format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier.config import LakeConfig
+from laketier.plugins import configure, open_log_source
+from laketier.sources import LogRound
+from laketier.sources.log_engine import LocalEngine
+from laketier.sources.union import plan_union, union
+from laketier.spi import ConfigError, IncompatibleData, Leaf, OffsetsExpired, Op, ScanRequest, TableLog
+from lines import LinesTable
+
+FORMATS = ("delta", "iceberg", "lance", "localfile")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[LocalEngine]:
+    engine = LocalEngine(2)
+    yield engine
+    engine.close()
+
+
+@dataclass
+class Both:
+    source: LinesTable
+    config: LakeConfig
+    engine: LocalEngine
+
+    def log(self) -> TableLog:
+        source = open_log_source("lines", {"path": str(self.source.root)}, name="lines", origin="the test")
+        return source.open(self.source.name)
+
+    def tier(self) -> None:
+        made = LogRound(self.log(), self.config)
+        made.finish(self.engine.run(made.plan()))
+
+    def rows(self, **request: Any) -> list[dict[str, Any]]:
+        _, batches = union(self.config, self.log(), ScanRequest(**request))
+        return [row for batch in batches for row in batch.to_pylist()]
+
+    def ids(self, **request: Any) -> list[int]:
+        return sorted(row["id"] for row in self.rows(**request))
+
+
+@pytest.fixture(params=FORMATS)
+def both(request: pytest.FixtureRequest, tmp_path: Path, engine: LocalEngine) -> Both:
+    config = configure(
+        {
+            "lake.format": request.param,
+            "lake.warehouse": str(tmp_path / "lake"),
+            "lake.table": "db.t",
+            "lake.pipeline": "p",
+        }
+    )
+    return Both(LinesTable(tmp_path / "logs", "t").create(buckets=2), config, engine)
+
+
+def test_before_the_first_round_the_log_is_all(both: Both) -> None:
+    both.source.append(1, 2)
+    assert both.ids() == [1, 2]
+
+
+def test_what_is_not_tiered_yet_comes_from_the_log(both: Both) -> None:
+    both.source.append(1, 2)
+    both.source.append(10, bucket=1)
+    both.tier()
+    both.source.append(3)
+    (both.source.folder / "2.jsonl").write_text("")
+    both.source.append(20, bucket=2)
+    planned = plan_union(both.config, both.log())
+    assert sorted(s.bucket for s in planned.log_splits) == ["0", "2"]
+    assert both.ids() == [1, 2, 3, 10, 20]
+
+
+def test_a_round_that_commits_after_the_plan_changes_nothing(both: Both) -> None:
+    both.source.append(1, 2)
+    both.tier()
+    both.source.append(3)
+    planned = plan_union(both.config, both.log())
+    both.tier()
+    both.source.append(4)
+    seen = Counter(i for split in planned.splits for batch in planned.read(split) for i in batch["id"].to_pylist())
+    assert seen == {1: 1, 2: 1, 3: 1}
+    assert both.ids() == [1, 2, 3, 4]
+
+
+def test_expired_offsets_that_the_lake_holds_do_not_matter(both: Both) -> None:
+    both.source.append(1, 2)
+    both.tier()
+    both.source.append(3)
+    both.source.expire(below=2)
+    assert both.ids() == [1, 2, 3]
+    both.source.expire(below=3)
+    with pytest.raises(OffsetsExpired):
+        both.ids()
+
+
+def test_columns_filters_and_limits_reach_both_halves(both: Both) -> None:
+    both.source.append(1, 2, 3)
+    both.tier()
+    both.source.append(4, 5, 6)
+    above = (Leaf("id", Op.GT, 2),)
+    assert both.rows(columns=("text",), filters=above, limit=None) == [{"text": f"row {i}"} for i in (3, 4, 5, 6)]
+    assert len(both.rows(filters=above, limit=2)) == 2
+    assert len(both.rows(columns=(), limit=5)) == 5
+
+
+def test_a_column_that_the_lake_has_not_yet(both: Both) -> None:
+    both.source.append(1)
+    both.tier()
+    both.source.describe(columns={"id": "int64", "text": "string", "more": "double"})
+    both.source.append_raw('{"id": 2, "text": "b", "more": 0.5}')
+    assert sorted((row["id"], row["more"]) for row in both.rows()) == [(1, None), (2, 0.5)]
+    assert both.ids(filters=(Leaf("more", Op.GT, 0.1),)) == [2]
+    with pytest.raises(ConfigError, match="no columns"):
+        both.rows(columns=("other",))
+
+
+def test_a_bad_record_is_an_error_unless_the_lake_leaves_it_out(both: Both) -> None:
+    both.source.append(1)
+    both.source.append_raw("poison")
+    with pytest.raises(IncompatibleData):
+        both.rows()
+    _, batches = union(both.config, both.log(), tolerant=True)
+    assert [i for batch in batches for i in batch["id"].to_pylist()] == [1]
