@@ -110,8 +110,9 @@ def _connect(settings: CatalogSettings) -> Catalog:
 
 
 def _embedded(settings: CatalogSettings) -> Catalog:
-    from pyiceberg.catalog.sql import SqlCatalog
     from sqlalchemy.exc import DatabaseError
+
+    from laketier_iceberg.embedded import EmbeddedCatalog
 
     try:
         make_directories(Path(settings.warehouse))
@@ -122,11 +123,11 @@ def _embedded(settings: CatalogSettings) -> Catalog:
     uri = f"sqlite:///{quote(str(settings.database))}?timeout={_LOCK_SECONDS}"
     properties = {"uri": uri, "warehouse": settings.warehouse, "py-io-impl": DURABLE_IO}
     try:
-        return SqlCatalog(settings.name, **properties)
+        return EmbeddedCatalog(settings.name, **properties)
     except DatabaseError:
         # Two processes made the catalog's tables at once and this one came second: now they are there.
         try:
-            return SqlCatalog(settings.name, **properties)
+            return EmbeddedCatalog(settings.name, **properties)
         except DatabaseError as error:
             raise ConfigError(
                 f"the catalog file {settings.database} can't be opened",

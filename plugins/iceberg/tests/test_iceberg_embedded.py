@@ -1,0 +1,47 @@
+"""The embedded catalog reads a metadata file once, and again when it is another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyiceberg.serializers import FromByteStream
+
+from laketier.spi import LaketierError
+
+
+def _parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    calls: list[int] = []
+    real = FromByteStream.table_metadata
+
+    def counted(*arguments, **named):
+        calls.append(1)
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(FromByteStream, "table_metadata", staticmethod(counted))
+    return calls
+
+
+def test_a_metadata_file_is_parsed_once(events, monkeypatch) -> None:
+    events.round(events.token(0), events.batch(0, 2))
+    calls = _parsed(monkeypatch)
+    seen = {events.table().metadata_location for _ in range(3)}
+    assert len(seen) == 1
+    assert len(calls) == 1
+    events.round(events.token(1), events.batch(2, 3))
+    assert events.table().metadata_location not in seen
+    assert events.ids() == [0, 1, 2]
+
+
+def test_a_damaged_metadata_file_is_noticed(events) -> None:
+    events.round(events.token(0), events.batch(0, 2))
+    newest = Path(events.table().metadata_location.removeprefix("file://"))
+    text = newest.read_text()
+    newest.write_text(text[: len(text) // 2])
+    with pytest.raises(LaketierError):
+        events.table()
+    newest.write_text(text)
+    assert events.ids() == [0, 1]
+    newest.unlink()
+    with pytest.raises(LaketierError):
+        events.table()
