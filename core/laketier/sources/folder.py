@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from laketier.sources.location import filesystem_of, is_hidden
+from laketier.sources.parquet_parts import read_footer, read_row_groups, row_group_ranges
 from laketier.spi import (
     ConfigError,
-    CorruptTable,
-    FeatureNotSupported,
     IncompatibleData,
     LakeSource,
     LakeSplit,
@@ -22,10 +22,6 @@ from laketier.spi import (
     ScanRequest,
     SnapshotNotFound,
 )
-from laketier.spi.conform import conform
-
-_HIDDEN = ("_", ".")
-_BATCH_ROWS = 131_072
 
 
 @dataclass(frozen=True)
@@ -50,11 +46,11 @@ class ParquetFolder(LakeSource):
         full: pa.Schema | None = self.schema
         splits: list[LakeSplit] = []
         for info in files:
-            footer = _footer(filesystem, info.path)
+            footer = read_footer(filesystem, info.path)
             schema = footer.schema.to_arrow_schema().remove_metadata()
             full = schema if full is None else full
             _check_columns(info.path, schema, full)
-            for first, last, rows, size in _row_group_ranges(footer, self.split_bytes):
+            for first, last, rows, size in row_group_ranges(footer, self.split_bytes):
                 payload = {
                     "path": info.path,
                     "first": str(first),
@@ -78,20 +74,14 @@ class ParquetFolder(LakeSource):
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """See `LakeSource.read`."""
-        filesystem, _ = _filesystem_of(self.location)
+        filesystem, _ = filesystem_of(self.location)
         payload = split.payload
         with filesystem.open_input_file(payload["path"]) as file:
-            parquet = pq.ParquetFile(file, pre_buffer=True)
-            names = [name for name in schema.names if name in parquet.schema_arrow.names]
             groups = range(int(payload["first"]), int(payload["last"]) + 1)
-            for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=list(groups), columns=names):
-                if names:
-                    yield conform(batch, schema)
-                else:
-                    yield _nulls(batch.num_rows, schema)
+            yield from read_row_groups(pq.ParquetFile(file, pre_buffer=True), groups, schema)
 
     def _files(self) -> tuple[fs.FileSystem, list[fs.FileInfo]]:
-        filesystem, folder = _filesystem_of(self.location)
+        filesystem, folder = filesystem_of(self.location)
         try:
             found = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -101,34 +91,9 @@ class ParquetFolder(LakeSource):
             for info in found
             if info.type is fs.FileType.File
             and info.path.endswith(".parquet")
-            and not any(part.startswith(_HIDDEN) for part in info.path[len(folder) :].split("/") if part)
+            and not is_hidden(info.path[len(folder) :])
         ]
         return filesystem, sorted(files, key=lambda info: info.path)
-
-
-def _filesystem_of(location: str) -> tuple[fs.FileSystem, str]:
-    if "://" not in location and not location.startswith("file:"):
-        return fs.LocalFileSystem(), location.rstrip("/") or "/"
-    try:
-        filesystem, folder = fs.FileSystem.from_uri(location)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise FeatureNotSupported(
-            "the location", format="a folder source", reason=f"pyarrow can't open {location}: {error}"
-        ) from error
-    return filesystem, folder.rstrip("/")
-
-
-def _footer(filesystem: fs.FileSystem, path: str) -> pq.FileMetaData:
-    try:
-        with filesystem.open_input_file(path) as file:
-            return pq.read_metadata(file)
-    except pa.ArrowInvalid as error:
-        raise CorruptTable(
-            "the file is not a whole Parquet file",
-            where=path,
-            why=str(error),
-            fix="Land files under a hidden name (_x or .x) and rename them when they are complete.",
-        ) from error
 
 
 def _check_columns(path: str, schema: pa.Schema, full: pa.Schema) -> None:
@@ -141,21 +106,6 @@ def _check_columns(path: str, schema: pa.Schema, full: pa.Schema) -> None:
         )
 
 
-def _row_group_ranges(footer: pq.FileMetaData, most: int) -> Iterator[tuple[int, int, int, int]]:
-    """(first, last, rows, bytes) of consecutive row groups that together stay near ``most`` bytes."""
-    first, rows, size = 0, 0, 0
-    for index in range(footer.num_row_groups):
-        group = footer.row_group(index)
-        compressed = sum(group.column(c).total_compressed_size for c in range(group.num_columns))
-        if rows and size + compressed > most:
-            yield first, index - 1, rows, size
-            first, rows, size = index, 0, 0
-        rows += group.num_rows
-        size += compressed
-    if rows:
-        yield first, footer.num_row_groups - 1, rows, size
-
-
 def _chosen(full: pa.Schema, columns: tuple[str, ...] | None) -> pa.Schema:
     if columns is None:
         return full
@@ -163,9 +113,3 @@ def _chosen(full: pa.Schema, columns: tuple[str, ...] | None) -> pa.Schema:
     if unknown:
         raise ConfigError(f"{unknown} are not columns", fix=f"The columns are {', '.join(full.names)}.")
     return pa.schema([full.field(name) for name in columns])
-
-
-def _nulls(rows: int, schema: pa.Schema) -> pa.RecordBatch:
-    if not schema.names:
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
-    return pa.RecordBatch.from_arrays([pa.nulls(rows, f.type) for f in schema], schema=schema)

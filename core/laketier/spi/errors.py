@@ -98,6 +98,10 @@ class OffsetsExpired(TableError):
     """A part of the range that was to be read is not in the source any more."""
 
 
+class OffsetsRewritten(TableError):
+    """What the source holds at offsets that it handed out has changed since, so a round can't be read again."""
+
+
 class UnsupportedType(TableError, TypeError):
     """The format can't hold an Arrow type without changing values."""
 

@@ -1,0 +1,232 @@
+"""The log of one table: its files in the order of the ledger."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from laketier.sources.landing.files import FileEntry, Files, Folder, list_files, look_at
+from laketier.sources.landing.ledger import Ledger
+from laketier.sources.landing.options import FileFormat, LandingTableOptions, OnRewritten, Order
+from laketier.sources.landing.readers import FileReader, Unreadable
+from laketier.sources.landing.table import table_of
+from laketier.sources.parquet_parts import read_footer, row_group_ranges
+from laketier.spi import (
+    BadRecord,
+    BucketBounds,
+    ConfigError,
+    CorruptTable,
+    LogRange,
+    LogSplit,
+    LogTable,
+    OffsetsExpired,
+    OffsetsRewritten,
+    OnBadRecord,
+    TableLog,
+    fail_on_bad_record,
+)
+from laketier.spi.storage_errors import naming_storage_errors
+
+log = logging.getLogger(__name__)
+
+BUCKET = "files"
+_NAMED = 3  # so many files are named in a message
+
+
+class LandingLog(TableLog):
+    """See `TableLog`. One bucket; an offset is a file. The ledger stays on the driver."""
+
+    def __init__(self, folder: Folder, options: LandingTableOptions, table: LogTable, ledger: Ledger | None) -> None:
+        self._folder = folder
+        self._options = options
+        self._table = table
+        self._ledger = ledger
+        self._warned: set[str] = set()
+
+    @classmethod
+    def of(cls, folder: Folder, options: LandingTableOptions, ledger: Ledger) -> LandingLog:
+        """Open it. Raises `ConfigError` when its columns can't be told."""
+        return cls(folder, options, table_of(folder, options, ledger), ledger)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ledger": None}
+
+    @property
+    def table(self) -> LogTable:
+        return self._table
+
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        """Discovers: files that are new are taken before their number is told. ``earliest`` is the first file that
+        is still there. Raises also `OffsetsRewritten` for a file that changed, unless on-rewritten is ``ignore``."""
+        ledger = self._on_driver()
+        with naming_storage_errors("the landing zone was listed"):
+            while True:
+                # In this order: what the ledger holds by now landed before, and so is listed unless it was deleted.
+                ledger.refresh()
+                listed = self._list()
+                places = listed.places_in(ledger.files)
+                self._report_rewritten(listed, places, ledger.files)
+                new = self._in_order(listed.take(np.flatnonzero(places < 0)))
+                if not len(new):
+                    break
+                self._report_late(new, ledger.files)
+                if ledger.append(new):
+                    places = np.concatenate([places, np.arange(len(ledger) - len(new), len(ledger))])
+                    break
+        there = places[places >= 0]
+        latest_at = int(ledger.files.mtimes.max()) // 1_000_000 if len(ledger) else None
+        earliest = int(there.min()) if len(there) else len(ledger)
+        return {BUCKET: BucketBounds(earliest, len(ledger), latest_at)}
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        """A split for each file, more for a large Parquet file. Raises also `OffsetsRewritten`, and `CorruptTable`
+        when the ledger does not hold the range."""
+        ledger = self._on_driver()
+        start, end = wanted.start.get(BUCKET, 0), wanted.end.get(BUCKET, 0)
+        with naming_storage_errors("files of the landing zone were looked at"):
+            if end > len(ledger):
+                ledger.refresh()
+            if end > len(ledger):
+                raise CorruptTable(
+                    f"the ledger holds {len(ledger)} files, and the range ends at {end}",
+                    where=str(ledger.folder),
+                    fix="Restore the ledger that the range was made from.",
+                )
+            entries = [ledger.files[ordinal] for ordinal in range(start, end)]
+            self._check(entries, start)
+            return [
+                split for at, entry in enumerate(entries, start) for split in self._splits(at, entry, ledger.ledger_id)
+            ]
+
+    def read(
+        self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        """See `TableLog.read`. The file is looked at before and after, so rows of one that is rewritten meanwhile
+        don't count. Raises also `OffsetsRewritten`."""
+        schema = self._chosen(columns)
+        payload = split.payload
+        entry = FileEntry(payload["path"], int(payload["size"]), int(payload["mtime_ns"]))
+        groups = range(int(payload["first"]), int(payload["last"]) + 1) if "first" in payload else None
+        filesystem, folder = self._folder.open()
+        path = f"{folder}/{entry.path}"
+
+        def bad(error: str, value: bytes | None) -> None:
+            at = entry.mtime_ns // 1_000_000
+            on_bad_record(BadRecord(bucket=split.bucket, offset=split.start, error=error, value=value, at=at))
+
+        def bad_line(number: int, value: bytes, error: str) -> None:
+            bad(f"line {number} of {path}: {error}", value)
+
+        reader = FileReader(filesystem, self._table.schema, self._options)
+        with naming_storage_errors("a file of the landing zone was read"):
+            self._check([entry], split.start)
+            why = None
+            try:
+                yield from reader.read(path, schema, groups, bad_line)
+            except FileNotFoundError:
+                pass  # told by the check below
+            except Unreadable as error:
+                why = str(error)
+            self._check([entry], split.start)
+        if why is not None:
+            bad(f"{path} can't be read: {why}", None)
+
+    def _on_driver(self) -> Ledger:
+        if self._ledger is None:
+            raise RuntimeError("a log that was pickled is for reading; bounds and plan belong to the driver's")
+        return self._ledger
+
+    def _list(self) -> Files:
+        filesystem, folder = self._folder.open()
+        return list_files(filesystem, folder, table=self._table.name)
+
+    def _in_order(self, files: Files) -> Files:
+        if self._options.min_age and len(files):
+            old_enough = files.mtimes <= time.time_ns() - int(self._options.min_age * 1e9)
+            files = files.take(np.flatnonzero(old_enough))
+        keys = [("mtime", "ascending"), ("path", "ascending")]
+        if self._options.order is Order.NAME:
+            keys = keys[1:]
+        columns = pa.table({"path": files.paths, "mtime": files.mtimes})
+        return files.take(pc.sort_indices(columns, sort_keys=keys).to_numpy())
+
+    def _report_late(self, new: Files, taken: Files) -> None:
+        if not len(taken):
+            return
+        if self._options.order is Order.TIME:
+            late = np.flatnonzero(new.mtimes < taken.mtimes.max())
+        else:
+            late = np.flatnonzero(pc.less(new.paths, pc.max(taken.paths)).to_numpy(zero_copy_only=False))
+        if len(late):
+            named = ", ".join(new[at].path for at in late[:_NAMED])
+            log.info("%s: %d files are late, they are taken now: %s", self._table.name, len(late), named)
+
+    def _report_rewritten(self, listed: Files, places: Any, taken: Files) -> None:
+        known = np.flatnonzero(places >= 0)
+        ordinals = places[known]
+        differs = (listed.sizes[known] != taken.sizes[ordinals]) | (listed.mtimes[known] != taken.mtimes[ordinals])
+        for at, ordinal in zip(known[differs], ordinals[differs], strict=True):
+            error = _rewritten(taken[ordinal], listed[at], int(ordinal), self._table.name)
+            if error.where not in self._warned:
+                self._warned.add(str(error.where))
+                log.warning("%s", error)
+            if self._options.on_rewritten is OnRewritten.FAIL:
+                raise error
+
+    def _check(self, entries: Sequence[FileEntry], start: int) -> None:
+        filesystem, folder = self._folder.open()
+        now = look_at(filesystem, [f"{folder}/{entry.path}" for entry in entries])
+        gone = [start + at for at, found in enumerate(now) if found is None]
+        if gone:
+            raise OffsetsExpired(
+                f"the file {entries[gone[0] - start].path!r} (offset {gone[0]}) is gone"
+                + (f", and {len(gone) - 1} more up to offset {gone[-1]}" if len(gone) > 1 else ""),
+                where=self._table.name,
+                why="it was deleted or renamed after it was taken, and before it was read",
+                fix="Put it back as it was, its time included, or set on-expired to skip.",
+            )
+        for at, (entry, found) in enumerate(zip(entries, now, strict=True), start):
+            if found is not None and (found.size, found.mtime_ns) != (entry.size, entry.mtime_ns):
+                raise _rewritten(entry, found, at, self._table.name)
+
+    def _splits(self, ordinal: int, entry: FileEntry, ledger_id: str) -> Iterator[LogSplit]:
+        payload = {"path": entry.path, "size": str(entry.size), "mtime_ns": str(entry.mtime_ns)}
+        whole = LogSplit(bucket=BUCKET, start=ordinal, end=ordinal + 1, bytes=entry.size, payload=payload)
+        if self._options.format is not FileFormat.PARQUET or entry.size <= self._options.split_bytes:
+            yield whole
+            return
+        filesystem, folder = self._folder.open()
+        try:
+            footer = read_footer(filesystem, f"{folder}/{entry.path}")
+        except CorruptTable:
+            yield whole  # which the task then finds to be bad
+            return
+        for first, last, _, size in row_group_ranges(footer, self._options.split_bytes):
+            part = {**payload, "first": str(first), "last": str(last)}
+            yield LogSplit(bucket=BUCKET, start=ordinal, end=ordinal + 1, bytes=size, payload=part)
+
+    def _chosen(self, columns: Sequence[str] | None) -> pa.Schema:
+        schema = self._table.schema
+        unknown = [name for name in columns or () if name not in schema.names]
+        if unknown:
+            raise ConfigError(f"{unknown} are not columns", fix=f"The columns are {', '.join(schema.names)}.")
+        return schema if columns is None else pa.schema([schema.field(name) for name in columns])
+
+
+def _rewritten(taken: FileEntry, found: FileEntry, ordinal: int, table: str) -> OffsetsRewritten:
+    return OffsetsRewritten(
+        f"the file {taken.path!r} (offset {ordinal}) has changed since it was taken",
+        where=table,
+        why=f"it had {taken.size} bytes of {_utc(taken)}, and has {found.size} of {_utc(found)}",
+        fix="Put it back as it was, its time included, and land what is new under a new name.",
+    )
+
+
+def _utc(entry: FileEntry) -> str:
+    return str(np.datetime64(entry.mtime_ns, "ns")) + "Z"

@@ -1,0 +1,81 @@
+"""A landing zone: its tables, and where their files and ledgers are."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyarrow import fs
+
+from laketier.sources.landing.files import ROOT_TABLE, Folder
+from laketier.sources.landing.ledger import Ledger
+from laketier.sources.landing.log import LandingLog
+from laketier.sources.landing.options import LandingOptions, LandingTableOptions
+from laketier.sources.location import HIDDEN, filesystem_of, shown
+from laketier.spi import FeatureNotSupported, LogSource, TableNotFound
+from laketier.spi.storage_errors import naming_storage_errors
+
+_LEDGER = "_laketier/ledger"
+_LEDGER_OF_ROOT = "_root"  # hidden, so no sub-folder's table has this name
+
+
+class LandingZone(LogSource):
+    """See `LogSource`. Keeps what it has read of each ledger, so a table may be opened again at no cost."""
+
+    def __init__(self, name: str, options: LandingOptions) -> None:
+        self.name = name
+        self._options = options
+        self._filesystem, self._root = filesystem_of(options.path, used_as="a landing zone")
+        self._ledgers: dict[str, Ledger] = {}
+        self._lock = threading.Lock()
+        self._ledger_root = _local_folder(options)
+
+    def list_tables(self) -> Sequence[str]:
+        """See `LogSource.list_tables`. Raises `StorageError` when the landing zone is not there."""
+        if self._options.one_table:
+            return [ROOT_TABLE]
+        with naming_storage_errors("the landing zone was listed"):
+            found = self._filesystem.get_file_info(fs.FileSelector(self._root))
+        return sorted(
+            info.base_name
+            for info in found
+            if info.type is fs.FileType.Directory and not info.base_name.startswith(HIDDEN)
+        )
+
+    def open(self, name: str, options: LandingTableOptions) -> LandingLog:
+        """See `LogSource.open`. Makes the ledger when there is none."""
+        folder = Folder(self._options.path, name)
+        allowed = (
+            name == ROOT_TABLE
+            if self._options.one_table
+            else name and "/" not in name and "\\" not in name and not name.startswith(HIDDEN)
+        )
+        _, path = folder.open()
+        if not allowed or self._filesystem.get_file_info(path).type is not fs.FileType.Directory:
+            raise TableNotFound(
+                f"the landing zone has no table {name!r}",
+                where=shown(self._options.path),
+                fix="Its tables are its sub-folders whose names don't begin with _ or . (with one-table: '.').",
+            )
+        ledger_path = self._ledger_root / (_LEDGER_OF_ROOT if name == ROOT_TABLE else name)
+        with self._lock:
+            fresh = Ledger.open(ledger_path, path=shown(self._options.path), table=name)
+            ledger = self._ledgers.get(name)
+            if ledger is None or ledger.ledger_id != fresh.ledger_id:
+                ledger = self._ledgers[name] = fresh
+        return LandingLog.of(folder, options, ledger)
+
+
+def _local_folder(options: LandingOptions) -> Path:
+    """Names are taken by exclusive create, which pyarrow offers on no object store."""
+    location = options.ledger or options.path
+    filesystem, root = filesystem_of(location, used_as="a ledger")
+    if not isinstance(filesystem, fs.LocalFileSystem):
+        raise FeatureNotSupported(
+            "a ledger that is not on a file system",
+            format="a landing zone",
+            reason=f"{shown(location)} has no exclusive create",
+            fix="Set options.ledger to a folder on a disk that all drivers share.",
+        )
+    return Path(root) if options.ledger else Path(root, _LEDGER)

@@ -1,0 +1,57 @@
+"""What a table's columns are: given by the user, or those of its first file, kept in the ledger for good."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from laketier.sources.arrow_types import parse_columns
+from laketier.sources.landing.files import Folder, list_files
+from laketier.sources.landing.ledger import Ledger
+from laketier.sources.landing.options import LandingTableOptions
+from laketier.sources.landing.readers import Unreadable, check_types, schema_of
+from laketier.spi import ConfigError, LogTable
+from laketier.spi.storage_errors import naming_storage_errors
+
+
+def table_of(folder: Folder, options: LandingTableOptions, ledger: Ledger) -> LogTable:
+    """Raises `ConfigError` when the columns can't be told, or are of types that the format does not have."""
+    origin = f"the table {folder.name!r}"
+    schema = parse_columns(options.columns, prefix="read.columns.", origin=origin)
+    if schema is None:
+        schema = ledger.pinned_schema() or ledger.pin_schema(_of_first_file(folder, options, ledger, origin))
+    check_types(schema, options, origin=origin)
+    return LogTable(name=folder.name, table_id=ledger.ledger_id, schema=schema)
+
+
+def _of_first_file(folder: Folder, options: LandingTableOptions, ledger: Ledger, origin: str) -> pa.Schema:
+    if options.format.is_text and not options.infer:
+        raise ConfigError(
+            f"the columns are unknown, as {options.format.value} does not tell their types",
+            where=origin,
+            fix="Give them as read.columns.<name> = <Arrow type>, or set read.infer to take them from the first file.",
+        )
+    filesystem, path = folder.open()
+    with naming_storage_errors("the columns were looked up"):
+        ledger.refresh()
+        listed = list_files(filesystem, path, table=folder.name)
+        if not len(listed):
+            raise ConfigError(
+                "the folder holds no file yet, so the columns are unknown",
+                where=origin,
+                fix="Land a file first, or give the columns as read.columns.<name> = <Arrow type>.",
+            )
+        order = pc.sort_indices(
+            pa.table({"at": listed.places_in(ledger.files) % (len(ledger) + 1), "t": listed.mtimes, "p": listed.paths}),
+            sort_keys=[("at", "ascending"), ("t", "ascending"), ("p", "ascending")],
+        )
+        first = listed[order[0].as_py()].path
+        try:
+            return schema_of(filesystem, f"{path}/{first}", options)
+        except Unreadable as error:
+            raise ConfigError(
+                f"the columns can't be taken from the first file, {first}",
+                where=origin,
+                why=str(error),
+                fix="Give the columns as read.columns.<name> = <Arrow type>.",
+            ) from error

@@ -1,0 +1,57 @@
+"""Parquet files in parts: consecutive row groups, read on their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from laketier.spi import CorruptTable
+from laketier.spi.conform import conform
+
+BATCH_ROWS = 131_072
+
+
+def read_footer(filesystem: fs.FileSystem, path: str) -> pq.FileMetaData:
+    """The footer of a file. Raises `CorruptTable` when it is not a whole Parquet file."""
+    try:
+        with filesystem.open_input_file(path) as file:
+            return pq.read_metadata(file)
+    except pa.ArrowInvalid as error:
+        raise CorruptTable(
+            "the file is not a whole Parquet file",
+            where=path,
+            why=str(error),
+            fix="Land files under a hidden name (_x or .x) and rename them when they are complete.",
+        ) from error
+
+
+def row_group_ranges(footer: pq.FileMetaData, most: int) -> Iterator[tuple[int, int, int, int]]:
+    """(first, last, rows, bytes) of consecutive row groups that together stay near ``most`` bytes."""
+    first, rows, size = 0, 0, 0
+    for index in range(footer.num_row_groups):
+        group = footer.row_group(index)
+        compressed = sum(group.column(c).total_compressed_size for c in range(group.num_columns))
+        if rows and size + compressed > most:
+            yield first, index - 1, rows, size
+            first, rows, size = index, 0, 0
+        rows += group.num_rows
+        size += compressed
+    if rows:
+        yield first, footer.num_row_groups - 1, rows, size
+
+
+def read_row_groups(parquet: pq.ParquetFile, groups: range, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Their rows in exactly ``schema``; columns that the file lacks are null. Raises `IncompatibleData`."""
+    names = [name for name in schema.names if name in parquet.schema_arrow.names]
+    for batch in parquet.iter_batches(BATCH_ROWS, row_groups=list(groups), columns=names):
+        yield conform(batch, schema) if names else null_rows(batch.num_rows, schema)
+
+
+def null_rows(rows: int, schema: pa.Schema) -> pa.RecordBatch:
+    """So many rows of ``schema``, all null; a schema without columns keeps their number."""
+    if not schema.names:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+    return pa.RecordBatch.from_arrays([pa.nulls(rows, f.type) for f in schema], schema=schema)

@@ -1,0 +1,170 @@
+"""A landing zone as a log: what is taken, in which order, and what becomes of files that change."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier.plugins import OpenSource, open_log_source
+from laketier.spi import (
+    ConfigError,
+    LogOffsets,
+    LogRange,
+    OffsetsExpired,
+    OffsetsRewritten,
+    TableLog,
+)
+
+JSON = {"format": "json", "columns.id": "int64"}
+
+
+@pytest.fixture
+def zone(tmp_path: Path) -> Path:
+    (tmp_path / "zone" / "t").mkdir(parents=True)
+    return tmp_path / "zone"
+
+
+def opened(zone: Path, **options: Any) -> OpenSource:
+    return open_log_source("files", {"path": str(zone), **options}, name="drop", origin="service.yaml")
+
+
+def log_of(zone: Path, read: Mapping[str, Any] = JSON, **options: Any) -> TableLog:
+    return opened(zone, **options).open("t", read)
+
+
+def land(zone: Path, name: str, *ids: int, at: float | None = None) -> Path:
+    return land_bytes(zone, name, b"".join(b'{"id": %d}\n' % i for i in ids), at=at)
+
+
+def land_bytes(zone: Path, name: str, data: bytes, *, at: float | None = None) -> Path:
+    path = zone / "t" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    hidden = path.with_name(f".{path.name}")
+    hidden.write_bytes(data)
+    if at is not None:
+        os.utime(hidden, (at, at))
+    return hidden.rename(path)
+
+
+def all_of(log: TableLog, start: int = 0, end: int | None = None) -> LogRange:
+    end = log.bounds()["files"].latest if end is None else end
+    return LogRange(LogOffsets({"files": start}), LogOffsets({"files": end}))
+
+
+def rows(log: TableLog, wanted: LogRange | None = None, **how: Any) -> list[dict[str, Any]]:
+    """As a task reads them: from pickled bytes."""
+    splits = log.plan(all_of(log) if wanted is None else wanted)
+    task: TableLog = pickle.loads(pickle.dumps(log))  # noqa: S301 - our own bytes
+    return [row for split in splits for batch in task.read(split, **how) for row in batch.to_pylist()]
+
+
+def ids(log: TableLog, wanted: LogRange | None = None) -> list[int]:
+    return [row["id"] for row in rows(log, wanted)]
+
+
+def test_files_are_taken_by_time_then_name_and_keep_their_place(zone: Path) -> None:
+    for name, at in (("b", 20), ("a", 20), ("c", 10)):
+        land(zone, f"{name}.json", ord(name), at=at)
+    log = log_of(zone)
+    assert log.bounds()["files"].latest == 3
+    land(zone, "sub/d.json", ord("d"), at=30)
+    bounds = log.bounds()["files"]
+    assert (bounds.earliest, bounds.latest, bounds.latest_at) == (0, 4, 30_000)
+    assert "".join(map(chr, ids(log))) == "cabd"
+    assert "".join(map(chr, ids(log_of(zone), all_of(log, 1, 3)))) == "ab", "the same for another driver"
+
+
+def test_by_name_when_asked(zone: Path) -> None:
+    land(zone, "b.json", 2, at=10)
+    land(zone, "a.json", 1, at=20)
+    assert ids(log_of(zone, {**JSON, "order": "name"})) == [1, 2]
+
+
+def test_hidden_and_young_files_are_left(zone: Path) -> None:
+    land(zone, "old.json", 1, at=1000)
+    land(zone, "young.json", 2)
+    for name in ("_x.json", ".x.json", "_tmp/x.json"):
+        land(zone, name, 3, at=1000)
+    log = log_of(zone, {**JSON, "min-age": 3600})
+    assert ids(log) == [1]
+    assert ids(log_of(zone)) == [1, 2]
+
+
+def test_late_files_are_taken_last_and_told(zone: Path, caplog: pytest.LogCaptureFixture) -> None:
+    land(zone, "b.json", 2, at=20)
+    log = log_of(zone)
+    log.bounds()
+    land(zone, "a.json", 1, at=10)
+    with caplog.at_level(logging.INFO):
+        assert ids(log) == [2, 1]
+    assert [r.levelname for r in caplog.records if "late" in r.message and "a.json" in r.message] == ["INFO"]
+
+
+def test_a_rewritten_file_is_noticed_and_never_read(zone: Path, caplog: pytest.LogCaptureFixture) -> None:
+    land(zone, "a.json", 1, at=10)
+    log = log_of(zone)
+    wanted = all_of(log)
+    split = log.plan(wanted)[0]
+    land(zone, "a.json", 1, 2, at=20)
+    with pytest.raises(OffsetsRewritten) as caught:
+        log.bounds()
+    for part in ("a.json", "10 bytes", "20", "1970-01-01T00:00:10", "1970-01-01T00:00:20", "new name"):
+        assert part in str(caught.value)
+    tolerant = log_of(zone, {**JSON, "on-rewritten": "ignore"})
+    caplog.clear()
+    assert tolerant.bounds() == tolerant.bounds()
+    assert [r.levelname for r in caplog.records] == ["WARNING"], "once"
+    for reads in (lambda: tolerant.plan(wanted), lambda: list(tolerant.read(split))):
+        with pytest.raises(OffsetsRewritten, match=r"a\.json"):
+            reads()
+    land(zone, "a.json", 1, at=10)
+    assert ids(log, wanted) == [1], "put back as it was"
+
+
+def test_a_file_rewritten_while_it_is_read_fails_the_task(zone: Path) -> None:
+    land(zone, "a.json", 1, at=10)
+    log = log_of(zone)
+    batches = log.read(log.plan(all_of(log))[0])
+    next(batches)
+    land(zone, "a.json", 7, at=20)
+    with pytest.raises(OffsetsRewritten):
+        list(batches)
+
+
+def test_a_file_that_is_gone_is_told_and_earliest_moves(zone: Path) -> None:
+    for number in range(4):
+        land(zone, f"{number}.json", number, at=number + 1)
+    log = log_of(zone)
+    wanted = all_of(log)
+    splits = log.plan(wanted)
+    (zone / "t" / "0.json").unlink()
+    (zone / "t" / "1.json").unlink()
+    assert log.bounds()["files"].earliest == 2
+    with pytest.raises(OffsetsExpired, match=r"0\.json.*offset 0.*1 more up to offset 1"):
+        log.plan(wanted)
+    with pytest.raises(OffsetsExpired, match=r"1\.json"):
+        list(log.read(splits[1]))
+    assert ids(log, all_of(log, 2)) == [2, 3]
+    for number in (2, 3):
+        (zone / "t" / f"{number}.json").unlink()
+    assert (log.bounds()["files"].earliest, log.bounds()["files"].latest) == (4, 4)
+
+
+def test_the_zone_itself_may_be_the_table_and_the_ledger_elsewhere(zone: Path, tmp_path: Path) -> None:
+    land(zone, "a.json", 1)
+    source = opened(zone / "t", **{"one-table": True, "ledger": str(tmp_path / "ledger")})
+    assert list(source.source.list_tables()) == ["."]
+    (zone / "t").chmod(0o555)
+    try:
+        assert ids(source.open(".", JSON)) == [1]
+    finally:
+        (zone / "t").chmod(0o755)
+    assert [path.name for path in (zone / "t").iterdir()] == ["a.json"]
+    with pytest.raises(ConfigError, match="its own ledger"):
+        opened(zone, **{"one-table": True, "ledger": str(tmp_path / "ledger")}).open(".", JSON)
