@@ -1,0 +1,1 @@
+"""The tiering service: many tables of many sources, each moved into the lake as its freshness asks."""

@@ -1,0 +1,60 @@
+"""The state of the service: tables, leases, rounds and workers, in SQLite or PostgreSQL.
+
+The life of a table::
+
+    NEW -> SCHEDULED -> PENDING -> TIERING -+-> TIERED -> SCHEDULED     finish: due again after its freshness
+                          ^                 +-> PENDING                 finish(force_completed), release, lease expired
+                          |                 +-> FAILED -> PENDING       fail: after a backoff
+                          |                 +-> STOPPED                 fail(retryable=False): a person resumes it
+                          +--- SCHEDULED <------ PAUSED, STOPPED, DROPPED   resume
+
+`laketier.service.schedule.TRANSITIONS` has them all. The order of calls in a worker::
+
+    store = StateStore.open("sqlite:///state.db", service="orders")
+    store.register(tables)                         # at the start, and whenever the sources are listed again
+    worker = Worker.here()
+    held = store.heartbeat(worker, (), 120)        # says that the worker is there
+    leases = store.acquire(worker, 50, 120)        # lease.fence is the fence of the round's token
+    held = store.heartbeat(worker, leases, 120)    # every few seconds, while rounds run; what is missing is lost
+    lost = store.finish_all([(lease, outcome), (other, Failure(error, is_retryable(error)))])
+
+A worker that dies calls nothing: once its leases have run out, `acquire` puts its tables back into the queue, and
+their next leases have higher fences. Should it live after all, its `finish` raises `LeaseLost`, and the lake table,
+whose watermark has seen the higher fence, refuses its commit. No clock has a part in that: see
+`laketier.service.state.leasing`.
+
+When `finish` raises another `StateError`, whether it was stored is unknown: call it again with the same outcome.
+"""
+
+from laketier.service.state.errors import LeaseLost, StateError
+from laketier.service.state.records import (
+    Ending,
+    Failure,
+    Lease,
+    Outcome,
+    Registered,
+    Registration,
+    RoundRecord,
+    TableStatus,
+    TieringTable,
+    Worker,
+    WorkerSeen,
+)
+from laketier.service.state.store import StateStore
+
+__all__ = [
+    "Ending",
+    "Failure",
+    "Lease",
+    "LeaseLost",
+    "Outcome",
+    "Registered",
+    "Registration",
+    "RoundRecord",
+    "StateError",
+    "StateStore",
+    "TableStatus",
+    "TieringTable",
+    "Worker",
+    "WorkerSeen",
+]

@@ -1,0 +1,117 @@
+"""What people do to tables: pause, resume, retier, drop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from laketier.service.schedule import IllegalTransition, State, move
+from laketier.service.state.records import Ending, TieringTable
+from laketier.service.state.registering import new_run
+from laketier.service.state.rows import NOT_IN_QUEUE, as_table, change, ended_lease, record
+from laketier.service.state.tables import TABLES
+from laketier.spi import TableNotFound
+
+_BY_HAND = "it was dropped by hand"
+
+Command = Callable[[TieringTable, int], Mapping[str, Any] | None]
+"""The columns that it sets, None when there is nothing to do. Raises `IllegalTransition`."""
+
+
+def apply(connection: Connection, service: str, pattern: str, now: int, command: Command) -> tuple[str, ...]:
+    """Do it to the tables that the pattern matches, and return their names. One that can't take it is passed over as
+    long as another one can."""
+    query = select(TABLES).where(TABLES.c.service == service).order_by(TABLES.c.id)
+    everything = [as_table(row) for row in connection.execute(query.with_for_update())]
+    tables = [table for table in everything if fnmatchcase(table.name, pattern)]
+    if not tables:
+        raise TableNotFound(
+            f"no table matches {pattern!r}",
+            where=f"service {service}",
+            fix="Names are SOURCE.TABLE, and patterns use * ? and [...]. `laketier status` lists them.",
+        )
+    did: list[str] = []
+    refused: IllegalTransition | None = None
+    for table in tables:
+        try:
+            values = command(table, now)
+        except IllegalTransition as error:
+            refused = refused or error
+            continue
+        if values:
+            if table.state is State.TIERING and values.get("state") == State.DROPPED:
+                record(connection, [ended_lease(table, Ending.DROPPED, now, _BY_HAND)])
+            change(connection, [(table, values)])
+        did.append(table.name)
+    if refused and not did:
+        raise refused
+    return tuple(did)
+
+
+def pause(table: TieringTable, _now: int) -> Mapping[str, Any] | None:
+    if table.state is State.PAUSED:
+        return None
+    if table.state is State.TIERING:
+        return {"paused": True}
+    return {**NOT_IN_QUEUE, "paused": True, "state": move(table.name, table.state, State.PAUSED).value}
+
+
+def resume(table: TieringTable, now: int) -> Mapping[str, Any] | None:
+    if table.state is State.TIERING and table.paused:
+        return {"paused": False}
+    if table.state not in (State.PAUSED, State.STOPPED, State.DROPPED):
+        raise IllegalTransition(f"a table that is {table.state} can't be resumed", where=table.name)
+    if table.state is State.DROPPED and not table.dropped_by_hand:
+        raise IllegalTransition("a table that the source or the file lacks can't be resumed", where=table.name)
+    return {
+        **NOT_IN_QUEUE,
+        "state": move(table.name, table.state, State.SCHEDULED).value,
+        "paused": False,
+        "dropped_by_hand": False,
+        "failures": 0,
+        "error": None,
+        "due_at": now,
+    }
+
+
+def retier_now(table: TieringTable, now: int) -> Mapping[str, Any] | None:
+    if table.state in (State.NEW, State.SCHEDULED):
+        return {"due_at": now}
+    if table.state is State.FAILED:
+        return {"next_try_at": now}
+    if table.state is State.PENDING:
+        return None
+    raise IllegalTransition(
+        f"a table that is {table.state} can't be made due", where=table.name, fix="Resume it, or wait for its round."
+    )
+
+
+def retier_from_start(table: TieringTable, now: int) -> Mapping[str, Any] | None:
+    if table.state in (State.TIERING, State.DROPPED, State.RECREATED):
+        raise IllegalTransition(
+            f"a table that is {table.state} can't be tiered anew",
+            where=table.name,
+            fix="Pause it first, and wait for its round to end.",
+        )
+    return {
+        "run": new_run(),
+        "epoch": None,
+        "offsets": None,
+        "snapshot_id": None,
+        "last_tiered_at": None,
+        "lag_rows": None,
+        "lag_seconds": None,
+        "failures": 0,
+        "due_at": now,
+        "next_try_at": now if table.state is State.FAILED else None,
+    }
+
+
+def drop(table: TieringTable, _now: int) -> Mapping[str, Any] | None:
+    if table.state is State.DROPPED:
+        return {"dropped_by_hand": True, "error": _BY_HAND}
+    state = move(table.name, table.state, State.DROPPED)
+    return {**NOT_IN_QUEUE, "state": state.value, "dropped_by_hand": True, "error": _BY_HAND}

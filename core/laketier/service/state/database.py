@@ -1,0 +1,144 @@
+"""The connection to the state database: transactions, and errors told as `StateError`."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
+
+from laketier.service.state.errors import StateError, redacted
+from laketier.spi import ConfigError
+
+_BUSY_SECONDS = 30
+_SQLITE_NEEDED = (3, 35, 0)
+
+
+class Database:
+    """An engine whose transactions raise `StateError` alone. After an error it connects anew when it is used again."""
+
+    def __init__(self, url: str) -> None:
+        """Connects to nothing yet. Raises `ConfigError` for a URL that is none of ours."""
+        self.shown, parsed = _parse(url)
+        self._password = parsed.password
+        self._engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is the embedded one."""
+        return self._engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that changes things. SQLite's takes the write lock at its start: one that read first and wrote
+        then would fail at once when another wrote in between, without the patience of the busy timeout."""
+        with self._told(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that changes nothing, and waits for none that does."""
+        with self._told(), self._engine.connect() as connection:
+            connection.execution_options(laketier_begin="BEGIN")
+            with connection.begin():
+                yield connection
+
+    def lock(self, connection: Connection, what: str) -> None:
+        """Let no other process be here with the same ``what`` until the transaction ends."""
+        if not self.is_sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": zlib.crc32(what.encode())})
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise self._as_state_error(error) from error
+
+    def _as_state_error(self, error: Exception) -> StateError:
+        why = redacted(str(getattr(error, "orig", None) or error).strip().replace("\n", " "))
+        if self._password:
+            why = why.replace(str(self._password), "***")
+        if not isinstance(error, OperationalError):
+            return StateError("the state database refused", where=self.shown, why=why)
+        fix = "Check that the file's folder exists, can be written and has space."
+        if not self.is_sqlite:
+            fix = "Check that the server runs and that the URL is right; the call may then be made again."
+        return StateError("the state database did not answer", where=self.shown, why=why, fix=fix)
+
+
+def _parse(url: str) -> tuple[str, URL]:
+    shown = redacted(url)
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise ConfigError(
+            "the state database's URL can't be read",
+            where=shown,
+            fix="Write sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE.",
+        ) from error
+    backend = parsed.get_backend_name()
+    if backend not in ("sqlite", "postgresql"):
+        raise ConfigError(
+            f"{backend} can't hold the service's state", where=shown, fix="Use sqlite:///FILE or postgresql://..."
+        )
+    if backend == "sqlite" and (not parsed.database or parsed.database == ":memory:"):
+        raise ConfigError(
+            "the state can't be held in memory", where=shown, why="it must outlive the process", fix="Name a file."
+        )
+    return shown, parsed
+
+
+def _sqlite(url: URL) -> Engine:
+    if sqlite3.sqlite_version_info < _SQLITE_NEEDED:
+        raise StateError(
+            f"SQLite {sqlite3.sqlite_version} is too old",
+            where=redacted(str(url)),
+            fix="Use a Python with SQLite 3.35 or newer, or PostgreSQL.",
+        )
+    engine = sqlalchemy.create_engine(
+        url.set(drivername="sqlite+pysqlite"), connect_args={"timeout": _BUSY_SECONDS, "isolation_level": None}
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: sqlite3.Connection, _: Any) -> None:
+        connection.execute("PRAGMA journal_mode = WAL")
+        # A fence that was given must not come back after a power cut.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("laketier_begin", "BEGIN IMMEDIATE"))
+
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    arguments: dict[str, Any] = {}
+    if "connect_timeout" not in url.query:
+        arguments["connect_timeout"] = 10
+    if "options" not in url.query:
+        # A worker that hangs in the middle of a transaction must not hang the others.
+        arguments["options"] = f"-c lock_timeout={_BUSY_SECONDS}s -c idle_in_transaction_session_timeout=60s"
+    try:
+        return sqlalchemy.create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            connect_args=arguments,
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,
+        )
+    except (ImportError, NoSuchModuleError) as error:
+        raise StateError(
+            "PostgreSQL can't be reached", why=str(error), fix="Install laketier[server,postgresql]."
+        ) from error

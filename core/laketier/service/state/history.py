@@ -1,0 +1,55 @@
+"""What people look at: tables, rounds, workers."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from laketier.service.state.records import RoundRecord, TableStatus, Worker, WorkerSeen
+from laketier.service.state.rows import as_round, as_table
+from laketier.service.state.tables import ROUNDS, TABLES, WORKERS
+
+
+def statuses(connection: Connection, service: str, now: int) -> tuple[TableStatus, ...]:
+    ours = TABLES.c.service == service
+    every = ROUNDS.alias()
+    newest = select(func.max(every.c.fence)).where(every.c.tiering_table == TABLES.c.id)
+    last = (
+        select(ROUNDS)
+        .join(TABLES, ROUNDS.c.tiering_table == TABLES.c.id)
+        .where(ours, ROUNDS.c.fence == newest.scalar_subquery())
+    )
+    rounds = {row.tiering_table: as_round(row) for row in connection.execute(last)}
+    tables = connection.execute(
+        select(TABLES).where(ours).order_by(TABLES.c.source, TABLES.c.source_table, TABLES.c.id)
+    )
+    return tuple(TableStatus(as_table(row), rounds.get(row.id), now) for row in tables)
+
+
+def rounds_of(connection: Connection, table: int, limit: int) -> tuple[RoundRecord, ...]:
+    query = select(ROUNDS).where(ROUNDS.c.tiering_table == table).order_by(ROUNDS.c.fence.desc()).limit(limit)
+    return tuple(as_round(row) for row in connection.execute(query))
+
+
+def prune(connection: Connection, service: str, keep: int) -> int:
+    """Delete all but the newest ``keep`` rounds of each table; how many were."""
+    ours = select(TABLES.c.id).where(TABLES.c.service == service)
+    age = func.row_number().over(partition_by=ROUNDS.c.tiering_table, order_by=ROUNDS.c.fence.desc()).label("age")
+    numbered = select(ROUNDS.c.id, age).where(ROUNDS.c.tiering_table.in_(ours)).subquery()
+    old = select(numbered.c.id).where(numbered.c.age > keep)
+    return connection.execute(delete(ROUNDS).where(ROUNDS.c.id.in_(old))).rowcount
+
+
+def seen(connection: Connection, service: str, worker: Worker, now: int) -> None:
+    """Note that a worker lives."""
+    beat = update(WORKERS).where(WORKERS.c.id == worker.id).values(heartbeat_at=now)
+    if connection.execute(beat).rowcount == 0:
+        row = {"id": worker.id, "host": worker.host, "pid": worker.pid, "version": worker.version}
+        connection.execute(insert(WORKERS).values(service=service, started_at=now, heartbeat_at=now, **row))
+
+
+def workers_of(connection: Connection, service: str) -> tuple[WorkerSeen, ...]:
+    query = select(WORKERS).where(WORKERS.c.service == service).order_by(WORKERS.c.started_at, WORKERS.c.id)
+    return tuple(
+        WorkerSeen(Worker(row.id, row.host, row.pid, row.version), row.started_at, row.heartbeat_at)
+        for row in connection.execute(query)
+    )

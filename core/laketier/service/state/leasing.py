@@ -1,0 +1,266 @@
+"""Leases: how a worker takes tables, keeps them and gives them back. Each function is a part of one transaction.
+
+Exclusion is the compare-and-set on the fence and the state; clocks have no part in it. ``lease_until`` only says from
+when on a lease may be taken over. A worker whose clock is ahead takes over too early: the one it took from then gets
+`LeaseLost`, and the lake refuses its fence. A clock that is behind makes takeovers and due tables late by as much.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, select, tuple_, update
+
+from laketier.service.schedule import Backoff, State, due_at, move
+from laketier.service.state.errors import LeaseLost, StateError
+from laketier.service.state.records import Ending, Failure, Lease, Outcome, RoundRecord, TieringTable
+from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, ended_lease, locked, record
+from laketier.service.state.tables import ROUNDS, TABLES, state_is
+
+Result = Outcome | Failure | None
+"""How a lease ends; None: given back."""
+
+_ERROR_CHARACTERS = 4000
+
+
+def acquire(
+    connection: Connection, service: str, worker: str, limit: int, lease_ms: int, now: int
+) -> tuple[Lease, ...]:
+    """Lease the first ``limit`` tables of the queue. Rows that another worker works on just now are passed over."""
+    wake(connection, service, now)
+    queue = (
+        select(TABLES.c.id, TABLES.c.fence)
+        .where(TABLES.c.service == service, state_is(State.PENDING))
+        .order_by(TABLES.c.priority.desc(), TABLES.c.enqueued_at, TABLES.c.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    first = [(row.id, row.fence) for row in connection.execute(queue)]
+    if not first:
+        return ()
+    taken = connection.execute(
+        update(TABLES)
+        .where(
+            TABLES.c.id.in_([number for number, _ in first]),
+            tuple_(TABLES.c.id, TABLES.c.fence).in_(first),
+            TABLES.c.state == State.PENDING.value,
+        )
+        .values(
+            state=move(service, State.PENDING, State.TIERING).value,
+            fence=TABLES.c.fence + 1,
+            lease_owner=worker,
+            leased_at=now,
+            lease_until=now + lease_ms,
+            enqueued_at=None,
+        )
+        .returning(TABLES)
+    )
+    tables = {row.id: as_table(row) for row in taken}
+    return tuple(
+        Lease(tables[number], tables[number].fence, worker, now + lease_ms) for number, _ in first if number in tables
+    )
+
+
+def wake(connection: Connection, service: str, now: int) -> None:
+    """Put into the queue what has become due, has waited long enough after a failure, or has lost its worker."""
+    _wake(connection, service, state_is(State.NEW, State.SCHEDULED) & (TABLES.c.due_at <= now), lambda t: t.due_at)
+    _wake(connection, service, state_is(State.FAILED) & (TABLES.c.next_try_at <= now), lambda t: t.next_try_at or now)
+    expired = _due(connection, service, state_is(State.TIERING) & (TABLES.c.lease_until <= now))
+    if expired:
+        why = "its lease ran out without a sign of its worker"
+        record(connection, [ended_lease(table, Ending.EXPIRED, now, why) for table in expired])
+        queue = Queue(connection, service)
+        change(connection, [(table, _given_back(table, queue, now)) for table in expired])
+
+
+def _wake(
+    connection: Connection, service: str, condition: ColumnElement[bool], since: Callable[[TieringTable], int]
+) -> None:
+    tables = sorted(_due(connection, service, condition), key=lambda table: (since(table), table.id))
+    queue = Queue(connection, service)
+    changes: list[tuple[TieringTable, dict[str, Any]]] = []
+    for table in tables:
+        path = (State.SCHEDULED, State.PENDING) if table.state is State.NEW else (State.PENDING,)
+        state = move(table.name, table.state, *path).value
+        joined = queue.join(table.priority, since(table))
+        changes.append((table, {**NOT_IN_QUEUE, "state": state, "enqueued_at": joined}))
+    change(connection, changes)
+
+
+def _due(connection: Connection, service: str, condition: ColumnElement[bool]) -> list[TieringTable]:
+    query = select(TABLES).where(TABLES.c.service == service, condition).with_for_update(skip_locked=True)
+    return [as_table(row) for row in connection.execute(query)]
+
+
+def _given_back(table: TieringTable, queue: Queue, now: int) -> dict[str, Any]:
+    if table.paused:
+        return {**NOT_IN_QUEUE, "state": move(table.name, table.state, State.PAUSED).value}
+    state = move(table.name, table.state, State.PENDING).value
+    return {**NOT_IN_QUEUE, "state": state, "enqueued_at": queue.join(table.priority, now)}
+
+
+def _holds(lease: Lease, table: TieringTable | None) -> bool:
+    return (
+        table is not None
+        and table.state is State.TIERING
+        and table.fence == lease.fence
+        and table.lease_owner == lease.worker
+    )
+
+
+def renew(
+    connection: Connection, service: str, worker: str, leases: Sequence[Lease], lease_ms: int, now: int
+) -> tuple[Lease, ...]:
+    """The leases that are still this worker's, renewed; also those that ran out and nobody has taken over."""
+    tables = locked(connection, service, [lease.table.id for lease in leases])
+    ours = [lease for lease in leases if lease.worker == worker and _holds(lease, tables.get(lease.table.id))]
+    change(connection, [(tables[lease.table.id], {"lease_until": now + lease_ms}) for lease in ours])
+    return tuple(replace(lease, deadline=now + lease_ms) for lease in ours)
+
+
+def end(
+    connection: Connection,
+    service: str,
+    results: Sequence[tuple[Lease, Result]],
+    now: int,
+    backoff: Backoff,
+    draw: random.Random,
+) -> tuple[Lease, ...]:
+    """End leases. Those that are lost are returned and change nothing; nor does one that was ended just so before, as
+    the answer to the first time may not have arrived."""
+    if len({lease.table.id for lease, _ in results}) != len(results):
+        raise StateError("a table's lease is ended twice in one call", fix="Give each table once.")
+    tables = locked(connection, service, [lease.table.id for lease, _ in results])
+    queue = Queue(connection, service)
+    changes: list[tuple[TieringTable, dict[str, Any]]] = []
+    rounds: list[RoundRecord] = []
+    others: list[tuple[Lease, Result]] = []
+    for lease, result in results:
+        table = tables.get(lease.table.id)
+        if table is None or not _holds(lease, table):
+            others.append((lease, result))
+            continue
+        rounds.append(_round_of(table, lease, result, now))
+        changes.append((table, _after(table, result, queue, now, backoff, draw)))
+    if change(connection, changes) != len(changes):
+        raise StateError("the database changed rows that were locked", fix="Report this.")
+    record(connection, rounds)
+    return _not_ended_so(connection, others)
+
+
+def lost(lease: Lease) -> LeaseLost:
+    """The error of a lease that is not held."""
+    return LeaseLost(
+        f"the lease with fence {lease.fence} is not held by {lease.worker}",
+        where=lease.table.name,
+        why="it ran out and was taken over, or the table was dropped, moved or recreated meanwhile",
+        fix="Drop what this round staged; whoever holds the table now goes on from its watermark.",
+    )
+
+
+def _after(
+    table: TieringTable, result: Result, queue: Queue, now: int, backoff: Backoff, draw: random.Random
+) -> dict[str, Any]:
+    same = {name: getattr(table, name) for name in _ENDING_COLUMNS}
+    if result is None:
+        return {**same, **_given_back(table, queue, now)}
+    if isinstance(result, Failure):
+        return {**same, **_after_failure(table, result, now, backoff, draw)}
+    read_until = now if result.read_until_at is None else result.read_until_at
+    values: dict[str, Any] = {
+        **same,
+        **NOT_IN_QUEUE,
+        "last_tiered_at": read_until,
+        "due_at": due_at(read_until, table.freshness_seconds),
+        "failures": 0,
+        "error": None,
+        "offsets": table.offsets if result.offsets is None else result.offsets,
+        "epoch": table.epoch if result.epoch is None else result.epoch,
+        "snapshot_id": table.snapshot_id if result.snapshot_id is None else result.snapshot_id,
+        "lag_rows": result.lag_rows,
+        "lag_seconds": result.lag_seconds,
+        "rounds_total": table.rounds_total + 1,
+        "rows_total": table.rows_total + result.rows,
+        "bytes_total": table.bytes_total + result.bytes,
+        "files_total": table.files_total + result.files,
+    }
+    if result.force_completed:
+        return {**values, **_given_back(table, queue, now)}
+    then = State.PAUSED if table.paused else State.SCHEDULED
+    return {**values, "state": move(table.name, table.state, State.TIERED, then).value}
+
+
+_ENDING_COLUMNS = (
+    *("state", "enqueued_at", "next_try_at", "last_tiered_at", "due_at", "failures", "error", *UNLEASED),
+    *("offsets", "epoch", "snapshot_id", "lag_rows", "lag_seconds"),
+    *("rounds_total", "rows_total", "bytes_total", "files_total"),
+)
+
+
+def _after_failure(
+    table: TieringTable, failure: Failure, now: int, backoff: Backoff, draw: random.Random
+) -> dict[str, Any]:
+    failures = table.failures + 1
+    values: dict[str, Any] = {**NOT_IN_QUEUE, "failures": failures, "error": _text(failure)}
+    if not failure.retryable:
+        return {**values, "state": move(table.name, table.state, State.STOPPED).value}
+    state = move(table.name, table.state, State.FAILED)
+    if table.paused:
+        return {**values, "state": move(table.name, state, State.PAUSED).value}
+    return {**values, "state": state.value, "next_try_at": now + backoff.wait_ms(failures, draw)}
+
+
+def _ending(result: Result) -> Ending:
+    if result is None:
+        return Ending.RELEASED
+    if isinstance(result, Failure):
+        return Ending.FAILED if result.retryable else Ending.STOPPED
+    return Ending.FORCE_COMPLETED if result.force_completed else Ending.TIERED
+
+
+def _text(failure: Failure) -> str:
+    error = failure.error
+    text = error if isinstance(error, str) else str(error) or type(error).__name__
+    return text[:_ERROR_CHARACTERS]
+
+
+def _round_of(table: TieringTable, lease: Lease, result: Result, now: int) -> RoundRecord:
+    began = now if table.leased_at is None else table.leased_at
+    ended = RoundRecord(table.id, lease.fence, lease.worker, began, now, _ending(result))
+    if isinstance(result, Failure):
+        return replace(ended, error=_text(result))
+    if result is None:
+        return ended
+    return replace(
+        ended,
+        epoch=result.epoch,
+        rows=result.rows,
+        bytes=result.bytes,
+        files=result.files,
+        snapshot_id=result.snapshot_id,
+        range_start=result.range_start,
+        range_end=result.range_end,
+    )
+
+
+def _not_ended_so(connection: Connection, results: Sequence[tuple[Lease, Result]]) -> tuple[Lease, ...]:
+    if not results:
+        return ()
+    query = select(ROUNDS).where(ROUNDS.c.tiering_table.in_([lease.table.id for lease, _ in results]))
+    query = query.where(
+        tuple_(ROUNDS.c.tiering_table, ROUNDS.c.fence).in_([(lease.table.id, lease.fence) for lease, _ in results])
+    )
+    ended = {row.tiering_table: row for row in connection.execute(query)}
+
+    def ended_so(lease: Lease, result: Result) -> bool:
+        row = ended.get(lease.table.id)
+        return (
+            row is not None
+            and (row.worker, row.ending) == (lease.worker, _ending(result).value)
+            and (not isinstance(result, Outcome) or row.epoch == result.epoch)
+        )
+
+    return tuple(lease for lease, result in results if not ended_so(lease, result))

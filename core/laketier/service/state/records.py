@@ -1,0 +1,223 @@
+"""What goes into the state store and comes out of it. Times are ms since the epoch, UTC, by the store's clock."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, version
+
+from laketier.service.schedule import State, is_fresh, round_deadline
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """A table that the service is to tier. ``table_id``: the source's identity of it (`LogTable.table_id`).
+    ``target``: where it goes, as text that shows no secret. ``priority``: higher ones go first."""
+
+    source: str
+    table: str
+    table_id: str
+    format: str
+    target: str
+    pipeline: str
+    freshness_seconds: int = 180
+    priority: int = 0
+
+    @property
+    def name(self) -> str:
+        """What people call it: the source's name, a dot, and the table's name there."""
+        return f"{self.source}.{self.table}"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """What registering changed: names of tables. ``moved`` ones are STOPPED, as their target or pipeline changed."""
+
+    new: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+    recreated: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TieringTable:
+    """A registered table, as its row was when it was read.
+
+    ``run`` is the token's: one per registration, another after it is tiered anew from the start. ``offsets`` (JSON),
+    ``epoch`` and ``snapshot_id`` are a cache of what the lake table's own watermark says, which is the truth.
+    ``error`` says why a table is FAILED, STOPPED, DROPPED or RECREATED.
+    """
+
+    id: int
+    service: str
+    source: str
+    source_table: str
+    table_id: str
+    format: str
+    target: str
+    pipeline: str
+    run: str
+    priority: int
+    freshness_seconds: int
+    state: State
+    paused: bool
+    dropped_by_hand: bool
+    error: str | None
+    fence: int
+    lease_owner: str | None
+    leased_at: int | None
+    lease_until: int | None
+    registered_at: int
+    due_at: int
+    enqueued_at: int | None
+    last_tiered_at: int | None
+    failures: int
+    next_try_at: int | None
+    epoch: int | None
+    offsets: str | None
+    snapshot_id: str | None
+    lag_rows: int | None
+    lag_seconds: float | None
+    rounds_total: int
+    rows_total: int
+    bytes_total: int
+    files_total: int
+
+    @property
+    def name(self) -> str:
+        """What people call it: the source's name, a dot, and the table's name there."""
+        return f"{self.source}.{self.source_table}"
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process that tiers. ``id`` is unique for each start of one."""
+
+    id: str
+    host: str
+    pid: int
+    version: str
+
+    @classmethod
+    def here(cls) -> Worker:
+        """The worker that runs here."""
+        host = socket.gethostname()
+        try:
+            installed = version("laketier")
+        except PackageNotFoundError:
+            installed = "unknown"
+        return cls(f"{host}-{os.getpid()}-{uuid.uuid4().hex[:8]}", host, os.getpid(), installed)
+
+
+@dataclass(frozen=True)
+class WorkerSeen:
+    """A worker, and when it was heard of."""
+
+    worker: Worker
+    started_at: int
+    heartbeat_at: int
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to tier a table. ``fence`` is the token's. ``deadline``: from then on another worker may take it over
+    (ms since the epoch, by the clock of the store that gave it)."""
+
+    table: TieringTable
+    fence: int
+    worker: str
+    deadline: int
+
+    @property
+    def round_deadline(self) -> int:
+        """When the round is to be force-completed."""
+        return round_deadline(self.table.leased_at or 0, self.table.freshness_seconds)
+
+
+class Ending(StrEnum):
+    """How a lease ended."""
+
+    TIERED = "tiered"
+    FORCE_COMPLETED = "force-completed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    RELEASED = "released"
+    EXPIRED = "expired"
+    DROPPED = "dropped"
+    RECREATED = "recreated"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """A round that was published, or found nothing to read.
+
+    ``force_completed``: it ended at its deadline with rows left to read, so the table joins the queue again at once.
+    ``read_until_at``: when the end of its range was looked up; what the lake holds is as fresh as that. The moment of
+    finishing when None.
+    """
+
+    force_completed: bool = False
+    epoch: int | None = None
+    rows: int = 0
+    bytes: int = 0
+    files: int = 0
+    snapshot_id: str | None = None
+    range_start: str | None = None
+    range_end: str | None = None
+    offsets: str | None = None
+    lag_rows: int | None = None
+    lag_seconds: float | None = None
+    read_until_at: int | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A round that was not published. ``retryable``: see `laketier.service.schedule.is_retryable`."""
+
+    error: BaseException | str
+    retryable: bool
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """An ended lease."""
+
+    tiering_table: int
+    fence: int
+    worker: str
+    began_at: int
+    ended_at: int
+    ending: Ending
+    epoch: int | None = None
+    rows: int = 0
+    bytes: int = 0
+    files: int = 0
+    snapshot_id: str | None = None
+    range_start: str | None = None
+    range_end: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """A table as `laketier status` shows it. ``at``: when it was looked at."""
+
+    table: TieringTable
+    last_round: RoundRecord | None
+    at: int
+
+    @property
+    def behind_seconds(self) -> float | None:
+        """How old what the lake holds is at most, None before the first round."""
+        last = self.table.last_tiered_at
+        return None if last is None else max(0, self.at - last) / 1000
+
+    @property
+    def fresh(self) -> bool:
+        """Whether that is within the table's freshness."""
+        return is_fresh(self.at, self.table.last_tiered_at, self.table.freshness_seconds)

@@ -1,0 +1,181 @@
+"""Registration: what the service's file and its sources say, against what the state database knows."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from laketier.service.schedule import State, due_at, move
+from laketier.service.state.records import Ending, Registered, Registration, TieringTable
+from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record
+from laketier.service.state.tables import TABLES
+from laketier.spi import ConfigError
+
+_GONE = "it is no longer in the source, or the service's file no longer names it"
+
+
+def new_run() -> str:
+    """A name for the progress log that a table's epochs belong to."""
+    return uuid.uuid4().hex
+
+
+def end_running(connection: Connection, table: TieringTable, ending: Ending, now: int, why: str) -> None:
+    """Note the end of the lease that a table loses as it leaves TIERING by another hand than its worker's."""
+    if table.state is State.TIERING:
+        record(connection, [ended_lease(table, ending, now, why)])
+
+
+class Registrar:
+    """One call of `StateStore.register`."""
+
+    def __init__(self, connection: Connection, service: str, now: int) -> None:
+        self._connection = connection
+        self._service = service
+        self._now = now
+        self._did: dict[str, list[str]] = defaultdict(list)
+        self._new: list[tuple[Registration, int]] = []
+        self._queue = Queue(connection, service)
+
+    def register(self, tables: Sequence[Registration], unlisted: Collection[str]) -> Registered:
+        """``unlisted``: sources that could not be asked, so that no table of theirs counts as gone."""
+        wanted = _by_name(tables)
+        known: dict[tuple[str, str], list[TieringTable]] = defaultdict(list)
+        query = select(TABLES).where(TABLES.c.service == self._service).order_by(TABLES.c.id).with_for_update()
+        for row in self._connection.execute(query):
+            known[row.source, row.source_table].append(as_table(row))
+        for key, rows in known.items():
+            if key in wanted:
+                self._compare(wanted[key], rows)
+            elif key[0] not in unlisted:
+                self._drop(rows)
+        for key, table in wanted.items():
+            if key not in known:
+                self._new.append((table, 0))
+        self._insert()
+        return Registered(**{kind: tuple(sorted(names)) for kind, names in self._did.items()})
+
+    def _compare(self, wanted: Registration, rows: Sequence[TieringTable]) -> None:
+        same = [row for row in rows if row.table_id == wanted.table_id]
+        for row in rows:
+            if row.table_id != wanted.table_id and row.state is not State.RECREATED:
+                why = f"the source's table was recreated: its id was {row.table_id!r} and is {wanted.table_id!r} now"
+                self._set(row, move(row.name, row.state, State.RECREATED), why, Ending.RECREATED)
+                self._did["recreated"].append(row.name)
+        if not same:
+            # The target may be the same one, whose watermark holds the fence of the older registration.
+            self._new.append((wanted, max(row.fence for row in rows)))
+        elif same[0].state is not State.RECREATED:
+            self._update(wanted, same[0])
+
+    def _update(self, wanted: Registration, row: TieringTable) -> None:
+        if row.state is State.DROPPED and not row.dropped_by_hand:
+            state = move(row.name, row.state, State.PAUSED if row.paused else State.SCHEDULED)
+            change(
+                self._connection, [(row, {**NOT_IN_QUEUE, "state": state.value, "error": None, "due_at": self._now})]
+            )
+            self._did["returned"].append(row.name)
+            row = _read(self._connection, row.id)
+        target = (wanted.format, wanted.target, wanted.pipeline)
+        if target != (row.format, row.target, row.pipeline):
+            self._move(wanted, row)
+            row = _read(self._connection, row.id)
+        if (wanted.priority, wanted.freshness_seconds) != (row.priority, row.freshness_seconds):
+            values: dict[str, Any] = {
+                "priority": wanted.priority,
+                "freshness_seconds": wanted.freshness_seconds,
+                "due_at": row.due_at
+                if row.last_tiered_at is None
+                else due_at(row.last_tiered_at, wanted.freshness_seconds),
+                "enqueued_at": row.enqueued_at,
+            }
+            if row.state is State.PENDING and row.priority != wanted.priority:
+                values["enqueued_at"] = self._queue.join(wanted.priority, self._now)
+            change(self._connection, [(row, values)])
+            self._did["changed"].append(row.name)
+
+    def _move(self, wanted: Registration, row: TieringTable) -> None:
+        """Its progress is that of the old target under the old pipeline. To go on by itself could double rows."""
+        why = (
+            f"it went to {row.format} {row.target} as pipeline {row.pipeline!r}, "
+            f"and the service's file now says {wanted.format} {wanted.target} as {wanted.pipeline!r}"
+        )
+        state = row.state
+        if state not in (State.STOPPED, State.DROPPED):
+            state = move(row.name, state, State.STOPPED)
+        end_running(self._connection, row, Ending.STOPPED, self._now, why)
+        values = {
+            **NOT_IN_QUEUE,
+            "state": state.value,
+            "error": f"{why}. Resume it to start there from the beginning, or set the file back.",
+            "format": wanted.format,
+            "target": wanted.target,
+            "pipeline": wanted.pipeline,
+            "run": new_run(),
+            "epoch": None,
+            "offsets": None,
+            "snapshot_id": None,
+            "last_tiered_at": None,
+        }
+        change(self._connection, [(row, values)])
+        self._did["moved"].append(row.name)
+
+    def _drop(self, rows: Iterable[TieringTable]) -> None:
+        for row in rows:
+            if row.state not in (State.DROPPED, State.RECREATED):
+                self._set(row, move(row.name, row.state, State.DROPPED), _GONE, Ending.DROPPED)
+                self._did["dropped"].append(row.name)
+
+    def _set(self, row: TieringTable, state: State, why: str, ending: Ending) -> None:
+        end_running(self._connection, row, ending, self._now, why)
+        change(self._connection, [(row, {**NOT_IN_QUEUE, "state": state.value, "error": why})])
+
+    def _insert(self) -> None:
+        if not self._new:
+            return
+        rows = [
+            {
+                "service": self._service,
+                "source": table.source,
+                "source_table": table.table,
+                "table_id": table.table_id,
+                "format": table.format,
+                "target": table.target,
+                "pipeline": table.pipeline,
+                "run": new_run(),
+                "priority": table.priority,
+                "freshness_seconds": table.freshness_seconds,
+                "state": State.NEW.value,
+                "paused": False,
+                "dropped_by_hand": False,
+                "fence": fence,
+                "registered_at": self._now,
+                "due_at": self._now,
+                "failures": 0,
+                "rounds_total": 0,
+                "rows_total": 0,
+                "bytes_total": 0,
+                "files_total": 0,
+            }
+            for table, fence in self._new
+        ]
+        self._connection.execute(insert(TABLES), rows)
+        self._did["new"].extend(table.name for table, _ in self._new)
+
+
+def _by_name(tables: Sequence[Registration]) -> dict[tuple[str, str], Registration]:
+    wanted: dict[tuple[str, str], Registration] = {}
+    for table in tables:
+        if (table.source, table.table) in wanted:
+            raise ConfigError("the table is registered twice", where=table.name, fix="Name it once in the service.")
+        if table.freshness_seconds < 1:
+            raise ConfigError("freshness must be at least one second", where=table.name)
+        wanted[table.source, table.table] = table
+    return wanted
+
+
+def _read(connection: Connection, id: int) -> TieringTable:
+    return as_table(connection.execute(select(TABLES).where(TABLES.c.id == id)).one())

@@ -1,0 +1,184 @@
+"""The state store: one object, whose methods are transactions."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Collection, Sequence
+
+from laketier.service.schedule import Backoff
+from laketier.service.state import commands, history, leasing
+from laketier.service.state.database import Database
+from laketier.service.state.migrate import migrate
+from laketier.service.state.records import (
+    Failure,
+    Lease,
+    Outcome,
+    Registered,
+    Registration,
+    RoundRecord,
+    TableStatus,
+    Worker,
+    WorkerSeen,
+)
+from laketier.service.state.registering import Registrar
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class StateStore:
+    """The state of one service. Each method is one transaction: it happens as a whole or not at all.
+
+    All raise `StateError` when the database does not answer; the store can be used again once it does. May be used by
+    several threads. Not to be taken over a fork.
+    """
+
+    def __init__(
+        self, database: Database, service: str, clock: Callable[[], int], backoff: Backoff, draw: random.Random
+    ) -> None:
+        """Use `open`."""
+        self._database = database
+        self._clock = clock
+        self._backoff = backoff
+        self._draw = draw
+        self.service = service
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        service: str = "default",
+        clock: Callable[[], int] = _now,
+        backoff: Backoff | None = None,
+        seed: int | None = None,
+    ) -> StateStore:
+        """Connect, and bring the database to this version. ``url``: ``sqlite:///FILE`` or ``postgresql://...``.
+        ``clock``: ms since the epoch, UTC. ``seed``: of the backoff's jitter. Raises `ConfigError` for a URL that is
+        none, and `StateError` for a database that can't be reached or is of a newer laketier."""
+        database = Database(url)
+        try:
+            migrate(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database, service, clock, backoff or Backoff(), random.Random(seed))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._database.close()
+
+    def __enter__(self) -> StateStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- which tables there are ----------------------------------------------------------------------------------
+
+    def register(self, tables: Sequence[Registration], *, unlisted: Collection[str] = ()) -> Registered:
+        """Make these the service's tables. All of them: what is known and not among them becomes DROPPED, unless its
+        source is in ``unlisted`` (sources that could not be asked just now). Idempotent. Raises `ConfigError` for a
+        table that is named twice."""
+        with self._database.write() as connection:
+            self._database.lock(connection, f"laketier register {self.service}")
+            return Registrar(connection, self.service, self._clock()).register(tables, unlisted)
+
+    # -- rounds --------------------------------------------------------------------------------------------------
+
+    def acquire(self, worker: Worker, limit: int, lease_seconds: float) -> tuple[Lease, ...]:
+        """Lease up to ``limit`` due tables: the highest priority first, within one the longest in the queue first.
+        Priorities are strict: as long as higher ones fill each call, lower ones wait."""
+        with self._database.write() as connection:
+            return leasing.acquire(
+                connection, self.service, worker.id, limit, round(lease_seconds * 1000), self._clock()
+            )
+
+    def heartbeat(self, worker: Worker, leases: Sequence[Lease], lease_seconds: float) -> tuple[Lease, ...]:
+        """Say that the worker lives, and renew its leases. Those that are missing in the answer are lost: end their
+        rounds without a commit."""
+        with self._database.write() as connection:
+            now = self._clock()
+            history.seen(connection, self.service, worker, now)
+            return leasing.renew(connection, self.service, worker.id, leases, round(lease_seconds * 1000), now)
+
+    def finish(self, lease: Lease, outcome: Outcome) -> None:
+        """A round was published. The table is due again after its freshness; at once, at the end of the queue, when
+        it was force-completed. Raises `LeaseLost`. Calling it again with the same outcome does nothing."""
+        self._end(lease, outcome)
+
+    def finish_all(self, results: Sequence[tuple[Lease, Outcome | Failure]]) -> tuple[Lease, ...]:
+        """`finish` and `fail` for many tables in one transaction. Returns the leases that are lost; those changed
+        nothing, and the others are ended all the same."""
+        return self._end_all(results)
+
+    def fail(self, lease: Lease, error: BaseException | str, *, retryable: bool) -> None:
+        """A round was not published. The table is tried again after a backoff, or is STOPPED until a person resumes
+        it. Raises `LeaseLost`."""
+        self._end(lease, Failure(error, retryable))
+
+    def release(self, lease: Lease) -> None:
+        """Give a table back without a round, as a draining worker does: to the end of the queue. Raises
+        `LeaseLost`."""
+        self._end(lease, None)
+
+    def _end(self, lease: Lease, result: leasing.Result) -> None:
+        if self._end_all([(lease, result)]):
+            raise leasing.lost(lease)
+
+    def _end_all(self, results: Sequence[tuple[Lease, leasing.Result]]) -> tuple[Lease, ...]:
+        with self._database.write() as connection:
+            return leasing.end(connection, self.service, results, self._clock(), self._backoff, self._draw)
+
+    # -- what people do ------------------------------------------------------------------------------------------
+
+    def pause(self, pattern: str) -> tuple[str, ...]:
+        """Tier these no more until they are resumed; one that is being tiered ends its round first. Returns the names.
+
+        This and the next three take a name (``SOURCE.TABLE``) or a pattern (``* ? [...]``), and raise `TableNotFound`
+        when it matches nothing and `IllegalTransition` when no table that it matches can take the command.
+        """
+        return self._command(pattern, commands.pause)
+
+    def resume(self, pattern: str) -> tuple[str, ...]:
+        """Make paused, stopped and by hand dropped tables due now, their failures forgotten."""
+        return self._command(pattern, commands.resume)
+
+    def retier(self, pattern: str, *, from_start: bool = False) -> tuple[str, ...]:
+        """Make tables due now. ``from_start``: also forget how far they were and give each a new run (a paused or
+        stopped one stays so). What the lake holds stays there: a target that knows the old run refuses the new one
+        until it is emptied."""
+        return self._command(pattern, commands.retier_from_start if from_start else commands.retier_now)
+
+    def drop(self, pattern: str) -> tuple[str, ...]:
+        """Take tables out of the service, though their source has them, until they are resumed. The lake is not
+        touched. A round that is under way loses its lease."""
+        return self._command(pattern, commands.drop)
+
+    def _command(self, pattern: str, command: commands.Command) -> tuple[str, ...]:
+        with self._database.write() as connection:
+            return commands.apply(connection, self.service, pattern, self._clock(), command)
+
+    # -- what people look at -------------------------------------------------------------------------------------
+
+    def snapshot(self) -> tuple[TableStatus, ...]:
+        """All tables at one moment, by name, with their last rounds."""
+        with self._database.read() as connection:
+            return history.statuses(connection, self.service, self._clock())
+
+    def rounds(self, table: int, limit: int = 50) -> tuple[RoundRecord, ...]:
+        """The ended leases of a table (`TieringTable.id`), newest first."""
+        with self._database.read() as connection:
+            return history.rounds_of(connection, table, limit)
+
+    def workers(self) -> tuple[WorkerSeen, ...]:
+        """All workers that ever gave a sign, oldest first."""
+        with self._database.read() as connection:
+            return history.workers_of(connection, self.service)
+
+    def prune(self, keep_rounds: int) -> int:
+        """Delete all but the newest rounds of each table; how many were."""
+        with self._database.write() as connection:
+            return history.prune(connection, self.service, keep_rounds)

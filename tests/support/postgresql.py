@@ -1,0 +1,101 @@
+"""A real PostgreSQL server for tests: what is installed here, or what the `pgserver` distribution carries."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+DEBIAN = Path("/usr/lib/postgresql")
+UNPRIVILEGED = 65534
+
+
+def binaries() -> Path | None:
+    """The folder with initdb and pg_ctl, None when there is none on this machine."""
+    folders = []
+    if found := shutil.which("initdb"):
+        folders.append(Path(found).resolve().parent)
+    folders += sorted(DEBIAN.glob("*/bin"), reverse=True)
+    spec = importlib.util.find_spec("pgserver")
+    if spec and spec.origin:
+        folders.append(Path(spec.origin).parent / "pginstall" / "bin")
+    return next((folder for folder in folders if (folder / "initdb").exists() and (folder / "pg_ctl").exists()), None)
+
+
+class PostgreSQL:
+    """A server on a free port of the loopback, with a password."""
+
+    user = "laketier"
+    password = "s3cr3t-of-the-state"
+
+    def __init__(self, bin: Path, folder: Path) -> None:
+        self._bin = bin
+        self._folder = folder
+        self._data = folder / "data"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+
+    def create(self) -> None:
+        secret = self._folder / "password"
+        secret.write_text(self.password)
+        if os.getuid() == 0:
+            os.chown(self._folder, UNPRIVILEGED, UNPRIVILEGED)
+            os.chown(secret, UNPRIVILEGED, UNPRIVILEGED)
+        auth = ["--auth=scram-sha-256", f"--pwfile={secret}", f"--username={self.user}"]
+        self._run("initdb", "-D", str(self._data), "--no-sync", "--no-locale", "--encoding=UTF8", *auth)
+
+    def start(self) -> None:
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c shared_buffers=16MB"
+        self._run("pg_ctl", "-D", str(self._data), "-l", str(self._folder / "log"), "-w", "-o", options, "start")
+
+    def stop(self) -> None:
+        """At once, as a crash would: connections break, and the next start recovers."""
+        self._run("pg_ctl", "-D", str(self._data), "-w", "-m", "immediate", "stop")
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://{self.user}:{self.password}@127.0.0.1:{self.port}/{database}"
+
+    def _run(self, command: str, *arguments: str) -> None:
+        # initdb and the server refuse root.
+        unprivileged = ["setpriv", f"--reuid={UNPRIVILEGED}", f"--regid={UNPRIVILEGED}", "--clear-groups"]
+        prefix = unprivileged if os.getuid() == 0 else []
+        # A file, not a pipe: the server inherits it from pg_ctl, and a pipe would not end before the server does.
+        with tempfile.TemporaryFile() as output:
+            done = subprocess.run(
+                [*prefix, str(self._bin / command), *arguments],
+                cwd=self._folder,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                timeout=120,
+            )
+            output.seek(0)
+            assert done.returncode == 0, output.read().decode()
+
+
+@contextmanager
+def running_postgresql() -> Iterator[PostgreSQL]:
+    """A server that runs. Skips the test where none can."""
+    bin = binaries()
+    if bin is None:
+        pytest.skip("no PostgreSQL here: neither initdb on the PATH, nor below /usr/lib/postgresql, nor pgserver")
+    if os.getuid() == 0 and not shutil.which("setpriv"):
+        pytest.skip("PostgreSQL refuses root, and there is no setpriv to become another user")
+    # Not pytest's own folder: that of root can't be entered by the server's user.
+    with tempfile.TemporaryDirectory(prefix="laketier-pg-") as name:
+        server = PostgreSQL(bin, Path(name))
+        server.create()
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
