@@ -85,14 +85,14 @@ class PostgreSQL:
 @contextmanager
 def running_postgresql() -> Iterator[PostgreSQL]:
     """A server that runs. Skips the test where none can."""
-    bin = binaries()
-    if bin is None:
+    programs = binaries()
+    if programs is None:
         pytest.skip("no PostgreSQL here: neither initdb on the PATH, nor below /usr/lib/postgresql, nor pgserver")
     if os.getuid() == 0 and not shutil.which("setpriv"):
         pytest.skip("PostgreSQL refuses root, and there is no setpriv to become another user")
     # Not pytest's own folder: that of root can't be entered by the server's user.
     with tempfile.TemporaryDirectory(prefix="laketier-pg-") as name:
-        server = PostgreSQL(bin, Path(name))
+        server = PostgreSQL(programs, Path(name))
         server.create()
         server.start()
         try:

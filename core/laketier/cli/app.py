@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import laketier
-from laketier.cli import conformance, demo, doctor, formats, maintain, pipeline, run, table
+from laketier.cli import conformance, demo, doctor, formats, maintain, pipeline, run, serve, table
 from laketier.spi import (
     CommitError,
     ConfigError,
@@ -36,6 +36,7 @@ app = typer.Typer(
 app.command(name="demo", epilog=demo.EPILOG)(demo.demo)
 app.command(name="formats", epilog=formats.EPILOG)(formats.formats)
 app.command(name="run", epilog=run.EPILOG)(run.run)
+app.command(name="serve", epilog=serve.EPILOG)(serve.serve)
 app.command(name="read", epilog=table.READ_EPILOG)(table.read)
 app.command(name="status", epilog=table.STATUS_EPILOG)(table.status)
 app.command(name="history", epilog=table.HISTORY_EPILOG)(table.history)

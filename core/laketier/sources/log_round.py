@@ -54,11 +54,11 @@ class LogRoundSettings:
 @dataclass(frozen=True)
 class LogRoundResult:
     """What a round did. ``ending`` is None when the log held nothing new. ``end``: where the table has read up to.
-    ``complete``: that is all that the log held when the round was planned. ``bad``: records that are no rows."""
+    ``left``: offsets that the log held beyond that when the round was planned. ``bad``: records that are no rows."""
 
     ending: Ending | None
     end: LogOffsets
-    complete: bool
+    left: int
     epoch: int | None = None
     rows: int = 0
     files: int = 0
@@ -121,7 +121,7 @@ class LogRound:
         assert upcoming is not None, "finish comes after plan"
         end = self.end
         if self._tiering is None:
-            return LogRoundResult(None, end, upcoming.complete)
+            return LogRoundResult(None, end, upcoming.left)
         error = next((answer.error for answer in answers if answer.error is not None), None)
         if error is not None:
             self.abort(answers)
@@ -133,7 +133,7 @@ class LogRound:
         return LogRoundResult(
             done.ending,
             end,
-            upcoming.complete,
+            upcoming.left,
             epoch=self._epoch,
             rows=done.rows,
             files=done.files,

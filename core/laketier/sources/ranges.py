@@ -21,12 +21,12 @@ class OnExpired(Enum):
 class NextRange:
     """``wanted`` is what to read. ``source`` is what the token says: it begins where the last round ended, so that
     nothing between two rounds can go missing unnoticed. ``skipped``: bucket → the offsets that had expired and were
-    passed over, as the user allowed; they differ by just these. ``complete``: it reaches all that the log held."""
+    passed over, as the user allowed; they differ by just these. ``left``: offsets that the log held beyond it."""
 
     wanted: LogRange
     source: SourceRange
     skipped: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    complete: bool = True
+    left: int = 0
 
     @property
     def content(self) -> str | None:
@@ -77,7 +77,7 @@ def next_range(
     # A new bucket adds to the range's end only: the start must be the very text that the last round ended with.
     before = known if committed is not None else LogOffsets()
     source = SourceRange(before.to_text(), LogOffsets({**gone, **limited}).to_text())
-    return NextRange(wanted, source, skipped, complete=limited == end)
+    return NextRange(wanted, source, skipped, sum(end[bucket] - limited[bucket] for bucket in end))
 
 
 def _limited(start: Mapping[str, int], end: Mapping[str, int], most: int | None) -> dict[str, int]:

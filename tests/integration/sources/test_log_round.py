@@ -80,7 +80,7 @@ def test_rounds_follow_the_log(tiered: Tiered) -> None:
     tiered.source.append(1, 2, 3)
     tiered.source.append(10, 11, bucket=1)
     first = tiered.round()
-    assert (first.ending, first.rows, first.epoch, first.complete) == (Ending.PUBLISHED, 5, 0, True)
+    assert (first.ending, first.rows, first.epoch, first.left) == (Ending.PUBLISHED, 5, 0, 0)
     assert tiered.round().ending is None, "nothing new: nothing is committed"
     tiered.source.append(4)
     second = tiered.round()
@@ -194,5 +194,5 @@ def test_limited_rounds_get_there(tiered: Tiered) -> None:
     tiered.source.append(*range(25))
     settings = LogRoundSettings(most=10)
     results = [tiered.round(settings) for _ in range(3)]
-    assert [result.complete for result in results] == [False, False, True]
+    assert [result.left for result in results] == [15, 5, 0]
     assert tiered.ids() == list(range(25))

@@ -15,7 +15,7 @@ def test_a_new_table_reads_from_the_earliest() -> None:
     assert found.wanted.start == LogOffsets({"0": 3, "1": 0})
     assert found.wanted.end == LogOffsets({"0": 9, "1": 0})
     assert (found.source.start, found.source.end) == ("{}", '{"0":9,"1":0}')
-    assert found.complete
+    assert found.left == 0
     assert found.content is None
 
 
@@ -59,7 +59,7 @@ def test_limited_rounds_read_each_offset_once_and_end(held: dict[str, tuple[int,
         read += found.wanted.offsets
         last = found.source.end
         committed = LogOffsets.from_text(last)
-        if found.complete:
+        if not found.left:
             break
     assert read == total
     assert next_range(committed, bounds).wanted.is_empty

@@ -1,0 +1,103 @@
+"""The tables of a running service: looked for now and then, their logs kept open."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from laketier.config.service import Service
+from laketier.plugins import OpenSource
+from laketier.service.state import Registration, StateStore
+from laketier.sources.tiered import TieredTable, open_log, open_sources, tiered_tables
+from laketier.spi import ConfigError, LaketierError, TableLog
+
+log = logging.getLogger(__name__)
+
+_THREADS = 8
+
+
+class Catalogue:
+    """Lists the sources' tables, registers them, and opens their logs. Driver; safe in threads once `discover`
+    returned. One source that does not answer leaves the tables of the others, and its own, as they are."""
+
+    def __init__(self, service: Service, store: StateStore, *, origin: str) -> None:
+        self._service = service
+        self._store = store
+        self._origin = origin
+        self._sources: dict[str, OpenSource] = open_sources(service, origin=origin)
+        self._tables: Mapping[str, TieredTable] = {}
+        self._logs: dict[str, TableLog] = {}
+        self._listed: dict[str, list[str]] = {}
+        self._due = 0.0
+        self._lock = threading.Lock()
+
+    def discover_when_due(self) -> None:
+        """`discover`, when the last time is long enough ago."""
+        if time.monotonic() >= self._due:
+            self.discover()
+
+    def discover(self) -> None:
+        """List the sources anew, and tell the state store. Raises `StateError`, and `ConfigError` for rules that do not
+        fit what there is."""
+        unlisted = set()
+        for name, source in self._sources.items():
+            try:
+                self._listed[name] = list(source.source.list_tables())
+            except LaketierError as error:
+                unlisted.add(name)
+                log.warning("[source=%s] the tables could not be listed: %s", name, error)
+        tables = {table.key: table for table in tiered_tables(self._service, self._listed, origin=self._origin)}
+        with ThreadPoolExecutor(_THREADS) as pool:
+            opened = dict(zip(tables, pool.map(self._try_open, tables.values()), strict=True))
+        for key, found in opened.items():
+            if isinstance(found, LaketierError):
+                # Its registration stays as it is: when the table cannot even be opened, its round says so.
+                unlisted.add(tables[key].source)
+                log.warning("[table=%s] the log could not be opened: %s", key, found)
+        logs = {key: found for key, found in opened.items() if not isinstance(found, LaketierError)}
+        with self._lock:
+            self._tables, self._logs = tables, {**self._logs, **logs}
+        self._store.register([_registration(tables[key], each) for key, each in logs.items()], unlisted=unlisted)
+        self._due = time.monotonic() + self._service.discover_every
+
+    def table(self, key: str) -> TieredTable:
+        """A table by its name ``source.table``. Raises `ConfigError` for one that is not there (any more)."""
+        with self._lock:
+            found = self._tables.get(key)
+        if found is None:
+            raise ConfigError(f"the service has no table {key!r} now", where=self._origin)
+        return found
+
+    def log(self, table: TieredTable) -> TableLog:
+        """Its log."""
+        with self._lock:
+            return self._logs[table.key]
+
+    def _try_open(self, table: TieredTable) -> TableLog | LaketierError:
+        try:
+            return open_log(table, self._sources)
+        except LaketierError as error:
+            return error
+
+    def close(self) -> None:
+        """Close the logs and the sources."""
+        for each in self._logs.values():
+            each.close()
+        for source in self._sources.values():
+            source.source.close()
+
+
+def _registration(table: TieredTable, opened: TableLog) -> Registration:
+    return Registration(
+        source=table.source,
+        table=table.name,
+        table_id=opened.table.table_id,
+        format=table.config.format,
+        target=str(table.config.table),
+        pipeline=table.pipeline,
+        freshness_seconds=max(1, round(table.freshness_seconds)),
+        priority=table.priority,
+    )
