@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from laketier.config import LakeConfig, flatten
-from laketier.config.service import Service, TableRule, TableSettings
+from laketier.config.service import Service, TableRule, TableSettings, load_service
 from laketier.plugins import OpenSource, configure, open_log_source
 from laketier.sources.log_round import LogRoundSettings
 from laketier.sources.log_task import OnBadRecordPolicy
@@ -46,6 +47,11 @@ class TieredTable:
         """The pipeline that the lake table remembers."""
         assert self.config.pipeline is not None
         return self.config.pipeline
+
+    @property
+    def leaves_out_bad_records(self) -> bool:
+        """Whether the lake holds only the records that could be read."""
+        return self.on_bad_record is not OnBadRecordPolicy.FAIL
 
     def round_settings(self, fence: int = 0, most: int | None = None) -> LogRoundSettings:
         """How its next round goes, under the lease ``fence``."""
@@ -134,16 +140,28 @@ def _refuse_shared_targets(tables: Iterable[TieredTable], origin: str) -> None:
             )
 
 
-def only(tables: Sequence[TieredTable], name: str, *, origin: str) -> TieredTable:
-    """The table that people call ``name``: ``source.table``, or the lake table's name. Raises `ConfigError`."""
-    found = [table for table in tables if name in (table.key, str(table.config.table))]
-    if not found:
-        known = ", ".join(sorted(table.key for table in tables)[:10]) or "none"
-        raise ConfigError(f"the service has no table {name!r}", where=origin, fix=f"It has: {known}.")
-    if len(found) > 1:
-        raise ConfigError(
-            f"{name!r} is the lake table of {found[0].key} and of {found[1].key}",
-            where=origin,
-            fix="Name the source's table.",
-        )
-    return found[0]
+def open_tiered(file: str | Path, name: str) -> tuple[TieredTable, TableLog]:
+    """A table of a service file, and its log. ``name``: ``source.table``, or the lake table's name. Driver.
+
+    Raises `ConfigError`, also when the service has no such table, and what its source raises.
+    """
+    origin = str(file)
+    service = load_service(file)
+    # Others than the one that is named need not answer.
+    named = {source: section for source, section in service.sources.items() if name.startswith(f"{source}.")}
+    known = ""
+    for chosen in (named, service.sources):
+        sources = open_sources(service.model_copy(update={"sources": chosen}), origin=origin)
+        listed = {source: opened.source.list_tables() for source, opened in sources.items()}
+        tables = tiered_tables(service, listed, origin=origin)
+        found = [table for table in tables if name in (table.key, str(table.config.table))]
+        if len(found) == 1:
+            return found[0], open_log(found[0], sources)
+        if len(found) > 1:
+            raise ConfigError(
+                f"{name!r} is the lake table of {found[0].key} and of {found[1].key}",
+                where=origin,
+                fix="Name the source's table.",
+            )
+        known = ", ".join(sorted(table.key for table in tables)[:10])
+    raise ConfigError(f"the service has no table {name!r}", where=origin, fix=f"It has: {known or 'none'}.")

@@ -18,6 +18,7 @@ from laketier.plugins import Lake, open_lake
 from laketier.sources.log_round import committed_offsets
 from laketier.sources.ranges import next_range
 from laketier.sources.scan import Scan, plan_scan
+from laketier.sources.tiered import TieredTable
 from laketier.spi import (
     BadRecord,
     CommitterInitContext,
@@ -119,7 +120,7 @@ def plan_union(
         wanted = request.projected(schema, where=where)
         hidden = sorted(columns_of(request.filters).difference(wanted.names))
         needed = pa.schema([*wanted, *(schema.field(name) for name in hidden)])
-        lake = None if seen is None else _lake_half(seen, needed, request)
+        lake = None if seen is None or seen.snapshot_id is None else _lake_half(seen, needed, request)
         # After the lake was looked at: so its end is never before the start.
         upcoming = next_range(None if seen is None else seen.offsets, log.bounds())
         splits = tuple(log.plan(upcoming.wanted))
@@ -135,6 +136,13 @@ def union(
     """Plan and read in this process: the schema, and the rows that the request asks for, no more."""
     planned = plan_union(config, log, request, tolerant=tolerant)
     return planned.schema, _limited(planned)
+
+
+def union_of(
+    table: TieredTable, log: TableLog, request: ScanRequest | None = None
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """`union` of a service's table."""
+    return union(table.config, log, request, tolerant=table.leaves_out_bad_records)
 
 
 def _limited(planned: UnionScan) -> Iterator[pa.RecordBatch]:
@@ -153,11 +161,11 @@ def _limited(planned: UnionScan) -> Iterator[pa.RecordBatch]:
 
 @dataclass(frozen=True)
 class _Look:
-    """A lake table, and its offsets at just this snapshot."""
+    """A lake table, and its offsets at just this snapshot. None of either: it was created, and nothing committed."""
 
     lake: Lake
     table: TableInfo
-    snapshot_id: int
+    snapshot_id: int | None
     offsets: LogOffsets | None
 
 
@@ -173,7 +181,7 @@ def _look(config: LakeConfig, log: TableLog) -> _Look | None:
     try:
         state = committer.open()
         offsets = committed_offsets(state.watermark(config.pipeline), log.table, where=str(config.table))
-        if state.snapshot_id is None:
+        if state.snapshot_id is None and offsets is not None:
             raise FeatureNotSupported("union read", format=config.format, reason="its tables have no snapshots")
         return _Look(lake, table, state.snapshot_id, offsets)
     finally:

@@ -4,6 +4,7 @@
 - `write(df, config)` writes a DataFrame as one round.
 - `tier(spark, source, config)` moves a folder of Parquet, or a table, without any row crossing the JVM.
 - `read(spark, config)` reads a table by the cheapest way.
+- `union(spark, table, service=…)` reads lake and log as one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from laketier.spark.reading import read
     from laketier.spark.session import builder, get_or_create
     from laketier.spark.streaming import stream
+    from laketier.spark.union_read import union
 
 _HOMES = {
     "builder": "session",
@@ -23,10 +25,11 @@ _HOMES = {
     "read": "reading",
     "stream": "streaming",
     "tier": "lanes",
+    "union": "union_read",
     "write": "lanes",
 }
 
-__all__ = ["builder", "get_or_create", "read", "stream", "tier", "write"]
+__all__ = ["builder", "get_or_create", "read", "stream", "tier", "union", "write"]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ from laketier.spark.batch_writer import LakeBatchWriter
 from laketier.spark.scan import LakeReader
 from laketier.spark.schema import spark_schema
 from laketier.spark.stream_writer import LakeStreamWriter
+from laketier.spark.union_read import UNION, UnionOptions, UnionReader
 from laketier.spi import ConfigError
 
 _CHECKPOINT = "checkpointlocation"
@@ -30,7 +31,10 @@ class LakeDataSource(DataSource):
         """Spark does this first, for reads and writes alike, before any job: so all keys are checked here. Raises
         `ConfigError`."""
         super().__init__(options)
-        self._config = read_options(options)
+        self._union = UnionOptions.of(options)
+        if self._union is not None:
+            return
+        self._config = read_options({key: value for key, value in options.items() if key.lower() != UNION})
         self._checkpoint = options.get(_CHECKPOINT)
         self._report = options.get(REPORT_OPTION)
         if self._checkpoint is not None:
@@ -41,19 +45,29 @@ class LakeDataSource(DataSource):
         return "laketier"
 
     def schema(self) -> StructType:
+        if self._union is not None:
+            return spark_schema(self._union.plan().schema)
         return spark_schema(open_source(self._config).plan(scan_request(self._config)).schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        if self._union is not None:
+            return UnionReader(self._union, schema)
         return LakeReader(self._config, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        self._refuse_union()
         return LakeBatchWriter(self._config, schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        self._refuse_union()
         require_stream_keys(self._config)
         return LakeStreamWriter(
             self._config, schema, overwrite=overwrite, checkpoint=self._checkpoint, report=self._report
         )
+
+    def _refuse_union(self) -> None:
+        if self._union is not None:
+            raise ConfigError("`union` is for reading", where="the options", fix="Remove it from the write.")
 
 
 REPORT_OPTION = "spark.laketier.report"

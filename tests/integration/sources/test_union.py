@@ -42,6 +42,10 @@ class Both:
         made = LogRound(self.log(), self.config)
         made.finish(self.engine.run(made.plan()))
 
+    def tier_nothing(self) -> None:
+        """A round that dies before its commit: the table is there, and empty."""
+        LogRound(self.log(), self.config).plan()
+
     def rows(self, **request: Any) -> list[dict[str, Any]]:
         _, batches = union(self.config, self.log(), ScanRequest(**request))
         return [row for batch in batches for row in batch.to_pylist()]
@@ -65,6 +69,12 @@ def both(request: pytest.FixtureRequest, tmp_path: Path, engine: LocalEngine) ->
 
 def test_before_the_first_round_the_log_is_all(both: Both) -> None:
     both.source.append(1, 2)
+    assert both.ids() == [1, 2]
+
+
+def test_a_table_that_was_created_and_never_written_is_empty(both: Both) -> None:
+    both.source.append(1, 2)
+    both.tier_nothing()
     assert both.ids() == [1, 2]
 
 

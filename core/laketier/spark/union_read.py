@@ -1,0 +1,132 @@
+"""Lake and log as one, in Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from laketier.config.suggest import did_you_mean
+from laketier.sources.tiered import open_tiered
+from laketier.sources.union import UnionScan, plan_union
+from laketier.spark.schema import for_spark, reading_schema, spark_schema
+from laketier.spi import ConfigError, LakeSplit, LogSplit, Predicate, ScanRequest
+
+UNION = "union"
+SERVICE = "lake.service"
+_TABLE = "lake.table"
+_TASKS_PER_CORE = 2
+
+
+@dataclass(frozen=True)
+class UnionOptions:
+    """``option("union", "true")``: which table of which service file."""
+
+    service: str
+    table: str
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> UnionOptions | None:
+        """None when no union is asked for. Raises `ConfigError` for what does not belong to one."""
+        given = {key.lower(): value for key, value in options.items()}
+        wanted = given.pop(UNION, "false").strip().lower()
+        if wanted not in ("true", "false"):
+            raise ConfigError(f"union = {wanted!r} is not true or false", where="the options")
+        if wanted == "false":
+            return None
+        table = given.pop(_TABLE, None) or given.get("path")
+        service = given.pop(SERVICE, None)
+        stray = sorted(key for key in given if key.startswith("lake."))
+        if stray:
+            known = (SERVICE, _TABLE)
+            raise ConfigError(
+                f"{stray[0]!r} is not for a union read",
+                where="the options",
+                why="the service file says which lake table and which log",
+                fix=did_you_mean(stray[0], known),
+            )
+        if service is None or table is None:
+            missing = SERVICE if service is None else _TABLE
+            raise ConfigError(
+                f"a union read needs {missing}",
+                where="the options",
+                fix='Write .option("lake.service", "service.yaml").load("source.table").',
+            )
+        return cls(service, table)
+
+    def plan(self, request: ScanRequest | None = None) -> UnionScan:
+        """Plan on the driver. Raises as `laketier.sources.union.plan_union`."""
+        table, log = open_tiered(self.service, self.table)
+        return plan_union(table.config, log, request, tolerant=table.leaves_out_bad_records)
+
+
+@dataclass
+class UnionPartition(InputPartition):
+    """A split of either half as a Spark partition."""
+
+    split: LakeSplit | LogSplit
+    scan: UnionScan
+
+
+class UnionReader(DataSourceReader):
+    """Planned on the driver, read on executors."""
+
+    def __init__(self, options: UnionOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Driver."""
+        planned = self._options.plan(ScanRequest(columns=tuple(self._schema.fieldNames())))
+        scan = planned.for_tasks()
+        return [UnionPartition(split, scan) for split in planned.splits]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Executor."""
+        if not isinstance(partition, UnionPartition):
+            return  # Spark makes up a partition where there is none
+        wanted = reading_schema(self._schema)
+        for batch in partition.scan.read(partition.split):
+            yield for_spark(batch, wanted)
+
+
+def union(
+    spark: SparkSession,
+    table: str,
+    *,
+    service: str,
+    columns: Sequence[str] | None = None,
+    filters: Iterable[Predicate] = (),
+) -> DataFrame:
+    """A DataFrame over lake and log of a table, planned now, with columns and filters pushed to both. Driver.
+
+    ``table`` and ``service`` as for `laketier.union`; raises as that does.
+    """
+    request = ScanRequest(columns=None if columns is None else tuple(columns), filters=tuple(filters))
+    planned = UnionOptions(service, table).plan(request)
+    schema = spark_schema(planned.schema)
+    if not planned.splits:
+        return spark.createDataFrame([], schema)
+    tasks = min(len(planned.splits), spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
+    groups = [(index, list(planned.splits[index::tasks])) for index in range(tasks)]
+    scan = planned.for_tasks()
+    # mapInArrow needs rows to start from: a number for each task, which its group is looked up by.
+    work = spark.createDataFrame(spark.sparkContext.parallelize([(index,) for index, _ in groups], tasks), "task int")
+    return work.mapInArrow(_reading(scan, dict(groups), reading_schema(schema)), schema)
+
+
+def _reading(
+    scan: UnionScan, groups: Mapping[int, Sequence[LakeSplit | LogSplit]], wanted: pa.Schema
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def reading(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for task in batch.column("task").to_pylist():
+                for split in groups[task]:
+                    for rows in scan.read(split):
+                        yield for_spark(rows, wanted)
+
+    return reading

@@ -1,0 +1,84 @@
+"""Lake and log as one in Spark, and rounds from a log as a Spark job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from laketier.sources import LogRound, LogTask, run_log_task
+from laketier.sources.tiered import open_tiered
+from laketier.spark import union
+from laketier.spark.log_engine import SparkLogEngine
+from laketier.spi import Leaf, Op
+from lines import LinesTable
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> str:
+    for name in ("a", "b"):
+        LinesTable(tmp_path / "logs", name).create(buckets=2).append(1, 2, 3)
+    (tmp_path / "lake").mkdir()
+    document: dict[str, Any] = {
+        "state": f"sqlite:///{tmp_path}/state.db",
+        "sources": {"lines": {"type": "lines", "options": {"path": str(tmp_path / "logs")}}},
+        "defaults": {"sink": {"lake.format": "localfile", "lake.warehouse": str(tmp_path / "lake")}},
+        "tables": [{"source": "lines", "include": ["b"], "sink": {"lake.format": "delta"}}, {"source": "lines"}],
+    }
+    path = tmp_path / "service.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return str(path)
+
+
+def _rounds(service: str, *names: str) -> list[LogRound]:
+    made = []
+    for name in names:
+        table, log = open_tiered(service, name)
+        made.append(LogRound(log, table.config, table.round_settings()))
+    return made
+
+
+def test_one_job_tiers_several_tables_and_one_failure_stays_alone(
+    spark: SparkSession, service: str, tmp_path: Path
+) -> None:
+    LinesTable(tmp_path / "logs", "bad").create().append_raw("poison")
+    rounds = _rounds(service, "lines.a", "lines.b", "lines.bad")
+    tasks: list[LogTask] = [task for each in rounds for task in each.plan()]
+    before = spark.sparkContext.statusTracker().getJobIdsForGroup()
+    answers = SparkLogEngine(spark).run(tasks)
+    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup()) - len(before) == 1
+    errors = [answer.table for answer in answers if answer.error is not None]
+    assert errors == ["laketier.lines.bad"]
+    for each in rounds[:2]:
+        mine = [answer for answer in answers if answer.table == each.config.pipeline]
+        assert each.finish(mine).rows == 3
+
+
+def test_union_in_spark(spark: SparkSession, service: str, tmp_path: Path) -> None:
+    (first,) = _rounds(service, "lines.b")
+    first.finish([run_log_task(task) for task in first.plan()])
+    LinesTable(tmp_path / "logs", "b").append(4, 5, bucket=1)
+    reader = spark.read.format("laketier").option("union", "true").option("lake.service", service)
+    assert sorted(row.id for row in reader.load("lines.b").collect()) == [1, 2, 3, 4, 5]
+    above = union(spark, "lines.b", service=service, columns=["id"], filters=[Leaf("id", Op.GE, 3)])
+    assert above.columns == ["id"]
+    assert sorted(row.id for row in above.collect()) == [3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"union": "yes"}, "union = 'yes' is not true or false"),
+        ({"union": "true"}, "a union read needs lake.service"),
+        ({"union": "true", "lake.servce": "x"}, "Did you mean 'lake.service'?"),
+    ],
+)
+def test_what_is_wrong_with_a_union_is_said(spark: SparkSession, options: dict[str, str], message: str) -> None:
+    with pytest.raises(Exception, match=r"laketier\.spi\.errors\.ConfigError") as caught:
+        spark.read.format("laketier").options(**options).load("lines.b")
+    assert message in str(caught.value)
