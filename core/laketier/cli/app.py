@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import laketier
-from laketier.cli import conformance, demo, doctor, formats, maintain, pipeline, run, serve, table
+from laketier.cli import conformance, demo, doctor, formats, maintain, pipeline, run, serve, service, table
 from laketier.spi import (
     CommitError,
     ConfigError,
@@ -48,6 +48,7 @@ app.command(
 )(conformance.conformance)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(maintain.app, name="maintain")
+app.add_typer(service.app, name="service")
 
 
 @app.callback(invoke_without_command=True)

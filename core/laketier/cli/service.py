@@ -1,0 +1,185 @@
+"""``laketier service``: what the tables of a service do, and what people may tell them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+
+from laketier.cli.lakes import Json, console, print_json
+from laketier.config.service import load_service
+from laketier.spi import TableNotFound
+
+if TYPE_CHECKING:
+    from laketier.service.state import StateStore, TableStatus
+
+app = typer.Typer(name="service", help="The tables of a service: how they are, and what they shall do.")
+
+File = Annotated[Path, typer.Argument(help="The service file.", show_default=False)]
+Pattern = Annotated[str, typer.Argument(help="A table (source.table) or a pattern: 'clicks.orders_*'.")]
+
+_COLOURS = {"FAILED": "red", "STOPPED": "bold red", "TIERING": "cyan", "PAUSED": "yellow"}
+
+
+@contextmanager
+def opened_store(file: Path) -> Iterator[StateStore]:
+    """The state store that a service file names."""
+    described = load_service(file)
+    from laketier.service.state import StateStore
+
+    with StateStore.open(described.state, service=described.name) as store:
+        yield store
+
+
+@app.command(epilog="Example: [bold]laketier service status service.yaml --watch[/]")
+def status(
+    file: File,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it anew every second, until Ctrl-C.")] = False,
+    json: Json = False,
+) -> None:
+    """Show each table: its state, how far and how long it is behind, its last round, its failure and next try."""
+    with opened_store(file) as store:
+        if json:
+            # sqlalchemy, which the state needs, is an extra.
+            from laketier.service.status import status_document
+
+            print_json([status_document(each) for each in store.snapshot()])
+            return
+        out = console()
+        if not watch:
+            out.print(_status_table(store.snapshot()))
+            return
+        with Live(console=out, auto_refresh=False) as live:
+            while True:
+                live.update(_status_table(store.snapshot()), refresh=True)
+                time.sleep(1)
+
+
+@app.command(epilog="Example: [bold]laketier service rounds service.yaml clicks.orders --limit 20[/]")
+def rounds(
+    file: File,
+    table: Annotated[str, typer.Argument(help="The table, as source.table.")],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The newest so many.")] = 20,
+    json: Json = False,
+) -> None:
+    """Show the last rounds of a table."""
+    with opened_store(file) as store:
+        found = [each for each in store.snapshot() if each.table.name == table]
+        if not found:
+            raise TableNotFound(f"the service has no table {table!r}", where=str(file), fix="See `service status`.")
+        history = [record for each in found for record in store.rounds(each.table.id, limit)][:limit]
+    if json:
+        print_json([asdict(record) for record in history])
+        return
+    shown = Table()
+    for column in ("ended", "took", "ending", "epoch", "fence", "rows", "files", "bytes", "worker", "error"):
+        shown.add_column(column, overflow="fold", justify="right" if column in ("rows", "files", "bytes") else "left")
+    for record in history:
+        shown.add_row(
+            _moment(record.ended_at), f"{(record.ended_at - record.began_at) / 1000:.1f} s", record.ending,
+            _text(record.epoch), str(record.fence), f"{record.rows:,}", f"{record.files:,}", f"{record.bytes:,}",
+            record.worker, escape(record.error or ""),
+        )  # fmt: skip
+    console().print(shown)
+
+
+@app.command()
+def workers(file: File, json: Json = False) -> None:
+    """Show the workers that have given a sign, and when."""
+    with opened_store(file) as store:
+        seen = store.workers()
+    if json:
+        print_json([asdict(each) for each in seen])
+        return
+    shown = Table("worker", "host", "process", "version", "started", "last heard of")
+    for each in seen:
+        worker = each.worker
+        shown.add_row(
+            worker.id, worker.host, str(worker.pid), worker.version, _moment(each.started_at),
+            _moment(each.heartbeat_at),
+        )  # fmt: skip
+    console().print(shown)
+
+
+@app.command()
+def pause(file: File, pattern: Pattern) -> None:
+    """Tier these tables no more until they are resumed. A round under way ends first."""
+    _tell(file, lambda store: store.pause(pattern), "paused")
+
+
+@app.command()
+def resume(file: File, pattern: Pattern) -> None:
+    """Go on with paused, stopped and dropped tables, now."""
+    _tell(file, lambda store: store.resume(pattern), "resumed")
+
+
+@app.command()
+def retier(file: File, pattern: Pattern) -> None:
+    """Make tables due now, whatever their freshness."""
+    _tell(file, lambda store: store.retier(pattern), "due now")
+
+
+@app.command()
+def drop(file: File, pattern: Pattern) -> None:
+    """Take tables out of the service until they are resumed. Their lake tables stay as they are."""
+    _tell(file, lambda store: store.drop(pattern), "dropped")
+
+
+def _tell(file: Path, command: Callable[[StateStore], tuple[str, ...]], done: str) -> None:
+    with opened_store(file) as store:
+        for name in command(store):
+            typer.echo(f"{name}: {done}")
+
+
+def _status_table(statuses: tuple[TableStatus, ...]) -> Table:
+    shown = Table(caption=_summary(statuses), caption_justify="left")
+    for column in ("table", "state", "lake table", "behind", "asked", "left", "epoch", "rows", "last round", "error"):
+        numbers = column in ("behind", "asked", "left", "epoch", "rows")
+        shown.add_column(column, overflow="fold", justify="right" if numbers else "left")
+    for each in statuses:
+        table, last = each.table, each.last_round
+        behind = "-" if each.behind_seconds is None else _seconds(each.behind_seconds)
+        told = table.error or ""
+        if table.next_try_at is not None:
+            told = f"{told} (try {table.failures + 1} at {_moment(table.next_try_at)})"
+        shown.add_row(
+            escape(table.name),
+            f"[{_COLOURS.get(table.state.value, 'default')}]{table.state.value}[/]",
+            f"{escape(table.target)} ({table.format})",
+            behind if each.fresh else f"[red]{behind}[/]",
+            _seconds(table.freshness_seconds),
+            _text(table.lag_rows),
+            _text(table.epoch),
+            f"{table.rows_total:,}",
+            "-"
+            if last is None
+            else f"{last.rows:,} rows, {last.files} files, {(last.ended_at - last.began_at) / 1000:.1f} s",
+            escape(told),
+        )
+    return shown
+
+
+def _summary(statuses: tuple[TableStatus, ...]) -> str:
+    fresh = sum(each.fresh for each in statuses)
+    return f"{fresh} of {len(statuses)} tables are as fresh as they shall be"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
+
+
+def _text(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _moment(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")

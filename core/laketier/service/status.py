@@ -1,0 +1,33 @@
+"""A table of the service as a JSON document: what the command line prints and the web page serves."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from laketier.service.state import TableStatus
+
+
+def status_document(status: TableStatus) -> dict[str, Any]:
+    """A table for machines. Times in ms since the epoch, UTC."""
+    table, last = status.table, status.last_round
+    return {
+        "table": table.name,
+        "target": table.target,
+        "format": table.format,
+        "state": table.state.value,
+        "fresh": status.fresh,
+        "behind_seconds": status.behind_seconds,
+        "freshness_seconds": table.freshness_seconds,
+        "lag_rows": table.lag_rows,
+        "epoch": table.epoch,
+        "fence": table.fence,
+        "rounds": table.rounds_total,
+        "rows": table.rows_total,
+        "bytes": table.bytes_total,
+        "files": table.files_total,
+        "last_round": None if last is None else asdict(last),
+        "failures": table.failures,
+        "error": table.error,
+        "next_try_at": table.next_try_at,
+    }
