@@ -1,0 +1,137 @@
+"""What a cluster says of its topics. Driver only; one client for all tables of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+from laketier.sources.kafka.connection import Connection, Reasons, naming_client_errors
+from laketier.sources.kafka.options import IsolationLevel
+from laketier.spi import StorageError, TableNotFound
+
+# Kafka's own list of internal topics; a client's metadata does not mark them.
+_INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+Answer = TypeVar("Answer")
+
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic now. ``topic_id``: its UUID (KIP-516); from brokers without them its name, which can't tell a topic from
+    another one made under its name."""
+
+    name: str
+    topic_id: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OffsetAt:
+    """An offset and, where one was asked for, the time of its record (ms since the epoch, UTC), else -1."""
+
+    offset: int
+    timestamp: int
+
+
+class Asked(Enum):
+    """Which offset: the first there is, the one after the last, or that of the record with the latest time."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    NEWEST = "max_timestamp"
+
+
+class Cluster:
+    """Asks the brokers. Pickles without its connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._reasons = Reasons()
+        self._admin: Any = None
+
+    def __getstate__(self) -> Connection:
+        return self.connection
+
+    def __setstate__(self, connection: Connection) -> None:
+        Cluster.__init__(self, connection)
+
+    def connect(self) -> None:
+        """Make the client. Raises `ConfigError` for settings that it refuses; asks no broker yet."""
+        from confluent_kafka.admin import AdminClient
+
+        if self._admin is None:
+            settings = {**self.connection.settings(), "error_cb": self._reasons.remember}
+            with naming_client_errors(self.connection, "connecting", None, self._reasons):
+                self._admin = AdminClient(settings)
+
+    def close(self) -> None:
+        """Let the client go."""
+        self._admin = None
+
+    def topic_names(self) -> list[str]:
+        """All but internal ones, sorted."""
+        metadata = self._ask("listing its topics", None, lambda admin, seconds: admin.list_topics(timeout=seconds))
+        return sorted(name for name in metadata.topics if name not in _INTERNAL)
+
+    def topic(self, name: str) -> Topic:
+        """Raises `TableNotFound` and `StorageError`."""
+        # Asking for one name may create it, where brokers do so; asking for all never does.
+        metadata = self._ask("looking for a topic", name, lambda admin, seconds: admin.list_topics(timeout=seconds))
+        found = metadata.topics.get(name)
+        if found is None:
+            raise TableNotFound(
+                f"there is no topic {name!r}", where=self.connection.bootstrap_servers, fix="Check the table's name."
+            )
+        if not found.partitions:
+            raise StorageError("the topic has no partitions by now", where=name, why=str(found.error or "it is new"))
+        return Topic(name, self._topic_id(name, metadata.controller_id), tuple(sorted(found.partitions)))
+
+    def offsets(
+        self, topic: str, partitions: Collection[int], which: Asked, isolation: IsolationLevel
+    ) -> Mapping[int, OffsetAt]:
+        """One offset of each partition."""
+        import confluent_kafka.admin
+        from confluent_kafka import IsolationLevel as ClientIsolation
+        from confluent_kafka import TopicPartition
+
+        admins: Any = confluent_kafka.admin
+        level = ClientIsolation[isolation.name]
+
+        def ask(admin: Any, seconds: float) -> Mapping[int, OffsetAt]:
+            asked = {
+                TopicPartition(topic, partition): getattr(admins.OffsetSpec, which.value)() for partition in partitions
+            }
+            futures = admin.list_offsets(asked, isolation_level=level, request_timeout=seconds)
+            answers = {at.partition: future.result() for at, future in futures.items()}
+            return {partition: OffsetAt(answer.offset, answer.timestamp) for partition, answer in answers.items()}
+
+        return self._ask("asking for offsets", topic, ask)
+
+    def _topic_id(self, name: str, controller: int) -> str:
+        from confluent_kafka import KafkaError, KafkaException, TopicCollection
+
+        if controller < 0:
+            return name  # describing topics waits for a controller, and there is none
+
+        def ask(admin: Any, seconds: float) -> str:
+            try:
+                described = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result()
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError._UNSUPPORTED_FEATURE:
+                    return name
+                raise
+            topic_id = str(described.topic_id)
+            return name if topic_id in ("", "None", _NO_ID) else topic_id
+
+        return self._ask("describing a topic", name, ask)
+
+    def _ask(self, doing: str, where: str | None, question: Callable[[Any, float], Answer]) -> Answer:
+        self.connect()
+        with naming_client_errors(self.connection, doing, where, self._reasons):
+            try:
+                return question(self._admin, self.connection.timeout)
+            finally:
+                self._admin.poll(0)  # serves error_cb, where the client says why

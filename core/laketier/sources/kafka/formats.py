@@ -1,0 +1,114 @@
+"""From a table's options to the decoder of its values. Driver: files and the registry's latest schema are read here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from laketier.sources.kafka.connection import Connection
+from laketier.sources.kafka.decoding import ArrowDecoder, Decoder, RawDecoder
+from laketier.sources.kafka.json_values import JsonDecoder
+from laketier.sources.kafka.options import Framing, KafkaTableOptions, ValueFormat
+from laketier.sources.kafka.types import parse_schema
+from laketier.spi import ConfigError
+
+
+def make_decoder(topic: str, options: KafkaTableOptions, connection: Connection) -> Decoder:
+    """Raises `ConfigError` for options that are missing or do not go together, and `StorageError` for a registry that
+    does not answer."""
+    kind = options.value_format
+    if kind is None:
+        raise ConfigError(
+            "value-format is missing", where=topic, fix=f"Set it to one of {', '.join(f.value for f in ValueFormat)}."
+        )
+    if options.split_offsets < 1:
+        raise ConfigError(f"split-offsets = {options.split_offsets} is less than 1", where=topic)
+    _refuse_unused(topic, options, kind)
+    match kind:
+        case ValueFormat.RAW:
+            return RawDecoder(pa.schema([pa.field(options.value_column, pa.binary())]))
+        case ValueFormat.JSON:
+            schema = _declared(topic, options, "columns.<name>")
+            return JsonDecoder(schema, options.unknown_fields, options.framing is Framing.REGISTRY)
+        case ValueFormat.ARROW_IPC:
+            return ArrowDecoder(_arrow_schema(topic, options))
+        case ValueFormat.AVRO:
+            from laketier.sources.kafka.avro_values import make_avro_decoder
+
+            return make_avro_decoder(topic, options, connection, _framed(topic, options, connection))
+        case ValueFormat.PROTOBUF:
+            from laketier.sources.kafka.protobuf_values import make_protobuf_decoder
+
+            return make_protobuf_decoder(topic, options, connection, _framed(topic, options, connection))
+
+
+_USES = {
+    "columns": (ValueFormat.JSON, ValueFormat.ARROW_IPC),
+    "schema_file": (ValueFormat.AVRO, ValueFormat.PROTOBUF, ValueFormat.ARROW_IPC),
+    "framing": (ValueFormat.AVRO, ValueFormat.PROTOBUF, ValueFormat.JSON),
+    "subject": (ValueFormat.AVRO, ValueFormat.PROTOBUF),
+    "message": (ValueFormat.PROTOBUF,),
+    "unknown_fields": (ValueFormat.JSON,),
+    "value_column": (ValueFormat.RAW,),
+}
+
+
+def _refuse_unused(topic: str, options: KafkaTableOptions, kind: ValueFormat) -> None:
+    unset = KafkaTableOptions()
+    for name, formats in _USES.items():
+        if kind not in formats and getattr(options, name) != getattr(unset, name):
+            key = name.replace("_", "-")
+            raise ConfigError(
+                f"{key} has no meaning for value-format {kind.value}",
+                where=topic,
+                fix=f"Leave it out; it is for {' and '.join(f.value for f in formats)}.",
+            )
+
+
+def _declared(topic: str, options: KafkaTableOptions, missing: str) -> pa.Schema:
+    if not options.columns:
+        kind = options.value_format.value if options.value_format else ""
+        raise ConfigError(
+            f"value-format {kind} does not say which columns there are",
+            where=topic,
+            fix=f"Set {missing}, for example columns.id: int64.",
+        )
+    return parse_schema(dict(options.columns), topic)
+
+
+def _arrow_schema(topic: str, options: KafkaTableOptions) -> pa.Schema:
+    if options.schema_file is None:
+        return _declared(topic, options, "columns.<name> or schema-file")
+    if options.columns:
+        raise ConfigError("columns and schema-file are both given", where=topic, fix="Give one of them.")
+    content = read_schema_file(topic, options.schema_file)
+    try:
+        if content.startswith(b"ARROW1"):
+            return pa.ipc.open_file(pa.py_buffer(content)).schema
+        return pa.ipc.read_schema(pa.py_buffer(content))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ConfigError("schema-file holds no Arrow schema", where=options.schema_file, why=str(error)) from None
+
+
+def read_schema_file(topic: str, path: str) -> bytes:
+    """Raises `ConfigError`."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"schema-file {path!r} can't be read", where=topic, why=str(error.strerror).lower()) from None
+
+
+def _framed(topic: str, options: KafkaTableOptions, connection: Connection) -> bool:
+    """Whether values begin with a schema id."""
+    has_registry = any(key == "url" for key, _ in connection.registry)
+    framed = has_registry if options.framing is Framing.AUTO else options.framing is Framing.REGISTRY
+    if framed and not has_registry:
+        raise ConfigError("framing = registry needs a registry", where=topic, fix="Set registry.url of the source.")
+    if not framed and options.schema_file is None:
+        raise ConfigError(
+            "the schema of values is not known",
+            where=topic,
+            fix="Set schema-file, or registry.url of the source where a registry keeps it.",
+        )
+    return framed

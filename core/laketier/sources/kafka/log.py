@@ -1,0 +1,193 @@
+"""A topic as a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.sources.kafka.cluster import Asked, Cluster, OffsetAt, Topic
+from laketier.sources.kafka.columns import record_column, timestamp_of, with_record_columns
+from laketier.sources.kafka.decoding import Decoded, Decoder, Undecodable
+from laketier.sources.kafka.options import IsolationLevel, KafkaTableOptions, Tombstones
+from laketier.sources.kafka.records import RecordRange, expired, read_records
+from laketier.spi import (
+    BadRecord,
+    BucketBounds,
+    ConfigError,
+    LogRange,
+    LogSplit,
+    LogTable,
+    StorageError,
+    TableChanged,
+    TableLog,
+    fail_on_bad_record,
+)
+from laketier.spi.log import OnBadRecord
+
+
+class KafkaLog(TableLog):
+    """A bucket is a partition, by its number; offsets are the partition's own."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topic: Topic,
+        options: KafkaTableOptions,
+        decoder: Decoder,
+        added: tuple[tuple[str, str], ...],
+    ) -> None:
+        self._cluster = cluster
+        self._topic = topic
+        self._options = options
+        self._decoder = decoder
+        self._added = added
+        self._table = LogTable(topic.name, topic.topic_id, with_record_columns(decoder.schema, added))
+
+    @property
+    def table(self) -> LogTable:
+        """See `TableLog.table`."""
+        return self._table
+
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        """See `TableLog.bounds`. Three requests to each leader. Raises `TableNotFound` and `TableChanged` too."""
+        partitions = self._partitions()
+        isolation = self._options.isolation_level
+        earliest = self._offsets(partitions, Asked.EARLIEST, isolation)
+        latest = self._offsets(partitions, Asked.LATEST, isolation)
+        # The newest record may be one of an open transaction: brokers tell it to those who read all only.
+        newest = self._offsets(partitions, Asked.NEWEST, IsolationLevel.READ_UNCOMMITTED)
+        return {
+            str(partition): _bounds(earliest[partition].offset, latest[partition].offset, newest[partition])
+            for partition in partitions
+        }
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        """See `TableLog.plan`. Raises `TableChanged` when the topic was made again, and `StorageError` for a range
+        that ends beyond the log."""
+        asked = {
+            bucket: (wanted.start.get(bucket, 0), end)
+            for bucket, end in wanted.end.items()
+            if end > wanted.start.get(bucket, 0)
+        }
+        if not asked:
+            return ()
+        partitions = {str(partition): partition for partition in self._partitions()}
+        missing = sorted(asked.keys() - partitions.keys())
+        if missing:
+            raise StorageError(
+                f"the topic has no partitions {', '.join(missing)}",
+                where=self._topic.name,
+                why=f"it has {len(partitions)}",
+                fix="Was it made again? Compare it with the lake table.",
+            )
+        numbers = [partitions[bucket] for bucket in asked]
+        earliest = self._offsets(numbers, Asked.EARLIEST, self._options.isolation_level)
+        latest = self._offsets(numbers, Asked.LATEST, self._options.isolation_level)
+        splits: list[LogSplit] = []
+        for bucket, (start, end) in asked.items():
+            first, last = earliest[partitions[bucket]].offset, latest[partitions[bucket]].offset
+            if start < first:
+                raise expired(self._topic.name, bucket, start, end, first)
+            if end > last:
+                raise StorageError(
+                    f"the log of partition {bucket} ends at {last}, before the range {start} to {end}",
+                    where=self._topic.name,
+                    fix="Was the topic made again, or did its leader lose records? Compare it with the lake table.",
+                )
+            splits.extend(_cut(bucket, start, end, self._options.split_offsets))
+        return tuple(splits)
+
+    def read(
+        self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        """See `TableLog.read`. All columns of a record are decoded whatever ``columns`` says, as which records are rows
+        must not depend on it. Raises `ConfigError` for columns that are not there."""
+        schema = self._table.schema
+        names = schema.names if columns is None else list(columns)
+        unknown = [name for name in names if name not in schema.names]
+        if unknown:
+            raise ConfigError(
+                f"the topic has no columns {unknown}", where=self._topic.name, fix=f"It has {', '.join(schema.names)}."
+            )
+        wanted = RecordRange(self._topic.name, int(split.bucket), split.start, split.end)
+        records = read_records(self._cluster.connection, wanted, self._options.isolation_level)
+        try:
+            for messages in records:
+                batch = self._rows(messages, names, on_bad_record)
+                if batch.num_rows:
+                    yield batch
+        finally:
+            records.close()
+
+    def _rows(self, messages: list[Any], names: Sequence[str], on_bad_record: OnBadRecord) -> pa.RecordBatch:
+        from confluent_kafka import Message
+
+        kept = messages
+        values: list[Any] = list(map(Message.value, messages))
+        bad: list[tuple[Any, Undecodable]] = []
+        if not self._decoder.reads_tombstones and None in values:
+            kept = [message for message, value in zip(messages, values, strict=True) if value is not None]
+            if self._options.tombstones is Tombstones.BAD_RECORD:
+                said = Undecodable(-1, "it has no value (a tombstone); tombstones: skip passes them over")
+                bad = [(message, said) for message, value in zip(messages, values, strict=True) if value is None]
+            values = [value for value in values if value is not None]
+        decoded = self._decoder.decode(values)
+        bad.extend((kept[one.index], one) for one in decoded.bad)
+        for message, why in sorted(bad, key=lambda one: one[0].offset()):
+            on_bad_record(_bad_record(message, why))
+        return self._batch(kept, decoded, names)
+
+    def _batch(self, messages: list[Any], decoded: Decoded, names: Sequence[str]) -> pa.RecordBatch:
+        added = {name: what for what, name in self._added}
+        if not isinstance(decoded.index, range) and any(name in added for name in names):
+            messages = [messages[index] for index in decoded.index]
+        arrays = [
+            record_column(added[name], messages) if name in added else decoded.rows.column(name) for name in names
+        ]
+        schema = pa.schema([self._table.schema.field(name) for name in names])
+        if not names:
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * decoded.rows.num_rows, pa.struct([])))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _partitions(self) -> tuple[int, ...]:
+        """All there are now; their number can grow. Raises `TableChanged` for another topic under the name."""
+        now = self._cluster.topic(self._topic.name)
+        if now.topic_id != self._topic.topic_id:
+            raise TableChanged(
+                "the topic was deleted and made again",
+                where=self._topic.name,
+                why=f"its id is {now.topic_id}, and was {self._topic.topic_id} when it was opened",
+                fix="Open it again, and decide what becomes of the lake table.",
+            )
+        return now.partitions
+
+    def _offsets(self, partitions: Sequence[int], which: Asked, isolation: IsolationLevel) -> Mapping[int, OffsetAt]:
+        return self._cluster.offsets(self._topic.name, partitions, which, isolation)
+
+
+def _bounds(earliest: int, latest: int, newest: OffsetAt) -> BucketBounds:
+    known = newest.timestamp >= 0 and earliest <= newest.offset < latest
+    return BucketBounds(earliest, latest, newest.timestamp if known else None)
+
+
+def _cut(bucket: str, start: int, end: int, most: int) -> Iterator[LogSplit]:
+    """Even parts of at most ``most`` offsets."""
+    parts = -(-(end - start) // most)
+    bounds = [start + (end - start) * part // parts for part in range(parts + 1)]
+    for first, last in pairwise(bounds):
+        yield LogSplit(bucket=bucket, start=first, end=last)
+
+
+def _bad_record(message: Any, why: Undecodable) -> BadRecord:
+    return BadRecord(
+        bucket=str(message.partition()),
+        offset=message.offset(),
+        error=why.error,
+        value=message.value(),
+        key=message.key(),
+        at=timestamp_of(message),
+        schema_version=why.schema_version,
+    )

@@ -1,0 +1,38 @@
+"""The source ``kafka``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from laketier.plugins import hookimpl
+from laketier.sources.kafka.options import KafkaOptions, KafkaTableOptions
+from laketier.spi import LogSource, LogSourceConfig, LogSourcePlugin, PluginBroken
+
+
+class KafkaPlugin(LogSourcePlugin):
+    """Anything that speaks Kafka's protocol."""
+
+    identifier = "kafka"
+    options_type = KafkaOptions
+    table_options_type = KafkaTableOptions
+
+    def create_source(self, config: LogSourceConfig) -> LogSource:
+        """Raises `ConfigError` for settings that the client refuses, and `PluginBroken` without the client."""
+        if find_spec("confluent_kafka") is None:
+            raise PluginBroken(
+                "the source kafka needs the client confluent-kafka, and it is not installed",
+                where=config.name,
+                fix="Install it: `pip install 'laketier[kafka]'`.",
+            )
+        from laketier.sources.kafka.source import KafkaSource
+
+        return KafkaSource.create(config)
+
+
+_PLUGIN = KafkaPlugin()
+
+
+@hookimpl
+def laketier_source() -> LogSourcePlugin:
+    """See `laketier.plugins.discovery.SourceHooks`."""
+    return _PLUGIN

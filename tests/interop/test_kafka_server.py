@@ -1,0 +1,183 @@
+"""Topics of a real Apache Kafka, for what the mock does not do: aborted and open transactions, compaction, retention.
+
+Runs where LAKETIER_KAFKA_LIBS names a folder with the broker's jars (org.apache.kafka:kafka_2.13 and what it needs).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafka_logs import produce, read, source_at, whole
+from laketier.spi import LogSplit, OffsetsExpired, StorageError
+
+LIBS = os.environ.get("LAKETIER_KAFKA_LIBS")
+pytestmark = pytest.mark.skipif(LIBS is None, reason="LAKETIER_KAFKA_LIBS names no folder with Kafka's jars")
+
+RAW = {"value-format": "raw", "include-offset": True}
+PROPERTIES = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+log.dirs={folder}/data
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+log.cleaner.dedupe.buffer.size=16777216
+log.cleaner.backoff.ms=100
+log.retention.check.interval.ms=500
+auto.create.topics.enable=true
+"""
+
+
+class Server:
+    def __init__(self, folder: Path) -> None:
+        ports = []
+        for _ in range(2):
+            with socket.create_server(("127.0.0.1", 0)) as reserved:
+                ports.append(reserved.getsockname()[1])
+        self.bootstrap = f"127.0.0.1:{ports[0]}"
+        self._properties = folder / "server.properties"
+        self._properties.write_text(PROPERTIES.format(broker=ports[0], controller=ports[1], folder=folder))
+        self._log = (folder / "server.log").open("ab")
+        self._java("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c").wait(60)
+        self.start()
+
+    def _java(self, main: str, *arguments: str) -> subprocess.Popen[bytes]:
+        command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", f"{LIBS}/*", main, *arguments, str(self._properties)]
+        return subprocess.Popen(command, stdout=self._log, stderr=self._log)
+
+    def start(self) -> None:
+        self._process = self._java("kafka.Kafka")
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        self.admin.list_topics(timeout=60)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        self.kill()
+        self._log.close()
+
+    def create(self, name: str, **config: str) -> str:
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        self.admin.create_topics([NewTopic(name, 1, 1, config=settings)])[name].result(30)
+        return name
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    started = Server(tmp_path_factory.mktemp("kafka"))
+    yield started
+    started.close()
+
+
+def transact(server: Server, topic: str, ends: list[bool | None]) -> Producer:
+    """A transaction of five records for each: committed, aborted, or (None) left open."""
+    producer = Producer({"bootstrap.servers": server.bootstrap, "transactional.id": topic})
+    producer.init_transactions(30)
+    for turn, commit in enumerate(ends):
+        producer.begin_transaction()
+        for number in range(5):
+            producer.produce(topic, b"%d" % (turn * 5 + number))
+        producer.flush(30)
+        if commit is not None:
+            (producer.commit_transaction if commit else producer.abort_transaction)(30)
+    return producer
+
+
+def test_aborted_and_open_transactions(server: Server) -> None:
+    topic = server.create("transactions")
+    producer = transact(server, topic, [True, False, True, False, None])
+    source = source_at(server.bootstrap)
+    log = source.open(topic, RAW)
+    # Four transactions with their markers; the open one does not count.
+    assert (log.bounds()["0"].earliest, log.bounds()["0"].latest) == (0, 24)
+    committed = [b"%d" % number for number in (*range(5), *range(10, 15))]
+    assert read(log).to_pydict() == {"value": committed, "_offset": [*range(5), *range(12, 17)]}
+    for start in range(24):
+        for end in range(start + 1, 25):
+            rows = read_split(log, start, end)
+            assert rows == [offset for offset in (*range(5), *range(12, 17)) if start <= offset < end], (start, end)
+    everything = source.open(topic, {**RAW, "isolation-level": "read_uncommitted"})
+    assert everything.bounds()["0"].latest == 29
+    assert everything.bounds()["0"].latest_at is not None
+    assert read(everything).num_rows == 25
+    producer.abort_transaction(30)
+    assert log.bounds()["0"].latest == 30
+    assert read(log).num_rows == 10
+
+
+def read_split(log: object, start: int, end: int) -> list[int]:
+    batches = log.read(LogSplit(bucket="0", start=start, end=end))  # type: ignore[attr-defined]
+    return [offset for batch in batches for offset in batch.column("_offset").to_pylist()]
+
+
+def test_what_compaction_took_leaves_gaps_and_nothing_waits_for_them(server: Server) -> None:
+    topic = server.create(
+        "compacted",
+        cleanup_policy="compact",
+        segment_ms="100",
+        min_cleanable_dirty_ratio="0.001",
+        min_compaction_lag_ms="0",
+    )
+    for turn in range(20):
+        produce(server.bootstrap, topic, [{"key": b"%d" % (n % 3), "value": b"%d" % turn} for n in range(10)])
+    log = source_at(server.bootstrap).open(topic, RAW)
+    deadline = time.monotonic() + 60
+    while len(read_split(log, 0, 190)) > 10:
+        assert time.monotonic() < deadline, "the cleaner did not run"
+        produce(server.bootstrap, topic, [{"key": b"x", "value": b"y"}])  # rolls the segment
+    kept = read_split(log, 0, 190)
+    for start, end in ((0, 1), (0, 100), (kept[-1] + 1, 190) if kept[-1] < 189 else (0, 5), (50, 60)):
+        assert read_split(log, start, end) == [offset for offset in kept if start <= offset < end]
+
+
+def test_what_retention_took(server: Server) -> None:
+    topic = server.create("short", retention_ms="1", segment_ms="100")
+    produce(server.bootstrap, topic, [b"a"] * 10)
+    log = source_at(server.bootstrap).open(topic, RAW)
+    wanted = whole(log)
+    deadline = time.monotonic() + 60
+    while log.bounds()["0"].earliest < 10:
+        assert time.monotonic() < deadline, "retention did not run"
+        produce(server.bootstrap, topic, [b"b"])
+    for ask in (lambda: log.plan(wanted), lambda: read_split(log, 0, 10)):
+        with pytest.raises(OffsetsExpired, match="of partition 0 are gone"):
+            ask()
+
+
+def test_a_server_killed_and_started_again_in_mid_read(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("laketier.sources.kafka.records._CHUNK_RECORDS", 1_000)
+    topic = server.create("restarted")
+    values = [b"%d" % number * 100 for number in range(20_000)]
+    produce(server.bootstrap, topic, values)
+    small = {
+        "client.fetch.max.bytes": 50_000,
+        "client.queued.max.messages.kbytes": 50,
+        "client.message.max.bytes": 50_000,
+    }
+    log = source_at(server.bootstrap, **small, **{"timeout-seconds": 60}).open(topic, RAW)
+    split = log.plan(whole(log))[0]
+    reading = log.read(split)
+    rows = next(reading).column("value").to_pylist()
+    server.kill()
+    impatient = source_at(server.bootstrap, **{"timeout-seconds": 1})
+    with pytest.raises(StorageError, match="Connection refused"):
+        impatient.open(topic, RAW)
+    server.start()
+    for batch in reading:
+        rows.extend(batch.column("value").to_pylist())
+    assert rows == values

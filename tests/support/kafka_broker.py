@@ -1,0 +1,139 @@
+"""A broker that speaks Kafka's protocol, in a process of its own: the mock that librdkafka carries.
+
+It has partitions, compression, headers, transactions' markers, topic ids, deleted records and outages. It keeps all in
+memory, at most 5 MiB or 100,000 batches per partition (older ones go, as by retention), and hands out aborted records
+to readers of committed ones too. `python tests/support/kafka_broker.py` runs one and prints its address; each line of
+its input is a command.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+_PRODUCER = 0
+
+
+class KafkaBroker:
+    """Starts one and tells it what to do. It ends with its starter, as its input then ends."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        assert self._process.stdout is not None
+        self.bootstrap = self._process.stdout.readline().strip()
+        if not self.bootstrap:
+            raise RuntimeError("the broker did not start")
+
+    def __enter__(self) -> KafkaBroker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        """Others come into being by being written to, with 4 partitions."""
+        self._tell(f"create {name} {partitions}")
+
+    def delete_topic(self, name: str) -> None:
+        """With all that is in it."""
+        self._tell(f"delete {name}")
+
+    def delete_records(self, topic: str, partition: int, before: int) -> None:
+        """As retention would."""
+        self._tell(f"expire {topic} {partition} {before}")
+
+    def down(self) -> None:
+        """Refuse connections, and cut those there are. What is stored stays."""
+        self._tell("down")
+
+    def up(self) -> None:
+        """Be there again, under the same address."""
+        self._tell("up")
+
+    def kill(self) -> None:
+        """At once, with all that is stored."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _tell(self, command: str) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().strip()
+        if answer != "0":
+            raise RuntimeError(f"the broker refused {command!r}: {answer or 'it is gone'}")
+
+
+class _Mock:
+    """The mock's C interface, in the library that the Python client brings along."""
+
+    def __init__(self) -> None:
+        self._library = _librdkafka()
+        self._call("rd_kafka_conf_new", ctypes.c_void_p)
+        settings = ctypes.c_void_p(self._library.rd_kafka_conf_new())
+        text = ctypes.create_string_buffer(512)
+        self._call("rd_kafka_new", ctypes.c_void_p)
+        client = self._library.rd_kafka_new(_PRODUCER, settings, text, ctypes.c_size_t(len(text)))
+        if not client:
+            raise RuntimeError(text.value.decode())
+        self._call("rd_kafka_mock_cluster_new", ctypes.c_void_p)
+        self._cluster = ctypes.c_void_p(self._library.rd_kafka_mock_cluster_new(ctypes.c_void_p(client), 1))
+        self._call("rd_kafka_mock_cluster_bootstraps", ctypes.c_char_p)
+        self.bootstrap = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
+        # Without a controller nobody can ask for a topic's id.
+        self._library.rd_kafka_mock_set_controller_id(self._cluster, 1)
+
+    def obey(self, command: str) -> int:
+        """0, or the library's error code."""
+        call = self._library
+        match command.split():
+            case ["create", name, partitions]:
+                return int(call.rd_kafka_mock_topic_create(self._cluster, name.encode(), int(partitions), 1))
+            case ["delete", name]:
+                return int(call.rd_kafka_mock_topic_delete(self._cluster, name.encode()))
+            case ["expire", name, partition, before]:
+                return int(
+                    call.rd_kafka_mock_partition_delete_records(
+                        self._cluster, name.encode(), ctypes.c_int32(int(partition)), ctypes.c_int64(int(before))
+                    )
+                )
+            case ["down"]:
+                return int(call.rd_kafka_mock_broker_set_down(self._cluster, 1))
+            case ["up"]:
+                return int(call.rd_kafka_mock_broker_set_up(self._cluster, 1))
+        raise ValueError(command)
+
+    def _call(self, name: str, returns: Any) -> None:
+        getattr(self._library, name).restype = returns
+
+
+def _librdkafka() -> Any:
+    import confluent_kafka
+
+    beside = Path(confluent_kafka.__file__).parent
+    found = [*beside.parent.glob("confluent_kafka.libs/librdkafka*"), *beside.glob(".dylibs/librdkafka*")]
+    return ctypes.CDLL(str(found[0])) if found else ctypes.CDLL("librdkafka.so.1")
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    mock = _Mock()
+    print(mock.bootstrap, flush=True)
+    for line in sys.stdin:
+        print(mock.obey(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
