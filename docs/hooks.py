@@ -9,7 +9,7 @@ from typing import Any
 
 from laketier.config import KeyDoc, document, lake_reference
 from laketier.config.job import job_reference
-from laketier.plugins import format_names, load_format
+from laketier.plugins import format_names, load_format, load_source
 from laketier.spi import Feature
 
 _MARK = re.compile(r"<!-- generated: (?P<name>[\w-]+) -->")
@@ -52,6 +52,14 @@ def types() -> str:
     return _table(rows)
 
 
+def kafka() -> str:
+    """The options of the source kafka: of a cluster, and of a topic."""
+    plugin = load_source("kafka")
+    parts = ["## Of the cluster: `options`", _keys(document(plugin.options_type, ""))]
+    parts += ["## Of a topic: `read`", _keys(document(plugin.table_options_type, ""))]
+    return "\n\n".join(parts)
+
+
 def _ours() -> list[str]:
     return [name for name in format_names() if type(load_format(name)).__module__.startswith("laketier_")]
 
@@ -67,4 +75,4 @@ def _table(rows: list[list[str]]) -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
-GENERATORS = {"configuration": configuration, "features": features, "types": types}
+GENERATORS = {"configuration": configuration, "features": features, "types": types, "kafka": kafka}

@@ -3,69 +3,19 @@
 from __future__ import annotations
 
 import logging
-import os
-import pickle
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from laketier.plugins import OpenSource, open_log_source
-from laketier.spi import (
-    ConfigError,
-    LogOffsets,
-    LogRange,
-    OffsetsExpired,
-    OffsetsRewritten,
-    TableLog,
-)
-
-JSON = {"format": "json", "columns.id": "int64"}
+from laketier.plugins import open_log_source
+from laketier.spi import ConfigError, FeatureNotSupported, OffsetsExpired, OffsetsRewritten, StorageError, TableNotFound
+from landing import JSON, all_of, ids, land, log_of, opened
 
 
 @pytest.fixture
 def zone(tmp_path: Path) -> Path:
     (tmp_path / "zone" / "t").mkdir(parents=True)
     return tmp_path / "zone"
-
-
-def opened(zone: Path, **options: Any) -> OpenSource:
-    return open_log_source("files", {"path": str(zone), **options}, name="drop", origin="service.yaml")
-
-
-def log_of(zone: Path, read: Mapping[str, Any] = JSON, **options: Any) -> TableLog:
-    return opened(zone, **options).open("t", read)
-
-
-def land(zone: Path, name: str, *ids: int, at: float | None = None) -> Path:
-    return land_bytes(zone, name, b"".join(b'{"id": %d}\n' % i for i in ids), at=at)
-
-
-def land_bytes(zone: Path, name: str, data: bytes, *, at: float | None = None) -> Path:
-    path = zone / "t" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    hidden = path.with_name(f".{path.name}")
-    hidden.write_bytes(data)
-    if at is not None:
-        os.utime(hidden, (at, at))
-    return hidden.rename(path)
-
-
-def all_of(log: TableLog, start: int = 0, end: int | None = None) -> LogRange:
-    end = log.bounds()["files"].latest if end is None else end
-    return LogRange(LogOffsets({"files": start}), LogOffsets({"files": end}))
-
-
-def rows(log: TableLog, wanted: LogRange | None = None, **how: Any) -> list[dict[str, Any]]:
-    """As a task reads them: from pickled bytes."""
-    splits = log.plan(all_of(log) if wanted is None else wanted)
-    task: TableLog = pickle.loads(pickle.dumps(log))  # noqa: S301 - our own bytes
-    return [row for split in splits for batch in task.read(split, **how) for row in batch.to_pylist()]
-
-
-def ids(log: TableLog, wanted: LogRange | None = None) -> list[int]:
-    return [row["id"] for row in rows(log, wanted)]
 
 
 def test_files_are_taken_by_time_then_name_and_keep_their_place(zone: Path) -> None:
@@ -158,7 +108,7 @@ def test_a_file_that_is_gone_is_told_and_earliest_moves(zone: Path) -> None:
 
 def test_the_zone_itself_may_be_the_table_and_the_ledger_elsewhere(zone: Path, tmp_path: Path) -> None:
     land(zone, "a.json", 1)
-    source = opened(zone / "t", **{"one-table": True, "ledger": str(tmp_path / "ledger")})
+    source = opened(zone / "t", one_table=True, ledger=str(tmp_path / "ledger"))
     assert list(source.source.list_tables()) == ["."]
     (zone / "t").chmod(0o555)
     try:
@@ -167,4 +117,66 @@ def test_the_zone_itself_may_be_the_table_and_the_ledger_elsewhere(zone: Path, t
         (zone / "t").chmod(0o755)
     assert [path.name for path in (zone / "t").iterdir()] == ["a.json"]
     with pytest.raises(ConfigError, match="its own ledger"):
-        opened(zone, **{"one-table": True, "ledger": str(tmp_path / "ledger")}).open(".", JSON)
+        opened(zone, one_table=True, ledger=str(tmp_path / "ledger")).open(".", JSON)
+
+
+def test_where_no_ledger_can_be_made_another_place_is_asked_for(zone: Path) -> None:
+    (zone / "_laketier").write_text("in the way")
+    with pytest.raises(StorageError, match=r"options\.ledger"):
+        log_of(zone)
+
+
+def test_a_zone_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no-such"):
+        opened(tmp_path / "no-such").source.list_tables()
+
+
+def test_tables_are_the_folders_that_are_not_hidden(zone: Path) -> None:
+    for name in ("b", ".git", "_laketier"):
+        (zone / name).mkdir()
+    (zone / "file").touch()
+    source = opened(zone)
+    assert list(source.source.list_tables()) == ["b", "t"]
+    for name in ("c", "", ".", "..", "_laketier", ".git", "file", "b/..", "../zone"):
+        with pytest.raises(TableNotFound):
+            source.open(name, JSON)
+    assert not (zone / "_laketier" / "ledger").exists(), "nothing is made for what is no table"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "options.path is missing"),
+        ({"path": "/x", "legder": "/y"}, "Did you mean 'options.ledger'"),
+    ],
+)
+def test_bad_options_of_the_source(options: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        open_log_source("files", options, name="drop", origin="service.yaml")
+
+
+@pytest.mark.parametrize("path", ["s3://user:geheim@bucket/x?region=eu-west-1", "gopher://user:geheim@host/x"])
+def test_what_cannot_hold_a_ledger_is_refused_without_its_secrets(path: str) -> None:
+    with pytest.raises(FeatureNotSupported) as caught:
+        open_log_source("files", {"path": path}, name="drop", origin="service.yaml")
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        ({"format": "json"}, "read.columns.<name>"),
+        ({"format": "csv"}, "read.columns.<name>"),
+        ({"format": "parquet"}, "no file yet"),
+        ({"format": "xml"}, "not one of parquet, json"),
+        ({"format": "json", "columns.id": "itn64"}, "Did you mean 'int64'"),
+        ({"format": "json", "columns.m": "map<string, int64>"}, r"can't be read from json: m \(map"),
+        ({"format": "csv", "columns.m": "list<int64>"}, r"can't be read from csv: m \(list"),
+        ({**JSON, "min-age": -1}, "negative"),
+        ({"format": "csv", "header": False}, "no columns"),
+        ({"format": "csv", "columns.a": "int8", "delimiter": "::"}, "one ASCII character"),
+    ],
+)
+def test_bad_options_of_a_table(zone: Path, read: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        log_of(zone, read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +60,12 @@ class Files:
 
     def __getitem__(self, at: int) -> FileEntry:
         return FileEntry(self.paths[at].as_py(), int(self.sizes[at]), int(self.mtimes[at]))
+
+    def entries(self, start: int, end: int) -> list[FileEntry]:
+        """Those from ``start`` to ``end``, one by one."""
+        part = slice(start, end)
+        columns = self.paths[part].to_pylist(), self.sizes[part].tolist(), self.mtimes[part].tolist()
+        return list(itertools.starmap(FileEntry, zip(*columns, strict=True)))
 
     def take(self, indexes: Any) -> Files:
         """These, in this order."""

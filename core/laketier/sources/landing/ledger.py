@@ -54,6 +54,7 @@ class Ledger:
         if not file.exists():
             make_directories(folder / _SEGMENTS)
             make_directories(folder / _CHECKPOINTS)
+            failpoint("ledger.made_folders")
             made = {"version": VERSION, "id": str(uuid.uuid4()), "path": path, "table": table}
             with suppress(FileExistsError):
                 create_exclusively(file, json.dumps(made, indent=1, ensure_ascii=False).encode())
@@ -90,10 +91,13 @@ class Ledger:
                 # Whoever appended may have been killed before the names were durable, and we rely on them from now on.
                 fsync_directory(self.folder / _SEGMENTS)
 
-    def append(self, files: Files) -> bool:
-        """Take these files, in this order. False when another driver was first: nothing was taken then, and
-        `refresh` shows what that one took. What is taken is durable when this returns."""
+    def append(self, files: Files, *, after: int) -> bool:
+        """Take these files, in this order, behind the ``after`` files that the caller knows of. False when another
+        thread or driver was first: nothing was taken then, and `refresh` shows what that one took. What is taken is
+        durable when this returns."""
         with self._lock:
+            if self._count != after:
+                return False
             segment = Segment(self._count, self._head, files)
             data = segment.encode()
             path = self._segment_path(self._count)

@@ -69,20 +69,22 @@ class LandingLog(TableLog):
             while True:
                 # In this order: what the ledger holds by now landed before, and so is listed unless it was deleted.
                 ledger.refresh()
+                taken = ledger.files
                 listed = self._list()
-                places = listed.places_in(ledger.files)
-                self._report_rewritten(listed, places, ledger.files)
+                places = listed.places_in(taken)
+                self._report_rewritten(listed, places, taken)
                 new = self._in_order(listed.take(np.flatnonzero(places < 0)))
                 if not len(new):
                     break
-                self._report_late(new, ledger.files)
-                if ledger.append(new):
-                    places = np.concatenate([places, np.arange(len(ledger) - len(new), len(ledger))])
+                self._report_late(new, taken)
+                if ledger.append(new, after=len(taken)):
+                    places = np.append(places, len(taken))
+                    taken = Files.concat([taken, new])
                     break
         there = places[places >= 0]
-        latest_at = int(ledger.files.mtimes.max()) // 1_000_000 if len(ledger) else None
-        earliest = int(there.min()) if len(there) else len(ledger)
-        return {BUCKET: BucketBounds(earliest, len(ledger), latest_at)}
+        latest_at = int(taken.mtimes.max()) // 1_000_000 if len(taken) else None
+        earliest = int(there.min()) if len(there) else len(taken)
+        return {BUCKET: BucketBounds(earliest, len(taken), latest_at)}
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """A split for each file, more for a large Parquet file. Raises also `OffsetsRewritten`, and `CorruptTable`
@@ -98,7 +100,7 @@ class LandingLog(TableLog):
                     where=str(ledger.folder),
                     fix="Restore the ledger that the range was made from.",
                 )
-            entries = [ledger.files[ordinal] for ordinal in range(start, end)]
+            entries = ledger.files.entries(start, end)
             self._check(entries, start)
             return [
                 split for at, entry in enumerate(entries, start) for split in self._splits(at, entry, ledger.ledger_id)

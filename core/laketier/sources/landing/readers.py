@@ -22,6 +22,8 @@ from laketier.spi import ConfigError, IncompatibleData
 from laketier.spi.conform import conform, fits
 
 _ARROW_FILE = b"ARROW1"
+# What Arrow and fastavro raise over damaged bytes: the latter says of a negative length whatever comes of it.
+_DAMAGED = (pa.ArrowException, ValueError, LookupError, TypeError, EOFError, ArithmeticError, SystemError, struct.error)
 
 
 class Unreadable(Exception):
@@ -212,5 +214,5 @@ def _unreadable(is_local: bool = True) -> Iterator[None]:
         raise Unreadable(f"it is damaged: {error}") from error
     except IncompatibleData as error:
         raise Unreadable(str(error)) from error
-    except (pa.ArrowException, ValueError, EOFError, KeyError, IndexError, TypeError, struct.error) as error:
+    except _DAMAGED as error:
         raise Unreadable(f"it is damaged, or of another format: {error or type(error).__name__}") from error

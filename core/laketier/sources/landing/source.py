@@ -13,7 +13,7 @@ from laketier.sources.landing.ledger import Ledger
 from laketier.sources.landing.log import LandingLog
 from laketier.sources.landing.options import LandingOptions, LandingTableOptions
 from laketier.sources.location import HIDDEN, filesystem_of, shown
-from laketier.spi import FeatureNotSupported, LogSource, TableNotFound
+from laketier.spi import FeatureNotSupported, LogSource, StorageError, TableNotFound
 from laketier.spi.storage_errors import naming_storage_errors
 
 _LEDGER = "_laketier/ledger"
@@ -60,11 +60,23 @@ class LandingZone(LogSource):
             )
         ledger_path = self._ledger_root / (_LEDGER_OF_ROOT if name == ROOT_TABLE else name)
         with self._lock:
-            fresh = Ledger.open(ledger_path, path=shown(self._options.path), table=name)
+            fresh = _open_ledger(ledger_path, shown(self._options.path), name)
             ledger = self._ledgers.get(name)
             if ledger is None or ledger.ledger_id != fresh.ledger_id:
                 ledger = self._ledgers[name] = fresh
         return LandingLog.of(folder, options, ledger)
+
+
+def _open_ledger(folder: Path, path: str, table: str) -> Ledger:
+    try:
+        return Ledger.open(folder, path=path, table=table)
+    except OSError as error:
+        raise StorageError(
+            "the ledger can't be made or read",
+            where=str(error.filename or folder),
+            why=(error.strerror or str(error)).lower(),
+            fix="Set options.ledger to a folder that every driver of this source can write.",
+        ) from error
 
 
 def _local_folder(options: LandingOptions) -> Path:

@@ -47,7 +47,9 @@ class JsonLines:
     def parse(self, block: bytes) -> pa.Table:
         options = pc_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
         table = pc_json.read_json(io.BytesIO(block), read_options=options, parse_options=self._options)
-        return table if self._schema is None else table.cast(self._schema)
+        if self._schema is None:
+            return table
+        return pa.table([_cast(table.column(f.name), f.type) for f in self._schema], schema=self._schema)
 
 
 class CsvLines:
@@ -99,6 +101,12 @@ def unreadable_columns(parser_of: Any, schema: pa.Schema) -> list[str]:
         except pa.ArrowNotImplementedError:
             unknown.append(field.name)
     return unknown
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pt.is_time(kind):  # Arrow reads a time of day from text only with a day before it
+        column = pc.binary_join_element_wise("1970-01-01T", column, "").cast(pa.timestamp(kind.unit))
+    return column.cast(kind)
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -1,0 +1,40 @@
+"""A landing zone on an object store, with its ledger on a disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from faulty_s3 import BUCKET, KEY, REGION, faulty_s3
+from laketier.plugins import open_log_source
+from laketier.spi import FeatureNotSupported, OffsetsExpired, OffsetsRewritten, TableNotFound
+from landing import JSON, all_of, ids, rows
+
+
+def test_a_landing_zone_in_a_bucket(tmp_path: Path) -> None:
+    with faulty_s3() as s3:
+        endpoint = f"endpoint_override={s3.url.removeprefix('http://')}&scheme=http&region={REGION}"
+        options = {"path": f"s3://{KEY}:{KEY}@{BUCKET}/zone?{endpoint}"}
+        for number in range(3):
+            s3.client.put_object(Bucket=BUCKET, Key=f"zone/t/{number}.json", Body=b'{"id": %d}\n' % number)
+        s3.client.put_object(Bucket=BUCKET, Key="zone/t/_x.json", Body=b"{}")
+        with pytest.raises(FeatureNotSupported, match=r"options\.ledger"):
+            open_log_source("files", options, name="drop", origin="test")
+        options["ledger"] = str(tmp_path)
+        source = open_log_source("files", options, name="drop", origin="test")
+        assert list(source.source.list_tables()) == ["t"]
+        with pytest.raises(TableNotFound) as caught:
+            source.open("u", JSON)
+        assert f"{KEY}@" not in str(caught.value), "no credentials"
+        log = source.open("t", JSON)
+        assert ids(log) == [0, 1, 2]
+        ledger_file = (tmp_path / "t" / "ledger.json").read_text()
+        assert f"{KEY}:{KEY}@" not in ledger_file
+        wanted = all_of(log)
+        s3.client.put_object(Bucket=BUCKET, Key="zone/t/1.json", Body=b'{"id": 100}\n')
+        with pytest.raises(OffsetsRewritten, match=r"1\.json"):
+            rows(log, wanted)
+        s3.client.delete_object(Bucket=BUCKET, Key="zone/t/1.json")
+        with pytest.raises(OffsetsExpired, match=r"1\.json"):
+            rows(log, wanted)
