@@ -1,0 +1,39 @@
+"""Union reads beside rounds: a slice of ``python -m faults union``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faults import union
+from laketier.sources import union as union_read
+from laketier.spi import LogOffsets
+
+FORMATS = ("delta", "iceberg", "lance", "localfile")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", FORMATS)
+def test_each_union_read_is_a_prefix_of_the_log(tmp_path: Path, format: str) -> None:
+    result = union.run(format, 25, tmp_path)
+    assert result.wrong == []
+    assert (result.gaps, result.overlaps) == (0, 0)
+    assert result.rounds > 0
+
+
+def test_offsets_that_fall_behind_the_snapshot_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = union_read.committed_offsets
+
+    def older(*arguments: Any, **named: Any) -> LogOffsets | None:
+        offsets = real(*arguments, **named)
+        return None if offsets is None else LogOffsets({bucket: max(0, at - 1) for bucket, at in offsets.items()})
+
+    monkeypatch.setattr(union_read, "committed_offsets", older)
+    assert union.run("localfile", 25, tmp_path).overlaps > 0
+
+
+def test_a_half_that_is_missing_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(union_read, "_lake_half", lambda *_: None)
+    assert union.run("localfile", 25, tmp_path).gaps > 0
