@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 
 DEBIAN = Path("/usr/lib/postgresql")
@@ -40,6 +41,7 @@ class PostgreSQL:
         self._bin = bin
         self._folder = folder
         self._data = folder / "data"
+        self._databases = 0
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -64,6 +66,14 @@ class PostgreSQL:
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://{self.user}:{self.password}@127.0.0.1:{self.port}/{database}"
 
+    def new_database(self) -> str:
+        """The URL of an empty one."""
+        self._databases += 1
+        name = f"d{self._databases}"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
     def _run(self, command: str, *arguments: str) -> None:
         # initdb and the server refuse root.
         unprivileged = ["setpriv", f"--reuid={UNPRIVILEGED}", f"--regid={UNPRIVILEGED}", "--clear-groups"]
@@ -85,14 +95,14 @@ class PostgreSQL:
 @contextmanager
 def running_postgresql() -> Iterator[PostgreSQL]:
     """A server that runs. Skips the test where none can."""
-    programs = binaries()
-    if programs is None:
+    folder = binaries()
+    if folder is None:
         pytest.skip("no PostgreSQL here: neither initdb on the PATH, nor below /usr/lib/postgresql, nor pgserver")
     if os.getuid() == 0 and not shutil.which("setpriv"):
         pytest.skip("PostgreSQL refuses root, and there is no setpriv to become another user")
     # Not pytest's own folder: that of root can't be entered by the server's user.
     with tempfile.TemporaryDirectory(prefix="laketier-pg-") as name:
-        server = PostgreSQL(programs, Path(name))
+        server = PostgreSQL(folder, Path(name))
         server.create()
         server.start()
         try:

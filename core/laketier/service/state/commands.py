@@ -56,6 +56,8 @@ def pause(table: TieringTable, _now: int) -> Mapping[str, Any] | None:
         return None
     if table.state is State.TIERING:
         return {"paused": True}
+    if table.state is State.DROPPED:  # PAUSED may follow it, but only when the table is back
+        raise IllegalTransition("a dropped table can't be paused", where=table.name)
     return {**NOT_IN_QUEUE, "paused": True, "state": move(table.name, table.state, State.PAUSED).value}
 
 

@@ -1,0 +1,164 @@
+"""The state store on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import sqlalchemy
+from sqlalchemy import text
+
+from laketier.service.schedule import State
+from laketier.service.state import Failure, LeaseLost, Outcome, Registration, StateError, StateStore, Worker
+from laketier.service.state.tables import METADATA
+from postgresql import PostgreSQL
+
+A = Worker("a", "here", 1, "0")
+B = Worker("b", "there", 2, "0")
+
+
+@pytest.fixture
+def url(server: PostgreSQL) -> str:
+    return server.new_database()
+
+
+def tables(count: int) -> list[Registration]:
+    return [
+        Registration(source="s", table=f"t{n}", table_id="1", format="f", target=f"t{n}", pipeline=f"t{n}")
+        for n in range(count)
+    ]
+
+
+def test_the_life_of_tables(url: str) -> None:
+    now = [1_000_000]
+    with StateStore.open(url, clock=lambda: now[0]) as store:
+        store.register(tables(4))
+        assert store.heartbeat(A, (), 30) == ()
+        a, b, c, d = store.acquire(A, 9, 30)
+        assert len(store.heartbeat(A, [a, b, c, d], 30)) == 4
+        assert (
+            store.finish_all([(a, Outcome(epoch=1, rows=5)), (b, Failure("x", True)), (c, Failure("y", False))]) == ()
+        )
+        store.finish_all([(a, Outcome(epoch=1, rows=5))])
+        now[0] += 31_000
+        taken = store.acquire(B, 9, 30)
+        assert [(lease.table.source_table, lease.fence) for lease in taken] == [("t1", 2), ("t3", 2)]
+        with pytest.raises(LeaseLost):
+            store.finish(d, Outcome())
+        store.finish(taken[1], Outcome(force_completed=True))
+        assert store.pause("s.t1") == ("s.t1",)
+        store.release(taken[0])
+        states = [status.table.state for status in store.snapshot()]
+        assert states == [State.SCHEDULED, State.PAUSED, State.STOPPED, State.PENDING]
+        assert store.prune(1) == 2
+        assert len(store.workers()) == 1
+        assert store.register(tables(3)[1:]).dropped == ("s.t0", "s.t3")
+
+
+def test_a_restart_of_the_server_is_a_state_error_and_no_more(server: PostgreSQL, url: str) -> None:
+    with StateStore.open(url) as store:
+        store.register(tables(2))
+        first, second = store.acquire(A, 2, 30)
+        server.stop()
+        try:
+            for call in (
+                lambda: store.finish(first, Outcome(epoch=1)),
+                lambda: store.acquire(A, 2, 30),
+                lambda: store.heartbeat(A, [first], 30),
+                store.snapshot,
+                lambda: StateStore.open(url),
+            ):
+                with pytest.raises(StateError, match="did not answer") as caught:
+                    call()
+                assert server.password not in str(caught.value)
+                assert "laketier:***@127.0.0.1" in str(caught.value)
+        finally:
+            server.start()
+        assert store.heartbeat(A, [first, second], 30)[0].fence == first.fence
+        store.finish(first, Outcome(epoch=1))
+        store.finish(second, Outcome(epoch=1))
+        assert [status.table.fence for status in store.snapshot()] == [1, 1]
+        server.stop()
+        server.start()
+        assert len(store.snapshot()) == 2, "a restart between two calls is not even noticed"
+
+
+def test_an_error_of_any_text_is_stored(url: str) -> None:
+    with StateStore.open(url) as store:
+        store.register(tables(1))
+        (lease,) = store.acquire(A, 1, 30)
+        store.fail(lease, "bytes \0 \udcff of kafka://u:hush@broker:9092/x", retryable=False)
+        assert store.snapshot()[0].table.error == "bytes \\0 \\udcff of kafka://u:***@broker:9092/x"
+
+
+def test_a_restart_within_a_transaction_undoes_it(server: PostgreSQL, url: str) -> None:
+    with StateStore.open(url) as store:
+        store.register(tables(1))
+        (lease,) = store.acquire(A, 1, 30)
+
+        def restart() -> float:
+            server.stop()
+            server.start()
+            return 0
+
+        # The clock is asked when the transaction has begun.
+        store._clock = restart  # type: ignore[assignment]
+        with pytest.raises(StateError, match="did not answer"):
+            store.heartbeat(A, [lease], 30)
+        store._clock = lambda: lease.deadline
+        assert store.workers() == ()
+        assert store.heartbeat(A, [lease], 30)[0].deadline == lease.deadline + 30_000
+
+
+def test_a_wrong_password_is_told_without_it(server: PostgreSQL, url: str) -> None:
+    with pytest.raises(StateError, match="password authentication failed") as caught:
+        StateStore.open(url.replace(server.password, "wrong-guess"))
+    assert "wrong-guess" not in str(caught.value)
+
+
+def test_a_newer_database_is_refused(url: str) -> None:
+    with StateStore.open(url) as store, store._database.write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(StateError, match="of a newer laketier"):
+        StateStore.open(url)
+
+
+def test_many_may_migrate_at_once(url: str) -> None:
+    opened: list[int] = []
+    barrier = threading.Barrier(6)
+
+    def start() -> None:
+        barrier.wait()
+        with StateStore.open(url) as store:
+            opened.append(len(store.snapshot()))
+
+    threads = [threading.Thread(target=start) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert opened == [0] * 6
+
+
+def test_the_migrations_make_what_the_code_expects(server: PostgreSQL, url: str) -> None:
+    def made(url: str) -> set[tuple[str, ...]]:
+        engine = sqlalchemy.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+        with engine.connect() as connection:
+            columns = connection.execute(
+                text(
+                    "SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns "
+                    "WHERE table_schema = 'public' AND table_name <> 'alembic_version'"
+                )
+            ).all()
+            indexes = connection.execute(
+                text("SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename LIKE 't%'")
+            ).all()
+        engine.dispose()
+        return {tuple(row) for row in (*columns, *indexes)}
+
+    StateStore.open(url).close()
+    expected = server.new_database()
+    engine = sqlalchemy.create_engine(expected.replace("postgresql://", "postgresql+psycopg://"))
+    METADATA.create_all(engine)
+    engine.dispose()
+    assert made(url) == made(expected) != set()

@@ -1,0 +1,170 @@
+"""What the state store must do, in dictionaries and lists: the model that the real one is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from laketier.service.schedule import State
+
+RUNNABLE = (State.NEW, State.SCHEDULED, State.PENDING, State.FAILED)
+
+
+@dataclass
+class Table:
+    name: str
+    table_id: str
+    state: State = State.NEW
+    priority: int = 0
+    freshness: int = 60
+    fence: int = 0
+    owner: str | None = None
+    lease_until: int = 0
+    due_at: int = 0
+    next_try_at: int = 0
+    last_tiered_at: int | None = None
+    failures: int = 0
+    paused: bool = False
+    by_hand: bool = False
+
+
+@dataclass
+class Model:
+    """Tables by their number in the store. ``queue``: numbers in the order in which they joined."""
+
+    tables: dict[int, Table] = field(default_factory=dict)
+    queue: list[int] = field(default_factory=list)
+    ended: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict)
+
+    def become(self, number: int, state: State) -> None:
+        self.tables[number].state = state
+        self.tables[number].owner = None
+        if number in self.queue:
+            self.queue.remove(number)
+        if state is State.PENDING:
+            self.queue.append(number)
+
+    def wake(self, now: int) -> None:
+        rows = self.tables.items()
+        due = [(t.due_at, n) for n, t in rows if t.state in (State.NEW, State.SCHEDULED) and t.due_at <= now]
+        retried = [(t.next_try_at, n) for n, t in rows if t.state is State.FAILED and t.next_try_at <= now]
+        expired = [(t.lease_until, n) for n, t in rows if t.state is State.TIERING and t.lease_until <= now]
+        for _, number in sorted(due) + sorted(retried):
+            self.become(number, State.PENDING)
+        for _, number in sorted(expired):
+            table = self.tables[number]
+            self.ended[number, table.fence] = (table.owner, "expired", None)
+            self.give_back(number)
+
+    def give_back(self, number: int) -> None:
+        self.become(number, State.PAUSED if self.tables[number].paused else State.PENDING)
+
+    def acquire(self, worker: str, limit: int, lease_ms: int, now: int) -> list[tuple[int, int]]:
+        self.wake(now)
+        first = sorted(self.queue, key=lambda number: -self.tables[number].priority)[:limit]
+        for number in first:
+            self.become(number, State.TIERING)
+            table = self.tables[number]
+            table.fence, table.owner, table.lease_until = table.fence + 1, worker, now + lease_ms
+        return [(number, self.tables[number].fence) for number in first]
+
+    def holds(self, number: int, fence: int, worker: str) -> bool:
+        table = self.tables[number]
+        return table.state is State.TIERING and (table.fence, table.owner) == (fence, worker)
+
+    def end(self, number: int, fence: int, worker: str, ending: str, epoch: int | None, now: int) -> bool:
+        """Whether the lease was held, or was ended just so before."""
+        if not self.holds(number, fence, worker):
+            return self.ended.get((number, fence)) == (worker, ending, epoch)
+        self.ended[number, fence] = (worker, ending, epoch)
+        table = self.tables[number]
+        if ending in ("tiered", "force-completed"):
+            table.failures, table.last_tiered_at, table.due_at = 0, now, now + table.freshness * 1000
+        if ending in ("failed", "stopped"):
+            table.failures += 1
+        if ending in ("force-completed", "released"):
+            self.give_back(number)
+        elif ending == "stopped":
+            self.become(number, State.STOPPED)
+        elif table.paused:
+            self.become(number, State.PAUSED)
+        else:
+            self.become(number, State.SCHEDULED if ending == "tiered" else State.FAILED)
+        return True
+
+    def pause(self, number: int) -> bool:
+        table = self.tables[number]
+        if table.state not in (*RUNNABLE, State.TIERING, State.PAUSED):
+            return False
+        table.paused = True
+        if table.state in RUNNABLE:
+            self.become(number, State.PAUSED)
+        return True
+
+    def resume(self, number: int, now: int) -> bool:
+        table = self.tables[number]
+        if table.state is State.TIERING and table.paused:
+            table.paused = False
+            return True
+        by_hand = table.state is State.DROPPED and table.by_hand
+        if table.state not in (State.PAUSED, State.STOPPED) and not by_hand:
+            return False
+        table.paused = table.by_hand = False
+        table.failures, table.due_at = 0, now
+        self.become(number, State.SCHEDULED)
+        return True
+
+    def retier(self, number: int, now: int) -> bool:
+        table = self.tables[number]
+        if table.state in (State.NEW, State.SCHEDULED):
+            table.due_at = now
+        elif table.state is State.FAILED:
+            table.next_try_at = now
+        return table.state in RUNNABLE
+
+    def drop(self, number: int, ending: str = "dropped", state: State = State.DROPPED, by_hand: bool = True) -> bool:
+        table = self.tables[number]
+        if table.state is State.RECREATED:
+            return False
+        table.by_hand = table.by_hand or by_hand
+        if table.state is State.TIERING:
+            self.ended[number, table.fence] = (table.owner, ending, None)
+        self.become(number, state)
+        return True
+
+    def register(self, wanted: dict[str, tuple[str, int, int]], now: int) -> list[Table]:
+        """``wanted``: name → (table id, priority, freshness). Returns the rows that are to be made."""
+        known = {table.name for table in self.tables.values()}
+        new = [Table(n, w[0], State.NEW, w[1], w[2], due_at=now) for n, w in wanted.items() if n not in known]
+        for name in sorted(known, key=lambda n: min(i for i, t in self.tables.items() if t.name == n)):
+            rows = [number for number, table in self.tables.items() if table.name == name]
+            if name not in wanted:
+                for number in rows:
+                    if self.tables[number].state not in (State.DROPPED, State.RECREATED):
+                        self.drop(number, by_hand=False)
+                continue
+            table_id, priority, freshness = wanted[name]
+            for number in rows:
+                if self.tables[number].table_id != table_id:
+                    self.drop(number, "recreated", State.RECREATED, by_hand=False)
+            same = [number for number in rows if self.tables[number].table_id == table_id]
+            if not same:
+                fence = max(self.tables[number].fence for number in rows)
+                new.append(Table(name, table_id, State.NEW, priority, freshness, fence, due_at=now))
+            elif self.tables[same[0]].state is not State.RECREATED:
+                self._update(same[0], priority, freshness, now)
+        return new
+
+    def _update(self, number: int, priority: int, freshness: int, now: int) -> None:
+        table = self.tables[number]
+        if table.state is State.DROPPED and not table.by_hand:
+            table.due_at = now
+            self.become(number, State.PAUSED if table.paused else State.SCHEDULED)
+        if (priority, freshness) == (table.priority, table.freshness):
+            return
+        if priority != table.priority and table.state is State.PENDING:
+            self.queue.remove(number)
+            self.queue.append(number)
+        table.priority, table.freshness = priority, freshness
+        if table.last_tiered_at is not None:
+            table.due_at = table.last_tiered_at + freshness * 1000

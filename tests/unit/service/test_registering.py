@@ -1,0 +1,114 @@
+"""Which tables there are, and what people do to them."""
+
+from __future__ import annotations
+
+import pytest
+
+from laketier.service.schedule import IllegalTransition, State
+from laketier.service.state import (
+    Ending,
+    LeaseLost,
+    Outcome,
+    StateStore,
+)
+from laketier.spi import TableNotFound
+from state_tables import A, Clock, names, row, table
+
+
+def test_registering_again_keeps_state_and_takes_settings(store: StateStore, clock: Clock) -> None:
+    assert store.register([table("t")]).new == ("s.t",)
+    assert store.register([table("t")]) == type(store.register([table("t")]))()
+    (lease,) = store.acquire(A, 1, 30)
+    assert store.register([table("t", priority=3, freshness_seconds=10)]).changed == ("s.t",)
+    store.finish(lease, Outcome(epoch=1, offsets="{}"))
+    got = row(store, "t")
+    assert (got.priority, got.freshness_seconds, got.offsets) == (3, 10, "{}")
+    assert got.due_at == clock.now + 10_000
+    assert store.register([table("t", freshness_seconds=20)]).changed == ("s.t",)
+    assert row(store, "t").due_at == clock.now + 20_000
+
+
+def test_what_is_gone_is_dropped_and_comes_back(store: StateStore) -> None:
+    store.register([table("a"), table("b")])
+    leases = store.acquire(A, 2, 30)
+    assert store.register([table("a")]).dropped == ("s.b",)
+    assert store.register([], unlisted=["s"]).dropped == ()
+    assert store.finish_all([(lease, Outcome()) for lease in leases]) == (leases[1],)
+    assert (row(store, "b").state, store.snapshot()[1].last_round.ending) == (State.DROPPED, Ending.DROPPED)
+    with pytest.raises(IllegalTransition, match="lacks"):
+        store.resume("s.b")
+    assert store.register([table("a"), table("b")]).returned == ("s.b",)
+    assert [(lease.table.source_table, lease.fence) for lease in store.acquire(A, 2, 30)] == [("b", 2)]
+
+
+def test_a_recreated_table_is_another_one(store: StateStore) -> None:
+    store.register([table("t")])
+    (lease,) = store.acquire(A, 1, 30)
+    did = store.register([table("t", table_id="2")])
+    assert (did.recreated, did.new) == (("s.t",), ("s.t",))
+    with pytest.raises(LeaseLost):
+        store.finish(lease, Outcome())
+    old, new = (status.table for status in store.snapshot())
+    assert old.state is State.RECREATED
+    assert old.error == "the source's table was recreated: its id was '1' and is '2' now"
+    assert (new.state, new.offsets, new.run != old.run) == (State.NEW, None, True)
+    (lease,) = store.acquire(A, 9, 30)
+    assert (lease.table.id, lease.fence) == (new.id, 2), "the target may know the old one's fence"
+    store.register([table("t", table_id="1")])
+    assert {status.table.state for status in store.snapshot()} == {State.RECREATED}, "nor is the old one gone on with"
+    with pytest.raises(IllegalTransition):
+        store.resume("s.t")
+
+
+def test_another_target_stops_the_table(store: StateStore) -> None:
+    store.register([table("t")])
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish(lease, Outcome(epoch=3, offsets="{}"))
+    run = row(store, "t").run
+    assert store.register([table("t", target="lake/other")]).moved == ("s.t",)
+    got = row(store, "t")
+    assert (got.state, got.offsets, got.epoch, got.run != run) == (State.STOPPED, None, None, True)
+    assert "it went to f lake/t as pipeline 't'" in got.error
+    assert "lake/other" in got.error
+    assert store.register([table("t", target="lake/other")]).moved == ()
+    store.resume("s.t")
+    assert store.acquire(A, 1, 30)[0].table.target == "lake/other"
+
+
+def test_commands(store: StateStore, clock: Clock) -> None:
+    store.register([table("a"), table("b")])
+    (lease,) = store.acquire(A, 1, 30)
+    assert store.pause("s.*") == ("s.a", "s.b")
+    assert [status.table.state for status in store.snapshot()] == [State.TIERING, State.PAUSED]
+    store.finish(lease, Outcome(epoch=1, offsets="{}"))
+    clock.pass_seconds(1_000)
+    assert store.acquire(A, 9, 30) == ()
+    assert store.retier("s.a", from_start=True) == ("s.a",)
+    got = row(store, "a")
+    assert (got.state, got.offsets, got.epoch, got.run != lease.table.run) == (State.PAUSED, None, None, True)
+    assert store.resume("s.a") == ("s.a",)
+    (lease,) = store.acquire(A, 9, 30)
+    assert store.drop("s.a") == ("s.a",)
+    with pytest.raises(LeaseLost):
+        store.release(lease)
+    store.register([table("a"), table("b")])
+    assert row(store, "a").state is State.DROPPED, "the source has it, but a person said no"
+    with pytest.raises(IllegalTransition):
+        store.pause("s.a")
+    with pytest.raises(TableNotFound, match="no table matches 'a'"):
+        store.pause("a")
+    assert store.resume("*") == ("s.a", "s.b")
+    assert names(store.acquire(A, 9, 30)) == ["a", "b"]
+
+
+def test_a_table_can_be_made_due(store: StateStore) -> None:
+    store.register([table("t")])
+    store.finish(store.acquire(A, 1, 30)[0], Outcome())
+    assert store.acquire(A, 1, 30) == ()
+    assert store.retier("s.t") == ("s.t",)
+    (lease,) = store.acquire(A, 1, 30)
+    with pytest.raises(IllegalTransition, match="can't be made due"):
+        store.retier("s.t")
+    store.fail(lease, "x", retryable=True)
+    store.retier("s.t")
+    assert names(store.acquire(A, 1, 30)) == ["t"]

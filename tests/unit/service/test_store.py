@@ -1,0 +1,207 @@
+"""The state store on SQLite: what the state machine does not say by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from laketier.service.schedule import State
+from laketier.service.state import (
+    Ending,
+    Failure,
+    LeaseLost,
+    Outcome,
+    StateError,
+    StateStore,
+    Worker,
+)
+from laketier.spi import ConfigError
+from state_tables import A, B, Clock, names, row, table
+
+
+def test_a_round(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    (lease,) = store.acquire(A, 5, 30)
+    assert (lease.fence, lease.deadline, lease.round_deadline) == (1, clock.now + 30_000, clock.now + 60_000)
+    began = clock.now
+    clock.pass_seconds(5)
+    store.finish(
+        lease,
+        Outcome(epoch=1, rows=10, bytes=20, files=2, snapshot_id="9", range_start="{}", range_end='{"0":10}',
+                offsets='{"0":10}', lag_rows=3, lag_seconds=1.5, read_until_at=began + 1_000),
+    )  # fmt: skip
+    (status,) = store.snapshot()
+    got = status.table
+    assert (got.state, got.last_tiered_at, got.due_at) == (State.SCHEDULED, began + 1_000, began + 61_000)
+    assert (got.epoch, got.offsets, got.snapshot_id, got.lag_rows, got.lag_seconds) == (1, '{"0":10}', "9", 3, 1.5)
+    assert (got.rounds_total, got.rows_total, got.bytes_total, got.files_total) == (1, 10, 20, 2)
+    assert status.behind_seconds == 4
+    assert status.fresh
+    ended = status.last_round
+    assert ended is not None
+    assert store.rounds(got.id) == (ended,)
+    assert (ended.ending, ended.worker, ended.began_at, ended.ended_at) == (Ending.TIERED, "a", began, clock.now)
+    assert (ended.rows, ended.range_end, ended.snapshot_id) == (10, '{"0":10}', "9")
+    assert store.acquire(B, 5, 30) == ()
+    clock.pass_seconds(56)
+    (again,) = store.acquire(B, 5, 30)
+    assert again.fence == 2
+    store.finish(again, Outcome())
+    assert (row(store, "t").epoch, row(store, "t").offsets) == (1, '{"0":10}'), "nothing new was said of them"
+
+
+def test_priority_goes_first_and_then_who_waits_longest(store: StateStore, clock: Clock) -> None:
+    store.register([table("low"), table("high", priority=2), table("late", priority=1), table("early", priority=1)])
+    late = next(lease for lease in store.acquire(A, 4, 30) if lease.table.source_table == "late")
+    store.release(late)
+    clock.pass_seconds(31)
+    assert names(store.acquire(A, 1, 30)) == ["high"]
+    assert names(store.acquire(A, 9, 30)) == ["late", "early", "low"]
+
+
+def test_a_force_completed_table_joins_the_end_of_the_queue(store: StateStore) -> None:
+    store.register([table("a"), table("b"), table("c")])
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish(lease, Outcome(epoch=1, force_completed=True))
+    assert names(store.acquire(A, 9, 30)) == ["b", "c", "a"]
+
+
+def test_no_table_starves_though_others_come_back_at_once(store: StateStore) -> None:
+    store.register([table(f"t{number}") for number in range(7)])
+    taken: list[str] = []
+    for _ in range(21):
+        (lease,) = store.acquire(A, 1, 30)
+        taken.extend(names([lease]))
+        store.finish(lease, Outcome(force_completed=True))
+    assert taken == [f"t{number}" for number in range(7)] * 3
+
+
+def test_a_table_that_fails_does_not_hold_up_the_others(store: StateStore, clock: Clock) -> None:
+    store.register([table("bad"), table("good", freshness_seconds=1)])
+    for round_number in range(1, 30):
+        leases = {lease.table.source_table: lease for lease in store.acquire(A, 2, 30)}
+        assert "good" in leases
+        store.finish(leases["good"], Outcome(epoch=round_number))
+        if "bad" in leases:
+            store.fail(leases["bad"], "no such topic", retryable=True)
+        clock.pass_seconds(1)
+    bad = row(store, "bad")
+    assert (bad.state, bad.error) == (State.FAILED, "no such topic")
+    assert 2 <= bad.failures <= 6, "the waits are doubled"
+    clock.now = bad.next_try_at
+    lease = next(lease for lease in store.acquire(A, 2, 30) if lease.table.source_table == "bad")
+    store.finish(lease, Outcome())
+    assert (row(store, "bad").failures, row(store, "bad").error) == (0, None)
+
+
+def test_what_needs_a_person_waits_for_one(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    (lease,) = store.acquire(A, 1, 30)
+    store.fail(lease, ConfigError("wrong", fix="Mend it."), retryable=False)
+    clock.pass_seconds(100_000)
+    assert store.acquire(A, 1, 30) == ()
+    assert (row(store, "t").state, row(store, "t").error) == (State.STOPPED, "wrong. Mend it.")
+    assert store.resume("s.*") == ("s.t",)
+    assert names(store.acquire(A, 1, 30)) == ["t"]
+
+
+def test_a_zombie_can_change_nothing(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    (old,) = store.acquire(A, 1, 30)
+    clock.pass_seconds(30)
+    (new,) = store.acquire(B, 1, 30)
+    assert new.fence == old.fence + 1
+    before = store.snapshot()
+    for stale in (old, replace(new, fence=new.fence + 1), replace(new, worker="a")):
+        for end in (
+            lambda lease: store.finish(lease, Outcome(epoch=7)),
+            lambda lease: store.fail(lease, "x", retryable=True),
+            store.release,
+        ):
+            with pytest.raises(LeaseLost, match="is not held by"):
+                end(stale)
+        assert store.finish_all([(stale, Outcome())]) == (stale,)
+    assert store.heartbeat(A, [old], 30) == ()
+    assert store.snapshot() == before
+    assert before[0].last_round is not None
+    assert before[0].last_round.ending is Ending.EXPIRED
+    assert store.heartbeat(B, [new], 30) == (new,)
+    store.finish(new, Outcome())
+
+
+def test_a_lease_that_ran_out_is_ours_until_it_is_taken(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    (lease,) = store.acquire(A, 1, 30)
+    clock.pass_seconds(1_000)
+    (renewed,) = store.heartbeat(A, [lease], 30)
+    assert renewed.deadline == clock.now + 30_000
+    assert store.acquire(B, 1, 30) == ()
+    clock.pass_seconds(1_000)
+    store.finish(renewed, Outcome())
+
+
+@pytest.mark.parametrize("skew", [-86_400_000, -60_000, 60_000, 86_400_000])
+def test_a_skewed_clock_moves_takeovers_and_breaks_nothing(url: str, clock: Clock, skew: int) -> None:
+    with (
+        StateStore.open(url, clock=clock) as right,
+        StateStore.open(url, clock=lambda: clock.now + skew) as skewed,
+    ):
+        right.register([table("t")])
+        (first,) = right.acquire(A, 1, 30)
+        second = skewed.acquire(B, 1, 30)
+        if skew < 0:
+            assert second == (), "a clock that is behind takes over late"
+            right.finish(first, Outcome())
+        else:
+            assert [lease.fence for lease in second] == [2], "one that is ahead takes over early"
+            with pytest.raises(LeaseLost):
+                right.finish(first, Outcome())
+            skewed.finish(second[0], Outcome())
+
+
+def test_an_end_that_was_stored_may_be_told_again(store: StateStore) -> None:
+    store.register([table("t")])
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish(lease, Outcome(epoch=4, rows=1))
+    after = store.snapshot()
+    store.finish(lease, Outcome(epoch=4, rows=1))
+    assert store.snapshot() == after
+    with pytest.raises(LeaseLost):
+        store.finish(lease, Outcome(epoch=5))
+    with pytest.raises(LeaseLost):
+        store.fail(lease, "x", retryable=True)
+
+
+def test_many_ends_in_one_transaction(store: StateStore, clock: Clock) -> None:
+    store.register([table(name) for name in "abcd"])
+    a, b, c, d = store.acquire(A, 4, 30)
+    stale = replace(d, fence=9)
+    lost = store.finish_all(
+        [(a, Outcome(rows=1)), (b, Failure("x", True)), (stale, Outcome()), (c, Failure("y", False))]
+    )
+    assert lost == (stale,)
+    states = {status.table.source_table: status.table.state for status in store.snapshot()}
+    assert states == {"a": State.SCHEDULED, "b": State.FAILED, "c": State.STOPPED, "d": State.TIERING}
+    with pytest.raises(StateError, match="twice"):
+        store.finish_all([(d, Outcome()), (d, Outcome())])
+    assert row(store, "d").state is State.TIERING
+
+
+def test_rounds_are_pruned_per_table(store: StateStore) -> None:
+    store.register([table("a"), table("b")])
+    for _ in range(5):
+        store.finish_all([(lease, Outcome(force_completed=True)) for lease in store.acquire(A, 2, 30)])
+    assert store.prune(2) == 6
+    assert [[ended.fence for ended in store.rounds(status.table.id)] for status in store.snapshot()] == [[5, 4]] * 2
+    assert store.prune(2) == 0
+
+
+def test_workers_are_seen(store: StateStore, clock: Clock) -> None:
+    started = clock.now
+    store.heartbeat(A, (), 30)
+    clock.pass_seconds(3)
+    store.heartbeat(A, (), 30)
+    (seen,) = store.workers()
+    assert (seen.worker, seen.started_at, seen.heartbeat_at) == (A, started, clock.now)
+    assert Worker.here().id != Worker.here().id
