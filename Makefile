@@ -45,6 +45,10 @@ setup: python $(READY) ## make .venv: the locked environment with all members
 demo: java $(READY) ## stream real data into every format, kill the driver, count what arrived
 	$(BIN)/laketier demo $(patsubst plugins/%/pyproject.toml,--format=%,$(wildcard plugins/*/pyproject.toml)) $(ARGS)
 
+.PHONY: demo-service
+demo-service: java $(READY) ## tier 20 topics into four formats, kill a worker in mid-round, count what arrived
+	PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python examples/service/demo.py $(ARGS)
+
 .PHONY: test
 test: java $(READY) lint test-conformance ## everything: lint, types, import rules, unit, conformance, integration
 	@# The suite ran just now, in every lane; tests/conformance would run its bare lane again.
