@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from laketier.config.service import Service
 from laketier.plugins import OpenSource
-from laketier.service.state import Registration, StateStore
+from laketier.service.state import Registration, StateError, StateStore
 from laketier.sources.tiered import TieredTable, open_log, open_sources, tiered_tables
-from laketier.spi import ConfigError, LaketierError, TableLog
+from laketier.spi import ConfigError, LaketierError, StorageError, TableLog
 
 log = logging.getLogger(__name__)
 
@@ -34,19 +34,24 @@ class Catalogue:
         self._due = 0.0
         self._lock = threading.Lock()
 
-    def discover_when_due(self) -> None:
-        """`discover`, when the last time is long enough ago."""
-        if time.monotonic() >= self._due:
-            self.discover()
+    @property
+    def is_due(self) -> bool:
+        """Whether the last `discover` is long enough ago."""
+        return time.monotonic() >= self._due
+
+    def expire(self) -> None:
+        """What is known may be wrong: `discover` is due."""
+        self._due = 0.0
 
     def discover(self) -> None:
         """List the sources anew, and tell the state store. Raises `StateError`, and `ConfigError` for rules that do not
-        fit what there is."""
+        fit what there is. One thread at a time."""
+        self._due = time.monotonic() + self._service.discover_every
         unlisted = set()
         for name, source in self._sources.items():
             try:
                 self._listed[name] = list(source.source.list_tables())
-            except LaketierError as error:
+            except Exception as error:  # noqa: BLE001 - whatever a client library may raise is this source's trouble
                 unlisted.add(name)
                 log.warning("[source=%s] the tables could not be listed: %s", name, error)
         tables = {table.key: table for table in tiered_tables(self._service, self._listed, origin=self._origin)}
@@ -60,8 +65,11 @@ class Catalogue:
         logs = {key: found for key, found in opened.items() if not isinstance(found, LaketierError)}
         with self._lock:
             self._tables, self._logs = tables, {**self._logs, **logs}
-        self._store.register([_registration(tables[key], each) for key, each in logs.items()], unlisted=unlisted)
-        self._due = time.monotonic() + self._service.discover_every
+        try:
+            self._store.register([_registration(tables[key], each) for key, each in logs.items()], unlisted=unlisted)
+        except StateError:
+            self.expire()
+            raise
 
     def table(self, key: str) -> TieredTable:
         """A table by its name ``source.table``. Raises `ConfigError` for one that is not there (any more)."""
@@ -72,15 +80,28 @@ class Catalogue:
         return found
 
     def log(self, table: TieredTable) -> TableLog:
-        """Its log."""
+        """Its log. Raises `StorageError` when it could not be opened so far."""
         with self._lock:
-            return self._logs[table.key]
+            found = self._logs.get(table.key)
+        if found is None:
+            raise StorageError("the log could not be opened yet", where=table.key, fix="See the service's log.")
+        return found
+
+    def identify(self, table: TieredTable) -> str:
+        """The source's identity of the table as it is now. Asks the source; raises `TableNotFound`, `StorageError`."""
+        opened = open_log(table, self._sources)
+        try:
+            return opened.table.table_id
+        finally:
+            opened.close()
 
     def _try_open(self, table: TieredTable) -> TableLog | LaketierError:
         try:
             return open_log(table, self._sources)
         except LaketierError as error:
             return error
+        except Exception as error:  # noqa: BLE001 - whatever a client library may raise is this table's trouble alone
+            return StorageError("the log could not be opened", where=table.key, why=f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
         """Close the logs and the sources."""

@@ -1,4 +1,8 @@
-"""A worker: takes due tables, runs their rounds, many small ones in one job, and says how they ended."""
+"""A worker: takes due tables, runs their rounds, many small ones in one job, and says how they ended.
+
+No table waits for another that hangs: each is planned and committed in a thread of its own, and what is late goes on
+by itself while the next tables are taken.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,21 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 
 from laketier.service.catalogue import Catalogue
-from laketier.service.schedule import State, is_retryable
+from laketier.service.held import HeldLeases
+from laketier.service.rounds import LeasedRound
+from laketier.service.schedule import State
 from laketier.service.state import Failure, Lease, Outcome, StateError, StateStore, Worker
-from laketier.sources import LogAnswer, LogRound, LogTask
+from laketier.service.threads import Permit, Threads
+from laketier.sources.failpoints import LEASED, PLANNED, failpoint
 from laketier.sources.log_engine import LogEngine
-from laketier.sources.tiered import TieredTable
 from laketier.spi import LaketierError, StorageError
 
 log = logging.getLogger(__name__)
 
-_HEARTBEATS_PER_LEASE = 4
 _BIG_JOBS = 2
 _SETTLED = {State.STOPPED, State.PAUSED, State.DROPPED, State.RECREATED}
 BIG_OFFSETS = 500_000
@@ -29,27 +34,19 @@ BIG_OFFSETS = 500_000
 @dataclass(frozen=True)
 class WorkerSettings:
     """``tables``: leased at a time, at most. ``lease_seconds``: after this long without a heartbeat the tables are
-    given to others. ``idle_seconds``: how long to wait when nothing is due. ``until_idle``: end once every table has
-    been tiered since the start, or waits for a person."""
+    given to others. ``idle_seconds``: how long to wait when nothing is due. ``threads``: tables planned or committed
+    at a time. ``patience_seconds``: how long the tables of a lot wait for those of it that are slow to plan, and the
+    next lot for the job of this one. ``drain_seconds``: how long `TieringWorker.run` waits for the rounds under way
+    when it was told to stop. ``until_idle``: end once every table has been tiered since the start, or waits for a
+    person."""
 
     tables: int = 64
     lease_seconds: float = 120.0
     idle_seconds: float = 0.5
     threads: int = 8
+    patience_seconds: float = 5.0
+    drain_seconds: float = 600.0
     until_idle: bool = False
-
-
-@dataclass
-class _Round:
-    lease: Lease
-    table: TieredTable
-    planned_at: int
-    round: LogRound | None = None
-    tasks: Sequence[LogTask] = ()
-
-    @property
-    def weight(self) -> int:
-        return sum(task.weight for task in self.tasks)
 
 
 @dataclass
@@ -66,180 +63,183 @@ class TieringWorker:
 
     def __post_init__(self) -> None:
         self._stopping = threading.Event()
-        self._held: dict[int, Lease] = {}
-        self._lost: set[int] = set()
-        self._lock = threading.Lock()
+        self._held = HeldLeases(self.store, self.worker, self.settings.lease_seconds)
+        self._permits = threading.Semaphore(self.settings.threads)
+        self._big = threading.Semaphore(_BIG_JOBS)
+        self._planned: SimpleQueue[LeasedRound] = SimpleQueue()
+        self._threads = Threads()
+        self._discovery: threading.Thread | None = None
 
     def stop(self) -> None:
         """Take no more tables. Safe in a signal handler."""
         self._stopping.set()
 
-    def run(self) -> None:
-        """Work until `stop`. What the state database refuses is logged and tried again: the rounds that run meanwhile
-        are safe, as the lake tables decide. Raises nothing that a table did."""
+    def run(self) -> bool:
+        """Work until `stop`. False: rounds were still under way after ``drain_seconds``, and nothing can end them; they
+        are safe, as the lake tables decide. What the state database refuses is logged and tried again. Raises nothing
+        that a table did."""
         drained = threading.Event()
-        beat = threading.Thread(target=self._beat, args=(drained,), name="laketier-heartbeat", daemon=True)
+        beat = threading.Thread(target=self._held.beat_until, args=(drained,), name="laketier-heartbeat", daemon=True)
         beat.start()
-        pools = (
-            ThreadPoolExecutor(self.settings.threads, thread_name_prefix="laketier-table"),
-            ThreadPoolExecutor(_BIG_JOBS, thread_name_prefix="laketier-big"),
-        )
         try:
-            with pools[0], pools[1]:
-                self._work(*pools)
+            self._work()
+            return self._drain()
         finally:
             drained.set()
             beat.join()
 
-    def _work(self, tables: ThreadPoolExecutor, big: ThreadPoolExecutor) -> None:
+    def _work(self) -> None:
         started = self.clock()
         while not self._stopping.is_set():
             try:
-                self.catalogue.discover_when_due()
-                busy = self.work_once(tables, big)
+                self._discover_when_due()
+                busy = self.work_once()
             except StateError as error:
                 log.warning("the state database did not answer: %s", error)
                 busy = False
             if busy:
                 continue
-            if self.settings.until_idle and self._all_tiered(started):
-                return
+            try:
+                if self.settings.until_idle and self._all_tiered(started):
+                    return
+            except StateError as error:
+                log.warning("the state database did not answer: %s", error)
             self._stopping.wait(self.settings.idle_seconds)
 
-    def _all_tiered(self, since: int) -> bool:
-        with self._lock:
-            if self._held:
+    def _drain(self) -> bool:
+        """Wait for what is under way, and give back what has not begun."""
+        deadline = time.monotonic() + self.settings.drain_seconds
+        while True:
+            running = self._threads.one_that_runs()
+            self._release(self._take_planned())
+            if running is None:
+                return True
+            if time.monotonic() > deadline:
+                log.error("%d rounds did not end in time: left as they are", len(self._held))
                 return False
+            running.join(min(0.2, self.settings.drain_seconds))
+
+    def _release(self, rounds: Sequence[LeasedRound]) -> None:
+        for each in rounds:
+            try:
+                each.release()
+            except Exception:
+                log.exception("[table=%s] a round that had not begun could not be closed", each.key)
+
+    def _all_tiered(self, since: int) -> bool:
+        if len(self._held):
+            return False
         return all(
             table.state in _SETTLED or (table.state is State.SCHEDULED and (table.last_tiered_at or 0) >= since)
             for table in (status.table for status in self.store.snapshot())
         )
 
-    def work_once(self, tables: ThreadPoolExecutor, big: ThreadPoolExecutor) -> bool:
-        """Lease what is due and run one round of each; False when nothing was."""
-        with self._lock:
-            room = self.settings.tables - len(self._held)
-        if room <= 0:
-            return False
-        leases = self.store.acquire(self.worker, room, self.settings.lease_seconds)
-        if not leases:
-            return False
-        with self._lock:
-            self._held |= {lease.table.id: lease for lease in leases}
-        planned = [each for each in tables.map(self._planned, leases) if each is not None]
-        small: list[_Round] = []
-        for each in planned:
-            if each.weight > BIG_OFFSETS:
-                big.submit(self._run_alone, each)
-            else:
-                small.append(each)
-        if small:
-            self._run_together(small, tables)
-        return True
+    def _discover_when_due(self) -> None:
+        if (self._discovery is None or not self._discovery.is_alive()) and self.catalogue.is_due:
+            self._discovery = self._threads.start("discovery", self._discover)
 
-    def _run_alone(self, each: _Round) -> None:
-        self._run_together([each], None)
-
-    def _run_together(self, rounds: Sequence[_Round], tables: ThreadPoolExecutor | None) -> None:
-        """One job for all, then each table's commit."""
-        by_pipeline: dict[str, list[LogAnswer]] = {each.table.pipeline: [] for each in rounds}
-        tasks = [task for each in rounds for task in each.tasks]
-        failure: LaketierError | None = None
+    def _discover(self) -> None:
         try:
-            for answer in self.engine.run(tasks):
-                by_pipeline[answer.table].append(answer)
+            self.catalogue.discover()
+        except LaketierError as error:
+            log.warning("the tables could not be looked for; those that are known go on: %s", error)
+
+    def work_once(self) -> bool:
+        """Lease what is due and run one round of each; False when there was nothing to do. Raises `StateError`."""
+        room = self.settings.tables - len(self._held)
+        leases = self._held.take(room) if room > 0 else ()
+        if leases:
+            failpoint(LEASED)
+            self._plan(leases)
+        rounds = self._take_planned()
+        small = [each for each in rounds if each.weight <= BIG_OFFSETS]
+        for each in rounds:
+            if each.weight > BIG_OFFSETS:
+                self._threads.start("big", self._run_big, each)
+        if small:
+            self._threads.start("job", self._run, small).join(self.settings.patience_seconds)
+        return bool(leases or rounds)
+
+    def _plan(self, leases: Sequence[Lease]) -> None:
+        """Returns when all are planned, or patience is at its end: the late ones join a later job."""
+        begun = []
+        for lease in leases:
+            permit = Permit(self._permits)
+            begun.append((permit, self._threads.start("plan", self._plan_one, lease, permit)))
+        deadline = time.monotonic() + self.settings.patience_seconds
+        for permit, thread in begun:
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                permit.give_back()
+
+    def _take_planned(self) -> list[LeasedRound]:
+        rounds = []
+        while True:
+            try:
+                rounds.append(self._planned.get_nowait())
+            except Empty:
+                return rounds
+
+    def _plan_one(self, lease: Lease, permit: Permit) -> None:
+        each = LeasedRound(lease, self._held, self.catalogue)
+        try:
+            with permit:
+                if self._stopping.is_set():
+                    self._release([each])
+                    return
+                each.plan(self.clock())
+                failpoint(PLANNED)
+        except Exception as error:  # noqa: BLE001 - one table's trouble must not be another's
+            self._held.finish([each.failed(error)])
+        else:
+            self._planned.put(each)
+
+    def _run_big(self, each: LeasedRound) -> None:
+        with self._big:
+            self._run([each])
+
+    def _run(self, rounds: Sequence[LeasedRound]) -> None:
+        """One job for all, then each table's commit as soon as its tasks have answered."""
+        if self._stopping.is_set():
+            self._release(rounds)
+            return
+        results: SimpleQueue[tuple[Lease, Outcome | Failure]] = SimpleQueue()
+        self._threads.start("engine", self._run_tasks, rounds, results)
+        left = len(rounds)
+        while left:
+            ended = [results.get()]
+            while not results.empty():
+                ended.append(results.get())
+            self._held.finish(ended)
+            left -= len(ended)
+
+    def _run_tasks(self, rounds: Sequence[LeasedRound], results: SimpleQueue[tuple[Lease, Outcome | Failure]]) -> None:
+        waiting = {each.name: each for each in rounds}
+
+        def commit(each: LeasedRound, failure: LaketierError | None = None) -> None:
+            del waiting[each.name]
+            self._threads.start("commit", self._commit, each, failure, results)
+
+        for each in rounds:
+            if not each.tasks:
+                commit(each)
+        failure = None
+        try:
+            for answer in self.engine.run([task for each in rounds for task in each.tasks]):
+                each = waiting[answer.table]
+                each.answers.append(answer)
+                if len(each.answers) == len(each.tasks):
+                    commit(each)
         except LaketierError as error:
             failure = error
         except Exception as error:  # noqa: BLE001 - whatever an engine raises: the rounds are run again
             failure = StorageError("the engine failed", why=f"{type(error).__name__}: {error}")
+        for each in list(waiting.values()):
+            commit(each, failure or StorageError("the engine did not answer for all tasks", where=each.key))
 
-        def ended(each: _Round) -> tuple[Lease, Outcome | Failure]:
-            return each.lease, self._ended(each, by_pipeline[each.table.pipeline], failure)
-
-        results = list(map(ended, rounds) if tables is None else tables.map(ended, rounds))
-        self._finish(results)
-
-    def _planned(self, lease: Lease) -> _Round | None:
-        """None when the table was dealt with already: nothing new, or a failure."""
-        table = None
-        try:
-            table = self.catalogue.table(lease.table.name)
-            each = _Round(lease, table, self.clock())
-            each.round = LogRound(self.catalogue.log(table), table.config, table.round_settings(fence=lease.fence))
-            each.tasks = each.round.plan()
-        except Exception as error:  # noqa: BLE001 - one table's trouble must not be another's
-            self._finish([(lease, _failure(error, lease.table.name))])
-            return None
-        return each
-
-    def _ended(self, each: _Round, answers: Sequence[LogAnswer], failure: LaketierError | None) -> Outcome | Failure:
-        assert each.round is not None
-        try:
-            if failure is not None:
-                each.round.abort(answers)
-                raise failure
-            if self._is_lost(each.lease):
-                each.round.abort(answers)
-                raise StorageError("the lease was lost", where=each.table.key, why="another worker has the table")
-            done = each.round.finish(answers)
-        except Exception as error:  # noqa: BLE001 - one table's trouble must not be another's
-            return _failure(error, each.table.key)
-        if done.ending is not None:
-            log.info(
-                "[table=%s epoch=%s fence=%s] %s: %d rows, %d files, %d bytes, %d bad records",
-                each.table.key, done.epoch, each.lease.fence, done.ending.value, done.rows, done.files, done.bytes,
-                done.bad,
-            )  # fmt: skip
-        return Outcome(
-            force_completed=done.left > 0,
-            epoch=done.epoch,
-            rows=done.rows,
-            bytes=done.bytes,
-            files=done.files,
-            snapshot_id=None if done.snapshot_id is None else str(done.snapshot_id),
-            offsets=done.end.to_text(),
-            range_end=done.end.to_text(),
-            lag_rows=done.left,
-            read_until_at=each.planned_at,
-        )
-
-    def _finish(self, results: Sequence[tuple[Lease, Outcome | Failure]]) -> None:
-        """Say how rounds ended. If the database does not answer, the leases run out, and the next round of each finds
-        in the lake how far it got."""
-        try:
-            for lost in self.store.finish_all(results):
-                log.warning("[table=%s fence=%s] the lease was lost", lost.table.name, lost.fence)
-        except StateError as error:
-            log.warning("the end of %d rounds could not be stored: %s", len(results), error)
-        finally:
-            with self._lock:
-                for lease, _ in results:
-                    self._held.pop(lease.table.id, None)
-                    self._lost.discard(lease.table.id)
-
-    def _is_lost(self, lease: Lease) -> bool:
-        with self._lock:
-            return lease.table.id in self._lost
-
-    def _beat(self, drained: threading.Event) -> None:
-        """Renew the leases that are held, until the last round has ended."""
-        while True:
-            with self._lock:
-                held = list(self._held.values())
-            try:
-                kept = {each.table.id for each in self.store.heartbeat(self.worker, held, self.settings.lease_seconds)}
-            except StateError as error:
-                log.warning("a heartbeat was not heard: %s", error)
-            else:
-                with self._lock:
-                    self._lost |= {lease.table.id for lease in held if lease.table.id not in kept} & self._held.keys()
-            if drained.wait(self.settings.lease_seconds / _HEARTBEATS_PER_LEASE):
-                return
-
-
-def _failure(error: Exception, table: str) -> Failure:
-    if not isinstance(error, LaketierError):
-        log.error("[table=%s] the round failed in a way that nobody foresaw", table, exc_info=error)
-    else:
-        log.warning("[table=%s] the round failed: %s", table, error)
-    return Failure(error, is_retryable(error))
+    def _commit(
+        self, each: LeasedRound, failure: LaketierError | None, results: SimpleQueue[tuple[Lease, Outcome | Failure]]
+    ) -> None:
+        with Permit(self._permits):
+            ended = each.end(failure)
+        results.put(ended)

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
-from laketier.spi import BadRecord, TablePath
+from laketier.config import LakeConfig
+from laketier.metadata import prepare_table
+from laketier.plugins import open_lake
+from laketier.spi import (
+    FIRST_EPOCH,
+    BadRecord,
+    LakeTieringFactory,
+    LogOffsets,
+    SourceRange,
+    TablePath,
+    Token,
+    Watermark,
+)
+from laketier.tiering import TieringRound, pipelines
 
 SUFFIX = "__dead_letters"
+DEAD_LETTERS = ".dead-letters"
+"""Ends the names of the pipelines of such tables."""
 
 SCHEMA = pa.schema(
     [
@@ -43,3 +60,48 @@ def dead_letter_batch(source_table: str, records: Sequence[BadRecord]) -> pa.Rec
         pa.array([record.schema_version for record in records], pa.string()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+@dataclass
+class DeadLetterRounds:
+    """The table beside the target. Two tables can't be one atomic step: its rounds come first, with offsets of their
+    own, and a bad record below them is there already."""
+
+    factory: LakeTieringFactory[Any]
+    pipeline: str
+    last: Token | None
+    known: LogOffsets
+    publish_was_called: bool = False
+
+    @classmethod
+    def open(cls, config: LakeConfig, pipeline: str) -> DeadLetterRounds:
+        beside = replace(
+            config, table=dead_letter_table(config.table), partition_by=(), bucket_by=None, merge_schema=False
+        )
+        lake = open_lake(beside)
+        factory = lake.tiering_factory(prepare_table(lake, SCHEMA))
+        last = token_of(pipelines.show(factory, pipeline))
+        source = None if last is None else last.source
+        return cls(factory, pipeline, last, LogOffsets() if source is None else LogOffsets.from_text(source.end))
+
+    def moved_on(self) -> bool:
+        return token_of(pipelines.show(self.factory, self.pipeline)) != self.last
+
+    def publish(self, messages: Sequence[bytes], token: Any, end: LogOffsets) -> None:
+        self.publish_was_called = True
+        known = self.known
+        reached = LogOffsets({**known, **{bucket: max(offset, known.get(bucket, 0)) for bucket, offset in end.items()}})
+        made = token(
+            self.pipeline,
+            FIRST_EPOCH if self.last is None else self.last.epoch + 1,
+            SourceRange(known.to_text(), reached.to_text()),
+            "dead-letters",
+        )
+        TieringRound(self.factory, token=made).commit_messages(messages)
+
+    def abort(self, messages: Sequence[bytes]) -> None:
+        TieringRound(self.factory).abort_messages(messages, commit_was_called=False)
+
+
+def token_of(watermark: Watermark | None) -> Token | None:
+    return None if watermark is None or watermark.forgotten else watermark.token

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Protocol
 
 from laketier.sources.log_task import LogAnswer, LogTask, run_log_task
@@ -13,9 +13,9 @@ from laketier.sources.log_task import LogAnswer, LogTask, run_log_task
 class LogEngine(Protocol):
     """Runs tasks of several tables at once. Driver; safe to call from several threads."""
 
-    def run(self, tasks: Sequence[LogTask]) -> Sequence[LogAnswer]:
-        """The answers to all tasks, in any order. A task that fails answers with its error; this raises only when
-        nobody can tell what became of the tasks."""
+    def run(self, tasks: Sequence[LogTask]) -> Iterable[LogAnswer]:
+        """The answers to all tasks, in any order, each as soon as the engine can tell it. A task that fails answers
+        with its error; this raises only when nobody can tell what became of the tasks."""
         ...
 
 
@@ -25,9 +25,10 @@ class LocalEngine:
     def __init__(self, threads: int = 4) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="laketier-task")
 
-    def run(self, tasks: Sequence[LogTask]) -> Sequence[LogAnswer]:
-        """See `LogEngine.run`."""
-        return list(self._pool.map(run_log_task, tasks))
+    def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
+        """See `LogEngine.run`. The tasks start at once, whoever looks at the answers."""
+        running = [self._pool.submit(run_log_task, task) for task in tasks]
+        return (each.result() for each in as_completed(running))
 
     def close(self) -> None:
         """Wait for the tasks that run, and end the threads."""

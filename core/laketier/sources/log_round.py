@@ -6,39 +6,39 @@ for its schedule and for people, and may be lost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from laketier.config import LakeConfig
 from laketier.metadata import TableLayout, prepare_table
 from laketier.plugins import Lake, open_lake
-from laketier.sources.dead_letters import SCHEMA, dead_letter_table
-from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy
+from laketier.sources.dead_letters import DEAD_LETTERS, DeadLetterRounds, token_of
+from laketier.sources.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
+from laketier.sources.failpoints import failpoint
+from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy, split_groups
 from laketier.sources.ranges import NextRange, OnExpired, next_range
 from laketier.spi import (
     FIRST_EPOCH,
     ConfigError,
+    Gap,
     LakeTieringFactory,
     LogOffsets,
     LogSplit,
     LogTable,
     SourceRange,
+    Stale,
     TableChanged,
     TableInfo,
     TableLog,
     Token,
+    TokenMismatch,
     Watermark,
     WatermarkLost,
 )
 from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering import Ending, TieringRound, pipelines
-
-SPLITS_OF_A_TASK = 256 * 1024
-"""Splits are put into one task up to about this many offsets (bytes, where they are known: a hundred times as many), as
-each task makes at least one file."""
-_BYTES_PER_OFFSET = 100
-DEAD_LETTERS = ".dead-letters"
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,19 @@ class LogRoundResult:
 @dataclass
 class LogRound:
     """Order: `plan`, its tasks on executors (`laketier.sources.run_log_task`), then `finish` with all their answers,
-    or `abort`. One thread at a time. Make a new one for each round."""
+    or `abort`. One thread at a time. Make a new one for each round.
+
+    ``name``: of its tasks, where one job has those of several rounds; the pipeline by itself. ``outranked``: called by
+    `plan` with the lake's fence when that is above ours; answers with the fence to go on with, or raises. ``identify``:
+    asks the source for the table's id as it is now.
+    """
 
     log: TableLog
     config: LakeConfig
     settings: LogRoundSettings = field(default_factory=LogRoundSettings)
+    name: str | None = None
+    outranked: Callable[[int], int] | None = None
+    identify: Callable[[], str] | None = None
 
     def __post_init__(self) -> None:
         if self.config.pipeline is None:
@@ -84,8 +92,11 @@ class LogRound:
         self._pipeline: str = self.config.pipeline
         self._next: NextRange | None = None
         self._tiering: TieringRound | None = None
-        self._dead: _DeadLetters | None = None
+        self._dead: DeadLetterRounds | None = None
         self._epoch = FIRST_EPOCH
+        self._fence = self.settings.fence
+        self._last: Token | None = None
+        self._factory: LakeTieringFactory[Any] | None = None
 
     def plan(self) -> Sequence[LogTask]:
         """Look at the log and at the table, and say what there is to do: nothing, when the log holds nothing new.
@@ -97,39 +108,81 @@ class LogRound:
         with naming_storage_errors(f"the log of {name} was read"):
             bounds = self.log.bounds()
         lake = open_lake(self.config)
-        factory = lake.tiering_factory(_prepared(lake, self.log.table))
+        factory = self._factory = lake.tiering_factory(_prepared(lake, self.log.table))
         watermark = pipelines.show(factory, self._pipeline)
         committed = committed_offsets(watermark, self.log.table, where=str(self.config.table))
         self._next = next_range(committed, bounds, most=self.settings.most, on_expired=self.settings.on_expired)
         if self._next.wanted.is_empty and not self._next.skipped:
             return ()
-        if watermark is not None and not watermark.forgotten:
-            self._epoch = watermark.token.epoch + 1
-        self._tiering = TieringRound(factory, token=self._token(self._pipeline, self._epoch, self._next.source))
-        self._tiering.begin()
+        self._last = token_of(watermark)
+        if self._last is not None:
+            self._epoch = self._last.epoch + 1
         if self.settings.on_bad_record is OnBadRecordPolicy.DEAD_LETTER:
-            self._dead = _DeadLetters.open(self.config, self._pipeline + DEAD_LETTERS)
-        with naming_storage_errors(f"a round of {name} was planned"):
-            groups = _grouped(self.log.plan(self._next.wanted))
+            self._dead = DeadLetterRounds.open(self.config, self._pipeline + DEAD_LETTERS)
+        self._take_rank()
+        self._tiering = TieringRound(factory, token=self._token(self._pipeline, self._epoch, self._next.source))
+        try:
+            with self._overtaken_told():
+                self._tiering.begin()
+            with naming_storage_errors(f"a round of {name} was planned"):
+                groups = split_groups(self.log.plan(self._next.wanted))
+        except BaseException:
+            self._tiering.close()
+            raise
         return [self._task(factory, splits, index) for index, splits in enumerate(groups)]
 
-    def finish(self, answers: Sequence[LogAnswer]) -> LogRoundResult:
+    def _take_rank(self) -> None:
+        """Without it, a service whose state was lost would be refused for ever: its fences begin anew."""
+        known = [self._last, None if self._dead is None else self._dead.last]
+        highest = max((token.fence for token in known if token is not None), default=0)
+        if highest > self._fence and self.outranked is not None:
+            self._fence = self.outranked(highest)
+
+    @contextmanager
+    def _overtaken_told(self) -> Iterator[None]:
+        """A refusal because another driver moved the table on while this round ran is no fault that a person must
+        mend: the next round goes on from there. Such are a zombie's commit after its lease was taken over, and a
+        commit whose driver took the answer to be lost."""
+        try:
+            yield
+        except (TokenMismatch, Gap) as refused:
+            if not self._moved_on():
+                raise
+            raise Stale(
+                "another driver moved the table on while this round ran",
+                where=str(self.config.table),
+                why=str(refused),
+                fix="Nothing was published; the next round goes on from where that one ended.",
+            ) from refused
+
+    def _moved_on(self) -> bool:
+        assert self._factory is not None
+        if token_of(pipelines.show(self._factory, self._pipeline)) != self._last:
+            return True
+        return self._dead is not None and self._dead.moved_on()
+
+    def finish(self, answers: Iterable[LogAnswer]) -> LogRoundResult:
         """Publish what the tasks staged, in one step; before it, what they dead-lettered, so that no bad record is
-        missing from both. Raises the first task's error, when one failed, after deleting what the others staged; and
-        as `TieringRound.commit`."""
+        missing from both.
+
+        Raises the first task's error, when one failed, after deleting what the others staged; `TableChanged` when the
+        source's table was made anew meanwhile; `Stale` when another driver moved the lake table on; and as
+        `TieringRound.commit`.
+        """
+        answers = list(answers)
         upcoming = self._next
         assert upcoming is not None, "finish comes after plan"
         end = self.end
         if self._tiering is None:
             return LogRoundResult(None, end, upcoming.left)
-        error = next((answer.error for answer in answers if answer.error is not None), None)
-        if error is not None:
+        try:
+            self._check(answers)
+            self._publish_dead_letters(answers, end)
+        except BaseException:
             self.abort(answers)
-            raise error
-        if self._dead is not None:
-            messages = [answer.dead_letters for answer in answers if answer.dead_letters is not None]
-            self._dead.publish(messages, self._token, end)
-        done = self._tiering.commit_messages([answer.message for answer in answers if answer.message is not None])
+            raise
+        with self._overtaken_told():
+            done = self._tiering.commit_messages([answer.message for answer in answers if answer.message is not None])
         return LogRoundResult(
             done.ending,
             end,
@@ -142,6 +195,28 @@ class LogRound:
             snapshot_id=done.snapshot_id,
         )
 
+    def _check(self, answers: Sequence[LogAnswer]) -> None:
+        """Ids never come back. So a table that is the same one after all was read was so while it was read."""
+        error = next((answer.error for answer in answers if answer.error is not None), None)
+        if error is not None:
+            raise error
+        before = self.log.table
+        if self.identify is not None and (now := self.identify()) != before.table_id:
+            raise TableChanged(
+                f"the source's table {before.name!r} was made anew while it was read: its id was {before.table_id!r} "
+                f"and is {now!r}",
+                where=str(self.config.table),
+                fix="Nothing was published.",
+            )
+
+    def _publish_dead_letters(self, answers: Sequence[LogAnswer], end: LogOffsets) -> None:
+        messages = [answer.dead_letters for answer in answers if answer.dead_letters is not None]
+        if self._dead is None or not messages:
+            return
+        with self._overtaken_told():
+            self._dead.publish(messages, self._token, end)
+        failpoint(DEAD_LETTERS_PUBLISHED)
+
     @property
     def end(self) -> LogOffsets:
         """Where the table will have read up to. After `plan`."""
@@ -149,12 +224,12 @@ class LogRound:
         return LogOffsets.from_text(self._next.source.end)
 
     def abort(self, answers: Sequence[LogAnswer]) -> None:
-        """Give the round up before its commit: delete what was staged."""
+        """Give the round up before its commit: delete what was staged, but no dead letters that may be published."""
         if self._tiering is None:
             return
         messages = [answer.message for answer in answers if answer.message is not None]
         self._tiering.abort_messages(messages, commit_was_called=False)
-        if self._dead is not None:
+        if self._dead is not None and not self._dead.publish_was_called:
             self._dead.abort([answer.dead_letters for answer in answers if answer.dead_letters is not None])
 
     def _token(self, pipeline: str, epoch: int, source: SourceRange, content: str | None = None) -> Token:
@@ -163,14 +238,14 @@ class LogRound:
             pipeline=pipeline,
             run=self.log.table.table_id,
             epoch=epoch,
-            fence=self.settings.fence,
+            fence=self._fence,
             content=self._next.content if content is None else content,
             source=source,
         )
 
     def _task(self, factory: LakeTieringFactory[Any], splits: tuple[LogSplit, ...], index: int) -> LogTask:
         return LogTask(
-            table=self._pipeline,
+            table=self.name or self._pipeline,
             log=self.log,
             splits=splits,
             factory=factory,
@@ -180,45 +255,6 @@ class LogRound:
             dead_letters=None if self._dead is None else self._dead.factory,
             dead_letters_from=LogOffsets() if self._dead is None else self._dead.known,
         )
-
-
-@dataclass
-class _DeadLetters:
-    """The table beside the target. Two tables can't be one atomic step: its rounds come first, with offsets of their
-    own, and a bad record below them is there already."""
-
-    factory: LakeTieringFactory[Any]
-    pipeline: str
-    watermark: Watermark | None
-    known: LogOffsets
-
-    @classmethod
-    def open(cls, config: LakeConfig, pipeline: str) -> _DeadLetters:
-        beside = replace(
-            config, table=dead_letter_table(config.table), partition_by=(), bucket_by=None, merge_schema=False
-        )
-        lake = open_lake(beside)
-        factory = lake.tiering_factory(prepare_table(lake, SCHEMA))
-        watermark = pipelines.show(factory, pipeline)
-        source = None if watermark is None or watermark.forgotten else watermark.token.source
-        return cls(factory, pipeline, watermark, LogOffsets() if source is None else LogOffsets.from_text(source.end))
-
-    def publish(self, messages: Sequence[bytes], token: Any, end: LogOffsets) -> None:
-        if not messages:
-            return
-        last = None if self.watermark is None or self.watermark.forgotten else self.watermark.token
-        known = self.known
-        reached = LogOffsets({**known, **{bucket: max(offset, known.get(bucket, 0)) for bucket, offset in end.items()}})
-        made = token(
-            self.pipeline,
-            FIRST_EPOCH if last is None else last.epoch + 1,
-            SourceRange(known.to_text(), reached.to_text()),
-            "dead-letters",
-        )
-        TieringRound(self.factory, token=made).commit_messages(messages)
-
-    def abort(self, messages: Sequence[bytes]) -> None:
-        TieringRound(self.factory).abort_messages(messages, commit_was_called=False)
 
 
 def _prepared(lake: Lake, table: LogTable) -> TableInfo:
@@ -250,21 +286,6 @@ def committed_offsets(watermark: Watermark | None, table: LogTable, *, where: st
             "rows.",
         )
     return LogOffsets.from_text(token.source.end)
-
-
-def _grouped(splits: Sequence[LogSplit]) -> list[tuple[LogSplit, ...]]:
-    """Small splits share a task; in the order of the plan."""
-    groups: list[tuple[LogSplit, ...]] = []
-    weight = 0
-    for split in splits:
-        own = split.end - split.start if split.bytes is None else split.bytes // _BYTES_PER_OFFSET
-        if groups and weight + own <= SPLITS_OF_A_TASK:
-            groups[-1] = (*groups[-1], split)
-            weight += own
-        else:
-            groups.append((split,))
-            weight = own
-    return groups
 
 
 __all__ = ["DEAD_LETTERS", "LogRound", "LogRoundResult", "LogRoundSettings", "committed_offsets"]

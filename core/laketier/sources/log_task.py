@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -24,6 +24,11 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import write_task
+
+SPLITS_OF_A_TASK = 256 * 1024
+"""Splits are put into one task up to about this many offsets (bytes, where they are known: a hundred times as many), as
+each task makes at least one file."""
+_BYTES_PER_OFFSET = 100
 
 
 class OnBadRecordPolicy(Enum):
@@ -53,6 +58,21 @@ class LogTask:
     def weight(self) -> int:
         """What it costs, beside others: bytes, or offsets where bytes are unknown."""
         return sum(split.bytes or split.end - split.start for split in self.splits)
+
+
+def split_groups(splits: Sequence[LogSplit]) -> list[tuple[LogSplit, ...]]:
+    """Small splits share a task; in the order of the plan."""
+    groups: list[tuple[LogSplit, ...]] = []
+    weight = 0
+    for split in splits:
+        own = split.end - split.start if split.bytes is None else split.bytes // _BYTES_PER_OFFSET
+        if groups and weight + own <= SPLITS_OF_A_TASK:
+            groups[-1] = (*groups[-1], split)
+            weight += own
+        else:
+            groups.append((split,))
+            weight = own
+    return groups
 
 
 @dataclass(frozen=True)

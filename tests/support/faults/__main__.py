@@ -1,4 +1,5 @@
-"""``python -m faults matrix | spark | random | list | docs`` for the matrix, and ``races | readers | foreign``."""
+"""``python -m faults matrix | spark | random | list | docs`` for the matrix, and ``races | readers | foreign | union |
+service``."""
 
 from __future__ import annotations
 
@@ -154,7 +155,7 @@ def _pass_on(name: str) -> None:
         raise typer.Exit(module.command(context.args))
 
 
-for _name in ("races", "readers", "foreign"):
+for _name in ("races", "readers", "foreign", "union", "service"):
     _pass_on(_name)
 
 if __name__ == "__main__":

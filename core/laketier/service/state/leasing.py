@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, select, tuple_, update
 
 from laketier.service.schedule import Backoff, State, due_at, move
-from laketier.service.state.errors import LeaseLost, StateError
+from laketier.service.state.errors import LeaseLost, StateError, redacted
 from laketier.service.state.records import Ending, Failure, Lease, Outcome, RoundRecord, TieringTable
 from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, ended_lease, locked, record
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
@@ -69,6 +69,7 @@ def wake(connection: Connection, service: str, now: int) -> None:
     _wake(connection, service, state_is(State.NEW, State.SCHEDULED) & (TABLES.c.due_at <= now), lambda t: t.due_at)
     _wake(connection, service, state_is(State.FAILED) & (TABLES.c.next_try_at <= now), lambda t: t.next_try_at or now)
     expired = _due(connection, service, state_is(State.TIERING) & (TABLES.c.lease_until <= now))
+    expired.sort(key=lambda table: (table.lease_until or now, table.id))
     if expired:
         why = "its lease ran out without a sign of its worker"
         record(connection, [ended_lease(table, Ending.EXPIRED, now, why) for table in expired])
@@ -119,6 +120,16 @@ def renew(
     ours = [lease for lease in leases if lease.worker == worker and _holds(lease, tables.get(lease.table.id))]
     change(connection, [(tables[lease.table.id], {"lease_until": now + lease_ms}) for lease in ours])
     return tuple(replace(lease, deadline=now + lease_ms) for lease in ours)
+
+
+def raise_fence(connection: Connection, service: str, lease: Lease, above: int) -> Lease | None:
+    """The lease with a fence above ``above``; None when it is lost."""
+    table = locked(connection, service, [lease.table.id]).get(lease.table.id)
+    if table is None or not _holds(lease, table):
+        return None
+    fence = max(lease.fence, above + 1)
+    change(connection, [(table, {"fence": fence})])
+    return replace(lease, table=replace(lease.table, fence=fence), fence=fence)
 
 
 def end(
@@ -224,7 +235,9 @@ def _ending(result: Result) -> Ending:
 def _text(failure: Failure) -> str:
     error = failure.error
     text = error if isinstance(error, str) else str(error) or type(error).__name__
-    return text[:_ERROR_CHARACTERS]
+    # An error may quote bytes that no database takes as text; that a table failed must be stored all the same.
+    text = text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
+    return redacted(text)[:_ERROR_CHARACTERS]
 
 
 def _round_of(table: TieringTable, lease: Lease, result: Result, now: int) -> RoundRecord:

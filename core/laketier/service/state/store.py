@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Collection, Sequence
+from typing import Self
 
 from laketier.service.schedule import Backoff
 from laketier.service.state import commands, history, leasing
@@ -54,7 +55,7 @@ class StateStore:
         clock: Callable[[], int] = _now,
         backoff: Backoff | None = None,
         seed: int | None = None,
-    ) -> StateStore:
+    ) -> Self:
         """Connect, and bring the database to this version. ``url``: ``sqlite:///FILE`` or ``postgresql://...``.
         ``clock``: ms since the epoch, UTC. ``seed``: of the backoff's jitter. Raises `ConfigError` for a URL that is
         none, and `StateError` for a database that can't be reached or is of a newer laketier."""
@@ -70,7 +71,7 @@ class StateStore:
         """Close all connections."""
         self._database.close()
 
-    def __enter__(self) -> StateStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -103,6 +104,16 @@ class StateStore:
             now = self._clock()
             history.seen(connection, self.service, worker, now)
             return leasing.renew(connection, self.service, worker.id, leases, round(lease_seconds * 1000), now)
+
+    def raise_fence(self, lease: Lease, above: int) -> Lease:
+        """The same lease with a fence above ``above``, in one compare-and-set: for a lake table that remembers fences
+        which this database does not, as it was lost and made anew. Raises `LeaseLost`: then the higher fence is that
+        of whoever took the table over."""
+        with self._database.write() as connection:
+            raised = leasing.raise_fence(connection, self.service, lease, above)
+        if raised is None:
+            raise leasing.lost(lease)
+        return raised
 
     def finish(self, lease: Lease, outcome: Outcome) -> None:
         """A round was published. The table is due again after its freshness; at once, at the end of the queue, when

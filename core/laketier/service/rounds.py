@@ -1,0 +1,120 @@
+"""One leased table's round: looked at, then ended."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from laketier.service.catalogue import Catalogue
+from laketier.service.held import HeldLeases
+from laketier.service.schedule import is_retryable
+from laketier.service.state import Failure, Lease, Outcome
+from laketier.sources import LogAnswer, LogRound, LogTask
+from laketier.sources.failpoints import COMMITTED, STAGED, failpoint
+from laketier.spi import LaketierError, StorageError, TableChanged
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class LeasedRound:
+    """``planned_at``: ms since the epoch. ``name``: of its tasks in a job. One thread at a time."""
+
+    lease: Lease
+    held: HeldLeases
+    catalogue: Catalogue
+    planned_at: int = 0
+    tasks: Sequence[LogTask] = ()
+    answers: list[LogAnswer] = field(default_factory=list)
+    _round: LogRound | None = None
+
+    def __post_init__(self) -> None:
+        # A worker that lost a lease may get the table anew while the old round still runs.
+        self.name = f"{self.key}, fence {self.lease.fence}"
+
+    @property
+    def key(self) -> str:
+        """The table's name."""
+        return self.lease.table.name
+
+    @property
+    def weight(self) -> int:
+        """Of all its tasks."""
+        return sum(task.weight for task in self.tasks)
+
+    def plan(self, now: int) -> None:
+        """Raises as `LogRound.plan`, and `StateError`."""
+        table = self.catalogue.table(self.key)
+        opened = self.catalogue.log(table)
+        if opened.table.table_id != self.lease.table.table_id:
+            self.catalogue.expire()
+            raise StorageError(
+                "the lease is for another table of that name",
+                where=self.key,
+                why="the source's table was made anew, and not all workers have seen it yet",
+                fix="Nothing: the sources are being listed again.",
+            )
+        settings = table.round_settings(fence=self.lease.fence)
+        self.planned_at = now
+        self._round = LogRound(
+            opened, table.config, settings, self.name, self._outranked, lambda: self.catalogue.identify(table)
+        )
+        self.tasks = self._round.plan()
+
+    def _outranked(self, lake: int) -> int:
+        self.lease = self.held.outrank(self.lease, lake)
+        return self.lease.fence
+
+    def release(self) -> None:
+        """Give the table back; nothing was staged."""
+        try:
+            if self._round is not None:
+                self._round.abort([])
+        finally:
+            self.held.release(self.lease)
+
+    def end(self, failure: LaketierError | None) -> tuple[Lease, Outcome | Failure]:
+        """Commit, or abort after a ``failure``. Raises nothing: one table's trouble must not be another's."""
+        try:
+            failpoint(STAGED)
+            return self.lease, self._commit(failure)
+        except Exception as error:  # noqa: BLE001
+            return self.failed(error)
+
+    def failed(self, error: Exception) -> tuple[Lease, Failure]:
+        """How the lease ends after an error."""
+        if isinstance(error, TableChanged):
+            self.catalogue.expire()
+        if not isinstance(error, LaketierError):
+            log.error("[table=%s] the round failed in a way that nobody foresaw", self.key, exc_info=error)
+        else:
+            log.warning("[table=%s] the round failed: %s", self.key, error)
+        return self.lease, Failure(error, is_retryable(error))
+
+    def _commit(self, failure: LaketierError | None) -> Outcome:
+        assert self._round is not None
+        if failure is None and self.held.is_lost(self.lease):
+            failure = StorageError("the lease was lost", where=self.key, why="another worker has the table")
+        if failure is not None:
+            self._round.abort(self.answers)
+            raise failure
+        done = self._round.finish(self.answers)
+        if done.ending is not None:
+            failpoint(COMMITTED)
+            log.info(
+                "[table=%s epoch=%s fence=%s] %s: %d rows, %d files, %d bytes, %d bad records",
+                self.key, done.epoch, self.lease.fence, done.ending.value, done.rows, done.files, done.bytes, done.bad,
+            )  # fmt: skip
+        return Outcome(
+            force_completed=done.left > 0,
+            epoch=done.epoch,
+            rows=done.rows,
+            bytes=done.bytes,
+            files=done.files,
+            snapshot_id=None if done.snapshot_id is None else str(done.snapshot_id),
+            offsets=done.end.to_text(),
+            range_end=done.end.to_text(),
+            lag_rows=done.left,
+            read_until_at=self.planned_at,
+        )
