@@ -1,16 +1,19 @@
-"""Runs the examples of pages, one Spark for all: ``python run_pages.py PAGE…``, in an empty folder.
+"""Runs the examples of pages, one Spark for all: ``python run_pages.py PAGE…``.
 
-A process of its own, because relative paths mean the folder in which Spark's JVM was started. Prints one JSON object:
-page → null, or what failed.
+They run in an empty folder that is made for them, and emptied after each page: never in that of the caller. A process
+of its own, because relative paths mean the folder in which Spark's JVM was started. Prints one JSON object: page →
+null, or what failed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import traceback
 from pathlib import Path
 
@@ -19,10 +22,18 @@ from snippets import Snippet, snippets
 
 
 def main(pages: list[str]) -> None:
+    given = [str(Path(page).resolve(strict=True)) for page in pages]
+    with tempfile.TemporaryDirectory(prefix="laketier-pages-") as folder:
+        os.chdir(folder)
+        run_pages(given, Path(folder))
+        os.chdir("/")
+
+
+def run_pages(pages: list[str], folder: Path) -> None:
     results: dict[str, str | None] = {}
     spark = laketier.spark.get_or_create(master="local[2]")
     for page in pages:
-        for left in Path.cwd().iterdir():
+        for left in folder.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         names: dict[str, object] = {"spark": spark, "__name__": "__main__"}
         results[page] = None

@@ -132,6 +132,8 @@ class Cluster:
         self.connect()
         with naming_client_errors(self.connection, doing, where, self._reasons):
             try:
-                return question(self._admin, self.connection.timeout)
+                answer = question(self._admin, self.connection.timeout)
             finally:
                 self._admin.poll(0)  # serves error_cb, where the client says why
+            self._reasons.forget()
+            return answer

@@ -120,6 +120,10 @@ class Reasons:
         """The client's ``error_cb``."""
         self._last.append(error)
 
+    def forget(self) -> None:
+        """A call went well: what was said before it explains no later one."""
+        self._last.clear()
+
     def why(self) -> str | None:
         """The last one that says more than that all brokers are down."""
         from confluent_kafka import KafkaError
@@ -144,7 +148,8 @@ def refusal(connection: Connection, error: Any, doing: str, where: str | None, r
     from confluent_kafka import KafkaError
 
     code = error.code()
-    why = connection.redact(reasons.why() or error.str())
+    silent = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN)
+    why = connection.redact((reasons.why() if code in silent else None) or error.str())
     where = where or connection.bootstrap_servers
     if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION):
         return TableNotFound("there is no such topic", where=where, why=f"the broker says: {why}")
