@@ -9,6 +9,7 @@ from typing import Any
 
 from laketier.config import KeyDoc, document, lake_reference
 from laketier.config.job import job_reference
+from laketier.config.service import service_reference
 from laketier.plugins import format_names, load_format, load_source
 from laketier.spi import Feature
 
@@ -24,6 +25,7 @@ def configuration() -> str:
     """Every key of the core, of job files, and of every installed format."""
     parts = ["## Keys of laketier", _keys(lake_reference())]
     parts += ["## Job files", _keys(job_reference())]
+    parts += ["## Service files", _keys(service_reference())]
     for name in _ours():
         parts += [f"## Keys of {name}", _keys(document(load_format(name).options_type, f"lake.{name}."))]
     return "\n\n".join(parts)
