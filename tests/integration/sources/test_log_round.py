@@ -12,11 +12,13 @@ import pytest
 
 from laketier.config import LakeConfig
 from laketier.plugins import configure, open_lake, open_log_source
-from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy, OnExpired
+from laketier.service.schedule import is_retryable
+from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy, OnExpired, failpoints
 from laketier.sources.dead_letters import dead_letter_table
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.scan import scan
-from laketier.spi import Fenced, IncompatibleData, OffsetsExpired, Refused, ScanRequest, TableChanged
+from laketier.spi import Fenced, IncompatibleData, OffsetsExpired, ScanRequest, Stale, TableChanged, TableLog
+from laketier.spi.failpoints import observed
 from laketier.tiering import Ending, pipelines
 from lines import LinesTable
 
@@ -39,10 +41,12 @@ class Tiered:
     config: LakeConfig
     engine: LocalEngine
 
-    def planned(self, settings: LogRoundSettings | None = None) -> tuple[LogRound, list[Any]]:
+    def opened(self) -> TableLog:
         source = open_log_source("lines", {"path": str(self.source.root)}, name="lines", origin="the test")
-        log = source.open(self.source.name)
-        made = LogRound(log, self.config, settings or LogRoundSettings())
+        return source.open(self.source.name)
+
+    def planned(self, settings: LogRoundSettings | None = None, **driver: Any) -> tuple[LogRound, list[Any]]:
+        made = LogRound(self.opened(), self.config, settings or LogRoundSettings(), **driver)
         return made, list(made.plan())
 
     def round(self, settings: LogRoundSettings | None = None) -> LogRoundResult:
@@ -115,10 +119,62 @@ def test_a_driver_that_was_overtaken_by_a_zombie_plans_again(tiered: Tiered) -> 
     newer, tasks = tiered.planned(LogRoundSettings(fence=2))
     answers = tiered.engine.run(tasks)
     assert zombie.finish(tiered.engine.run(old)).rows == 2
-    with pytest.raises(Refused):
+    with pytest.raises(Stale, match="another driver moved the table on") as refused:
         newer.finish(answers)
+    assert is_retryable(refused.value), "nobody needs to resume the table"
     assert tiered.round(LogRoundSettings(fence=2)).rows == 1
     assert tiered.ids() == [1, 2, 3]
+
+
+def test_dead_letters_of_a_zombie_make_the_next_round_plan_again(tiered: Tiered) -> None:
+    tiered.source.append_raw("poison", '{"id": 1}')
+    zombie, old = tiered.planned(replace(DEAD, fence=1))
+    tiered.source.append_raw("more poison", '{"id": 2}')
+    newer, tasks = tiered.planned(replace(DEAD, fence=2))
+    answers = list(tiered.engine.run(tasks))
+    zombie.finish(tiered.engine.run(old))
+    before = tiered.files
+    with pytest.raises(Stale, match="another driver moved the table on"):
+        newer.finish(answers)
+    assert len(tiered.files) < len(before), "what was staged for the target is deleted too"
+    tiered.round(replace(DEAD, fence=2))
+    assert tiered.ids() == [1, 2]
+    assert sorted(row["value"] for row in tiered.rows(dead=True)) == [b"more poison", b"poison"]
+
+
+def test_a_fence_that_the_dead_letters_know_counts_too(tiered: Tiered) -> None:
+    tiered.source.append_raw("poison", '{"id": 1}')
+    _publish_dead_letters_only(tiered, replace(DEAD, fence=9))
+    asked: list[int] = []
+
+    def outranked(lake: int) -> int:
+        asked.append(lake)
+        return lake + 1
+
+    made, tasks = tiered.planned(replace(DEAD, fence=1), outranked=outranked)
+    assert made.finish(tiered.engine.run(tasks)).rows == 1
+    assert asked == [9]
+    lake = open_lake(tiered.config)
+    watermark = pipelines.show(lake.tiering_factory(lake.load_table()), "tests.lines.t")
+    assert watermark is not None
+    assert watermark.token.fence == 10
+    tiered.source.append(2)
+    with pytest.raises(Fenced):
+        tiered.planned(replace(DEAD, fence=9))
+
+
+def test_a_source_that_is_made_anew_while_it_is_read_leaves_nothing(tiered: Tiered) -> None:
+    tiered.source.append(1)
+    tiered.round()
+    before = tiered.files
+    tiered.source.append(2)
+    made, tasks = tiered.planned(identify=lambda: tiered.opened().table.table_id)
+    answers = list(tiered.engine.run(tasks))
+    tiered.source.create(buckets=2).append(7, 8)
+    with pytest.raises(TableChanged, match="while it was read"):
+        made.finish(answers)
+    assert tiered.ids() == [1]
+    assert tiered.files == before
 
 
 def test_expired_offsets_stop_the_table_or_leave_a_record(tiered: Tiered) -> None:
@@ -169,11 +225,7 @@ def test_a_bad_record_fails_the_round_and_leaves_nothing(tiered: Tiered) -> None
 def test_dead_letters_go_beside_the_table_once(tiered: Tiered) -> None:
     tiered.source.append(1)
     tiered.source.append_raw("poison", '{"id": "x"}')
-    made, tasks = tiered.planned(DEAD)
-    answers = tiered.engine.run(tasks)
-    assert made._dead is not None
-    # The crash window: dead letters are published, the target is not.
-    made._dead.publish([a.dead_letters for a in answers if a.dead_letters], made._token, made.end)
+    _publish_dead_letters_only(tiered, DEAD)
     tiered.source.append(2)
     tiered.source.append_raw("more poison")
     assert tiered.round(DEAD).bad == 3
@@ -181,6 +233,18 @@ def test_dead_letters_go_beside_the_table_once(tiered: Tiered) -> None:
     dead = Counter((row["bucket"], row["offset"], row["value"]) for row in tiered.rows(dead=True))
     assert dead == {("0", 1, b"poison"): 1, ("0", 2, b'{"id": "x"}'): 1, ("0", 4, b"more poison"): 1}
     assert {row["source_table"] for row in tiered.rows(dead=True)} == {"t"}
+
+
+def _publish_dead_letters_only(tiered: Tiered, settings: LogRoundSettings) -> None:
+    """The crash window: dead letters are published, the target is not."""
+    made, tasks = tiered.planned(settings)
+
+    def crash(point: str) -> None:
+        if point == failpoints.DEAD_LETTERS:
+            raise KeyboardInterrupt
+
+    with observed(crash), pytest.raises(KeyboardInterrupt):
+        made.finish(tiered.engine.run(tasks))
 
 
 def test_dropped_records_are_counted(tiered: Tiered) -> None:

@@ -10,23 +10,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from faults.oracle import foreign_column, unexplained
 from faults.processes import python_path
-from laketier.config import LakeConfig
-from laketier.plugins import configure, open_lake
+from faults.service_judge import Judged
 from laketier.service.schedule import State
 from laketier.service.state import StateError, StateStore, TableStatus
-from laketier.sources.dead_letters import dead_letter_table
-from laketier.spi import TableNotFound
 from laketier.spi.failpoints import VARIABLE
 from lines import LinesTable
+from postgresql import PostgreSQL
 
 PATIENCE_SECONDS = 120.0
 LEASE_SECONDS = 2
@@ -67,38 +61,26 @@ class Worker:
             raise
 
 
-@dataclass
-class Verdict:
-    """Of one scenario: rows that were lost, are there more than once, or came from nowhere; and what else is wrong."""
-
-    lost: int = 0
-    doubled: int = 0
-    alien: int = 0
-    rows: int = 0
-    dead_letters: int = 0
-    leftovers: int = 0
-    wrong: list[str] = field(default_factory=list)
-
-    @property
-    def clean(self) -> bool:
-        return not (self.lost or self.doubled or self.alien or self.wrong)
-
-
-class Lab:
+class Lab(Judged):
     """``tables`` logs of ``buckets`` buckets each, one service over them. ``bad_every``: so many-th records are none,
     and go to the dead letters."""
 
     def __init__(
-        self, format: str, folder: Path, *, tables: int = 6, buckets: int = 2, bad_every: int = 0, state: str = ""
+        self,
+        format: str,
+        folder: Path,
+        *,
+        tables: int = 6,
+        buckets: int = 2,
+        bad_every: int = 0,
+        server: PostgreSQL | None = None,
     ) -> None:
-        self.format = format
-        self.folder = folder
-        self.buckets = buckets
-        self.bad_every = bad_every
+        lines = [LinesTable(folder / "logs", f"t{number}").create(buckets=buckets) for number in range(tables)]
+        super().__init__(format, folder, lines, buckets, bad_every)
         self.database = folder / "state.db"
-        self.state = state or f"sqlite:///{self.database}"
+        self.server = server
+        self.state = f"sqlite:///{self.database}" if server is None else server.url()
         self.workers: list[Worker] = []
-        self.lines = [LinesTable(folder / "logs", f"t{number}").create(buckets=buckets) for number in range(tables)]
         self._number = 0
         self._ids = 0
         self._stop = threading.Event()
@@ -197,6 +179,10 @@ class Lab:
         except StateError:
             return ()
 
+    def state_of(self, name: str) -> State | None:
+        """Of the newest registration of a source table."""
+        return next((each.table.state for each in reversed(self.tables()) if each.table.source_table == name), None)
+
     def until_tiered(self, but: Sequence[str] = ()) -> None:
         """Until every table that is fed was tiered once more, from beginning to end."""
         since = time.time_ns() // 1_000_000
@@ -267,66 +253,3 @@ class Lab:
     def fences(self) -> dict[str, int]:
         """Of each table's newest registration."""
         return {status.table.source_table: status.table.fence for status in self.tables()}
-
-    # -- what came of it -------------------------------------------------------------------------------------------
-
-    def config(self, table: str) -> LakeConfig:
-        return configure(
-            {
-                "lake.format": self.format,
-                "lake.warehouse": str(self.folder / "lake"),
-                "lake.table": f"db.{table}",
-                "lake.pipeline": f"lab.src.{table}",
-            },
-            environment={},
-        )
-
-    def log_of(self, table: LinesTable) -> tuple[Counter[int], Counter[tuple[str, int]]]:
-        """Ids of the rows, and places of the bad records."""
-        ids: Counter[int] = Counter()
-        bad: Counter[tuple[str, int]] = Counter()
-        for bucket in range(self.buckets):
-            for offset, line in enumerate((table.folder / f"{bucket}.jsonl").read_text().splitlines()):
-                if line == "poison":
-                    bad[str(bucket), offset] += 1
-                else:
-                    ids[json.loads(line)["id"]] += 1
-        return ids, bad
-
-    def ids(self, table: str) -> Counter[Any]:
-        """What the lake holds, by a reader that is not laketier."""
-        try:
-            return Counter(foreign_column(self.format, open_lake(self.config(table)).load_table(), "id"))
-        except TableNotFound:
-            return Counter()
-
-    def judge(self, but: Sequence[str] = ()) -> Verdict:
-        """Every table against its log, except some."""
-        verdict = Verdict()
-        for table in self.lines:
-            if table.name not in but:
-                self.judge_one(verdict, table.name, *self.log_of(table))
-        return verdict
-
-    def judge_one(self, verdict: Verdict, name: str, should: Counter[int], bad: Counter[tuple[str, int]]) -> None:
-        found = self.ids(name)
-        verdict.rows += found.total()
-        verdict.lost += (should - found).total()
-        verdict.doubled += sum(count for value, count in (found - should).items() if value in should)
-        verdict.alien += sum(count for value, count in found.items() if value not in should)
-        config = self.config(name)
-        lakes = [open_lake(config)]
-        if bad:
-            lakes.append(open_lake(replace(config, table=dead_letter_table(config.table))))
-            info = lakes[-1].load_table()
-            columns = (foreign_column(self.format, info, column) for column in ("bucket", "offset"))
-            # Two reads of one version, in the same order.
-            letters = Counter(zip(*columns, strict=True))
-            verdict.dead_letters += letters.total()
-            if letters != bad:
-                verdict.wrong.append(f"{name}: dead letters lost {bad - letters}, more {letters - bad}")
-        for lake in lakes:
-            left = unexplained(self.format, lake.storage, lake.load_table())
-            verdict.leftovers += len(left.unreferenced)
-            if left.built and (left.unexplained or left.endangered):
-                verdict.wrong.append(f"{name}: leaked {left.unexplained[:3]}, endangered {left.endangered[:3]}")

@@ -1,0 +1,234 @@
+"""A worker in this process: what hangs, what is lost and what is made anew, on real logs and lakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from laketier.config.service import load_service
+from laketier.plugins import open_lake
+from laketier.service.catalogue import Catalogue
+from laketier.service.schedule import State
+from laketier.service.state import LeaseLost, StateStore, TieringTable, Worker
+from laketier.service.worker import TieringWorker, WorkerSettings
+from laketier.sources import LogAnswer, LogTask
+from laketier.sources.log_engine import LocalEngine, LogEngine
+from laketier.sources.scan import scan
+from laketier.spi import ScanRequest
+from laketier.spi.failpoints import observed
+from lines import LinesTable
+
+PATIENCE_SECONDS = 60
+
+
+@dataclass
+class Service:
+    """A service over logs of JSON lines. The clock is the test's: rounds come when it says so."""
+
+    folder: Path
+    names: Sequence[str]
+    now: int = 1_000_000
+    engine: LogEngine = field(default_factory=lambda: LocalEngine(2))
+    opened: list[StateStore] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.lines = {name: LinesTable(self.folder / "logs", name).create() for name in self.names}
+        sink = {"lake.format": "localfile", "lake.warehouse": str(self.folder / "lake")}
+        document = {
+            "name": "tests",
+            "state": f"sqlite:///{self.folder}/state.db",
+            "sources": {"src": {"type": "lines", "options": {"path": str(self.folder / "logs")}}},
+            "defaults": {"freshness": "10s", "target": "db.{table}", "sink": sink},
+            "tables": [{"source": "src"}],
+        }
+        self.file = self.folder / "service.yaml"
+        self.file.write_text(json.dumps(document))
+
+    def worker(self, patience: float = PATIENCE_SECONDS) -> TieringWorker:
+        """A new one, which knows all tables."""
+        described = load_service(self.file)
+        store = StateStore.open(described.state, service=described.name, clock=lambda: self.now)
+        self.opened.append(store)
+        catalogue = Catalogue(described, store, origin="the test")
+        catalogue.discover()
+        settings = WorkerSettings(patience_seconds=patience, drain_seconds=PATIENCE_SECONDS)
+        return TieringWorker(store, catalogue, self.engine, settings, clock=lambda: self.now)
+
+    def later(self) -> None:
+        self.now += 3_600_000
+
+    def table(self, name: str) -> TieringTable:
+        return next(each.table for each in self.opened[-1].snapshot() if each.table.source_table == name)
+
+    def ids(self, worker: TieringWorker, name: str) -> list[int]:
+        lake = open_lake(worker.catalogue.table(f"src.{name}").config)
+        _, batches = scan(lake.source(lake.load_table()), ScanRequest())
+        return sorted(row["id"] for batch in batches for row in batch.to_pylist())
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    made: list[Service] = []
+
+    def make(*names: str) -> Service:
+        made.append(Service(tmp_path, names))
+        return made[-1]
+
+    yield make
+    for service in made:
+        for store in service.opened:
+            store.close()
+
+
+def test_a_lost_state_database_does_not_fence_the_service_off(
+    make: Callable[..., Service], caplog: pytest.LogCaptureFixture
+) -> None:
+    service = make("t")
+    worker = service.worker()
+    for number in range(3):
+        service.lines["t"].append(number)
+        worker.work_once()
+        service.later()
+    before = service.table("t").fence
+    for path in service.folder.glob("state.db*"):
+        path.unlink()
+    service.lines["t"].append(3)
+    again = service.worker()
+    again.work_once()
+    assert service.ids(again, "t") == [0, 1, 2, 3]
+    table = service.table("t")
+    assert (table.state, table.error) == (State.SCHEDULED, None)
+    assert table.fence > before
+    assert "goes on with fence" in caplog.text
+
+
+def test_a_fence_is_raised_by_its_holder_alone(make: Callable[..., Service]) -> None:
+    service = make("t")
+    worker = service.worker()
+    (lease,) = worker.store.acquire(Worker.here(), 1, 60)
+    raised = worker.store.raise_fence(lease, 41)
+    assert (raised.fence, service.table("t").fence, raised.table.fence) == (42, 42, 42)
+    with pytest.raises(LeaseLost):
+        worker.store.raise_fence(lease, 100)
+    assert service.table("t").fence == 42
+    assert worker.store.raise_fence(raised, 7).fence == 42, "never lowered"
+    worker.store.release(raised)
+
+
+def test_a_table_whose_source_hangs_holds_up_no_other(make: Callable[..., Service]) -> None:
+    service = make("hangs", "works")
+    worker = service.worker(patience=0.2)
+    for lines in service.lines.values():
+        lines.append(1)
+    log = service.lines["hangs"].folder / "0.jsonl"
+    aside = log.rename(log.with_suffix(".aside"))
+    os.mkfifo(log)  # opened for reading, it waits for a writer
+    _work_until(worker, lambda: service.table("works").rounds_total == 1)
+    service.lines["works"].append(2)
+    service.later()
+    _work_until(worker, lambda: service.table("works").rounds_total == 2)
+    assert service.table("hangs").state is State.TIERING
+    with log.open("a"):  # what hung goes on, and finds nothing in it
+        aside.replace(log)
+    _work_until(worker, lambda: service.table("hangs").state is State.SCHEDULED)
+    service.later()
+    _work_until(worker, lambda: service.table("hangs").rounds_total == 2)
+    assert service.ids(worker, "hangs") == [1]
+    assert service.ids(worker, "works") == [1, 2]
+
+
+@dataclass
+class _Halting:
+    """An engine that tells the answers of one table, and the rest when it is let go."""
+
+    first: str
+    go: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, tasks: Sequence[LogTask]) -> Iterable[LogAnswer]:
+        ordered = sorted(tasks, key=lambda task: task.log.table.name != self.first)
+        yield from LocalEngine(1).run(ordered[:1])
+        assert self.go.wait(PATIENCE_SECONDS)
+        yield from LocalEngine(1).run(ordered[1:])
+
+
+def test_a_table_is_committed_before_the_others_of_its_job_have_answered(make: Callable[..., Service]) -> None:
+    service = make("quick", "slow")
+    for lines in service.lines.values():
+        lines.append(1)
+    service.engine = engine = _Halting("quick")
+    worker = service.worker()
+    lot = threading.Thread(target=worker.work_once)
+    lot.start()
+    _until(lambda: service.table("quick").rounds_total == 1)
+    assert service.table("slow").rounds_total == 0
+    engine.go.set()
+    lot.join(PATIENCE_SECONDS)
+    assert service.table("slow").rounds_total == 1
+
+
+def test_a_worker_told_to_stop_gives_back_what_has_not_begun(make: Callable[..., Service]) -> None:
+    service = make("a", "b")
+    for lines in service.lines.values():
+        lines.append(1)
+    worker = service.worker()
+
+    def stop(point: str) -> None:
+        if point == "service.leased":
+            worker.stop()
+
+    with observed(stop):
+        assert worker.run()
+    assert {service.table(name).state for name in "ab"} == {State.PENDING}
+    assert service.table("a").lease_owner is None
+
+
+def test_a_source_table_made_anew_stops_and_the_old_rows_stay(make: Callable[..., Service]) -> None:
+    service = make("t")
+    service.lines["t"].append(1)
+    worker = service.worker()
+    worker.work_once()
+    service.later()
+    service.lines["t"].append(2)
+
+    def anew(point: str) -> None:
+        if point == "service.planned":
+            service.lines["t"].create().append(7, 8)
+
+    with observed(anew):
+        worker.work_once()
+    assert service.ids(worker, "t") == [1]
+    assert "made anew while it was read" in (service.table("t").error or "")
+    assert worker.catalogue.is_due, "the new table is looked for at once"
+
+
+def test_tables_that_can_not_be_listed_do_not_end_the_worker(make: Callable[..., Service]) -> None:
+    service = make("t", "damaged")
+    service.lines["t"].append(1)
+    worker = service.worker()
+    (service.lines["damaged"].folder / "table.json").write_text("{")
+    worker.catalogue.discover()
+    worker.work_once()
+    assert service.ids(worker, "t") == [1]
+
+
+def _work_until(worker: TieringWorker, condition: Callable[[], bool]) -> None:
+    def work() -> bool:
+        if not (reached := condition()):
+            worker.work_once()
+        return reached
+
+    _until(work)
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"
+        threading.Event().wait(0.02)
