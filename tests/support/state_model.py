@@ -144,14 +144,16 @@ class Model:
                         self.drop(number, by_hand=False)
                 continue
             table_id, priority, freshness = wanted[name]
+            same = [number for number in rows if self.tables[number].table_id == table_id]
+            if same and self.tables[same[0]].state is State.RECREATED:
+                continue
             for number in rows:
                 if self.tables[number].table_id != table_id:
                     self.drop(number, "recreated", State.RECREATED, by_hand=False)
-            same = [number for number in rows if self.tables[number].table_id == table_id]
             if not same:
                 fence = max(self.tables[number].fence for number in rows)
                 new.append(Table(name, table_id, State.NEW, priority, freshness, fence, due_at=now))
-            elif self.tables[same[0]].state is not State.RECREATED:
+            else:
                 self._update(same[0], priority, freshness, now)
         return new
 

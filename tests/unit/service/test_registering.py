@@ -9,6 +9,7 @@ from laketier.service.state import (
     Ending,
     LeaseLost,
     Outcome,
+    Registered,
     StateStore,
 )
 from laketier.spi import TableNotFound
@@ -54,10 +55,23 @@ def test_a_recreated_table_is_another_one(store: StateStore) -> None:
     assert (new.state, new.offsets, new.run != old.run) == (State.NEW, None, True)
     (lease,) = store.acquire(A, 9, 30)
     assert (lease.table.id, lease.fence) == (new.id, 2), "the target may know the old one's fence"
-    store.register([table("t", table_id="1")])
-    assert {status.table.state for status in store.snapshot()} == {State.RECREATED}, "nor is the old one gone on with"
-    with pytest.raises(IllegalTransition):
-        store.resume("s.t")
+
+
+def test_a_worker_with_an_older_list_does_not_end_the_table_that_was_made_anew(store: StateStore) -> None:
+    for table_id in "12":
+        store.register([table("t", table_id=table_id)])
+    before = [status.table for status in store.snapshot()]
+    assert store.register([table("t", table_id="1")]) == Registered()
+    assert [status.table for status in store.snapshot()] == before
+    assert [lease.table.table_id for lease in store.acquire(A, 9, 30)] == ["2"]
+
+
+def test_no_recreated_table_can_be_resumed(store: StateStore) -> None:
+    for table_id in "12":
+        store.register([table("t", table_id=table_id)])
+    store.drop("s.t")
+    assert store.resume("s.t") == ("s.t",)
+    assert [status.table.state for status in store.snapshot()] == [State.RECREATED, State.SCHEDULED]
 
 
 def test_another_target_stops_the_table(store: StateStore) -> None:

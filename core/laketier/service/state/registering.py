@@ -60,6 +60,10 @@ class Registrar:
 
     def _compare(self, wanted: Registration, rows: Sequence[TieringTable]) -> None:
         same = [row for row in rows if row.table_id == wanted.table_id]
+        if same and same[0].state is State.RECREATED:
+            # A worker whose list is older than another's. Ids do not come back: to believe it would end the newer table
+            # for good, as a recreated one is never taken up again.
+            return
         for row in rows:
             if row.table_id != wanted.table_id and row.state is not State.RECREATED:
                 why = f"the source's table was recreated: its id was {row.table_id!r} and is {wanted.table_id!r} now"
@@ -68,7 +72,7 @@ class Registrar:
         if not same:
             # The target may be the same one, whose watermark holds the fence of the older registration.
             self._new.append((wanted, max(row.fence for row in rows)))
-        elif same[0].state is not State.RECREATED:
+        else:
             self._update(wanted, same[0])
 
     def _update(self, wanted: Registration, row: TieringTable) -> None:
