@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,15 @@ import pytest
 from laketier.config import LakeConfig
 from laketier.plugins import configure, open_lake, open_log_source
 from laketier.service.schedule import is_retryable
-from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy, OnExpired, failpoints
+from laketier.sources import (
+    LogAnswer,
+    LogRound,
+    LogRoundResult,
+    LogRoundSettings,
+    OnBadRecordPolicy,
+    OnExpired,
+    failpoints,
+)
 from laketier.sources.dead_letters import dead_letter_table
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.scan import scan
@@ -132,7 +140,7 @@ def test_dead_letters_of_a_zombie_make_the_next_round_plan_again(tiered: Tiered)
     tiered.source.append_raw("more poison", '{"id": 2}')
     newer, tasks = tiered.planned(replace(DEAD, fence=2))
     answers = list(tiered.engine.run(tasks))
-    zombie.finish(tiered.engine.run(old))
+    _publish_dead_letters_only(zombie, tiered.engine.run(old))
     before = tiered.files
     with pytest.raises(Stale, match="another driver moved the table on"):
         newer.finish(answers)
@@ -144,7 +152,8 @@ def test_dead_letters_of_a_zombie_make_the_next_round_plan_again(tiered: Tiered)
 
 def test_a_fence_that_the_dead_letters_know_counts_too(tiered: Tiered) -> None:
     tiered.source.append_raw("poison", '{"id": 1}')
-    _publish_dead_letters_only(tiered, replace(DEAD, fence=9))
+    made, tasks = tiered.planned(replace(DEAD, fence=9))
+    _publish_dead_letters_only(made, tiered.engine.run(tasks))
     asked: list[int] = []
 
     def outranked(lake: int) -> int:
@@ -225,7 +234,8 @@ def test_a_bad_record_fails_the_round_and_leaves_nothing(tiered: Tiered) -> None
 def test_dead_letters_go_beside_the_table_once(tiered: Tiered) -> None:
     tiered.source.append(1)
     tiered.source.append_raw("poison", '{"id": "x"}')
-    _publish_dead_letters_only(tiered, DEAD)
+    made, tasks = tiered.planned(DEAD)
+    _publish_dead_letters_only(made, tiered.engine.run(tasks))
     tiered.source.append(2)
     tiered.source.append_raw("more poison")
     assert tiered.round(DEAD).bad == 3
@@ -235,16 +245,15 @@ def test_dead_letters_go_beside_the_table_once(tiered: Tiered) -> None:
     assert {row["source_table"] for row in tiered.rows(dead=True)} == {"t"}
 
 
-def _publish_dead_letters_only(tiered: Tiered, settings: LogRoundSettings) -> None:
+def _publish_dead_letters_only(made: LogRound, answers: Iterable[LogAnswer]) -> None:
     """The crash window: dead letters are published, the target is not."""
-    made, tasks = tiered.planned(settings)
 
     def crash(point: str) -> None:
         if point == failpoints.DEAD_LETTERS:
             raise KeyboardInterrupt
 
     with observed(crash), pytest.raises(KeyboardInterrupt):
-        made.finish(tiered.engine.run(tasks))
+        made.finish(answers)
 
 
 def test_dropped_records_are_counted(tiered: Tiered) -> None:

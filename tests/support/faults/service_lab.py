@@ -192,9 +192,7 @@ class Lab(Judged):
             done = {
                 status.table.name
                 for status in self.tables()
-                if (status.table.last_tiered_at or 0) >= since
-                and status.table.state is State.SCHEDULED
-                and not status.table.lag_rows
+                if (status.table.last_tiered_at or 0) >= since and not status.table.lag_rows
             }
             return wanted <= done
 
@@ -229,12 +227,12 @@ class Lab(Judged):
 
     @contextmanager
     def stopped(self, worker: Worker) -> Iterator[None]:
-        """SIGSTOP within the block. Not while it writes to a database of SQLite, which would stop everybody."""
+        """SIGSTOP within the block. Not while it reads or writes a database of SQLite, which would stop everybody."""
         files = [path for path in (self.database, self.folder / "lake" / "catalog.db") if path.exists()]
         connections = [sqlite3.connect(path, timeout=60, isolation_level=None) for path in files]
         try:
             for connection in connections:
-                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("BEGIN EXCLUSIVE")
             worker.send(signal.SIGSTOP)
         finally:
             for connection in connections:
