@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-PATIENCE_SECONDS = 240.0
+PATIENCE_SECONDS = 1800.0
 _SUPPORT = str(Path(__file__).resolve().parents[1])
 
 
