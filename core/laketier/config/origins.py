@@ -19,7 +19,10 @@ ENVIRONMENT_PREFIX = "LAKETIER_"
 """``LAKETIER_FORMAT`` is ``lake.format``; ``__`` is a dot and ``_`` a dash: ``LAKETIER_X__TARGET_FILE_ROWS`` is
 ``lake.x.target-file-rows``."""
 
-_NOT_KEYS = frozenset({"LAKETIER_FAILPOINTS"})
+HTTP_TOKEN = "LAKETIER_HTTP_TOKEN"
+"""The environment variable with the token of `laketier serve`'s web page."""
+
+_NOT_KEYS = frozenset({"LAKETIER_FAILPOINTS", HTTP_TOKEN})
 
 SPARK_KEYS = (
     "path", "checkpointlocation", "owner", "provider", "option.*", "spark.*", "is_managed_location", "location",
