@@ -1,0 +1,48 @@
+"""Log lines for machines: one JSON object each."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+_FIELDS = ("table", "source", "pipeline", "epoch", "fence", "worker")
+_LED = re.compile(r"\[(?P<fields>\w+=%[sd](?: \w+=%[sd])*)\] ")
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per line: time, level, logger, message, worker; table, epoch and fence where a line is about
+    one, be they given as ``extra`` or as the message's ``[table=%s epoch=%s]``."""
+
+    def __init__(self, worker: str) -> None:
+        super().__init__()
+        self._worker = worker
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter`. Never more than one line."""
+        named, message = _named(record)
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "worker": self._worker,
+            **{name: getattr(record, name) for name in _FIELDS if hasattr(record, name)},
+            **named,
+            "message": message,
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+def _named(record: logging.LogRecord) -> tuple[dict[str, Any], str]:
+    """The fields that lead the message, and the rest of it. They are taken from the arguments, not from the text: a
+    table's name may hold any character."""
+    led = _LED.match(record.msg) if isinstance(record.msg, str) and isinstance(record.args, tuple) else None
+    if led is None or not isinstance(record.args, tuple):
+        return {}, record.getMessage()
+    names = [part.partition("=")[0] for part in led["fields"].split(" ")]
+    rest, left = record.msg[led.end() :], record.args[len(names) :]
+    return dict(zip(names, record.args, strict=False)), rest % left if left else rest.replace("%%", "%")
