@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,9 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from laketier.config.service import load_service
+from laketier.spi import ConfigError
 
 if TYPE_CHECKING:
+    from laketier.config import LakeConfig
     from laketier.config.service import Service
+    from laketier.service.catalogue import Catalogue
+    from laketier.service.metrics import MeasuredStore
+    from laketier.service.web.server import PageServer
     from laketier.sources.log_engine import LogEngine
 
 EPILOG = "Example: [bold]laketier serve service.yaml[/]   (SIGTERM or Ctrl-C: end the rounds under way, then stop)"
@@ -24,21 +33,46 @@ def serve(
         Literal["spark", "local"], typer.Option(help="Who runs the tasks: Spark, or threads of this process.")
     ] = "spark",
     until_idle: Annotated[bool, typer.Option(help="Stop once every table was tiered and nothing is due.")] = False,
-) -> None:
+    http: Annotated[
+        str | None,
+        typer.Option(help="Serve a read-only page and metrics there: HOST:PORT, or a port of 127.0.0.1.",
+                     metavar="HOST:PORT", show_default=False),
+    ] = None,
+    http_token_file: Annotated[
+        Path | None,
+        typer.Option(help="A file with the page's token; or set LAKETIER_HTTP_TOKEN.", show_default=False),
+    ] = None,
+    log_format: Annotated[
+        Literal["text", "json"], typer.Option(help="Log lines for people, or one JSON object per line.")
+    ] = "text",
+) -> None:  # fmt: skip
     """Tier the tables that a service file describes, each as fresh as it asks. Start more of it for more workers: they
     share the state database."""
     described = load_service(service)
     from laketier.service.catalogue import Catalogue
-    from laketier.service.state import StateStore
+    from laketier.service.metrics import MeasuredStore
+    from laketier.service.state import Worker
     from laketier.service.worker import TieringWorker, WorkerSettings
 
-    with StateStore.open(described.state, service=described.name) as store:
+    here = Worker.here()
+    say: Callable[[str], None] = partial(typer.echo, err=True)
+    if log_format == "json":
+        _log_json(here.id)
+        say = logging.getLogger(__name__).info
+    with (
+        _listening(http, http_token_file) as page,
+        MeasuredStore.open(described.state, service=described.name) as store,
+    ):
         catalogue = Catalogue(described, store, origin=str(service))
         try:
             catalogue.discover()
             runner = _engine(engine, described)
             worker = TieringWorker(
-                store, catalogue, runner, WorkerSettings(lease_seconds=described.lease, until_idle=until_idle)
+                store,
+                catalogue,
+                runner,
+                WorkerSettings(lease_seconds=described.lease, until_idle=until_idle),
+                worker=here,
             )
 
             def drain(_number: int, _frame: FrameType | None) -> None:
@@ -46,11 +80,68 @@ def serve(
 
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, drain)
-            typer.echo(f"{described.name}: worker {worker.worker.id} serves", err=True)
-            worker.run()
-            typer.echo(f"{described.name}: worker {worker.worker.id} is done", err=True)
+            with _shown(page, described, catalogue, store):
+                if page is not None:
+                    say(f"{described.name}: {page.address.url}")
+                say(f"{described.name}: worker {here.id} serves")
+                worker.run()
+                say(f"{described.name}: worker {here.id} is done")
         finally:
             catalogue.close()
+
+
+def _log_json(worker: str) -> None:
+    from laketier.service.logs import JsonLines
+
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(JsonLines(worker))
+
+
+@contextmanager
+def _listening(http: str | None, token_file: Path | None) -> Iterator[PageServer | None]:
+    """Listen before anything else is opened: what is wrong with the address is said at once."""
+    if http is None:
+        if token_file is not None:
+            raise ConfigError("--http-token-file is set without --http", fix="Add --http HOST:PORT, or leave it out.")
+        yield None
+        return
+    from laketier.service.web.access import Address, read_token
+    from laketier.service.web.server import PageServer
+
+    page = PageServer(Address.parse(http, read_token(token_file)))
+    try:
+        yield page
+    finally:
+        page.close()
+
+
+@contextmanager
+def _shown(page: PageServer | None, described: Service, catalogue: Catalogue, store: MeasuredStore) -> Iterator[None]:
+    """Let the page answer as long as the worker works."""
+    if page is None:
+        yield
+        return
+    from laketier.service.metrics import TableCollector, WorkerMetrics, new_registry
+    from laketier.service.state import StateStore
+    from laketier.service.web.app import ServicePages
+    from laketier.sources.log_task import OnBadRecordPolicy
+
+    def letters_of(name: str) -> LakeConfig | None:
+        try:
+            table = catalogue.table(name)
+        except ConfigError:
+            return None
+        return table.config if table.on_bad_record is OnBadRecordPolicy.DEAD_LETTER else None
+
+    with StateStore.open(described.state, service=described.name) as own:
+        registry = new_registry()
+        store.metrics = WorkerMetrics(registry)
+        registry.register(TableCollector(own, described.lease))
+        page.start(ServicePages(own, registry, letters_of, page.address.token).app())
+        try:
+            yield
+        finally:
+            page.close()
 
 
 def _engine(name: str, service: Service) -> LogEngine:

@@ -1,0 +1,1 @@
+"""A read-only page about the service. Needs the extra ``server``."""

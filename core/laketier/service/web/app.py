@@ -1,0 +1,146 @@
+"""The page's addresses. All but the login only read."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from urllib.parse import parse_qs
+
+from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from laketier.config import LakeConfig
+from laketier.service.metrics import CONTENT_TYPE, prometheus_text
+from laketier.service.state import StateError, StateStore, TableStatus
+from laketier.service.state.errors import redacted
+from laketier.service.status import status_document
+from laketier.service.web import pages
+from laketier.service.web.access import COOKIE, Access, cookie_of, same
+from laketier.service.web.letters import read_dead_letters
+from laketier.spi import LaketierError, Secret
+
+log = logging.getLogger(__name__)
+
+_ROUNDS = 200
+_LONGEST_FORM = 4096
+_STATIC = {"style.css": "text/css", "refresh.js": "text/javascript"}
+
+LettersOf = Callable[[str], LakeConfig | None]
+"""The lake table of a table (``source.table``) whose bad records go to dead letters; None for any other."""
+
+
+@dataclass(frozen=True)
+class ServicePages:
+    """What the pages are made of. ``store`` is the page's own, so that no reader takes a connection from the worker."""
+
+    store: StateStore
+    registry: CollectorRegistry
+    letters_of: LettersOf
+    token: Secret | None = None
+
+    def app(self) -> ASGIApp:
+        """The application. Its endpoints run in threads, as they wait for the database."""
+        routes = [
+            Route("/", self._tables),
+            Route("/tables/{id:int}", self._table),
+            Route("/tables/{id:int}/dead-letters", self._letters),
+            Route("/api/tables", self._documents),
+            Route("/metrics", self._metrics),
+            Route("/healthz", self._health),
+            Route("/static/{name}", _static),
+        ]
+        if self.token is not None:
+            routes += [Route("/login", self._form), Route("/login", self._login, methods=["POST"])]
+        return Access(
+            Starlette(routes=routes, exception_handlers={StateError: self._no_state, HTTPException: self._refused}),
+            self.token,
+        )
+
+    def _tables(self, request: Request) -> Response:
+        statuses, workers = self.store.snapshot(), self.store.workers()
+        now = time.time_ns() // 1_000_000
+        state = request.query_params.get("state")
+        return HTMLResponse(pages.tables_page(self.store.service, statuses, workers, now, state))
+
+    def _table(self, request: Request) -> Response:
+        status = self._status(request)
+        rounds = self.store.rounds(status.table.id, _ROUNDS)
+        has_letters = self.letters_of(status.table.name) is not None
+        return HTMLResponse(pages.table_page(self.store.service, status, rounds, has_letters))
+
+    def _letters(self, request: Request) -> Response:
+        status = self._status(request)
+        config = self.letters_of(status.table.name)
+        if config is None:
+            raise HTTPException(404, "The table's bad records do not go to dead letters.")
+        try:
+            found = read_dead_letters(config)
+        except LaketierError as error:
+            text = redacted(str(error))
+            return HTMLResponse(pages.told_page(self.store.service, "The lake did not answer", text), 503)
+        return HTMLResponse(pages.letters_page(self.store.service, status, found))
+
+    def _status(self, request: Request) -> TableStatus:
+        for status in self.store.snapshot():
+            if status.table.id == request.path_params["id"]:
+                return status
+        raise HTTPException(404, "The service has no such table.")
+
+    def _documents(self, _: Request) -> Response:
+        documents = [status_document(each) for each in self.store.snapshot()]
+        text = json.dumps(documents, indent=2, default=str, ensure_ascii=False)
+        return Response(text, media_type="application/json")
+
+    def _metrics(self, _: Request) -> Response:
+        return Response(prometheus_text(self.registry), headers={"content-type": CONTENT_TYPE})
+
+    def _health(self, _: Request) -> Response:
+        self.store.workers()
+        return PlainTextResponse("ok\n")
+
+    def _form(self, _: Request) -> Response:
+        return HTMLResponse(pages.login_page(self.store.service, wrong=False))
+
+    async def _login(self, request: Request) -> Response:
+        assert self.token is not None
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _LONGEST_FORM:
+                raise HTTPException(413, "That is too long for a token.")
+        given = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
+        if not same(given, self.token.reveal()):
+            return HTMLResponse(pages.login_page(self.store.service, wrong=True), 403)
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(
+            COOKIE, cookie_of(self.token), httponly=True, samesite="strict", secure=request.url.scheme == "https"
+        )
+        return answer
+
+    def _no_state(self, request: Request, error: Exception) -> Response:
+        if request.url.path == "/healthz":
+            # Asked by anybody: where the database is, is for those with the token.
+            return PlainTextResponse("the state database does not answer\n", 503)
+        return HTMLResponse(pages.told_page(self.store.service, "No state", redacted(str(error))), 503)
+
+    def _refused(self, _: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        page = pages.told_page(self.store.service, f"{error.status_code}", error.detail)
+        return HTMLResponse(page, error.status_code, error.headers)
+
+
+def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in _STATIC:
+        raise HTTPException(404)
+    text = files("laketier.service.web").joinpath(name).read_text(encoding="utf-8")
+    return Response(text, media_type=_STATIC[name])

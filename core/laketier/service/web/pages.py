@@ -1,0 +1,230 @@
+"""The pages as HTML. They show what people may see who may not change the service: no secret, no record."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from laketier.service.schedule import State
+from laketier.service.state import RoundRecord, TableStatus, WorkerSeen
+from laketier.service.state.errors import redacted
+from laketier.service.web import texts
+from laketier.service.web.letters import DeadLetters
+from laketier.service.web.markup import Html, html, joined
+from laketier.service.web.plot import age_plot
+
+_SHOWN_ROUNDS = 50
+_ATTENTION = {State.FAILED, State.STOPPED}
+
+
+def page(service: str, title: str, body: Html, *, refreshes: bool = True) -> Html:
+    """A whole page."""
+    return html(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title} · {service}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<link rel="icon" href="data:,"><link rel="stylesheet" href="/static/style.css">{script}</head>'
+        '<body><header><a href="/">{service}</a><span id="refreshed"></span></header>'
+        "<main>{body}</main></body></html>",
+        title=title,
+        service=service,
+        body=body,
+        script=html('<script src="/static/refresh.js" defer></script>') if refreshes else html(""),
+    )
+
+
+def tables_page(
+    service: str, statuses: Sequence[TableStatus], workers: Sequence[WorkerSeen], now: int, state: str | None
+) -> Html:
+    """All tables, or those in one state."""
+    shown = [each for each in statuses if state is None or each.table.state.value == state]
+    counts = Counter(each.table.state for each in statuses)
+    fresh = sum(each.fresh for each in statuses)
+    links = [html('<a href="/"{on}>all {count}</a>', count=len(statuses), on=_current(state is None))]
+    links += [
+        html('<a href="/?state={state}"{on}>{state} {count}</a>', state=each.value, count=counts[each],
+             on=_current(state == each.value))
+        for each in State if counts[each]
+    ]  # fmt: skip
+    body = html(
+        "<h1>Tables</h1><p><b>{fresh} of {count}</b> tables are as fresh as they shall be. {workers}.</p>"
+        "<nav>{links}</nav>{table}",
+        fresh=fresh,
+        count=len(statuses),
+        workers=_workers(workers, now),
+        links=joined(links),
+        table=_tables(shown) if shown else html('<p class="none">No tables.</p>'),
+    )
+    return page(service, "Tables", body)
+
+
+def _current(is_so: bool) -> Html:
+    return html(' aria-current="page"') if is_so else html("")
+
+
+def _workers(workers: Sequence[WorkerSeen], now: int) -> str:
+    if not workers:
+        return "No worker has given a sign yet"
+    last = max(workers, key=lambda each: each.heartbeat_at)
+    return f"A worker was last heard of {texts.ago(last.heartbeat_at, now)} ({last.worker.id})"
+
+
+def _tables(statuses: Sequence[TableStatus]) -> Html:
+    heads = ("table", "state", "behind", "left", "rows", "last round", "trouble")
+    return html(
+        '<table class="cards"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>',
+        heads=joined(html("<th{number}>{name}</th>", name=each, number=_number(each)) for each in heads),
+        rows=joined(_table_row(each) for each in statuses),
+    )
+
+
+def _number(head: str) -> Html:
+    return html(' class="number"') if head in ("behind", "left", "rows", "bytes", "files", "took") else html("")
+
+
+def _table_row(status: TableStatus) -> Html:
+    table = status.table
+    return html(
+        '<tr><td data-head="table"><a href="/tables/{id}">{name}</a><small>{target} ({format})</small></td>'
+        '<td data-head="state">{state}</td>'
+        '<td data-head="behind" class="number"><span class="{fresh}">{behind}</span><small>of {asked}</small></td>'
+        '<td data-head="left" class="number">{left}</td><td data-head="rows" class="number">{rows}</td>'
+        '<td data-head="last round">{last}</td><td data-head="trouble" class="trouble">{trouble}</td></tr>',
+        id=table.id, name=table.name, target=table.target, format=table.format, state=_state(table.state),
+        fresh="fresh" if status.fresh else "late", behind=texts.seconds(status.behind_seconds),
+        asked=texts.seconds(table.freshness_seconds), left=texts.number(table.lag_rows),
+        rows=texts.number(table.rows_total), last=_last(status), trouble=_trouble(status),
+    )  # fmt: skip
+
+
+def _state(state: State) -> Html:
+    return html('<span class="state {kind}">{state}</span>', kind=state.value.lower(), state=state.value)
+
+
+def _last(status: TableStatus) -> Html:
+    last = status.last_round
+    if last is None:
+        return html("{nothing}", nothing=texts.NOTHING)
+    return html(
+        "{ending} {ago}<small>{rows} rows, {files} files, {took}</small>",
+        ending=last.ending.value, ago=texts.ago(last.ended_at, status.at), rows=texts.number(last.rows),
+        files=texts.number(last.files), took=texts.seconds((last.ended_at - last.began_at) / 1000),
+    )  # fmt: skip
+
+
+def _trouble(status: TableStatus) -> Html:
+    table = status.table
+    if table.error is None and table.next_try_at is None:
+        return html("")
+    told = html("{error}", error=redacted(table.error or ""))
+    if table.next_try_at is not None:
+        wait = (table.next_try_at - status.at) / 1000
+        told = html(
+            "{told}<small>try {tries} {when}</small>", told=told, tries=table.failures + 1,
+            when=f"in {texts.seconds(wait)}" if wait > 0 else "is due",
+        )  # fmt: skip
+    return told
+
+
+def table_page(service: str, status: TableStatus, rounds: Sequence[RoundRecord], has_letters: bool) -> Html:
+    """One table. ``rounds``: newest first."""
+    table = status.table
+    facts = [
+        ("state", _state(table.state)),
+        ("lake table", html("{name} ({format})", name=table.target, format=table.format)),
+        ("behind", html('<span class="{fresh}">{behind}</span> of {asked}',
+                        fresh="fresh" if status.fresh else "late", behind=texts.seconds(status.behind_seconds),
+                        asked=texts.seconds(table.freshness_seconds))),
+        ("left in the source", html("{left} offsets", left=texts.number(table.lag_rows))),
+        ("epoch and fence", html("{epoch}, {fence}", epoch=texts.number(table.epoch), fence=table.fence)),
+        ("since registered", html("{rounds} rounds, {rows} rows, {files} files, {bytes}",
+                                  rounds=texts.number(table.rounds_total), rows=texts.number(table.rows_total),
+                                  files=texts.number(table.files_total), bytes=texts.size(table.bytes_total))),
+        ("worker", html("{worker}", worker=table.lease_owner or texts.NOTHING)),
+    ]  # fmt: skip
+    trouble = _trouble(status)
+    body = html(
+        '<h1>{name}</h1>{trouble}<dl>{facts}</dl>{letters}<h2>How old the lake was</h2>{plot}'
+        '<p class="legend"><i class="age"></i>at most so old<i class="target"></i>freshness'
+        '<i class="broken"></i>a round that failed</p><h2>Rounds</h2>{rounds}',
+        name=table.name,
+        trouble=html('<p class="trouble box">{told}</p>', told=trouble) if trouble else trouble,
+        facts=joined(html("<div><dt>{name}</dt><dd>{value}</dd></div>", name=name, value=value)
+                     for name, value in facts),
+        letters=html('<p><a href="/tables/{id}/dead-letters">Dead letters</a></p>', id=table.id)
+        if has_letters else html(""),
+        plot=age_plot(status, rounds),
+        rounds=_rounds(rounds[:_SHOWN_ROUNDS]),
+    )  # fmt: skip
+    return page(service, table.name, body)
+
+
+def _rounds(rounds: Sequence[RoundRecord]) -> Html:
+    if not rounds:
+        return html('<p class="none">None yet.</p>')
+    heads = ("ended (UTC)", "ending", "took", "epoch", "rows", "files", "bytes", "worker")
+    return html(
+        '<table class="cards"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>',
+        heads=joined(html("<th{number}>{name}</th>", name=each, number=_number(each)) for each in heads),
+        rows=joined(_round_row(each) for each in rounds),
+    )
+
+
+def _round_row(each: RoundRecord) -> Html:
+    error = html("")
+    if each.error is not None:
+        error = html('<tr class="why"><td colspan="8" class="trouble">{error}</td></tr>', error=redacted(each.error))
+    return html(
+        '<tr><td data-head="ended">{ended}</td><td data-head="ending">{ending}</td>'
+        '<td data-head="took" class="number">{took}</td>'
+        '<td data-head="epoch">{epoch}<small>fence {fence}</small></td>'
+        '<td data-head="rows" class="number">{rows}</td><td data-head="files" class="number">{files}</td>'
+        '<td data-head="bytes" class="number">{bytes}</td><td data-head="worker" class="worker">{worker}</td></tr>'
+        "{error}",
+        ended=texts.moment(each.ended_at), ending=each.ending.value,
+        took=texts.seconds((each.ended_at - each.began_at) / 1000), epoch=texts.number(each.epoch), fence=each.fence,
+        rows=texts.number(each.rows), files=texts.number(each.files), bytes=texts.size(each.bytes),
+        worker=each.worker, error=error,
+    )  # fmt: skip
+
+
+def letters_page(service: str, status: TableStatus, found: DeadLetters | None) -> Html:
+    """The newest records that could not be made rows: where and why, not what they hold."""
+    table = status.table
+    if found is None:
+        content = html('<p class="none">None: there is no such table in the lake.</p>')
+    else:
+        count = f"{found.looked_at:,}" if found.all_seen else f"More than {found.looked_at:,}; those were looked at"
+        content = html(
+            "<p>{count} in <b>{name}</b>, the newest first.</p>"
+            '<table class="cards"><thead><tr><th>written (UTC)</th><th>bucket</th><th class="number">offset</th>'
+            "<th>why</th></tr></thead><tbody>{rows}</tbody></table>",
+            count=count, name=found.table,
+            rows=joined(
+                html('<tr><td data-head="written">{at}</td><td data-head="bucket">{bucket}</td>'
+                     '<td data-head="offset" class="number">{offset}</td><td data-head="why" class="trouble">{error}'
+                     "</td></tr>", at=texts.moment(each.at), bucket=each.bucket, offset=each.offset,
+                     error=redacted(each.error))
+                for each in found.newest
+            ),
+        )  # fmt: skip
+    body = html(
+        '<h1>Dead letters of <a href="/tables/{id}">{name}</a></h1>{content}', id=table.id, name=table.name,
+        content=content,
+    )  # fmt: skip
+    return page(service, f"Dead letters of {table.name}", body, refreshes=False)
+
+
+def login_page(service: str, wrong: bool) -> Html:
+    """Asks for the token."""
+    body = html(
+        '<h1>Token</h1>{wrong}<form method="post" action="/login"><label>Token '
+        '<input type="password" name="token" autocomplete="current-password" required autofocus></label> '
+        "<button>Show the service</button></form>",
+        wrong=html('<p class="trouble box">That is not the token.</p>') if wrong else html(""),
+    )
+    return page(service, "Token", body, refreshes=False)
+
+
+def told_page(service: str, title: str, text: str) -> Html:
+    """Something that is not there, or not now."""
+    return page(service, title, html("<h1>{title}</h1><p>{text}</p>", title=title, text=text), refreshes=False)

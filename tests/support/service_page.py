@@ -1,0 +1,90 @@
+"""A service's page over real HTTP: tables in every condition, and a client."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from laketier.config import LakeConfig
+from laketier.service.metrics import TableCollector, WorkerMetrics, new_registry
+from laketier.service.state import Outcome, StateStore
+from laketier.service.web.access import Address
+from laketier.service.web.app import LettersOf, ServicePages
+from laketier.service.web.server import PageServer
+from laketier.spi import Secret
+from state_tables import A, Clock, table
+
+EVIL = "<script>alert(1)</script>"
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    text: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that is being served."""
+
+    url: str
+    store: StateStore
+    metrics: WorkerMetrics
+
+    def get(self, path: str, *, method: str = "GET", body: str | None = None, **headers: str) -> Answer:
+        parts = urlsplit(self.url)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        try:
+            connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+            answer = connection.getresponse()
+            return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read().decode("utf-8"))
+        finally:
+            connection.close()
+
+
+def no_letters(_: str) -> LakeConfig | None:
+    return None
+
+
+@contextmanager
+def served(store: StateStore, *, letters_of: LettersOf = no_letters, token: Secret | None = None) -> Iterator[Page]:
+    """The page of ``store`` on a free port."""
+    registry = new_registry()
+    metrics = WorkerMetrics(registry)
+    registry.register(TableCollector(store, 30))
+    server = PageServer(Address.parse("127.0.0.1:0", token))
+    try:
+        server.start(ServicePages(store, registry, letters_of, token).app())
+        yield Page(server.address.url, store, metrics)
+    finally:
+        server.close()
+
+
+def fill(store: StateStore, clock: Clock) -> None:
+    """Tables that are fresh, late, failed, stopped, paused and new; one was made anew. ``orders`` has many rounds."""
+    names = ["orders", "late", "failed", "stopped", "paused", f"{EVIL}"]
+    store.register([table(name, priority=int(name == "orders")) for name in names])
+    leases = {lease.table.source_table: lease for lease in store.acquire(A, 9, 3600)}
+    clock.pass_seconds(2)
+    for name in ("orders", "late", "paused", EVIL):
+        store.finish(
+            leases[name], Outcome(epoch=0, rows=1234, bytes=5_000_000, files=2, lag_rows=7, offsets='{"0": 1234}')
+        )
+    store.fail(leases["stopped"], "offsets 5 to 9 of bucket 0 expired; password=hunter2hunter2", retryable=False)
+    store.pause("s.paused")
+    for epoch in range(1, 13):
+        clock.pass_seconds(61)
+        lease = next(each for each in store.acquire(A, 1, 3600) if each.table.source_table == "orders")
+        clock.pass_seconds(1 + epoch % 4)
+        if epoch == 7:
+            store.fail(lease, "the catalog did not answer", retryable=True)
+            store.retier("s.orders")
+        else:
+            store.finish(lease, Outcome(epoch=epoch, rows=100 * epoch, bytes=9999, files=1, lag_rows=epoch))
+    store.register([*(table(name) for name in names if name != "late"), table("late", table_id="2")])
+    store.fail(leases["failed"], f"the broker at kafka://me:hunter2hunter2@broker/x said {EVIL}", retryable=True)
+    store.heartbeat(A, [], 30)
