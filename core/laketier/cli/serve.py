@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from laketier.config import LakeConfig
     from laketier.config.service import Service
     from laketier.service.catalogue import Catalogue
+    from laketier.service.logs import JsonLines
     from laketier.service.metrics import MeasuredStore
     from laketier.service.web.server import PageServer
     from laketier.sources.log_engine import LogEngine
@@ -49,16 +50,14 @@ def serve(
     """Tier the tables that a service file describes, each as fresh as it asks. Start more of it for more workers: they
     share the state database."""
     described = load_service(service)
+    lines, say = _logging(log_format)
     from laketier.service.catalogue import Catalogue
     from laketier.service.metrics import MeasuredStore
     from laketier.service.state import Worker
     from laketier.service.worker import TieringWorker, WorkerSettings
 
     here = Worker.here()
-    say: Callable[[str], None] = partial(typer.echo, err=True)
-    if log_format == "json":
-        _log_json(here.id)
-        say = logging.getLogger(__name__).info
+    lines.worker = here.id
     with (
         _listening(http, http_token_file) as page,
         MeasuredStore.open(described.state, service=described.name) as store,
@@ -90,11 +89,16 @@ def serve(
             catalogue.close()
 
 
-def _log_json(worker: str) -> None:
+def _logging(log_format: str) -> tuple[JsonLines, Callable[[str], None]]:
+    """How lines look, and how the worker says what it is about. Before anything is imported that logs."""
     from laketier.service.logs import JsonLines
 
+    lines = JsonLines()
+    if log_format == "text":
+        return lines, partial(typer.echo, err=True)
     for handler in logging.getLogger().handlers:
-        handler.setFormatter(JsonLines(worker))
+        handler.setFormatter(lines)
+    return lines, logging.getLogger(__name__).info
 
 
 @contextmanager

@@ -14,11 +14,11 @@ _LED = re.compile(r"\[(?P<fields>\w+=%[sd](?: \w+=%[sd])*)\] ")
 
 class JsonLines(logging.Formatter):
     """One JSON object per line: time, level, logger, message, worker; table, epoch and fence where a line is about
-    one, be they given as ``extra`` or as the message's ``[table=%s epoch=%s]``."""
+    one, be they given as ``extra`` or as the message's ``[table=%s epoch=%s]``. ``worker`` is null until it is set."""
 
-    def __init__(self, worker: str) -> None:
+    def __init__(self, worker: str | None = None) -> None:
         super().__init__()
-        self._worker = worker
+        self.worker = worker
 
     def format(self, record: logging.LogRecord) -> str:
         """See `logging.Formatter`. Never more than one line."""
@@ -27,7 +27,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            "worker": self._worker,
+            "worker": self.worker,
             **{name: getattr(record, name) for name in _FIELDS if hasattr(record, name)},
             **named,
             "message": message,

@@ -67,7 +67,7 @@ class ServicePages:
 
     def _tables(self, request: Request) -> Response:
         statuses, workers = self.store.snapshot(), self.store.workers()
-        now = time.time_ns() // 1_000_000
+        now = statuses[0].at if statuses else time.time_ns() // 1_000_000
         state = request.query_params.get("state")
         return HTMLResponse(pages.tables_page(self.store.service, statuses, workers, now, state))
 

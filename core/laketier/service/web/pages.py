@@ -90,7 +90,7 @@ def _table_row(status: TableStatus) -> Html:
         '<td data-head="left" class="number">{left}</td><td data-head="rows" class="number">{rows}</td>'
         '<td data-head="last round">{last}</td><td data-head="trouble" class="trouble">{trouble}</td></tr>',
         id=table.id, name=table.name, target=table.target, format=table.format, state=_state(table.state),
-        fresh="fresh" if status.fresh else "late", behind=texts.seconds(status.behind_seconds),
+        fresh=_freshness(status), behind=texts.seconds(status.behind_seconds),
         asked=texts.seconds(table.freshness_seconds), left=texts.number(table.lag_rows),
         rows=texts.number(table.rows_total), last=_last(status), trouble=_trouble(status),
     )  # fmt: skip
@@ -98,6 +98,12 @@ def _table_row(status: TableStatus) -> Html:
 
 def _state(state: State) -> Html:
     return html('<span class="state {kind}">{state}</span>', kind=state.value.lower(), state=state.value)
+
+
+def _freshness(status: TableStatus) -> str:
+    if status.behind_seconds is None:
+        return "none"
+    return "fresh" if status.fresh else "late"
 
 
 def _last(status: TableStatus) -> Html:
@@ -132,7 +138,7 @@ def table_page(service: str, status: TableStatus, rounds: Sequence[RoundRecord],
         ("state", _state(table.state)),
         ("lake table", html("{name} ({format})", name=table.target, format=table.format)),
         ("behind", html('<span class="{fresh}">{behind}</span> of {asked}',
-                        fresh="fresh" if status.fresh else "late", behind=texts.seconds(status.behind_seconds),
+                        fresh=_freshness(status), behind=texts.seconds(status.behind_seconds),
                         asked=texts.seconds(table.freshness_seconds))),
         ("left in the source", html("{left} offsets", left=texts.number(table.lag_rows))),
         ("epoch and fence", html("{epoch}, {fence}", epoch=texts.number(table.epoch), fence=table.fence)),
@@ -144,8 +150,7 @@ def table_page(service: str, status: TableStatus, rounds: Sequence[RoundRecord],
     trouble = _trouble(status)
     body = html(
         '<h1>{name}</h1>{trouble}<dl>{facts}</dl>{letters}<h2>How old the lake was</h2>{plot}'
-        '<p class="legend"><i class="age"></i>at most so old<i class="target"></i>freshness'
-        '<i class="broken"></i>a round that failed</p><h2>Rounds</h2>{rounds}',
+        '<h2>Rounds</h2>{rounds}',
         name=table.name,
         trouble=html('<p class="trouble box">{told}</p>', told=trouble) if trouble else trouble,
         facts=joined(html("<div><dt>{name}</dt><dd>{value}</dd></div>", name=name, value=value)

@@ -9,7 +9,7 @@ from laketier.service.web.markup import Html, html, joined
 from laketier.service.web.texts import clock, seconds
 
 _WIDTH, _HEIGHT = 560.0, 190.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 10.0, 16.0, 26.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 66.0, 10.0, 16.0, 26.0
 _PUBLISHED = {Ending.TIERED, Ending.FORCE_COMPLETED}
 _BROKEN = {Ending.FAILED, Ending.STOPPED, Ending.EXPIRED}
 
@@ -58,7 +58,9 @@ def age_plot(status: TableStatus, rounds: Sequence[RoundRecord]) -> Html:
         '<svg viewBox="0 0 {width} {height}" role="img" aria-label="How old the lake was, over time">'
         '<path class="axis" d="M{left} {top}V{bottom}H{right}"/>'
         '<path class="target" d="M{left} {target}H{right}"/><path class="age" d="M{line}"/>{broken}{labels}'
-        '<text x="{left}" y="{under}">{begin}</text><text x="{right}" y="{under}" text-anchor="end">{end}</text></svg>',
+        '<text x="{left}" y="{under}">{begin}</text><text x="{right}" y="{under}" text-anchor="end">{end}</text></svg>'
+        '<p class="legend"><span><i class="age"></i>at most so old</span><span><i class="target"></i>freshness</span>'
+        '<span><i class="broken"></i>a round that failed</span></p>',
         width=_WIDTH, height=_HEIGHT, left=_LEFT, right=_WIDTH - _RIGHT, top=_TOP, bottom=up(0),
         target=up(target), line=" L".join(f"{across(at)} {up(age)}" for at, age in points), broken=broken,
         labels=labels, under=_HEIGHT - 8, begin=clock(begin), end=clock(end),
