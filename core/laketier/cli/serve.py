@@ -64,24 +64,19 @@ def serve(
     ):
         catalogue = Catalogue(described, store, origin=str(service))
         try:
-            catalogue.discover()
-            runner = _engine(engine, described)
-            worker = TieringWorker(
-                store,
-                catalogue,
-                runner,
-                WorkerSettings(lease_seconds=described.lease, until_idle=until_idle),
-                worker=here,
-            )
-
-            def drain(_number: int, _frame: FrameType | None) -> None:
-                worker.stop()
-
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, drain)
             with _shown(page, described, catalogue, store):
                 if page is not None:
                     say(f"{described.name}: {page.address.url}")
+                catalogue.discover()
+                runner = _engine(engine, described)
+                settings = WorkerSettings(lease_seconds=described.lease, until_idle=until_idle)
+                worker = TieringWorker(store, catalogue, runner, settings, worker=here)
+
+                def drain(_number: int, _frame: FrameType | None) -> None:
+                    worker.stop()
+
+                for number in (signal.SIGTERM, signal.SIGINT):
+                    signal.signal(number, drain)
                 say(f"{described.name}: worker {here.id} serves")
                 worker.run()
                 say(f"{described.name}: worker {here.id} is done")
@@ -121,7 +116,7 @@ def _listening(http: str | None, token_file: Path | None) -> Iterator[PageServer
 
 @contextmanager
 def _shown(page: PageServer | None, described: Service, catalogue: Catalogue, store: MeasuredStore) -> Iterator[None]:
-    """Let the page answer as long as the worker works."""
+    """Let the page answer from before the sources are asked until the worker is done."""
     if page is None:
         yield
         return

@@ -96,12 +96,7 @@ class TableCollector(Collector):
 
 def _one_per_name(statuses: Sequence[TableStatus]) -> list[TableStatus]:
     """A recreated table is two registrations of one name; a series may be there only once, so it is the newest's."""
-    newest: dict[str, TableStatus] = {}
-    for each in statuses:
-        known = newest.get(each.table.name)
-        if known is None or each.table.id > known.table.id:
-            newest[each.table.name] = each
-    return list(newest.values())
+    return list({each.table.name: each for each in sorted(statuses, key=lambda each: each.table.id)}.values())
 
 
 def _families(service: str, statuses: Sequence[TableStatus]) -> Iterator[Metric]:
@@ -125,6 +120,9 @@ class WorkerMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._rounds = Counter(*ROUNDS, ["ending"], registry=registry)
+        for ending in ("tiered", "force-completed", "failed", "stopped"):
+            # A rate needs the zero before the first one.
+            self._rounds.labels(ending)
         self._seconds = Histogram(*SECONDS, buckets=_BUCKETS, registry=registry)
 
     def ended(self, lease: Lease, result: Outcome | Failure, at: int) -> None:

@@ -119,6 +119,20 @@ def test_a_port_that_is_taken_is_told_at_once() -> None:
         PageServer(Address.parse("nowhere.invalid:80", Secret(TOKEN)))
 
 
+def test_a_page_that_breaks_takes_nothing_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    server = PageServer(Address.parse("127.0.0.1:0", None))
+    server._socket.close()
+    server.start(_no_app)
+    assert server._thread is not None
+    server._thread.join()
+    server.close()
+    assert "the web page ended; tiering goes on" in caplog.text
+
+
+async def _no_app(scope: object, receive: object, send: object) -> None:
+    raise AssertionError("nobody can reach this")
+
+
 def test_where_the_token_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(HTTP_TOKEN, raising=False)
     assert read_token(None) is None
