@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from laketier.cli.service import require_server
 from laketier.config.service import load_service
 from laketier.spi import ConfigError
 
@@ -50,6 +51,7 @@ def serve(
     """Tier the tables that a service file describes, each as fresh as it asks. Start more of it for more workers: they
     share the state database."""
     described = load_service(service)
+    require_server()
     lines, say = _logging(log_format)
     from laketier.service.catalogue import Catalogue
     from laketier.service.metrics import MeasuredStore
@@ -78,7 +80,9 @@ def serve(
                 for number in (signal.SIGTERM, signal.SIGINT):
                     signal.signal(number, drain)
                 say(f"{described.name}: worker {here.id} serves")
-                worker.run()
+                if not worker.run():
+                    say(f"{described.name}: worker {here.id} ends with rounds under way")
+                    raise typer.Exit(1)
                 say(f"{described.name}: worker {here.id} is done")
         finally:
             catalogue.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ from rich.table import Table
 
 from laketier.cli.lakes import Json, console, print_json
 from laketier.config.service import load_service
-from laketier.spi import TableNotFound
+from laketier.spi import ConfigError, TableNotFound
 
 if TYPE_CHECKING:
     from laketier.service.state import StateStore, TableStatus
@@ -30,10 +32,23 @@ Pattern = Annotated[str, typer.Argument(help="A table (source.table) or a patter
 _COLOURS = {"FAILED": "red", "STOPPED": "bold red", "TIERING": "cyan", "PAUSED": "yellow"}
 
 
+def require_server() -> None:
+    """Raises `ConfigError` when what the service stands on is not installed."""
+    missing = [name for name in ("alembic", "sqlalchemy") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ConfigError(
+            "the service can't run in this environment",
+            where=sys.executable,
+            why=f"{' and '.join(missing)} are not installed",
+            fix="Install laketier's extra `server`.",
+        )
+
+
 @contextmanager
 def opened_store(file: Path) -> Iterator[StateStore]:
     """The state store that a service file names."""
     described = load_service(file)
+    require_server()
     from laketier.service.state import StateStore
 
     with StateStore.open(described.state, service=described.name) as store:
