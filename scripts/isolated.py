@@ -112,7 +112,18 @@ def cases(wheels: dict[str, Path]) -> list[Case]:
     found = [
         Case("laketier", (core,), ("laketier",), needs_more),
         Case("laketier[conformance]", (f"laketier[conformance] @ file://{core}",), ("laketier_conformance",)),
-        Case("laketier[spark,demo]", (f"laketier[spark,demo] @ file://{core}",), ("laketier", "pyspark_laketier")),
+        Case(
+            "laketier[spark,demo]",
+            (f"laketier[spark,demo] @ file://{core}",),
+            ("laketier", "pyspark_laketier"),
+            ("laketier.service",),
+        ),
+        Case(
+            "laketier[server]",
+            (f"laketier[server] @ file://{core}",),
+            ("laketier",),
+            ("laketier.spark", "laketier.cli.demo"),
+        ),
     ]
     for folder in member_folders():
         name = pyproject(folder)["project"]["name"]
