@@ -20,7 +20,7 @@ from machine.history import BATCH, EPOCH, machine_of
 
 EXAMPLES = os.environ.get("LAKETIER_MACHINE_EXAMPLES")
 STEPS = int(os.environ.get("LAKETIER_MACHINE_STEPS", "25" if EXAMPLES is None else "40"))
-FEWER = {"delta": 20, "iceberg": 12}
+FEWER = {"delta": 12, "iceberg": 8}
 """Their commits and scans cost ten times as much as those of the others."""
 ALWAYS = (
     {f"{EPOCH}: published"},
@@ -52,7 +52,7 @@ def chosen(examples: int, *phases: Phase) -> settings:
 @pytest.mark.parametrize("format", format_names())
 def test_any_history(format: str, tmp_path: Path) -> None:
     machine = machine_of(format, tmp_path)
-    run_state_machine_as_test(machine, settings=chosen(int(EXAMPLES or FEWER.get(format, 60)), Phase.shrink))
+    run_state_machine_as_test(machine, settings=chosen(int(EXAMPLES or FEWER.get(format, 36)), Phase.shrink))
     print(f"{format}: {machine.tally}; points: {', '.join(map(repr, machine.points))}")
     missing = [each for each in ALWAYS if not each & machine.tally.outcomes.keys()]
     assert not missing, "the histories left something out, so it is not tested"

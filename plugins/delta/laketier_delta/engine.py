@@ -32,14 +32,18 @@ def panics_as_errors() -> Iterator[None]:
         ) from error
 
 
+_GAP = "Expected contiguous commit files"
+LISTINGS = 5
+"""A folder that others add files to while it is listed may show a file and not the one that was made before it. So a
+gap in the log is one only when it is there each time."""
+
+
 def open_table(location: Location, version: int | None = None) -> DeltaTable:
     """A fresh handle. Raises `TableNotFound`, `CorruptTable`, or `TableError` when storage fails."""
-    from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
-        with panics_as_errors():
-            return DeltaTable(location.uri, version=version, storage_options=location.storage_options)
+        return _opened(location, version)
     except TableNotFoundError as error:
         raise TableNotFound(
             "there is no Delta table", where=location.uri, fix="Create it first, or check the warehouse and the name."
@@ -58,6 +62,21 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
             why=str(error).strip(),
             fix="Check permissions, the network and lake.delta.storage.*.",
         ) from error
+
+
+def _opened(location: Location, version: int | None) -> DeltaTable:
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    left = LISTINGS
+    while True:
+        left -= 1
+        try:
+            with panics_as_errors():
+                return DeltaTable(location.uri, version=version, storage_options=location.storage_options)
+        except DeltaError as error:
+            if _GAP not in str(error) or not left:
+                raise
 
 
 def transaction_version(handle: DeltaTable, location: Location, application: str) -> int | None:

@@ -9,9 +9,11 @@ import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
 
+import deltalake
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction, write_deltalake
+from deltalake.exceptions import DeltaError
 from deltalake.schema import PrimitiveType
 
 from laketier.spi import (
@@ -481,6 +483,32 @@ def test_discard_deletes_what_was_staged_and_takes_a_second_call(lake, support):
     committer.discard([staged])
     committer.discard([staged])
     assert not list(Path(lake.uri).glob("*.parquet"))
+
+
+def test_a_log_entry_that_a_listing_missed_is_looked_for_again(lake, support, monkeypatch):
+    """The listing of a folder that others add files to may show a file and not one that was there before it."""
+    lake.create()
+    for epoch in range(4):
+        lake.epoch(epoch)
+    entry, hidden = log_entry(lake, 3), log_entry(lake, 3).with_suffix(".hidden")
+    real, failed = deltalake.DeltaTable, []
+
+    def listed(*arguments, **named):
+        try:
+            return real(*arguments, **named)
+        except DeltaError as error:
+            failed.append(str(error))
+            hidden.rename(entry)
+            raise
+
+    entry.rename(hidden)
+    monkeypatch.setattr(deltalake, "DeltaTable", listed)
+    assert support.values(lake.read()) == [0, 1, 2, 3]
+    assert len(failed) == 1
+    monkeypatch.undo()
+    entry.rename(hidden)
+    with pytest.raises(CorruptTable, match="the Delta log can't be read"):
+        lake.read()
 
 
 def test_upsert_is_refused(lake, support):

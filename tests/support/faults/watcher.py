@@ -28,6 +28,8 @@ from laketier.spi import Leaf, Op, ScanRequest
 WINDOW = 20
 """Most looks ask for the newest epochs only, as a table of thousands takes long to read. Every `FULL`th reads all."""
 FULL = 10
+ERRORS = 20
+"""So many errors of another project's reader are told; more end it."""
 _NUMBERS = struct.Struct("<qqq")
 
 
@@ -71,13 +73,21 @@ def _watch(answers: Answers, request: dict[str, Any]) -> dict[str, Any]:
     look = _ours(MarkedTable(name, warehouse)) if kind == "ours" else _foreign(name, warehouse, location)
     looks = distinct = last = 0
     wrong: list[str] = []
+    errors: list[str] = []
     answers.say(ready=True)
     longest = 0.0
     while True:
         _, acknowledged, over = board.get()
         since = 0 if looks % FULL == 0 or over else max(last - WINDOW, 0)
         started = time.monotonic()
-        rows = look(since)
+        try:
+            rows = look(since)
+        except Exception as error:
+            # Of another project's reader an error is told, and is nothing wrong that was seen.
+            errors.append(f"{type(error).__name__}: {error}"[:300])
+            if kind == "ours" or len(errors) > ERRORS:
+                raise
+            continue
         longest = max(longest, time.monotonic() - started)
         begun = board.get()[0]
         looks += 1
@@ -98,6 +108,7 @@ def _watch(answers: Answers, request: dict[str, Any]) -> dict[str, Any]:
                 "epochs": seen,
                 "longest_look": round(longest, 3),
                 "wrong": wrong[:50],
+                "errors": errors,
                 "wrong_count": len(wrong),
             }
 
