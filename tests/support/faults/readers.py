@@ -120,7 +120,8 @@ def report(result: Reading) -> str:
     for name, answer in result.readers.items():
         lines.append(
             f"  {name}: {answer.get('looks')} looks, {answer.get('states')} of them at a new state, the longest took "
-            f"{answer.get('longest_look')} s; looks that saw what they must not: {answer.get('wrong_count')}; errors: {len(answer.get('errors', []))}"
+            f"{answer.get('longest_look')} s; looks that saw what they must not: {answer.get('wrong_count')}; "
+            f"errors: {len(answer.get('errors', []))}"
         )
     return "\n".join(lines)
 
