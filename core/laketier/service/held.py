@@ -20,6 +20,22 @@ def _key(lease: Lease) -> _Key:
     return lease.table.id, lease.fence
 
 
+_Ended = tuple[Lease, Outcome | Failure]
+
+
+def _each_table_once(results: Sequence[_Ended]) -> list[list[_Ended]]:
+    """A worker that lost a lease and got the table anew may end both rounds at a time: the older one is told first."""
+    lots: list[list[_Ended]] = []
+    for result in sorted(results, key=lambda each: each[0].fence):
+        table = result[0].table.id
+        free = next((lot for lot in lots if all(lease.table.id != table for lease, _ in lot)), None)
+        if free is None:
+            lots.append([result])
+        else:
+            free.append(result)
+    return lots
+
+
 class HeldLeases:
     """Safe in threads."""
 
@@ -65,8 +81,9 @@ class HeldLeases:
         """Say how rounds ended. If the database does not answer, the leases run out, and the next round of each finds
         in the lake how far it got."""
         try:
-            for lost in self._store.finish_all(results):
-                log.warning("[table=%s fence=%s] the lease was lost", lost.table.name, lost.fence)
+            for lot in _each_table_once(results):
+                for lost in self._store.finish_all(lot):
+                    log.warning("[table=%s fence=%s] the lease was lost", lost.table.name, lost.fence)
             failpoint(FINISHED)
         except StateError as error:
             log.warning("the end of %d rounds could not be stored: %s", len(results), error)

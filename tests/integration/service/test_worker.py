@@ -16,7 +16,7 @@ from laketier.config.service import load_service
 from laketier.plugins import open_lake
 from laketier.service.catalogue import Catalogue
 from laketier.service.schedule import State
-from laketier.service.state import LeaseLost, StateStore, TieringTable, Worker
+from laketier.service.state import LeaseLost, Outcome, StateStore, TieringTable, Worker
 from laketier.service.worker import TieringWorker, WorkerSettings
 from laketier.sources import LogAnswer, LogTask
 from laketier.sources.log_engine import LocalEngine, LogEngine
@@ -142,6 +142,19 @@ def test_a_table_whose_source_hangs_holds_up_no_other(make: Callable[..., Servic
     _work_until(worker, lambda: service.table("hangs").rounds_total == 2)
     assert service.ids(worker, "hangs") == [1]
     assert service.ids(worker, "works") == [1, 2]
+
+
+def test_two_rounds_of_one_table_that_end_at_a_time_keep_nobody_from_ending(make: Callable[..., Service]) -> None:
+    service = make("again", "other")
+    worker = service.worker()
+    worker.catalogue.discover()
+    older = {lease.table.name: lease for lease in worker._held.take(2)}
+    service.later()
+    newer = {lease.table.name: lease for lease in worker._held.take(2)}
+    assert newer["src.again"].fence > older["src.again"].fence
+    ended = [older["src.again"], newer["src.other"], newer["src.again"]]
+    worker._held.finish([(lease, Outcome()) for lease in ended])
+    assert {service.table(name).state for name in ("again", "other")} == {State.SCHEDULED}
 
 
 @dataclass

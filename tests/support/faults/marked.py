@@ -33,7 +33,7 @@ from laketier.spi import (
 from laketier.tiering import RetryPolicy, RoundResult, TieringRound, write_task
 
 SCHEMA = pa.schema([("epoch", pa.int64()), ("driver", pa.string()), ("part", pa.string()), ("row", pa.int64())])
-PATIENT = RetryPolicy(conflicts=10_000, first_wait_seconds=0.001, longest_wait_seconds=0.05)
+PATIENT = RetryPolicy(conflicts=10_000, unknowns=100, first_wait_seconds=0.001, longest_wait_seconds=0.05)
 """Nobody gives up because the others are many."""
 
 Marks = Counter[tuple[int, str]]
