@@ -48,11 +48,10 @@ class TableSettings(Section):
     read: dict[str, Any] = Field(default_factory=dict, description="How records are read: the source plugin's keys.")
     target: str | None = Field(None, description="The lake table: `{source}` and `{table}` stand for the names; "
                                "`{source}.{table}` when unset.")  # fmt: skip
-    freshness: Duration | None = Field(None, description="How old the lake may be, behind its source; 3 min.")
-    priority: int | None = Field(None, description="Of tables that are due, higher ones go first; 0.")
-    round_limit: Duration | None = Field(
-        None, description="A round is completed after this long, whatever is left for the next; the freshness."
+    freshness: Duration | None = Field(
+        None, description="How old the lake may be, behind its source, in whole seconds; 3 min."
     )
+    priority: int | None = Field(None, description="Of tables that are due, higher ones go first; 0.")
     max_offsets_per_round: int | None = Field(None, ge=1, description="A round reads about this many offsets at most.")
     on_bad_record: Literal["fail", "dead-letter", "drop"] | None = Field(
         None, description="What becomes of records that can't be read; fail: the table stops, the others do not."
@@ -86,6 +85,14 @@ class Service(Section):
 def parse_service(values: Mapping[str, Any], *, origin: str) -> Service:
     """Type a service. Raises `ConfigError` naming the key, for all that does not fit."""
     service = typed_section(Service, values, origin=origin)
+    for index, settings in enumerate((service.defaults, *service.tables)):
+        if settings.freshness is not None and (settings.freshness < 1 or settings.freshness % 1):
+            where = "defaults" if index == 0 else f"tables.{index - 1}"
+            raise ConfigError(
+                f"{where}.freshness is {settings.freshness:g} s",
+                where=origin,
+                fix="Give whole seconds, one at least: tables are looked for in this rhythm.",
+            )
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}", service.name):
         raise ConfigError(
             f"name = {service.name!r} does not fit", where=origin, fix="Use up to 32 letters, digits, _ and -."

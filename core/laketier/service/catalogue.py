@@ -119,6 +119,6 @@ def _registration(table: TieredTable, opened: TableLog) -> Registration:
         format=table.config.format,
         target=str(table.config.table),
         pipeline=table.pipeline,
-        freshness_seconds=max(1, round(table.freshness_seconds)),
+        freshness_seconds=table.freshness_seconds,
         priority=table.priority,
     )

@@ -27,8 +27,9 @@ log = logging.getLogger(__name__)
 
 _BIG_JOBS = 2
 _SETTLED = {State.STOPPED, State.PAUSED, State.DROPPED, State.RECREATED}
-BIG_OFFSETS = 500_000
-"""A round of more offsets than this has a job of its own, so that small tables need not wait for it."""
+BIG_WEIGHT = 500_000
+"""A round of more than this (`laketier.sources.log_task.weight_of`) has a job of its own, so that small tables need not
+wait for it."""
 
 
 @dataclass(frozen=True)
@@ -152,9 +153,9 @@ class TieringWorker:
             failpoint(LEASED)
             self._plan(leases)
         rounds = self._take_planned()
-        small = [each for each in rounds if each.weight <= BIG_OFFSETS]
+        small = [each for each in rounds if each.weight <= BIG_WEIGHT]
         for each in rounds:
-            if each.weight > BIG_OFFSETS:
+            if each.weight > BIG_WEIGHT:
                 self._threads.start("big", self._run_big, each)
         if small:
             self._threads.start("job", self._run, small).join(self.settings.patience_seconds)

@@ -25,10 +25,15 @@ from laketier.spi import (
 )
 from laketier.tiering import write_task
 
-SPLITS_OF_A_TASK = 256 * 1024
-"""Splits are put into one task up to about this many offsets (bytes, where they are known: a hundred times as many), as
-each task makes at least one file."""
+WEIGHT_OF_A_TASK = 256 * 1024
+"""Splits are put into one task up to about this weight, as each task makes at least one file."""
 _BYTES_PER_OFFSET = 100
+
+
+def weight_of(split: LogSplit) -> int:
+    """What a split costs, beside others: offsets, or where the source knows its bytes, as many offsets as these
+    usually are."""
+    return split.end - split.start if split.bytes is None else max(1, split.bytes // _BYTES_PER_OFFSET)
 
 
 class OnBadRecordPolicy(Enum):
@@ -56,8 +61,8 @@ class LogTask:
 
     @property
     def weight(self) -> int:
-        """What it costs, beside others: bytes, or offsets where bytes are unknown."""
-        return sum(split.bytes or split.end - split.start for split in self.splits)
+        """What it costs, beside others: `weight_of` its splits."""
+        return sum(map(weight_of, self.splits))
 
 
 def split_groups(splits: Sequence[LogSplit]) -> list[tuple[LogSplit, ...]]:
@@ -65,8 +70,8 @@ def split_groups(splits: Sequence[LogSplit]) -> list[tuple[LogSplit, ...]]:
     groups: list[tuple[LogSplit, ...]] = []
     weight = 0
     for split in splits:
-        own = split.end - split.start if split.bytes is None else split.bytes // _BYTES_PER_OFFSET
-        if groups and weight + own <= SPLITS_OF_A_TASK:
+        own = weight_of(split)
+        if groups and weight + own <= WEIGHT_OF_A_TASK:
             groups[-1] = (*groups[-1], split)
             weight += own
         else:

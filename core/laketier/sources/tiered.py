@@ -17,7 +17,7 @@ from laketier.sources.log_task import OnBadRecordPolicy
 from laketier.sources.ranges import OnExpired
 from laketier.spi import ConfigError, TableLog
 
-FRESHNESS_SECONDS = 180.0
+FRESHNESS_SECONDS = 180
 _ODD = re.compile(r"[^A-Za-z0-9_\-]")
 _KEPT_OUT = ("lake.table", "lake.pipeline", "lake.epoch", "lake.snapshot-id", "lake.as-of")
 
@@ -30,8 +30,7 @@ class TieredTable:
     name: str
     config: LakeConfig
     read: Mapping[str, Any]
-    freshness_seconds: float = FRESHNESS_SECONDS
-    round_limit_seconds: float = FRESHNESS_SECONDS
+    freshness_seconds: int = FRESHNESS_SECONDS
     priority: int = 0
     most: int | None = None
     on_bad_record: OnBadRecordPolicy = OnBadRecordPolicy.FAIL
@@ -53,9 +52,9 @@ class TieredTable:
         """Whether the lake holds only the records that could be read."""
         return self.on_bad_record is not OnBadRecordPolicy.FAIL
 
-    def round_settings(self, fence: int = 0, most: int | None = None) -> LogRoundSettings:
+    def round_settings(self, fence: int = 0) -> LogRoundSettings:
         """How its next round goes, under the lease ``fence``."""
-        return LogRoundSettings(fence, self.most if most is None else most, self.on_expired, self.on_bad_record)
+        return LogRoundSettings(fence, self.most, self.on_expired, self.on_bad_record)
 
 
 def open_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
@@ -107,14 +106,12 @@ def _tiered(service: Service, rule: TableRule, name: str, origin: str) -> Tiered
         {**sink, "lake.table": path, "lake.pipeline": f"{service.name}.{_ODD.sub('_', rule.source)}.{name}"},
         origin=origin,
     )
-    freshness = _of("freshness", rule, defaults) or FRESHNESS_SECONDS
     return TieredTable(
         source=rule.source,
         name=name,
         config=config,
         read={**flatten(defaults.read), **flatten(rule.read)},
-        freshness_seconds=freshness,
-        round_limit_seconds=_of("round_limit", rule, defaults) or freshness,
+        freshness_seconds=round(_of("freshness", rule, defaults) or FRESHNESS_SECONDS),
         priority=_of("priority", rule, defaults) or 0,
         most=_of("max_offsets_per_round", rule, defaults),
         on_bad_record=OnBadRecordPolicy(_of("on_bad_record", rule, defaults) or "fail"),

@@ -1,0 +1,69 @@
+"""Service files: what fits, and what is said of what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from laketier.config.service import parse_service
+from laketier.sources.tiered import tiered_tables
+from laketier.spi import ConfigError
+
+GOOD: dict[str, Any] = {
+    "state": "sqlite:///s.db",
+    "sources": {"clicks": {"type": "kafka"}},
+    "defaults": {"sink": {"lake.format": "delta", "lake.warehouse": "/lake"}, "freshness": "90 s"},
+    "tables": [{"source": "clicks", "include": ["big_*"], "freshness": "5 min", "priority": 3}, {"source": "clicks"}],
+}
+
+
+def _tables(document: dict[str, Any], *names: str) -> dict[str, Any]:
+    service = parse_service(document, origin="s.yaml")
+    return {table.key: table for table in tiered_tables(service, {"clicks": names}, origin="s.yaml")}
+
+
+def test_the_first_rule_that_fits_decides_and_the_rest_comes_from_the_defaults() -> None:
+    tables = _tables(GOOD, "big_one", "other")
+    assert (tables["clicks.big_one"].freshness_seconds, tables["clicks.big_one"].priority) == (300, 3)
+    assert (tables["clicks.other"].freshness_seconds, tables["clicks.other"].priority) == (90, 0)
+    assert str(tables["clicks.other"].config.table) == "clicks.other"
+    assert tables["clicks.other"].pipeline == "laketier.clicks.other"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"stat": "x"}, "unknown key 'stat'. Did you mean 'state'?"),
+        ({"sources": {"clicks": {"type": "kafka", "option": {}}}}, "Did you mean 'sources.clicks.options'?"),
+        ({"tables": [{"source": "clicks", "round-limit": "1 s"}]}, "unknown key 'tables.0.round-limit'"),
+        (
+            {"tables": [{"source": "click"}]},
+            "'click' is not one of the sources. Did you mean 'clicks'",
+        ),
+        ({"tables": []}, "tables"),
+        ({"tables": [{"source": "clicks", "freshness": "3"}]}, "write a duration, for example 30s"),
+        ({"tables": [{"source": "clicks", "freshness": "500 ms"}]}, "tables.0.freshness is 0.5 s. Give whole seconds"),
+        ({"tables": [{"source": "clicks", "on-bad-record": "ignore"}]}, "tables.0.on-bad-record = 'ignore'"),
+        ({"name": "a b"}, "name = 'a b' does not fit"),
+    ],
+)
+def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_service(GOOD | change, origin="s.yaml")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("s.yaml: ")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tables": [{"source": "clicks", "target": "db.all"}]}, "clicks.a and clicks.b would both go to db.all"),
+        ({"tables": [{"source": "clicks", "target": "db.{topic}"}]}, "target = 'db.{topic}' does not fit"),
+        ({"tables": [{"source": "clicks", "sink": {"lake.pipeline": "p"}}]}, "lake.pipeline is not for `sink`"),
+    ],
+)
+def test_what_does_not_fit_the_tables_that_there_are_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        _tables(GOOD | change, "a", "b")
+    assert message in str(caught.value)
