@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
-from laketier.spi import LakeSource, LakeSplit, ScanPlan, ScanRequest, columns_of, to_arrow
+from laketier.spi import LakeSource, LakeSplit, Predicate, ScanPlan, ScanRequest, columns_of, to_arrow
 
 
 @dataclass(frozen=True)
@@ -26,21 +29,11 @@ class Scan:
 
     def read(self, split: LakeSplit) -> Iterator[pa.RecordBatch]:
         """Read one split, on an executor."""
-        left = self.limit
         names = self.schema.names
-        condition = None
-        for predicate in self.plan.remaining:
-            expression = to_arrow(predicate)
-            condition = expression if condition is None else condition & expression
-        for batch in self.source.read(split, self.plan.schema):
-            rows = batch if condition is None else batch.filter(condition)
-            rows = rows.select(names).slice(0, left)
-            if rows.num_rows:
-                yield rows
-            if left is not None:
-                left -= rows.num_rows
-                if left == 0:
-                    return
+        condition = condition_of(self.plan.remaining)
+        batches = self.source.read(split, self.plan.schema)
+        kept = (batch if condition is None else batch.filter(condition) for batch in batches)
+        return limited((rows.select(names) for rows in kept if rows.num_rows), self.limit)
 
 
 def plan_scan(source: LakeSource, request: ScanRequest) -> Scan:
@@ -58,18 +51,25 @@ def plan_scan(source: LakeSource, request: ScanRequest) -> Scan:
 def scan(source: LakeSource, request: ScanRequest) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Plan and read in this process: the schema, and the rows that the request asks for, no more."""
     planned = plan_scan(source, request)
-    return planned.schema, _limited(planned)
+    batches = (batch for split in planned.plan.splits for batch in planned.read(split))
+    return planned.schema, limited(batches, planned.limit)
 
 
-def _limited(planned: Scan) -> Iterator[pa.RecordBatch]:
-    left = planned.limit
-    for split in planned.plan.splits:
-        if left == 0:
+def condition_of(predicates: Sequence[Predicate]) -> Any:
+    """Their conjunction as an Arrow expression; None where there are none."""
+    return functools.reduce(operator.and_, map(to_arrow, predicates)) if predicates else None
+
+
+def limited(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Their first ``limit`` rows (None: all), and no batch asked for beyond these."""
+    if limit is None:
+        yield from batches
+        return
+    left = limit
+    if not left:
+        return
+    for batch in batches:
+        yield batch.slice(0, left)
+        left -= min(left, batch.num_rows)
+        if not left:
             return
-        for batch in planned.read(split):
-            rows = batch.slice(0, left)
-            yield rows
-            if left is not None:
-                left -= rows.num_rows
-                if left == 0:
-                    return

@@ -17,7 +17,7 @@ from laketier.metadata import logical_schema
 from laketier.plugins import Lake, open_lake
 from laketier.sources.log_round import committed_offsets
 from laketier.sources.ranges import next_range
-from laketier.sources.scan import Scan, plan_scan
+from laketier.sources.scan import Scan, condition_of, limited, plan_scan
 from laketier.sources.tiered import TieredTable
 from laketier.spi import (
     BadRecord,
@@ -37,7 +37,6 @@ from laketier.spi import (
     columns_of,
     fail_on_bad_record,
     new_attempt_id,
-    to_arrow,
 )
 from laketier.spi.conform import conform
 from laketier.spi.storage_errors import naming_storage_errors
@@ -81,21 +80,10 @@ class UnionScan:
 
     def _finished(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What is left to do for either half. A column that it lacks is null there, to filters too."""
-        condition = None
-        for predicate in self.filters:
-            expression = to_arrow(predicate)
-            condition = expression if condition is None else condition & expression
-        left = self.limit
-        for batch in batches:
-            whole = conform(batch, self.needed)
-            rows = whole if condition is None else whole.filter(condition)
-            rows = rows.select(self.schema.names).slice(0, left)
-            if rows.num_rows:
-                yield rows
-            if left is not None:
-                left -= rows.num_rows
-                if left == 0:
-                    return
+        condition = condition_of(self.filters)
+        whole = (conform(batch, self.needed) for batch in batches)
+        kept = (rows if condition is None else rows.filter(condition) for rows in whole)
+        return limited((rows.select(self.schema.names) for rows in kept if rows.num_rows), self.limit)
 
 
 def plan_union(
@@ -135,7 +123,8 @@ def union(
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Plan and read in this process: the schema, and the rows that the request asks for, no more."""
     planned = plan_union(config, log, request, tolerant=tolerant)
-    return planned.schema, _limited(planned)
+    batches = (batch for split in planned.splits for batch in planned.read(split))
+    return planned.schema, limited(batches, planned.limit)
 
 
 def union_of(
@@ -143,20 +132,6 @@ def union_of(
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """`union` of a service's table."""
     return union(table.config, log, request, tolerant=table.leaves_out_bad_records)
-
-
-def _limited(planned: UnionScan) -> Iterator[pa.RecordBatch]:
-    left = planned.limit
-    for split in planned.splits:
-        if left == 0:
-            return
-        for batch in planned.read(split):
-            rows = batch.slice(0, left)
-            yield rows
-            if left is not None:
-                left -= rows.num_rows
-                if left == 0:
-                    return
 
 
 @dataclass(frozen=True)

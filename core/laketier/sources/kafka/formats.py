@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from laketier.sources.arrow_types import parse_columns
 from laketier.sources.kafka.connection import Connection
 from laketier.sources.kafka.decoding import ArrowDecoder, Decoder, RawDecoder
 from laketier.sources.kafka.json_values import JsonDecoder
 from laketier.sources.kafka.options import Framing, KafkaTableOptions, ValueFormat
-from laketier.sources.kafka.types import parse_schema
 from laketier.spi import ConfigError
 
 
@@ -67,14 +67,15 @@ def _refuse_unused(topic: str, options: KafkaTableOptions, kind: ValueFormat) ->
 
 
 def _declared(topic: str, options: KafkaTableOptions, missing: str) -> pa.Schema:
-    if not options.columns:
+    columns = parse_columns(options.columns, prefix="read.columns.", origin=topic)
+    if columns is None:
         kind = options.value_format.value if options.value_format else ""
         raise ConfigError(
             f"value-format {kind} does not say which columns there are",
             where=topic,
             fix=f"Set {missing}, for example columns.id: int64.",
         )
-    return parse_schema(dict(options.columns), topic)
+    return columns
 
 
 def _arrow_schema(topic: str, options: KafkaTableOptions) -> pa.Schema:
