@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from kafka_broker import KafkaBroker
+from laketier.config import LakeConfig
+from laketier.plugins import configure
+from laketier.sources.log_engine import LocalEngine
 
 _NUMBERS = itertools.count()
 
@@ -22,3 +26,23 @@ def topic(broker: KafkaBroker) -> str:
     name = f"topic-{next(_NUMBERS)}"
     broker.create_topic(name, 2)
     return name
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[LocalEngine]:
+    engine = LocalEngine(2)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(params=["delta", "iceberg", "lance", "localfile"])
+def lake_config(request: pytest.FixtureRequest, tmp_path: Path) -> LakeConfig:
+    """A table that is not there yet, in each format."""
+    return configure(
+        {
+            "lake.format": request.param,
+            "lake.warehouse": str(tmp_path / "lake"),
+            "lake.table": "db.t",
+            "lake.pipeline": "tests.lines.t",
+        }
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.plugins import configure, open_lake, open_log_source
+from laketier.plugins import open_lake, open_log_source
 from laketier.service.schedule import is_retryable
 from laketier.sources import (
     LogAnswer,
@@ -30,15 +30,7 @@ from laketier.spi.failpoints import observed
 from laketier.tiering import Ending, pipelines
 from lines import LinesTable
 
-FORMATS = ("delta", "iceberg", "lance", "localfile")
 DEAD = LogRoundSettings(on_bad_record=OnBadRecordPolicy.DEAD_LETTER)
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[LocalEngine]:
-    engine = LocalEngine(2)
-    yield engine
-    engine.close()
 
 
 @dataclass
@@ -75,17 +67,9 @@ class Tiered:
         return {str(path) for path in Path(self.config.warehouse).rglob("*") if path.is_file()}
 
 
-@pytest.fixture(params=FORMATS)
-def tiered(request: pytest.FixtureRequest, tmp_path: Path, engine: LocalEngine) -> Tiered:
-    config = configure(
-        {
-            "lake.format": request.param,
-            "lake.warehouse": str(tmp_path / "lake"),
-            "lake.table": "db.t",
-            "lake.pipeline": "tests.lines.t",
-        }
-    )
-    return Tiered(LinesTable(tmp_path / "logs", "t").create(buckets=2), config, engine)
+@pytest.fixture
+def tiered(tmp_path: Path, lake_config: LakeConfig, engine: LocalEngine) -> Tiered:
+    return Tiered(LinesTable(tmp_path / "logs", "t").create(buckets=2), lake_config, engine)
 
 
 def test_rounds_follow_the_log(tiered: Tiered) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,21 +10,12 @@ from typing import Any
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.plugins import configure, open_log_source
+from laketier.plugins import open_log_source
 from laketier.sources import LogRound
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.union import plan_union, union
 from laketier.spi import ConfigError, IncompatibleData, Leaf, OffsetsExpired, Op, ScanRequest, TableLog
 from lines import LinesTable
-
-FORMATS = ("delta", "iceberg", "lance", "localfile")
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[LocalEngine]:
-    engine = LocalEngine(2)
-    yield engine
-    engine.close()
 
 
 @dataclass
@@ -54,17 +44,9 @@ class Both:
         return sorted(row["id"] for row in self.rows(**request))
 
 
-@pytest.fixture(params=FORMATS)
-def both(request: pytest.FixtureRequest, tmp_path: Path, engine: LocalEngine) -> Both:
-    config = configure(
-        {
-            "lake.format": request.param,
-            "lake.warehouse": str(tmp_path / "lake"),
-            "lake.table": "db.t",
-            "lake.pipeline": "p",
-        }
-    )
-    return Both(LinesTable(tmp_path / "logs", "t").create(buckets=2), config, engine)
+@pytest.fixture
+def both(tmp_path: Path, lake_config: LakeConfig, engine: LocalEngine) -> Both:
+    return Both(LinesTable(tmp_path / "logs", "t").create(buckets=2), lake_config, engine)
 
 
 def test_before_the_first_round_the_log_is_all(both: Both) -> None:
