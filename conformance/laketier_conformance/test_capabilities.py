@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from laketier.spi import (
     ConfigError,
     Feature,
+    LakeSplit,
     LakeStorage,
     LakeStoragePlugin,
     LaketierError,
@@ -17,11 +19,12 @@ from laketier.spi import (
     ScanRequest,
     WatermarkLost,
     WriteMode,
+    WriteResult,
     WriterInitContext,
     new_attempt_id,
 )
 from laketier_conformance.harness import Harness
-from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
 
 
 @pytest.mark.needs(Feature.OVERWRITE)
@@ -33,15 +36,15 @@ def test_overwrite_is_offered_on_both_sides(table: Table) -> None:
 
 
 @pytest.mark.needs(Feature.UPSERT)
-def test_a_writer_of_changes(table: Table) -> None:
-    context = WriterInitContext(attempt=new_attempt_id(), mode=WriteMode.UPSERT, change_type_column="_change")
+def test_a_writer_of_merged_rows(table: Table) -> None:
+    context = WriterInitContext(attempt=new_attempt_id(), mode=WriteMode.UPSERT)
     before = table.lake.files()
     table.factory.create_writer(context).abort()
     assert table.lake.files() == before, "offering it writes nothing yet"
 
 
 @pytest.mark.needs(Feature.UPSERT)
-def test_a_committer_of_changes(table: Table) -> None:
+def test_a_committer_of_merged_rows(table: Table) -> None:
     before = table.lake.files()
     table.committer(mode=WriteMode.UPSERT).close()
     assert table.lake.files() == before, "offering it writes nothing yet"
@@ -54,33 +57,42 @@ def test_a_table_with_a_primary_key(lake: Lake) -> None:
 
 
 @pytest.mark.needs(Feature.UPSERT)
-def test_changes_are_merged_by_key(lake: Lake) -> None:
-    """An epoch of inserts, updates and deletes, and its replay."""
+def test_files_are_replaced(lake: Lake) -> None:
+    """An epoch that takes a row out, changes one and adds one: the file with those two is replaced. And its replay."""
     from laketier.tiering import Ending, TieringRound
 
     table = lake.create(name="db.keyed", primary_key=("id",))
 
-    def epoch(number: int, changes: list[tuple[str, int, str]]) -> Ending:
-        kinds, ids, names = (list(part) for part in zip(*changes, strict=True))
-        rows = pa.record_batch(
-            {
-                "_change": kinds,
-                "id": pa.array(ids, pa.int64()),
-                "name": names,
-                "value": pa.nulls(len(ids), pa.float64()),
-            }
-        )
+    def epoch(number: int, *results: WriteResult) -> Ending:
         tiering = TieringRound(table.factory, token=token(number), mode=WriteMode.UPSERT)
         tiering.begin()
-        return tiering.commit(
-            [table.stage_arrow([rows], mode=WriteMode.UPSERT, change_type_column="_change", epoch=number)]
-        ).ending
+        return tiering.commit(results).ending
 
-    assert epoch(0, [("+I", 1, "a"), ("+I", 2, "b"), ("+I", 3, "c")]) is Ending.PUBLISHED
+    def rows(names: dict[int, str]) -> WriteResult:
+        batch = pa.record_batch(
+            {
+                "id": pa.array(names.keys(), pa.int64()),
+                "name": pa.array(names.values(), pa.string()),
+                "value": pa.nulls(len(names), pa.float64()),
+            }
+        )
+        return table.stage_arrow([batch], mode=WriteMode.UPSERT)
+
+    assert epoch(0, rows({1: "a", 2: "b"}), rows({3: "c"})) is Ending.PUBLISHED
+    snapshot = table.source.plan(ScanRequest())
+
+    def ids_in(split: LakeSplit) -> list[int]:
+        ids: list[int] = read_plan(table.source, replace(snapshot, splits=(split,)))["id"].to_pylist()
+        return ids
+
+    [replaced] = [split.files for split in snapshot.splits if 1 in ids_in(split)]
+    assert replaced, "a split of a table with a primary key says which files it reads"
     for ending in (Ending.PUBLISHED, Ending.ALREADY_THERE):
-        assert epoch(1, [("-U", 1, "a"), ("+U", 1, "A"), ("-D", 2, "b"), ("+I", 4, "d")]) is ending
+        changed = replace(rows({1: "A", 4: "d"}), replaced=replaced)
+        assert epoch(1, changed) is ending
         read = table.read(columns=("id", "name")).sort_by("id")
         assert read.to_pydict() == {"id": [1, 3, 4], "name": ["A", "c", "d"]}
+    assert table.read(snapshot_id=snapshot.snapshot_id).num_rows == 3, "the snapshot before is as it was"
 
 
 @pytest.mark.needs(Feature.INDEXING)

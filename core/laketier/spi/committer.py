@@ -83,6 +83,9 @@ class LakeCommitter(ABC, Generic[WR]):
 
         - A compare-and-set also without files (an empty epoch moves the watermark) and without a watermark (a batch
           without a pipeline; the context's commit id goes into the commit's metadata).
+        - With `WriteMode.UPSERT` the files that results name as ``replaced`` leave in the same step. The core made sure
+          that ``state`` is still the snapshot that they were read from; one that is not in it all the same is a
+          `CommitError`.
         - Other pipelines' watermarks stay, with every write mode.
         - Raises `Conflict` only when it is certain that nothing landed. **Any other exception means: unknown**, so
           never translate a time-out or a server error into `Conflict`, and never clean up here.

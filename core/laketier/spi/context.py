@@ -13,7 +13,8 @@ class WriteMode(Enum):
     OVERWRITE = "overwrite"
     """Replace all rows, atomically. Watermarks of other pipelines stay."""
     UPSERT = "upsert"
-    """Merge by primary key; the batches carry a change-type column."""
+    """Rows for others: what the core merged by primary key takes the place of whole files of the base snapshot, which
+    the results name (`WriteResult.replaced`)."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,6 @@ class WriterInitContext:
     - ``attempt``: unguessable and unique to this task attempt. Names of staged files carry it.
     - ``split_index``: the task's number within the round, from 0.
     - ``epoch``: of the round, None for a batch without a pipeline. For names and logs only.
-    - ``change_type_column``: with `WriteMode.UPSERT`, the column that holds +I, -U, +U or -D.
     - ``base_snapshot``: the snapshot that the round was planned against, where the mode needs one.
     - ``staging``: a folder or prefix below the table where files may be staged; None lets the format choose.
     - ``buckets``: the buckets that this writer will be given, None when unaware.
@@ -34,7 +34,6 @@ class WriterInitContext:
     split_index: int = 0
     epoch: int | None = None
     mode: WriteMode = WriteMode.APPEND
-    change_type_column: str | None = None
     base_snapshot: int | None = None
     staging: str | None = None
     buckets: tuple[int, ...] | None = None

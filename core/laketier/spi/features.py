@@ -20,7 +20,7 @@ class Feature(Enum):
     OVERWRITE = "overwrite"
     """Replace all rows in the same atomic step that publishes the new ones."""
     UPSERT = "upsert"
-    """Rows with a change type, merged by primary key."""
+    """Tables with a primary key: files leave the table in the same step that publishes those that replace them."""
     PARTITIONING = "partitioning"
     """Identity partitions on columns."""
     PARTITION_TRANSFORMS = "partition-transforms"

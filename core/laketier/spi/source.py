@@ -50,7 +50,9 @@ class ScanRequest:
 class LakeSplit:
     """A part of a snapshot that one task reads. Serialisable (see `DataclassSerializer`); carries all it needs.
 
-    ``bucket`` is -1 where unaware. ``plain_parquet`` is the URI or absolute path of a Parquet file that holds
+    ``bucket`` is -1 where unaware. ``files`` names the data files (or fragments) whose live rows are just this split's;
+    a round that rewrites the split names them as `WriteResult.replaced`. It is empty where a filter or a limit cut the
+    split, and where the format can't upsert. ``plain_parquet`` is the URI or absolute path of a Parquet file that holds
     exactly this split's rows and columns, without deletes, and with the partition columns inside; None otherwise. So
     it is None too where `LakeSource.read` leaves out rows of the file, for a filter or a limit that the plan accepted.
     """
@@ -61,6 +63,7 @@ class LakeSplit:
     bucket: int = -1
     partition: tuple[tuple[str, str | None], ...] = ()
     plain_parquet: str | None = None
+    files: tuple[str, ...] = ()
     payload: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 

@@ -58,6 +58,9 @@ class WriteResult:
     """What a writer staged, and what it was written against: after each reload the core compares the last three
     with the table and refuses to publish a file that was written for another one.
 
+    ``replaced``: with `WriteMode.UPSERT`, the files of the base snapshot (`LakeSplit.files`) that leave the table in
+    the step that publishes ``files``; set by the core.
+
     A format may subclass it with fields that `DataclassSerializer` knows.
     """
 
@@ -66,6 +69,7 @@ class WriteResult:
     schema_fingerprint: str
     spec_id: int
     files: tuple[StagedFile, ...] = ()
+    replaced: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
