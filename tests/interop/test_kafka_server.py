@@ -6,85 +6,31 @@ Runs where LAKETIER_KAFKA_LIBS names a folder with the broker's jars (org.apache
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_logs import produce, read, source_at, whole
+from kafka_server import KafkaServer
 from laketier.spi import LogSplit, OffsetsExpired, StorageError
 
 LIBS = os.environ.get("LAKETIER_KAFKA_LIBS")
 pytestmark = pytest.mark.skipif(LIBS is None, reason="LAKETIER_KAFKA_LIBS names no folder with Kafka's jars")
 
 RAW = {"value-format": "raw", "include-offset": True}
-PROPERTIES = """
-process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
-controller.listener.names=CONTROLLER
-log.dirs={folder}/data
-offsets.topic.replication.factor=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-transaction.state.log.num.partitions=1
-log.cleaner.dedupe.buffer.size=16777216
-log.cleaner.backoff.ms=100
-log.retention.check.interval.ms=500
-auto.create.topics.enable=true
-"""
-
-
-class Server:
-    def __init__(self, folder: Path) -> None:
-        ports = []
-        for _ in range(2):
-            with socket.create_server(("127.0.0.1", 0)) as reserved:
-                ports.append(reserved.getsockname()[1])
-        self.bootstrap = f"127.0.0.1:{ports[0]}"
-        self._properties = folder / "server.properties"
-        self._properties.write_text(PROPERTIES.format(broker=ports[0], controller=ports[1], folder=folder))
-        self._log = (folder / "server.log").open("ab")
-        self._java("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c").wait(60)
-        self.start()
-
-    def _java(self, main: str, *arguments: str) -> subprocess.Popen[bytes]:
-        command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", f"{LIBS}/*", main, *arguments, str(self._properties)]
-        return subprocess.Popen(command, stdout=self._log, stderr=self._log)
-
-    def start(self) -> None:
-        self._process = self._java("kafka.Kafka")
-        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        self.admin.list_topics(timeout=60)
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def close(self) -> None:
-        self.kill()
-        self._log.close()
-
-    def create(self, name: str, **config: str) -> str:
-        settings = {key.replace("_", "."): value for key, value in config.items()}
-        self.admin.create_topics([NewTopic(name, 1, 1, config=settings)])[name].result(30)
-        return name
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("kafka"))
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    assert LIBS is not None
+    started = KafkaServer(LIBS, tmp_path_factory.mktemp("kafka"))
     yield started
-    started.close()
+    started.kill()
 
 
-def transact(server: Server, topic: str, ends: list[bool | None]) -> Producer:
+def transact(server: KafkaServer, topic: str, ends: list[bool | None]) -> Producer:
     """A transaction of five records for each: committed, aborted, or (None) left open."""
     producer = Producer({"bootstrap.servers": server.bootstrap, "transactional.id": topic})
     producer.init_transactions(30)
@@ -98,7 +44,7 @@ def transact(server: Server, topic: str, ends: list[bool | None]) -> Producer:
     return producer
 
 
-def test_aborted_and_open_transactions(server: Server) -> None:
+def test_aborted_and_open_transactions(server: KafkaServer) -> None:
     topic = server.create("transactions")
     producer = transact(server, topic, [True, False, True, False, None])
     source = source_at(server.bootstrap)
@@ -125,7 +71,7 @@ def read_split(log: object, start: int, end: int) -> list[int]:
     return [offset for batch in batches for offset in batch.column("_offset").to_pylist()]
 
 
-def test_what_compaction_took_leaves_gaps_and_nothing_waits_for_them(server: Server) -> None:
+def test_what_compaction_took_leaves_gaps_and_nothing_waits_for_them(server: KafkaServer) -> None:
     topic = server.create(
         "compacted",
         cleanup_policy="compact",
@@ -148,7 +94,7 @@ def test_what_compaction_took_leaves_gaps_and_nothing_waits_for_them(server: Ser
         assert rows == sorted(set(rows))
 
 
-def test_what_retention_took(server: Server) -> None:
+def test_what_retention_took(server: KafkaServer) -> None:
     topic = server.create("short", retention_ms="1", segment_ms="100")
     produce(server.bootstrap, topic, [b"a"] * 10)
     log = source_at(server.bootstrap).open(topic, RAW)
@@ -162,7 +108,7 @@ def test_what_retention_took(server: Server) -> None:
             ask()
 
 
-def test_a_server_killed_and_started_again_in_mid_read(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_killed_and_started_again_in_mid_read(server: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("laketier.sources.kafka.records._CHUNK_RECORDS", 1_000)
     topic = server.create("restarted")
     values = [b"%d" % number * 100 for number in range(20_000)]
