@@ -36,7 +36,8 @@ _PARTITIONS = 16
 """The mock keeps 5 MiB of each, compressed."""
 
 
-def _value(number: int) -> bytes:
+def record(number: int) -> bytes:
+    """The value of a record."""
     row = {
         "id": number,
         "at": f"2024-05-01T10:{number // 60 % 60:02}:{number % 60:02}.{number % 1_000_000:06}Z",
@@ -57,7 +58,7 @@ def _fill(bootstrap: str, topic: str, rows: int) -> int:
     producer = Producer({"bootstrap.servers": bootstrap, **settings})
     size = 0
     for number in range(rows):
-        value = _value(number)
+        value = record(number)
         size += len(value)
         while True:
             try:

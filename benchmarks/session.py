@@ -18,8 +18,8 @@ JFR_SETTINGS = "profile"
 
 
 @contextmanager
-def spark_session(work: Path, profile: Path | None = None) -> Iterator[SparkSession]:
-    """local[2]; with ``profile``, Java Flight Recorder writes there what the JVM did."""
+def spark_session(work: Path, profile: Path | None = None, jars: str | None = None) -> Iterator[SparkSession]:
+    """local[2]; with ``profile``, Java Flight Recorder writes there what the JVM did. ``jars``: a folder of more."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
@@ -43,6 +43,8 @@ def spark_session(work: Path, profile: Path | None = None) -> Iterator[SparkSess
         .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         .config("spark.sql.streaming.numRecentProgressUpdates", 10_000)
     )
+    if jars is not None:
+        builder = builder.config("spark.driver.extraClassPath", f"{jars}/*")
     with warnings.catch_warnings():
         # Lance, once loaded, warns of every fork. This one becomes the JVM at once.
         warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)

@@ -1,6 +1,6 @@
 """Topics of a real Apache Kafka, for what the mock does not do: aborted and open transactions, compaction, retention.
 
-Runs where LAKETIER_KAFKA_LIBS names a folder with the broker's jars (org.apache.kafka:kafka_2.13 and what it needs).
+Runs where KAFKA_LIBS names a folder with the broker's jars (org.apache.kafka:kafka_2.13 and what it needs).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from kafka_logs import produce, read, source_at, whole
 from kafka_server import KafkaServer
 from laketier.spi import LogSplit, OffsetsExpired, StorageError
 
-LIBS = os.environ.get("LAKETIER_KAFKA_LIBS")
-pytestmark = pytest.mark.skipif(LIBS is None, reason="LAKETIER_KAFKA_LIBS names no folder with Kafka's jars")
+LIBS = os.environ.get("KAFKA_LIBS")
+pytestmark = pytest.mark.skipif(LIBS is None, reason="KAFKA_LIBS names no folder with Kafka's jars")
 
 RAW = {"value-format": "raw", "include-offset": True}
 
