@@ -84,9 +84,14 @@ def move(table: str, *path: State) -> State:
     return path[-1]
 
 
-def due_at(last_tiered_at: int, freshness_seconds: int) -> int:
-    """When a table that was tiered then is due again."""
-    return last_tiered_at + freshness_seconds * 1000
+def due_at(last_tiered_at: int, freshness_seconds: int, took_ms: int = 0) -> int:
+    """When a table that was tiered then is due again, so that its next round ends while the lake is still fresh.
+
+    ``took_ms``: how long the last round took from being due to its end, in the queue and at work. As the next one may
+    take longer, half as much is added; a table is never due before half of its freshness is over.
+    """
+    freshness = freshness_seconds * 1000
+    return last_tiered_at + freshness - min(took_ms * 3 // 2, freshness // 2)
 
 
 def round_deadline(began_at: int, freshness_seconds: int) -> int:
@@ -97,7 +102,7 @@ def round_deadline(began_at: int, freshness_seconds: int) -> int:
 
 def is_fresh(now: int, last_tiered_at: int | None, freshness_seconds: int) -> bool:
     """Whether the lake is not older than the table's freshness allows."""
-    return last_tiered_at is not None and now <= due_at(last_tiered_at, freshness_seconds)
+    return last_tiered_at is not None and now <= last_tiered_at + freshness_seconds * 1000
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ def test_every_state_can_be_left_but_that_of_a_recreated_table() -> None:
 
 def test_due_and_deadline() -> None:
     assert due_at(1_000, 60) == 61_000
+    assert due_at(1_000, 60, 2_000) == 58_000, "a round that takes as long, and half as long again, ends in time"
+    assert due_at(1_000, 60, 500_000) == 31_000, "a slow one does not make the table due at once"
     assert round_deadline(1_000, 60) == 61_000
     assert is_fresh(61_000, 1_000, 60)
     assert not is_fresh(61_001, 1_000, 60)

@@ -33,7 +33,7 @@ def test_a_round(store: StateStore, clock: Clock) -> None:
     )  # fmt: skip
     (status,) = store.snapshot()
     got = status.table
-    assert (got.state, got.last_tiered_at, got.due_at) == (State.SCHEDULED, began + 1_000, began + 61_000)
+    assert (got.state, got.last_tiered_at, got.due_at) == (State.SCHEDULED, began + 1_000, began + 53_500)
     assert (got.epoch, got.offsets, got.snapshot_id, got.lag_rows, got.lag_seconds) == (1, '{"0":10}', "9", 3, 1.5)
     assert (got.rounds_total, got.rows_total, got.bytes_total, got.files_total) == (1, 10, 20, 2)
     assert status.behind_seconds == 4

@@ -185,7 +185,7 @@ def _after(
         **same,
         **NOT_IN_QUEUE,
         "last_tiered_at": read_until,
-        "due_at": due_at(read_until, table.freshness_seconds),
+        "due_at": due_at(read_until, table.freshness_seconds, max(0, now - table.due_at)),
         "failures": 0,
         "error": None,
         "offsets": table.offsets if result.offsets is None else result.offsets,
