@@ -9,6 +9,7 @@ that is not laketier counts: each row of each log must be in its lake table, onc
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -25,6 +26,8 @@ from faults.races import write_json
 from faults.service_judge import Verdict
 from faults.service_lab import Lab
 from faults.service_scenarios import SCENARIOS, Scenario
+from faults.topics_lab import TopicsLab
+from kafka_server import KafkaServer
 from postgresql import running_postgresql
 
 
@@ -32,7 +35,13 @@ def play(scenario: Scenario, format: str, folder: Path) -> Verdict:
     """Run one; whatever goes wrong is in the verdict."""
     with ExitStack() as stack:
         server = stack.enter_context(running_postgresql()) if scenario.server else None
-        lab = Lab(format, folder, server=server, **scenario.lab)
+        if scenario.broker:
+            (folder / "kafka").mkdir()
+            broker = KafkaServer(os.environ["KAFKA_LIBS"], folder / "kafka")
+            stack.callback(broker.kill)
+            lab: Lab = TopicsLab(format, folder, broker, **scenario.lab)
+        else:
+            lab = Lab(format, folder, server=server, **scenario.lab)
         stack.callback(lab.close)
         try:
             return scenario.script(lab)
@@ -45,6 +54,9 @@ def main(arguments: argparse.Namespace) -> int:
     failed = 0
     for scenario in SCENARIOS:
         if not fnmatch(scenario.name, arguments.only):
+            continue
+        if scenario.broker and "KAFKA_LIBS" not in os.environ:
+            print(f"{arguments.format}: {scenario.name}: not run: KAFKA_LIBS names no folder with Kafka's jars")
             continue
         started = time.monotonic()
         folder = Path(tempfile.mkdtemp(prefix="laketier-service-"))

@@ -75,8 +75,7 @@ class Lab(Judged):
         bad_every: int = 0,
         server: PostgreSQL | None = None,
     ) -> None:
-        lines = [LinesTable(folder / "logs", f"t{number}").create(buckets=buckets) for number in range(tables)]
-        super().__init__(format, folder, lines, buckets, bad_every)
+        super().__init__(format, folder, self._logs(folder, tables, buckets), buckets, bad_every)
         self.database = folder / "state.db"
         self.server = server
         self.state = f"sqlite:///{self.database}" if server is None else server.url()
@@ -90,15 +89,24 @@ class Lab(Judged):
         self._closed = threading.Event()
         self._describe()
 
+    def _logs(self, folder: Path, tables: int, buckets: int) -> Sequence[LinesTable]:
+        return [LinesTable(folder / "logs", f"t{number}").create(buckets=buckets) for number in range(tables)]
+
+    def _source(self) -> dict[str, object]:
+        return {"type": "lines", "options": {"path": str(self.folder / "logs")}}
+
+    def _reading(self) -> dict[str, object]:
+        return {}
+
     def _describe(self) -> None:
         sink = {"lake.format": self.format, "lake.warehouse": str(self.folder / "lake")}
-        defaults = {"freshness": "1s", "target": "db.{table}", "sink": sink}
+        defaults = {"freshness": "1s", "target": "db.{table}", "sink": sink, **self._reading()}
         if self.bad_every:
             defaults["on-bad-record"] = "dead-letter"
         document = {
             "name": "lab",
             "state": self.state,
-            "sources": {"src": {"type": "lines", "options": {"path": str(self.folder / "logs")}}},
+            "sources": {"src": self._source()},
             "defaults": defaults,
             "tables": [{"source": "src"}],
             "lease": f"{LEASE_SECONDS}s",

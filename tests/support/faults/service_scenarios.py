@@ -11,6 +11,7 @@ from typing import Any
 
 from faults.service_judge import Verdict
 from faults.service_lab import Lab
+from faults.topics_lab import TopicsLab
 from laketier.service.schedule import State
 from laketier.sources import failpoints
 from laketier.tiering.failpoints import PUBLISH_AFTER, PUBLISH_BEFORE
@@ -30,12 +31,14 @@ _NEW_IDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Scenario:
-    """``script`` harms a lab, and judges it. ``server``: the state is in a PostgreSQL server, not in a file."""
+    """``script`` harms a lab, and judges it. ``server``: the state is in a PostgreSQL server, not in a file.
+    ``broker``: the logs are topics of a real Kafka."""
 
     name: str
     script: Callable[[Lab], Verdict]
     lab: dict[str, Any] = field(default_factory=dict)
     server: bool = False
+    broker: bool = False
 
 
 def killed(*points: str, hit: int = 4) -> Scenario:
@@ -161,6 +164,23 @@ def server_restarted(lab: Lab) -> Verdict:
     return lab.judge()
 
 
+def broker_restarted(lab: Lab) -> Verdict:
+    """The broker is killed while rounds are planned and not yet read, and again while they are staged."""
+    assert isinstance(lab, TopicsLab)
+    lab.produce()
+    lab.start()
+    for point in (failpoints.PLANNED, failpoints.STAGED):
+        paused, flag = lab.pausing(point)
+        lab.until(flag.exists, f"the worker did not get to {point}")
+        lab.broker.kill()
+        lab.free(flag)
+        lab.until(lambda paused=paused: "failed: " in paused.text, "the worker did not miss the broker")
+        lab.broker.start()
+        lab.until_tiered()
+    lab.drain()
+    return lab.judge()
+
+
 def _expired(lab: Lab) -> Verdict:
     from faults.housekeeping import DeltaForeigner, foreigner_for
     from faults.marked import MarkedTable
@@ -256,6 +276,7 @@ SCENARIOS: Sequence[Scenario] = (
     _recreated(failpoints.STAGED),
     Scenario("state database lost", _state_lost),
     Scenario("state server restarted in mid-round", server_restarted, server=True),
+    Scenario("broker restarted in mid-round", broker_restarted, {"tables": 3}, broker=True),
     Scenario("snapshots expired by others", _expired),
     Scenario("poisoned, broken and hanging tables", _troubled),
     drained(failpoints.PLANNED),
