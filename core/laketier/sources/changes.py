@@ -1,0 +1,214 @@
+"""The rules of a log of changes: per key the newest change wins, and deletes remove. Pure Arrow, no table and no log.
+
+Keys are compared as Arrow compares values, so they may be of any type but floats, whose zeros and NaNs have no one
+notion of equality, and nested ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from laketier.spi import ConfigError, IncompatibleData, UnsupportedType, conform
+
+UPSERTS = ("+I", "+U")
+OUTDATED = "-U"
+"""What a row was before an update. Its key's next change says what it is now."""
+DELETE = "-D"
+CHANGE_TYPES = (*UPSERTS, OUTDATED, DELETE)
+
+_PENDING_ROWS = 65_536
+_PENDING_BYTES = 32 * 1024 * 1024
+_DELETED = "laketier deleted"
+_ROW = "laketier row"
+
+
+def check_key(schema: pa.Schema, key: Sequence[str], *, where: str | None = None) -> None:
+    """Raise `ConfigError` for a key that is empty or no columns, and `UnsupportedType` for one that can't be
+    compared."""
+    missing = [name for name in key if name not in schema.names]
+    if missing or not key:
+        raise ConfigError(
+            f"the primary key has no column {missing[0]!r}" if missing else "the primary key is empty",
+            where=where,
+            fix=f"The columns are {', '.join(schema.names)}.",
+        )
+    for name in key:
+        kind = schema.field(name).type
+        if pt.is_floating(kind) or pt.is_nested(kind) or pt.is_null(kind):
+            raise UnsupportedType(
+                f"column {name!r} is {kind}, which can't be part of a primary key",
+                where=where,
+                why="zeros and NaNs of floats, and nested values, have no one notion of equality",
+                fix="Use an integer, decimal, string, binary, boolean, date or timestamp column.",
+            )
+
+
+class LatestChanges:
+    """What a range of a log of changes comes down to: for each key its newest row, or that it is deleted.
+
+    ``schema``: of the rows; batches are fitted to it by name. ``change_column``: the batches' column of change types;
+    None for a log whose rows are all upserts. Holds at most about twice what its distinct keys need. One thread.
+    """
+
+    def __init__(self, schema: pa.Schema, key: Sequence[str], change_column: str | None) -> None:
+        fields = [field for field in schema if field.name != change_column]
+        self._schema = pa.schema(fields)
+        check_key(self._schema, key)
+        self._key = list(key)
+        self._change_columns = [] if change_column is None else [change_column]
+        # A delete needs no more than its key: the other columns may be null whatever the table says.
+        self._relaxed = pa.schema([field.with_nullable(True) for field in fields])
+        held = [*self._relaxed, pa.field(_DELETED, pa.bool_())]
+        self._latest = pa.schema(held).empty_table()
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+        self._pending_bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take the changes of ``batch``, which come after all that were added before.
+
+        Raises `IncompatibleData` for a null in a key, for what is no change type, and for rows that do not fit."""
+        # Fitted first: Arrow filters no views.
+        kinds = self._kinds(batch)
+        rows = conform(batch.drop_columns(self._change_columns), self._relaxed)
+        if kinds is not None:
+            current = pc.not_equal(kinds, OUTDATED)
+            rows, kinds = rows.filter(current), kinds.filter(current)
+        if not rows.num_rows:
+            return
+        for name in self._key:
+            if nulls := rows.column(name).null_count:
+                raise IncompatibleData(
+                    f"{nulls} rows have null in {name!r}, which is part of the primary key",
+                    fix="Mend the producer, or choose a key whose columns are always set.",
+                )
+        deleted = pa.repeat(pa.scalar(False), rows.num_rows) if kinds is None else pc.equal(kinds, DELETE)
+        self._pending.append(rows.append_column(_DELETED, deleted))
+        self._pending_rows += rows.num_rows
+        self._pending_bytes += rows.nbytes
+        if self._pending_rows >= max(_PENDING_ROWS, self._latest.num_rows) or self._pending_bytes >= max(
+            _PENDING_BYTES, self._latest.nbytes
+        ):
+            self._compact()
+
+    @property
+    def keys(self) -> pa.Table:
+        """All keys that were touched, each once."""
+        self._compact()
+        return self._latest.select(self._key)
+
+    def rows(self) -> pa.Table:
+        """The newest row of each key that is not deleted, without the change column, in the order of the log."""
+        self._compact()
+        kept = self._latest.filter(pc.invert(self._latest.column(_DELETED))).select(self._schema.names)
+        return pa.Table.from_arrays(kept.columns, schema=self._schema)
+
+    def _kinds(self, batch: pa.RecordBatch) -> pa.Array | None:
+        if not self._change_columns:
+            return None
+        [name] = self._change_columns
+        index = batch.schema.get_field_index(name)
+        if index < 0:
+            raise IncompatibleData(
+                f"the rows have no column {name!r}, which is to hold the change types",
+                fix=f"They have {', '.join(batch.schema.names)}.",
+            )
+        return _change_types(batch.column(index), name)
+
+    def _compact(self) -> None:
+        if not self._pending:
+            return
+        held = self._latest.schema
+        # As batches, not as one array: strings of more than 2 GiB don't fit into one.
+        table = pa.Table.from_batches([*self._latest.to_batches(), *self._pending], schema=held)
+        newest = (
+            _comparable(table.select(self._key))
+            .append_column(_ROW, pa.array(np.arange(table.num_rows)))
+            .group_by(self._key, use_threads=False)
+            .aggregate([(_ROW, "max")])
+        )
+        if newest.num_rows < table.num_rows:
+            table = table.filter(_mask(newest.column(f"{_ROW}_max"), table.num_rows))
+        # Slices would keep the memory of what was left out.
+        self._latest = table.combine_chunks()
+        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+
+
+def matching_keys(rows: pa.RecordBatch | pa.Table, keys: pa.Table) -> pa.Table:
+    """Those of ``keys`` that ``rows`` have, in their order."""
+    return keys.filter(_mask(_joined(keys, rows.select(keys.column_names)), keys.num_rows))
+
+
+def without_keys(batch: pa.RecordBatch, keys: pa.Table) -> pa.RecordBatch:
+    """The rows of ``batch`` whose key is none of ``keys``, in their order. The columns of ``keys`` are the key; a row
+    with null in one has none, and stays."""
+    if not batch.num_rows or not keys.num_rows:
+        return batch
+    found = _joined(batch.select(keys.column_names), keys)
+    if not len(found):
+        return batch
+    return batch.filter(pa.array(~_mask(found, batch.num_rows)))
+
+
+def _joined(left: pa.RecordBatch | pa.Table, right: pa.RecordBatch | pa.Table) -> pa.ChunkedArray:
+    """The numbers of the rows of ``left`` that are among those of ``right``, in any order. Only keys are joined, as
+    Arrow's joins know no nested columns."""
+    table = _comparable(left if isinstance(left, pa.Table) else pa.Table.from_batches([left]))
+    other = _comparable(right if isinstance(right, pa.Table) else pa.Table.from_batches([right]))
+    names = table.column_names
+    other = other.select(names)
+    if other.schema.types != table.schema.types:
+        other = other.cast(pa.schema([pa.field(name, table.schema.field(name).type) for name in names]))
+    numbered = table.append_column(_ROW, pa.array(np.arange(table.num_rows)))
+    found = numbered.join(other, names, join_type="left semi", use_threads=False)
+    return found.column(_ROW)
+
+
+def _comparable(table: pa.Table) -> pa.Table:
+    """With the plain types of views and dictionaries, which Arrow neither groups by nor joins on."""
+    kinds = [_plain(field.type) for field in table.schema]
+    if kinds == table.schema.types:
+        return table
+    fields = zip(table.schema, kinds, strict=True)
+    return table.cast(pa.schema([pa.field(field.name, kind, field.nullable) for field, kind in fields]))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pt.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if pt.is_string_view(kind):
+        return pa.string()
+    if pt.is_binary_view(kind):
+        return pa.binary()
+    return kind
+
+
+def _change_types(column: pa.Array, name: str) -> pa.Array:
+    """As text. Raises `IncompatibleData` for anything that is not one of them."""
+    plain = _plain(column.type)
+    if not (pt.is_string(plain) or pt.is_large_string(plain)):
+        raise IncompatibleData(
+            f"column {name!r} is {column.type}, and is to hold the change types",
+            fix=f"It must be text: {', '.join(CHANGE_TYPES)}.",
+        )
+    kinds = column if column.type.equals(pa.string()) else column.cast(plain).cast(pa.string())
+    known = pc.is_in(kinds, value_set=pa.array(CHANGE_TYPES))
+    if not pc.all(known).as_py() and len(kinds):
+        odd = kinds.filter(pc.invert(known))[0].as_py()
+        raise IncompatibleData(
+            f"column {name!r} has {'null' if odd is None else repr(odd)}, which is no change type",
+            fix=f"They are {', '.join(CHANGE_TYPES)}.",
+        )
+    return kinds
+
+
+def _mask(rows: pa.ChunkedArray, count: int) -> npt.NDArray[np.bool_]:
+    found = np.zeros(count, dtype=bool)
+    found[rows.to_numpy()] = True
+    return found

@@ -1,0 +1,183 @@
+"""Per key the newest change wins, and deletes remove."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laketier.sources import changes
+from laketier.sources.changes import LatestChanges, check_key, matching_keys, without_keys
+from laketier.spi import ConfigError, IncompatibleData, UnsupportedType
+
+SCHEMA = pa.schema(
+    [
+        pa.field("k", pa.int64(), nullable=False),
+        pa.field("region", pa.string(), nullable=False),
+        pa.field("v", pa.struct([("list", pa.list_(pa.int64()))]), nullable=False),
+    ]
+)
+CHANGES = SCHEMA.append(pa.field("op", pa.string()))
+Change = tuple[int, str, int, str]
+
+
+def batch_of(rows: Sequence[Change]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(
+        [{"k": k, "region": r, "v": None if op == "-D" else {"list": [v]}, "op": op} for k, r, v, op in rows],
+        schema=CHANGES,
+    )
+
+
+def as_dict(rows: pa.Table) -> dict[tuple[int, str], int]:
+    return {(row["k"], row["region"]): row["v"]["list"][0] for row in rows.to_pylist()}
+
+
+CHANGE = st.tuples(st.integers(0, 4), st.sampled_from("ab"), st.integers(0, 99), st.sampled_from(changes.CHANGE_TYPES))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(CHANGE, max_size=8), max_size=8), st.integers(1, 6))
+def test_the_latest_changes_are_those_of_a_dict(log: list[list[Change]], pending: int) -> None:
+    """Whatever the batches, and however often it compacts."""
+    before, changes._PENDING_ROWS = changes._PENDING_ROWS, pending
+    try:
+        latest = LatestChanges(CHANGES, ("k", "region"), "op")
+        model: dict[tuple[int, str], int] = {}
+        touched: set[tuple[int, str]] = set()
+        for rows in log:
+            latest.add(batch_of(rows))
+            for k, region, v, op in rows:
+                if op == "-U":
+                    continue
+                touched.add((k, region))
+                model.pop((k, region), None)
+                if op != "-D":
+                    model[k, region] = v
+        found = latest.rows()
+        assert found.schema == SCHEMA
+        assert list(as_dict(found).items()) == list(model.items()), "in the order of the log, too"
+        assert found.num_rows == len(model)
+        keys = latest.keys.to_pylist()
+        assert {(row["k"], row["region"]) for row in keys} == touched
+        assert len(keys) == len(touched)
+    finally:
+        changes._PENDING_ROWS = before
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab"))),
+    st.sets(st.tuples(st.integers(0, 5), st.sampled_from("ab"))),
+)
+def test_rows_of_other_keys_stay_in_their_order(rows: list[tuple[int, str]], keys: set[tuple[int, str]]) -> None:
+    batch = batch_of([(k, region, index, "+I") for index, (k, region) in enumerate(rows)])
+    wanted = pa.table(
+        {"region": pa.array([r for _, r in keys], pa.string()), "k": pa.array([k for k, _ in keys], pa.int64())}
+    )
+    left = without_keys(batch, wanted)
+    assert left.schema == batch.schema
+    expected = [(row, index) for index, row in enumerate(rows) if row not in keys]
+    assert [((r["k"], r["region"]), r["v"]["list"][0] if r["v"] else None) for r in left.to_pylist()] == expected
+    matched = {(row["k"], row["region"]) for row in matching_keys(batch, wanted).to_pylist()}
+    assert matched == keys & set(rows)
+
+
+def test_without_a_change_column_every_row_is_an_upsert() -> None:
+    latest = LatestChanges(SCHEMA, ("k",), None)
+    rows = batch_of([(1, "a", 1, "+I"), (1, "b", 2, "+I")]).select(SCHEMA.names)
+    latest.add(rows.cast(SCHEMA))
+    assert as_dict(latest.rows()) == {(1, "b"): 2}
+
+
+def test_what_is_held_is_bounded_by_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "_PENDING_ROWS", 100)
+    latest = LatestChanges(CHANGES, ("k", "region"), "op")
+    for value in range(200):
+        latest.add(batch_of([(key, "a", value, "+U") for key in range(10)]))
+        assert latest._latest.num_rows + latest._pending_rows <= 2 * 100
+    assert as_dict(latest.rows()) == {(key, "a"): 199 for key in range(10)}
+
+
+def test_a_slice_does_not_keep_the_batch_that_it_was_cut_from() -> None:
+    latest = LatestChanges(CHANGES, ("k", "region"), "op")
+    latest.add(batch_of([(key, "a", 0, "+I") for key in range(10_000)]).slice(5, 1))
+    assert latest.rows().get_total_buffer_size() < 1000
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pa.array(["a", None, "b"]).dictionary_encode(),
+        pa.array([b"a", None, b"b"], pa.large_binary()),
+        pa.array([b"aa", None, b"bb"], pa.binary(2)),
+        pa.array([decimal.Decimal("1.50"), None, decimal.Decimal("-2.00")], pa.decimal128(9, 2)),
+        pa.array([True, None, False]),
+        pa.array([dt.date(2026, 1, 1), None, dt.date(1969, 1, 1)]),
+        pa.array([1, None, 2], pa.timestamp("us", tz="UTC")),
+        pa.array([1, None, 2], pa.time64("us")),
+        pa.array([1, None, 2], pa.uint8()),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_types_of_keys(key: pa.Array) -> None:
+    rows = pa.record_batch({"k": key, "v": pa.array([1, 2, 3])})
+    wanted = pa.table({"k": key.slice(2, 1)})
+    assert without_keys(rows, wanted).column("v").to_pylist() == [1, 2], "null is no key"
+    latest = LatestChanges(rows.schema, ("k",), None)
+    for index in (0, 2, 0):
+        latest.add(rows.slice(index, 1))
+    assert sorted(latest.rows()["v"].to_pylist()) == [1, 3]
+
+
+def test_keys_of_a_wider_type_meet() -> None:
+    rows = pa.record_batch({"k": pa.array([1, 2], pa.int64())})
+    assert without_keys(rows, pa.table({"k": pa.array([2], pa.int32())})).to_pydict() == {"k": [1]}
+
+
+def test_views_and_dictionaries_are_fitted_to_the_table() -> None:
+    latest = LatestChanges(pa.schema([("k", pa.string()), ("v", pa.string())]), ("k",), "op")
+    kinds = pa.array(["+I", "-U", "+U"]).dictionary_encode()
+    values = pa.array(["1", "1", "2"], pa.string_view())
+    latest.add(pa.record_batch({"op": kinds, "v": values, "k": pa.array(["a", "a", "a"], pa.string_view())}))
+    assert latest.rows().to_pydict() == {"k": ["a"], "v": ["2"]}
+
+
+def test_a_null_in_the_key_is_told() -> None:
+    latest = LatestChanges(SCHEMA, ("k", "region"), None)
+    with pytest.raises(IncompatibleData, match="1 rows have null in 'region', which is part of the primary key"):
+        latest.add(pa.record_batch({"k": [1, 2], "region": ["a", None], "v": [{"list": [1]}] * 2}))
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (pa.array(["+I", "D"]), "column 'op' has 'D', which is no change type"),
+        (pa.array(["+I", None]), "column 'op' has null, which is no change type"),
+        (pa.array([0, 1]), "column 'op' is int64, and is to hold the change types"),
+    ],
+)
+def test_odd_change_types_are_told(column: pa.Array, said: str) -> None:
+    latest = LatestChanges(pa.schema([("k", pa.int64())]), ("k",), "op")
+    with pytest.raises(IncompatibleData, match=said):
+        latest.add(pa.record_batch({"k": [1, 2], "op": column}))
+
+
+def test_a_missing_change_column_is_told() -> None:
+    latest = LatestChanges(pa.schema([("k", pa.int64())]), ("k",), "op")
+    with pytest.raises(IncompatibleData, match="no column 'op'"):
+        latest.add(pa.record_batch({"k": [1, 2]}))
+
+
+def test_keys_that_can_not_be_compared_are_refused() -> None:
+    for kind in (pa.float64(), pa.list_(pa.int64()), pa.null()):
+        with pytest.raises(UnsupportedType, match="can't be part of a primary key"):
+            check_key(pa.schema([("k", kind)]), ("k",))
+    with pytest.raises(ConfigError, match="no column 'x'"):
+        check_key(SCHEMA, ("k", "x"))
+    with pytest.raises(ConfigError, match="is empty"):
+        check_key(SCHEMA, ())
