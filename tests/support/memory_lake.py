@@ -1,19 +1,29 @@
-"""A lake format in memory, whose atomic step can be made to fail before or after its effect."""
+"""A lake format in memory, whose atomic step can be made to fail before or after its effect. It keeps ids, and whole
+rows where a table has a primary key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from laketier.bucketing import assigner_for
 from laketier.spi import (
+    BucketSpec,
+    CommitError,
     CommitterInitContext,
     Conflict,
     LakeCommitResult,
     LakeCommitter,
+    LakeSource,
+    LakeSplit,
     LakeTieringFactory,
     LakeWriter,
+    ScanPlan,
+    ScanRequest,
+    SnapshotNotFound,
     StagedFile,
     TableDescriptor,
     TableInfo,
@@ -38,9 +48,14 @@ class MemoryTable:
     uuid: str = "uuid-1"
     spec_id: int = 0
     schema: pa.Schema = SCHEMA
+    primary_key: tuple[str, ...] = ()
+    buckets: BucketSpec | None = None
     version: int = 0
     files: dict[str, list[int]] = field(default_factory=dict)
     staged: dict[str, list[int]] = field(default_factory=dict)
+    contents: dict[str, pa.Table] = field(default_factory=dict)
+    in_bucket: dict[str, int] = field(default_factory=dict)
+    snapshots: dict[int, tuple[str, ...]] = field(default_factory=dict)
     watermarks: dict[str, Watermark] = field(default_factory=dict)
     commits: list[str] = field(default_factory=list)
     before: list[BaseException | None] = field(default_factory=list)
@@ -53,7 +68,8 @@ class MemoryTable:
 
     @property
     def info(self) -> TableInfo:
-        return TableInfo(TablePath("db", "t"), TableDescriptor(self.schema), self.uuid, "memory:", spec_id=self.spec_id)
+        descriptor = TableDescriptor(self.schema, buckets=self.buckets, primary_key=self.primary_key)
+        return TableInfo(TablePath("db", "t"), descriptor, self.uuid, "memory:", spec_id=self.spec_id)
 
     @property
     def rows(self) -> list[int]:
@@ -63,6 +79,24 @@ class MemoryTable:
         name = f"{attempt}-{len(self.staged)}"
         self.staged[name] = list(rows)
         return WriteResult.of(self.info, attempt, (StagedFile(name, len(rows), 8 * len(rows)),))
+
+    def stage_rows(self, rows: pa.Table, attempt: str) -> WriteResult:
+        """One file for each bucket."""
+        parts = [(-1, rows)]
+        if self.buckets is not None:
+            [batch] = rows.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
+            assigned = assigner_for(self.info.descriptor).assign(batch)
+            parts = [(n, rows.filter(pc.equal(assigned, n))) for n in sorted(set(assigned.to_pylist()))]
+        files = []
+        for bucket, part in parts:
+            staged = self.stage(*part["id"].to_pylist(), attempt=attempt).files[0]
+            self.contents[staged.path], self.in_bucket[staged.path] = part, bucket
+            files.append(staged)
+        return WriteResult.of(self.info, attempt, tuple(files))
+
+    def read(self) -> pa.Table:
+        """All rows, of a table with a primary key."""
+        return pa.concat_tables([self.schema.empty_table(), *(self.contents[name] for name in self.files)])
 
     def committer(self, commit_id: str = "c1", mode: WriteMode = WriteMode.APPEND) -> MemoryCommitter:
         return MemoryCommitter(self, CommitterInitContext(commit_id=commit_id, mode=mode))
@@ -145,11 +179,16 @@ class MemoryCommitter(LakeCommitter[WriteResult]):
         table = self.table
         if self.context.mode is WriteMode.OVERWRITE:
             table.files.clear()
+        for name in (name for result in results for name in result.replaced):
+            assert self.context.mode is WriteMode.UPSERT
+            if table.files.pop(name, None) is None:
+                raise CommitError(f"{name} is not in the table")
         names = [file.path for result in results for file in result.files]
         for name in names:
             assert name not in table.files, f"{name} is published twice"
             table.files[name] = table.staged[name]
         table.version += 1
+        table.snapshots[table.version] = tuple(table.files)
         table.commits.append(self.context.commit_id)
         if watermark is not None:
             table.watermarks[watermark.token.pipeline] = watermark.carried_by(table.version)
@@ -171,13 +210,18 @@ class MemoryWriter(LakeWriter[WriteResult]):
         self.table = table
         self.context = context
         self.rows: list[int] = []
+        self.batches: list[pa.RecordBatch] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self.rows += conform(batch, self.table.schema).column("id").to_pylist()
+        rows = conform(batch, self.table.schema)
+        self.rows += rows.column("id").to_pylist()
+        self.batches.append(rows)
 
     def complete(self) -> WriteResult:
         if not self.rows:
             return WriteResult.of(self.table.info, self.context.attempt, ())
+        if self.table.primary_key:
+            return self.table.stage_rows(pa.Table.from_batches(self.batches), self.context.attempt)
         return self.table.stage(*self.rows, attempt=self.context.attempt)
 
     def abort(self) -> None:
@@ -193,6 +237,30 @@ class MemoryFactory(LakeTieringFactory[WriteResult]):
 
     def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
         return MemoryCommitter(self.table, context)
+
+
+@dataclass(frozen=True)
+class MemorySource(LakeSource):
+    """A split for each file. ``reads`` counts those that were read whole."""
+
+    table: MemoryTable
+    reads: list[str] = field(default_factory=list)
+
+    def plan(self, request: ScanRequest) -> ScanPlan:
+        version = self.table.version if request.snapshot_id is None else request.snapshot_id
+        if version not in self.table.snapshots:
+            raise SnapshotNotFound(f"there is no version {version}")
+        splits = tuple(
+            LakeSplit(index=index, bucket=self.table.in_bucket[name], files=(name,), payload={"name": name})
+            for index, name in enumerate(self.table.snapshots[version])
+        )
+        return ScanPlan(snapshot_id=version, schema=self.table.schema, splits=splits)
+
+    def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        name = split.payload["name"]
+        if schema.names == self.table.schema.names:
+            self.reads.append(name)
+        yield from self.table.contents[name].select(schema.names).to_batches(max_chunksize=2)
 
 
 def written_against(result: WriteResult, **other: object) -> WriteResult:

@@ -56,6 +56,13 @@ class TableSettings(Section):
     on_bad_record: Literal["fail", "dead-letter", "drop"] | None = Field(
         None, description="What becomes of records that can't be read; fail: the table stops, the others do not."
     )
+    primary_key: list[str] | None = Field(
+        None, description="Columns that tell rows apart: per key the newest row stays. The source's key when unset; "
+        "`[]`: rows are appended."
+    )  # fmt: skip
+    change_column: str | None = Field(
+        None, description="The column of change types (+I, -U, +U, -D) of a log of changes. The source's when unset."
+    )
     on_expired: Literal["fail", "skip"] | None = Field(
         None, description="What becomes of offsets that expired before they were read; fail."
     )

@@ -11,6 +11,7 @@ from laketier.plugins import Lake
 from laketier.spi import (
     AddColumn,
     BucketSpec,
+    ConfigError,
     Feature,
     IncompatibleTable,
     PartitionField,
@@ -25,10 +26,12 @@ from laketier.spi.storage_errors import naming_storage_errors
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How the rows of a table lie in files."""
+    """How the rows of a table lie in files, and what tells them apart. With a ``primary_key``, the caller merges rows
+    by it; no other rows may come into such a table."""
 
     partition_by: tuple[PartitionField, ...] = ()
     buckets: BucketSpec | None = None
+    primary_key: tuple[str, ...] = ()
 
 
 def logical_schema(schema: pa.Schema) -> pa.Schema:
@@ -65,10 +68,13 @@ def prepare_table(lake: Lake, schema: pa.Schema, layout: TableLayout | None = No
     """The table of ``lake.config``, ready for rows of ``schema``: created when missing, with columns added when
     ``mergeSchema`` is set. Driver, once, before the first task.
 
-    ``layout``: the partitions and buckets of a table that is created, where the configuration has none.
+    ``layout``: the partitions and buckets of a table that is created, where the configuration has none, and its
+    primary key.
 
     Raises `IncompatibleTable` when the input has columns that the table lacks (and mergeSchema is off), or types
-    that can't fit; `UnsupportedType` and `FeatureNotSupported` from the format on creation.
+    that can't fit, and when the table has another primary key; `ConfigError` for rows without a key into a table that
+    has one, and for a key that can't be the table's; `UnsupportedType` and `FeatureNotSupported` from the format on
+    creation.
     """
     with naming_storage_errors("the table was prepared"):
         return _prepare(lake, logical_schema(schema), layout or TableLayout())
@@ -81,10 +87,15 @@ def _prepare(lake: Lake, schema: pa.Schema, layout: TableLayout) -> TableInfo:
         table = catalog.load_table(config.table)
     except TableNotFound:
         descriptor = TableDescriptor(
-            schema, config.partition_by or layout.partition_by, config.bucket_by or layout.buckets
+            _with_key(schema, layout.primary_key),
+            config.partition_by or layout.partition_by,
+            config.bucket_by or layout.buckets,
+            layout.primary_key,
         )
+        _check_where_keys_lie(descriptor, str(config.table))
         return catalog.create_table(config.table, descriptor)
     _check_layout(lake, table)
+    _check_key(table, layout.primary_key)
     new = [field for field in schema if field.name not in table.schema.names]
     if new and not config.merge_schema:
         raise IncompatibleTable(
@@ -114,6 +125,47 @@ def _check_layout(lake: Lake, table: TableInfo) -> None:
             where=str(config.table),
             fix="Remove the key: it is for tables that do not exist yet.",
         )
+
+
+def _with_key(schema: pa.Schema, key: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([field.with_nullable(False) if field.name in key else field for field in schema])
+
+
+def _check_key(table: TableInfo, wanted: tuple[str, ...]) -> None:
+    actual, where = table.descriptor.primary_key, str(table.path)
+    if actual and not wanted:
+        raise ConfigError(
+            f"the table has the primary key {_spelled(actual)}, and these rows would be appended to it",
+            where=where,
+            why="a row whose key is there already would be there twice",
+            fix="Write to another table, or let a service merge changes into this one (see `primary-key`).",
+        )
+    if set(actual) != set(wanted):
+        raise IncompatibleTable(
+            f"the primary key is {_spelled(wanted)}, and the table's is {_spelled(actual) or 'not set'}",
+            where=where,
+            why="its rows were not merged by this key",
+            fix="Use another target; or set `primary-key: []` to append.",
+        )
+    _check_where_keys_lie(table.descriptor, where)
+
+
+def _check_where_keys_lie(table: TableDescriptor, where: str) -> None:
+    """A key must stay where it is: one that moved to another partition or bucket would be there twice."""
+    if not table.primary_key:
+        return
+    for what, columns in (
+        ("partitioned", [field.column for field in table.partition_by]),
+        ("bucketed", table.buckets.keys if table.buckets else ()),
+    ):
+        other = [column for column in columns if column not in table.primary_key]
+        if other:
+            raise ConfigError(
+                f"the table is {what} by {other[0]!r}, which is not part of its primary key",
+                where=where,
+                why="a row whose key is there already could come to lie elsewhere, and be there twice",
+                fix=f"The primary key is {_spelled(table.primary_key)}: use its columns, or add {other[0]!r} to it.",
+            )
 
 
 def _check_types(lake: Lake, table: TableInfo, schema: pa.Schema) -> None:

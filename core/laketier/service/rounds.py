@@ -12,7 +12,7 @@ from laketier.service.schedule import is_retryable
 from laketier.service.state import Failure, Lease, Outcome
 from laketier.sources import LogAnswer, LogRound, LogTask
 from laketier.sources.failpoints import COMMITTED, STAGED, failpoint
-from laketier.spi import LaketierError, StorageError, TableChanged
+from laketier.spi import LaketierError, Overtaken, StorageError, TableChanged
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,8 @@ class LeasedRound:
             log.error("[table=%s] the round failed in a way that nobody foresaw", self.key, exc_info=error)
         else:
             log.warning("[table=%s] the round failed: %s", self.key, error)
-        return self.lease, Failure(error, is_retryable(error))
+        # It was merged with a snapshot that is no longer the newest; nothing else was wrong.
+        return self.lease, Failure(error, is_retryable(error), at_once=isinstance(error, Overtaken))
 
     def _commit(self, failure: LaketierError | None) -> Outcome:
         assert self._round is not None

@@ -18,6 +18,7 @@ from laketier.spi.errors import (
     IncompatibleData,
     IncompatibleTable,
     OffsetsExpired,
+    Overtaken,
     PluginError,
     Refused,
     Stale,
@@ -136,6 +137,6 @@ _NEEDS_A_PERSON = (
 
 
 def is_retryable(error: BaseException) -> bool:
-    """Whether trying the round again may help. Not for what only a person can mend. `Fenced` and `Stale` may: they say
-    that someone else moved the table on."""
-    return isinstance(error, (Fenced, Stale)) or not isinstance(error, _NEEDS_A_PERSON)
+    """Whether trying the round again may help. Not for what only a person can mend. `Fenced`, `Stale` and
+    `Overtaken` may: they say that someone else moved the table on."""
+    return isinstance(error, (Fenced, Stale, Overtaken)) or not isinstance(error, _NEEDS_A_PERSON)

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 _BIG_JOBS = 2
 _SETTLED = {State.STOPPED, State.PAUSED, State.DROPPED, State.RECREATED}
 BIG_WEIGHT = 500_000
-"""A round of more than this (`laketier.sources.log_task.weight_of`) has a job of its own, so that small tables need not
+"""A round of more than this (`laketier.sources.splits.weight_of`) has a job of its own, so that small tables need not
 wait for it."""
 
 

@@ -14,11 +14,16 @@ from typing import Any
 from laketier.config import LakeConfig
 from laketier.metadata import TableLayout, prepare_table
 from laketier.plugins import Lake, open_lake
+from laketier.sources.changes import check_key
+from laketier.sources.committed import committed_offsets
 from laketier.sources.dead_letters import DEAD_LETTERS, DeadLetterRounds, token_of
 from laketier.sources.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
 from laketier.sources.failpoints import failpoint
-from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy, split_groups
+from laketier.sources.keyed import rows_of_changes
+from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy
 from laketier.sources.ranges import NextRange, OnExpired, next_range
+from laketier.sources.splits import split_groups
+from laketier.sources.upsert import Merge, plan_merges
 from laketier.spi import (
     FIRST_EPOCH,
     ConfigError,
@@ -34,8 +39,8 @@ from laketier.spi import (
     TableLog,
     Token,
     TokenMismatch,
-    Watermark,
-    WatermarkLost,
+    WriteMode,
+    require_mode,
 )
 from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering import Ending, TieringRound, pipelines
@@ -54,7 +59,8 @@ class LogRoundSettings:
 @dataclass(frozen=True)
 class LogRoundResult:
     """What a round did. ``ending`` is None when the log held nothing new. ``end``: where the table has read up to.
-    ``left``: offsets that the log held beyond that when the round was planned. ``bad``: records that are no rows."""
+    ``left``: offsets that the log held beyond that when the round was planned. ``rows``: written, so with a primary
+    key those of rewritten files too, and no deleted ones. ``bad``: records that are no rows."""
 
     ending: Ending | None
     end: LogOffsets
@@ -108,7 +114,8 @@ class LogRound:
         with naming_storage_errors(f"the log of {name} was read"):
             bounds = self.log.bounds()
         lake = open_lake(self.config)
-        factory = self._factory = lake.tiering_factory(_prepared(lake, self.log.table))
+        prepared = _prepared(lake, self.log.table)
+        factory = self._factory = lake.tiering_factory(prepared)
         watermark = pipelines.show(factory, self._pipeline)
         committed = committed_offsets(watermark, self.log.table, where=str(self.config.table))
         self._next = next_range(committed, bounds, most=self.settings.most, on_expired=self.settings.on_expired)
@@ -120,16 +127,26 @@ class LogRound:
         if self.settings.on_bad_record is OnBadRecordPolicy.DEAD_LETTER:
             self._dead = DeadLetterRounds.open(self.config, self._pipeline + DEAD_LETTERS)
         self._take_rank()
-        self._tiering = TieringRound(factory, token=self._token(self._pipeline, self._epoch, self._next.source))
+        token = self._token(self._pipeline, self._epoch, self._next.source)
+        self._tiering = TieringRound(factory, token=token, mode=_mode_of(self.log.table))
         try:
             with self._overtaken_told():
                 self._tiering.begin()
             with naming_storage_errors(f"a round of {name} was planned"):
-                groups = split_groups(self.log.plan(self._next.wanted))
+                groups = self._grouped(lake, prepared, self.log.plan(self._next.wanted))
         except BaseException:
             self._tiering.close()
             raise
-        return [self._task(factory, splits, index) for index, splits in enumerate(groups)]
+        return [self._task(factory, splits, index, merge) for index, (splits, merge) in enumerate(groups)]
+
+    def _grouped(
+        self, lake: Lake, prepared: TableInfo, splits: Sequence[LogSplit]
+    ) -> Sequence[tuple[tuple[LogSplit, ...], Merge | None]]:
+        """What each task reads, and with a primary key merges with."""
+        if not self.log.table.primary_key:
+            return [(group, None) for group in split_groups(splits)]
+        assert self._tiering is not None
+        return plan_merges(lake.source(prepared), prepared, self.log.table, splits, self._tiering.base_snapshot)
 
     def _take_rank(self) -> None:
         """Without it, a service whose state was lost would be refused for ever: its fences begin anew."""
@@ -166,8 +183,8 @@ class LogRound:
         missing from both.
 
         Raises the first task's error, when one failed, after deleting what the others staged; `TableChanged` when the
-        source's table was made anew meanwhile; `Stale` when another driver moved the lake table on; and as
-        `TieringRound.commit`.
+        source's table was made anew meanwhile; `Stale` when another driver moved the lake table on; `Overtaken` when
+        anybody did while rows were merged with it; and as `TieringRound.commit`.
         """
         answers = list(answers)
         upcoming = self._next
@@ -243,7 +260,9 @@ class LogRound:
             source=source,
         )
 
-    def _task(self, factory: LakeTieringFactory[Any], splits: tuple[LogSplit, ...], index: int) -> LogTask:
+    def _task(
+        self, factory: LakeTieringFactory[Any], splits: tuple[LogSplit, ...], index: int, merge: Merge | None
+    ) -> LogTask:
         return LogTask(
             table=self.name or self._pipeline,
             log=self.log,
@@ -254,38 +273,24 @@ class LogRound:
             policy=self.settings.on_bad_record,
             dead_letters=None if self._dead is None else self._dead.factory,
             dead_letters_from=LogOffsets() if self._dead is None else self._dead.known,
+            merge=merge,
         )
 
 
 def _prepared(lake: Lake, table: LogTable) -> TableInfo:
     """The lake table with the source's columns: created with its partitions and buckets unless the user said
-    otherwise, and given the columns that the source has got since."""
+    otherwise, and given the columns that the source has got since. What a row went through is no column of it."""
+    where = str(lake.config.table)
+    require_mode(lake.config.format, lake.plugin.features, _mode_of(table))
+    schema = rows_of_changes(table.schema, table.change_column) if table.primary_key else table.schema
+    if table.primary_key:
+        check_key(schema, table.primary_key, where=where)
     follows = replace(lake, config=replace(lake.config, merge_schema=True))
-    return prepare_table(follows, table.schema, TableLayout(table.partition_by, table.buckets))
+    return prepare_table(follows, schema, TableLayout(table.partition_by, table.buckets, table.primary_key))
 
 
-def committed_offsets(watermark: Watermark | None, table: LogTable, *, where: str) -> LogOffsets | None:
-    """Where the lake table has read up to; None when it holds nothing of the log. Raises `TableChanged` when the
-    source's table is another one by now, and `WatermarkLost` when the watermark has no offsets."""
-    if watermark is None or watermark.forgotten:
-        return None
-    token = watermark.token
-    if token.run != table.table_id:
-        raise TableChanged(
-            f"the source's table {table.name!r} was made anew: its id is {table.table_id!r}, and the lake table was "
-            f"tiered from {token.run!r}",
-            where=where,
-            fix="Register it with another target, or drop the lake table; `laketier pipeline adopt` continues into it.",
-        )
-    if token.source is None:
-        raise WatermarkLost(
-            f"the table knows epoch {token.epoch} of pipeline {token.pipeline!r}, and no offsets",
-            where=where,
-            why="the pipeline was adopted or rewound by hand",
-            fix="Run `laketier pipeline forget` to read the log from its earliest offset into a table without its "
-            "rows.",
-        )
-    return LogOffsets.from_text(token.source.end)
+def _mode_of(table: LogTable) -> WriteMode:
+    return WriteMode.UPSERT if table.primary_key else WriteMode.APPEND
 
 
 __all__ = ["DEAD_LETTERS", "LogRound", "LogRoundResult", "LogRoundSettings", "committed_offsets"]

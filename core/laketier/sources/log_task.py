@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.sources.dead_letters import dead_letter_batch
+from laketier.sources.splits import weight_of
+from laketier.sources.upsert import Merge
 from laketier.spi import (
     BadRecord,
     LaketierError,
@@ -19,21 +21,12 @@ from laketier.spi import (
     OnBadRecord,
     StorageError,
     TableLog,
+    WriteMode,
     WriterInitContext,
     fail_on_bad_record,
     new_attempt_id,
 )
 from laketier.tiering import write_task
-
-WEIGHT_OF_A_TASK = 256 * 1024
-"""Splits are put into one task up to about this weight, as each task makes at least one file."""
-_BYTES_PER_OFFSET = 100
-
-
-def weight_of(split: LogSplit) -> int:
-    """What a split costs, beside others: offsets, or where the source knows its bytes, as many offsets as these
-    usually are."""
-    return split.end - split.start if split.bytes is None else max(1, split.bytes // _BYTES_PER_OFFSET)
 
 
 class OnBadRecordPolicy(Enum):
@@ -58,26 +51,13 @@ class LogTask:
     dead_letters: LakeTieringFactory[Any] | None = None
     dead_letters_from: LogOffsets = field(default_factory=LogOffsets)
     """Bad records below are in the dead-letter table already: a round before this one put them there, and failed."""
+    merge: Merge | None = None
+    """For a table with a primary key."""
 
     @property
     def weight(self) -> int:
         """What it costs, beside others: `weight_of` its splits."""
         return sum(map(weight_of, self.splits))
-
-
-def split_groups(splits: Sequence[LogSplit]) -> list[tuple[LogSplit, ...]]:
-    """Small splits share a task; in the order of the plan."""
-    groups: list[tuple[LogSplit, ...]] = []
-    weight = 0
-    for split in splits:
-        own = weight_of(split)
-        if groups and weight + own <= WEIGHT_OF_A_TASK:
-            groups[-1] = (*groups[-1], split)
-            weight += own
-        else:
-            groups.append((split,))
-            weight = own
-    return groups
 
 
 @dataclass(frozen=True)
@@ -96,6 +76,7 @@ class LogAnswer:
 class _BadRecords:
     policy: OnBadRecordPolicy
     since: LogOffsets
+    told: bool = True
     count: int = 0
     kept: list[BadRecord] = field(default_factory=list)
 
@@ -103,6 +84,8 @@ class _BadRecords:
         return fail_on_bad_record if self.policy is OnBadRecordPolicy.FAIL else self._take
 
     def _take(self, record: BadRecord) -> None:
+        if not self.told:
+            return
         self.count += 1
         if self.policy is OnBadRecordPolicy.DEAD_LETTER and record.offset >= self.since.get(record.bucket, 0):
             self.kept.append(record)
@@ -120,17 +103,28 @@ def run_log_task(task: LogTask) -> LogAnswer:
 
 
 def _run(task: LogTask) -> LogAnswer:
-    bad = _BadRecords(task.policy, task.dead_letters_from)
-    message = write_task(task.factory, _batches(task, bad), _context(task))
+    merge = task.merge
+    bad = _BadRecords(task.policy, task.dead_letters_from, told=merge is None or merge.counts_bad)
+    rows, replaced = _batches(task, bad), list[str]()
+    if merge is not None:
+        rows = merge.merged(rows, replaced)
+    message = write_task(task.factory, rows, _context(task, merge), replaced)
     dead = None
     if bad.kept:
         assert task.dead_letters is not None
-        dead = write_task(task.dead_letters, [dead_letter_batch(task.log.table.name, bad.kept)], _context(task))
+        dead = write_task(task.dead_letters, [dead_letter_batch(task.log.table.name, bad.kept)], _context(task, None))
     return LogAnswer(task.table, message, dead, bad.count)
 
 
-def _context(task: LogTask) -> WriterInitContext:
-    return WriterInitContext(attempt=new_attempt_id(), split_index=task.index, epoch=task.epoch)
+def _context(task: LogTask, merge: Merge | None) -> WriterInitContext:
+    return WriterInitContext(
+        attempt=new_attempt_id(),
+        split_index=task.index,
+        epoch=task.epoch,
+        mode=WriteMode.APPEND if merge is None else WriteMode.UPSERT,
+        base_snapshot=None if merge is None else merge.base_snapshot,
+        buckets=None if merge is None or merge.share is None else merge.share.owned,
+    )
 
 
 def _batches(task: LogTask, bad: _BadRecords) -> Iterator[pa.RecordBatch]:

@@ -12,6 +12,7 @@ from typing import Any
 from laketier.config import LakeConfig, flatten
 from laketier.config.service import Service, TableRule, TableSettings, load_service
 from laketier.plugins import OpenSource, configure, open_log_source
+from laketier.sources.keyed import KeyedLog
 from laketier.sources.log_round import LogRoundSettings
 from laketier.sources.log_task import OnBadRecordPolicy
 from laketier.sources.ranges import OnExpired
@@ -35,6 +36,8 @@ class TieredTable:
     most: int | None = None
     on_bad_record: OnBadRecordPolicy = OnBadRecordPolicy.FAIL
     on_expired: OnExpired = OnExpired.FAIL
+    primary_key: tuple[str, ...] | None = None
+    change_column: str | None = None
 
     @property
     def key(self) -> str:
@@ -66,8 +69,12 @@ def open_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
 
 
 def open_log(table: TieredTable, sources: Mapping[str, OpenSource]) -> TableLog:
-    """The log of a table of the service."""
-    return sources[table.source].open(table.name, table.read)
+    """The log of a table of the service, with the key that the service's file gives it. Raises `ConfigError` for one
+    that it can't have, and what the source raises."""
+    log = sources[table.source].open(table.name, table.read)
+    if table.primary_key is None and table.change_column is None:
+        return log
+    return KeyedLog.of(log, table.primary_key, table.change_column)
 
 
 def tiered_tables(service: Service, listed: Mapping[str, Iterable[str]], *, origin: str) -> list[TieredTable]:
@@ -116,6 +123,8 @@ def _tiered(service: Service, rule: TableRule, name: str, origin: str) -> Tiered
         most=_of("max_offsets_per_round", rule, defaults),
         on_bad_record=OnBadRecordPolicy(_of("on_bad_record", rule, defaults) or "fail"),
         on_expired=OnExpired(_of("on_expired", rule, defaults) or "fail"),
+        primary_key=None if (key := _of("primary_key", rule, defaults)) is None else tuple(key),
+        change_column=_of("change_column", rule, defaults),
     )
 
 

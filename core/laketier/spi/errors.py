@@ -176,6 +176,10 @@ class RolledBack(Refused):
     """The snapshot that carried the watermark is no longer part of the table's history."""
 
 
+class Overtaken(Refused):
+    """The table moved on while rows were merged with an older snapshot. The next round merges them with the new one."""
+
+
 class Collected(Refused):
     """The files were staged so long ago that orphan collection may have deleted them."""
 

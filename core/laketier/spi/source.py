@@ -107,8 +107,9 @@ class LakeSource(ABC):
 
     @abstractmethod
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Read a split on an executor: batches of exactly ``schema`` (the plan's), in the split's own order. The
-        filters that the plan accepted are applied. Columns added after a file was written read as null."""
+        """Read a split on an executor: batches of exactly ``schema`` (the plan's, or some columns of it), in the
+        split's own order. The filters that the plan accepted are applied. Columns added after a file was written read
+        as null."""
 
     def history(self, limit: int) -> list[SnapshotInfo]:
         """The newest ``limit`` snapshots that can still be read, newest first. Driver. Part of

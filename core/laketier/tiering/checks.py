@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from laketier.spi import Collected, TableChanged, TableState, WriteResult, attempt_began_at
+from laketier.spi import Collected, Overtaken, TableChanged, TableState, WriteResult, attempt_began_at
 from laketier.tiering.horizon import horizon_of
 
 
@@ -33,6 +34,24 @@ def check_results(state: TableState, results: Sequence[WriteResult]) -> None:
                 f"{state.spec_id})",
                 fix="Run the round again: it will be staged with the new partitioning.",
             )
+
+
+@dataclass(frozen=True)
+class BaseSnapshot:
+    """What a round's rows were merged with. ``snapshot_id`` is None for a table that had none yet."""
+
+    snapshot_id: int | None
+
+
+def check_base(state: TableState, base: BaseSnapshot | None) -> None:
+    """Refuse files whose rows were merged with another snapshot than the one just opened: what came between would be
+    undone, or be there twice. None: nothing was merged. Raises `Overtaken`."""
+    if base is not None and state.snapshot_id != base.snapshot_id:
+        raise Overtaken(
+            f"the table moved on while rows were merged: from snapshot {base.snapshot_id} to {state.snapshot_id}",
+            why="another writer, or maintenance, committed meanwhile",
+            fix="Run the round again: it will be merged with what the table holds now.",
+        )
 
 
 def check_not_collected(state: TableState, results: Sequence[WriteResult]) -> None:

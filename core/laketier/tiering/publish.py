@@ -27,7 +27,7 @@ from laketier.spi import (
     decide,
 )
 from laketier.spi.storage_errors import naming_storage_errors
-from laketier.tiering.checks import check_not_collected, check_results
+from laketier.tiering.checks import BaseSnapshot, check_base, check_not_collected, check_results
 from laketier.tiering.failpoints import ACK_BEFORE, DISCARD_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE, failpoint
 from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
@@ -70,11 +70,14 @@ def publish(
     commit_id: str,
     policy: RetryPolicy = DEFAULT_POLICY,
     repeatable: bool = False,
+    base: BaseSnapshot | None = None,
 ) -> RoundResult:
     """Publish ``results`` as the round ``token``, exactly once. Driver.
 
     ``token`` is None for a batch without a pipeline: then ``commit_id`` alone resolves an unknown outcome.
     ``repeatable``: other calls may have had, or will have, the same results; see `TieringRound.commit`.
+    ``base``: the snapshot that the rows were merged with, which the table must still be at; None for rows that need no
+    other ones.
 
     Returns when the rows are in the table once. Raises `Refused` when they must not be published (they are
     discarded where that is certain to be safe), `UnknownOutcome` when it could not be found out whether they landed,
@@ -82,7 +85,7 @@ def publish(
     """
     if repeatable and token is None:
         raise ValueError("a round without a token can't be repeated: nothing in the table would say that it is there")
-    loop = _Loop(committer, tuple(results), token, commit_id, policy, repeatable)
+    loop = _Loop(committer, tuple(results), token, commit_id, policy, repeatable, base)
     result: RoundResult = policy.retrying(_Attempt)(loop.attempt)
     failpoint(ACK_BEFORE)
     return result
@@ -107,6 +110,7 @@ class _Loop:
     commit_id: str
     policy: RetryPolicy
     repeatable: bool = False
+    base: BaseSnapshot | None = None
     conflicts: int = 0
     unknown: list[Exception] | None = None
 
@@ -135,6 +139,7 @@ class _Loop:
                 done = self._done(state)
                 if done is None:
                     check_results(state, self.results)
+                    check_base(state, self.base)
                     check_not_collected(state, self.results)
                 return state, done
         except Refused:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier.spi.storage_errors import naming_storage_errors
+from laketier.tiering.checks import BaseSnapshot
 from laketier.tiering.failpoints import ROUND_OPENED, failpoint
 from laketier.tiering.publish import Ending, RoundResult, discard, publish
 from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
@@ -37,6 +39,9 @@ class TieringRound:
 
     Order: `begin` (optional where the engine gives no place for it: `commit` decides again anyway), the tasks, then
     `commit` with all their messages or `abort`. One thread. Make a new one for each attempt at a round.
+
+    With `WriteMode.UPSERT`, `begin` is not optional: its tasks merge with the snapshot that it saw (`base_snapshot`),
+    and `commit` raises `Overtaken` when the table is at another one.
     """
 
     def __init__(
@@ -53,6 +58,7 @@ class TieringRound:
         self._policy = policy
         self._mode = mode
         self._commit_id = commit_id
+        self._base: BaseSnapshot | None = None
         self._committer = self._committer_for(commit_id or new_attempt_id())
 
     def _committer_for(self, commit_id: str) -> LakeCommitter[Any]:
@@ -68,8 +74,18 @@ class TieringRound:
             outcome = Outcome.PROCEED
             if self._token is not None:
                 outcome = decide(state.watermark(self._token.pipeline), self._token)
+        if self._mode is WriteMode.UPSERT:
+            self._base = BaseSnapshot(state.snapshot_id)
         failpoint(ROUND_OPENED)
         return outcome
+
+    @property
+    def base_snapshot(self) -> int | None:
+        """The snapshot that the tasks of a round with `WriteMode.UPSERT` merge with, None for a table that has none
+        yet. After `begin`."""
+        if self._base is None:
+            raise ValueError("a round that merges rows begins before its tasks do")
+        return self._base.snapshot_id
 
     def close(self) -> None:
         """Release what `begin` holds, where another process ends the round."""
@@ -101,6 +117,8 @@ class TieringRound:
         says ``repeatable``, each time: a refusal then deletes nothing, as another call may have published them, or may
         yet. Needs a token. Spark commits results once, and stages anew.
         """
+        if self._mode is WriteMode.UPSERT and self._base is None:
+            raise ValueError("a round that merges rows begins before its tasks do")
         commit_id = self._commit_id or commit_id_of(results)
         self._committer.close()
         committer = self._committer_for(commit_id)
@@ -112,6 +130,7 @@ class TieringRound:
                 commit_id=commit_id,
                 policy=self._policy,
                 repeatable=repeatable,
+                base=self._base,
             )
         finally:
             committer.close()
@@ -149,9 +168,14 @@ def commit_id_of(results: Sequence[WriteResult]) -> str:
 
 
 def write_task(
-    factory: LakeTieringFactory[Any], batches: Iterable[pa.RecordBatch], context: WriterInitContext | None = None
+    factory: LakeTieringFactory[Any],
+    batches: Iterable[pa.RecordBatch],
+    context: WriterInitContext | None = None,
+    replaced: Sequence[str] = (),
 ) -> bytes:
     """Stage ``batches`` on an executor and return the message for `TieringRound.commit_messages`.
+
+    ``replaced``: see `WriteResult.replaced`; looked at after the last batch, so that what yields them may fill it.
 
     Whatever fails, in the input or in the writer, the attempt's own files are deleted: its result went to nobody.
     """
@@ -162,4 +186,7 @@ def write_task(
             with naming_storage_errors("rows were staged"):
                 writer.write(batch)
         with naming_storage_errors("staged files were completed"):
-            return pack(factory.write_result_serializer, writer.complete())
+            result = writer.complete()
+            if replaced:
+                result = replace(result, replaced=tuple(replaced))
+            return pack(factory.write_result_serializer, result)

@@ -22,6 +22,9 @@ from laketier.service.state.tables import ROUNDS, TABLES, state_is
 
 Result = Outcome | Failure | None
 """How a lease ends; None: given back."""
+TRIES_AT_ONCE = 3
+"""After so many failures in a row a table waits, also where the next try may well go better: another writer that
+commits all the time must not keep a worker busy for nothing."""
 
 _ERROR_CHARACTERS = 4000
 
@@ -221,7 +224,8 @@ def _after_failure(
     state = move(table.name, table.state, State.FAILED)
     if table.paused:
         return {**values, "state": move(table.name, state, State.PAUSED).value}
-    return {**values, "state": state.value, "next_try_at": now + backoff.wait_ms(failures, draw)}
+    wait = 0 if failure.at_once and failures <= TRIES_AT_ONCE else backoff.wait_ms(failures, draw)
+    return {**values, "state": state.value, "next_try_at": now + wait}
 
 
 def _ending(result: Result) -> Ending:

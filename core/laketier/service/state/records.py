@@ -177,10 +177,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Failure:
-    """A round that was not published. ``retryable``: see `laketier.service.schedule.is_retryable`."""
+    """A round that was not published. ``retryable``: see `laketier.service.schedule.is_retryable`. ``at_once``: and it
+    may well go better right now, so it waits for its next try only when it failed a few times in a row."""
 
     error: BaseException | str
     retryable: bool
+    at_once: bool = False
 
 
 @dataclass(frozen=True)

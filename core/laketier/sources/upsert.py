@@ -1,0 +1,207 @@
+"""Rounds of tables with a primary key: which task merges what, and how.
+
+A task reads changes, finds the files of the base snapshot that hold rows of the keys they touch, and writes these
+files' other rows anew together with the newest rows: copy on write. So a format need only swap files in one step.
+**No file is rewritten by two tasks**, as tasks own buckets; and a key never leaves its bucket or partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from laketier.bucketing import assigner_for
+from laketier.sources.changes import LatestChanges, matching_keys, without_keys
+from laketier.sources.splits import WEIGHT_OF_A_TASK, joined_groups, weight_of
+from laketier.spi import (
+    BucketAssigner,
+    IncompatibleData,
+    LakeSource,
+    LakeSplit,
+    LogSplit,
+    LogTable,
+    PluginBroken,
+    ScanRequest,
+    TableInfo,
+    Transform,
+    conform,
+)
+from laketier.spi.partition import partition_text
+
+_BATCH_ROWS = 131_072
+
+
+@dataclass(frozen=True)
+class BucketShare:
+    """The buckets of the lake table that one task owns. ``alone``: the task's log splits hold no others, so a row of
+    another bucket is an error; otherwise such rows are other tasks', which read the same splits."""
+
+    assigner: BucketAssigner
+    keys: pa.Schema
+    owned: tuple[int, ...]
+    alone: bool
+
+    def own(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that lie in these buckets. Raises `IncompatibleData` as `BucketAssigner.assign`, and for a row that
+        lies in another bucket than its source said."""
+        keys = conform(batch.select(self.keys.names), self.keys)
+        own = pc.is_in(self.assigner.assign(keys), value_set=pa.array(self.owned, pa.int32()))
+        if pc.all(own).as_py() is not False:
+            return batch
+        if self.alone:
+            raise IncompatibleData(
+                f"a row of buckets {list(self.owned)} of the log lies in another bucket of the lake",
+                why="the log's rows are not in the buckets that its source says",
+                fix="Set lake.bucket-by for the lake table to another number of buckets, so that they are not taken to "
+                "be the log's.",
+            )
+        return batch.filter(own)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What one task merges with: ``splits`` of the base snapshot, with the rows of ``schema``; no other task's splits
+    hold rows of its keys. ``rows`` is the schema of the table. ``partitions``: the columns by whose values splits can
+    be told apart without reading them. ``counts_bad``: whether the records that it can't read are its to tell."""
+
+    source: LakeSource
+    schema: pa.Schema
+    splits: tuple[LakeSplit, ...]
+    rows: pa.Schema
+    key: tuple[str, ...]
+    change_column: str | None
+    base_snapshot: int | None
+    partitions: tuple[str, ...] = ()
+    share: BucketShare | None = None
+    counts_bad: bool = True
+
+    def merged(self, changes: Iterator[pa.RecordBatch], replaced: list[str]) -> Iterator[pa.RecordBatch]:
+        """The rows to write, for ``changes`` in the order of their log; the files that they take the place of are put
+        into ``replaced`` meanwhile. Holds the newest change of each key, and the keys of one split. Executor."""
+        latest = LatestChanges(self.rows, self.key, self.change_column)
+        for batch in changes:
+            latest.add(batch if self.share is None else self.share.own(batch))
+        keys = latest.keys
+        touched = _partitions_of(keys, self.partitions)
+        for split in self.splits:
+            known = dict(split.partition)
+            if known.keys() >= set(self.partitions) and tuple(known[name] for name in self.partitions) not in touched:
+                continue
+            found = self._keys_in(split, keys)
+            if not found.num_rows:
+                continue
+            if not split.files:
+                raise PluginBroken(
+                    "a split of a table with a primary key does not say which files it reads",
+                    why=f"{type(self.source).__name__}.plan leaves LakeSplit.files empty",
+                )
+            replaced.extend(split.files)
+            for batch in self.source.read(split, self.schema):
+                yield without_keys(batch, found)
+        yield from latest.rows().to_batches(max_chunksize=_BATCH_ROWS)
+
+    def _keys_in(self, split: LakeSplit, keys: pa.Table) -> pa.Table:
+        """The ``keys`` that the split has rows of. Reads its key columns only."""
+        schema = pa.schema([self.schema.field(name) for name in keys.column_names])
+        held = pa.Table.from_batches(self.source.read(split, schema), schema=schema)
+        return matching_keys(held, keys) if held.num_rows else keys.slice(0, 0)
+
+
+def plan_merges(
+    source: LakeSource, table: TableInfo, log: LogTable, splits: Sequence[LogSplit], base_snapshot: int | None
+) -> list[tuple[tuple[LogSplit, ...], Merge]]:
+    """For each task the splits of the log that it reads, and what it merges them with. Driver. Raises what
+    `LakeSource.plan` raises."""
+    if not splits:
+        return []
+    planned = None if base_snapshot is None else source.plan(ScanRequest(snapshot_id=base_snapshot))
+    lake = () if planned is None else planned.splits
+    prunable = [
+        each.column
+        for each in table.descriptor.partition_by
+        if each.transform is Transform.IDENTITY and _same_text_everywhere(table.schema.field(each.column).type)
+    ]
+    merges = _Merges(
+        Merge(
+            source,
+            table.schema if planned is None else planned.schema,
+            lake,
+            table.schema,
+            log.primary_key,
+            log.change_column,
+            base_snapshot,
+            tuple(prunable),
+        ),
+        table,
+        in_order(splits),
+    )
+    buckets = table.descriptor.buckets
+    if buckets is None or any(not 0 <= split.bucket < buckets.count for split in lake):
+        # Any task might need a file that is of no bucket.
+        return merges.one()
+    numbers = {split.bucket: _number(split.bucket, buckets.count) for split in splits}
+    if log.buckets == buckets and not log.partition_by and None not in numbers.values():
+        return merges.aligned({name: number for name, number in numbers.items() if number is not None})
+    tasks = min(buckets.count, -(-sum(map(weight_of, splits)) // WEIGHT_OF_A_TASK))
+    return merges.one() if tasks == 1 else merges.shared(tasks, buckets.count)
+
+
+def in_order(splits: Sequence[LogSplit]) -> tuple[LogSplit, ...]:
+    """By bucket, and within a bucket by offset: the newest change of a key comes last, if its bucket has them all."""
+    buckets = {bucket: index for index, bucket in enumerate(dict.fromkeys(split.bucket for split in splits))}
+    return tuple(sorted(splits, key=lambda split: (buckets[split.bucket], split.start)))
+
+
+@dataclass(frozen=True)
+class _Merges:
+    whole: Merge
+    table: TableInfo
+    splits: tuple[LogSplit, ...]
+
+    def one(self) -> list[tuple[tuple[LogSplit, ...], Merge]]:
+        return [(self.splits, self.whole)]
+
+    def aligned(self, numbers: Mapping[str, int]) -> list[tuple[tuple[LogSplit, ...], Merge]]:
+        """Small buckets share a task; a bucket has one."""
+        by_bucket = {name: tuple(each for each in self.splits if each.bucket == name) for name in numbers}
+        groups = joined_groups(list(by_bucket.values()))
+        return [
+            (group, self._of(tuple(sorted({numbers[each.bucket] for each in group})), alone=True)) for group in groups
+        ]
+
+    def shared(self, tasks: int, count: int) -> list[tuple[tuple[LogSplit, ...], Merge]]:
+        """Each task reads all changes, and keeps those of its buckets. One of them tells the bad records."""
+        return [
+            (self.splits, self._of(tuple(range(index, count, tasks)), alone=False, counts_bad=index == 0))
+            for index in range(tasks)
+        ]
+
+    def _of(self, owned: tuple[int, ...], *, alone: bool, counts_bad: bool = True) -> Merge:
+        descriptor = self.table.descriptor
+        assert descriptor.buckets is not None
+        keys = pa.schema([self.table.schema.field(name).with_nullable(True) for name in descriptor.buckets.keys])
+        share = BucketShare(assigner_for(descriptor), keys, owned, alone)
+        splits = tuple(split for split in self.whole.splits if split.bucket in owned)
+        return replace(self.whole, splits=splits, share=share, counts_bad=counts_bad)
+
+
+def _number(bucket: str, count: int) -> int | None:
+    """The bucket whose number is its name; None for other names."""
+    return int(bucket) if bucket.isdecimal() and str(int(bucket)) == bucket and int(bucket) < count else None
+
+
+def _same_text_everywhere(kind: pa.DataType) -> bool:
+    """Whether formats spell values of the type alike; the spelling of times and decimals differs."""
+    return bool(pt.is_integer(kind) or pt.is_string(kind) or pt.is_large_string(kind) or pt.is_date(kind))
+
+
+def _partitions_of(keys: pa.Table, columns: Sequence[str]) -> set[tuple[str | None, ...]]:
+    if not columns:
+        return {()}
+    distinct = keys.select(list(columns)).group_by(list(columns)).aggregate([])
+    values = [distinct.column(name).to_pylist() for name in columns]
+    return {tuple(map(partition_text, row)) for row in zip(*values, strict=True)}
