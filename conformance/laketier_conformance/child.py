@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -58,6 +59,22 @@ def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
         sys.stdin.readline()
     result = tiering.commit(results)
     return {"ending": result.ending.name, "rows": result.rows, "snapshot": result.snapshot_id}
+
+
+def _replace(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """A round of one task whose rows, pairs of id and name, take the place of files."""
+    import pyarrow as pa
+
+    table = lake.table(request["table"])
+    os.environ[VARIABLE] = request.get("failpoints", "")
+    name = token(request["epoch"], pipeline=request["pipeline"])
+    tiering = TieringRound(table.factory, token=name, mode=WriteMode.UPSERT, policy=QUICK)
+    tiering.begin()
+    ids, names = (list(column) for column in zip(*request["rows"], strict=True))
+    columns = [pa.array(ids, pa.int64()), pa.array(names, pa.string()), pa.nulls(len(ids), pa.float64())]
+    staged = table.stage_arrow([pa.record_batch(columns, schema=SCHEMA)], mode=WriteMode.UPSERT)
+    result = tiering.commit([replace(staged, replaced=tuple(request["replaced"]))])
+    return {"ending": result.ending.name}
 
 
 def _rounds(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
@@ -124,7 +141,15 @@ def _read(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any
     return {"ids": [value for rows in source.read(split, schema) for value in rows.column("id").to_pylist()]}
 
 
-_REQUESTS = {"round": _round, "rounds": _rounds, "create": _create, "watch": _watch, "stage": _stage, "read": _read}
+_REQUESTS = {
+    "round": _round,
+    "replace": _replace,
+    "rounds": _rounds,
+    "create": _create,
+    "watch": _watch,
+    "stage": _stage,
+    "read": _read,
+}
 
 if __name__ == "__main__":
     main()

@@ -44,12 +44,14 @@ class LakeCatalog(ABC):
 
 def same_table(found: TableInfo, wanted: TableDescriptor) -> TableInfo:
     """``found``, for `LakeCatalog.create_table` to return. Raises `IncompatibleTable` unless it has the schema,
-    partitioning and buckets of ``wanted``, which are given as the format would store them."""
+    partitioning and buckets of ``wanted``, which are given as the format would store them, and its primary key, if it
+    asks for one."""
     there = found.descriptor
     for what, has, asked in (
         ("schema", there.schema, wanted.schema),
         ("partitioning", there.partition_by, wanted.partition_by),
         ("bucketing", there.buckets, wanted.buckets),
+        ("primary key", there.primary_key, wanted.primary_key or there.primary_key),
     ):
         if has != asked:
             raise IncompatibleTable(

@@ -1,12 +1,13 @@
-"""A last look at staged files before they are published, for formats whose libraries do not take one."""
+"""A last look at files before they are published, or replaced, for formats whose libraries do not take one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow.fs as pafs
 
 from laketier.spi.errors import CommitError
+from laketier.spi.writer import WriteResult
 
 
 def check_staged(filesystem: pafs.FileSystem, sizes: Mapping[str, int], *, where: str) -> None:
@@ -31,3 +32,22 @@ def check_staged(filesystem: pafs.FileSystem, sizes: Mapping[str, int], *, where
                 where=f"{where}: {path}",
                 fix="Run the round again: it will be staged anew.",
             )
+
+
+def replaced_files(results: Sequence[WriteResult], live: Collection[str], *, where: str) -> tuple[str, ...]:
+    """The files that ``results`` replace, in their order. Raises `CommitError` unless each is one of ``live`` and is
+    replaced once: rows would be there twice, or be lost."""
+    named = [name for result in results for name in result.replaced]
+    seen: set[str] = set()
+    for name in named:
+        if name not in live or name in seen:
+            raise CommitError(
+                "a file is replaced twice; nothing was published"
+                if name in seen
+                else "a file that was to be replaced is no live file of the table; nothing was published",
+                where=f"{where}: {name}",
+                why="two tasks rewrote it" if name in seen else "the round read another snapshot than this one",
+                fix="Run the round again: it will be planned anew.",
+            )
+        seen.add(name)
+    return tuple(named)

@@ -163,8 +163,6 @@ def _checked(descriptor: TableDescriptor) -> TableDescriptor:
                 why="plain readers skip folders that begin with _ or .",
                 fix="Rename the column.",
             )
-    if descriptor.primary_key:
-        refuse(Feature.UPSERT, fix="Leave the primary key out to append.")
     check_types(descriptor.schema)
     check_partition_types(descriptor)
     return replace(descriptor, schema=storable(descriptor.schema), properties=dict(descriptor.properties))

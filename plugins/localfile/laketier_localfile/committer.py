@@ -21,16 +21,16 @@ from laketier.spi import (
     TableState,
     UnsafeTable,
     Watermark,
-    WriteMode,
     WriteResult,
     schema_fingerprint,
 )
 from laketier.spi.failpoints import failpoint
+from laketier.spi.staged import replaced_files
 from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, SUPERSEDED, final_path, staged_path
 from laketier_localfile.log import ManifestLog
 from laketier_localfile.manifest import FileEntry, Manifest
 from laketier_localfile.parquet import stats_from_text
-from laketier_localfile.rollup import find_commit
+from laketier_localfile.rollup import files_at, find_commit
 from laketier_localfile.settle import finish
 
 log = logging.getLogger(__name__)
@@ -84,6 +84,7 @@ class LocalFileCommitter(LakeCommitter[WriteResult]):
     ) -> LakeCommitResult:
         assert isinstance(state, LocalFileState)
         added = self._entries(state, results)
+        removed = self._removed(state, results)
         number = state.head.number + 1
         watermarks = dict(state.head.watermarks)
         if watermark is not None:
@@ -91,8 +92,9 @@ class LocalFileCommitter(LakeCommitter[WriteResult]):
         manifest = following(
             state.head,
             commit_id=self._context.commit_id,
-            kind="overwrite" if self._context.mode is WriteMode.OVERWRITE else "append",
+            kind=self._context.mode.value,
             added=added,
+            removed=removed,
             watermarks=watermarks,
         )
         failpoint("publish.before_manifest")
@@ -146,6 +148,12 @@ class LocalFileCommitter(LakeCommitter[WriteResult]):
             )
             for file in files
         )
+
+    def _removed(self, state: LocalFileState, results: Sequence[WriteResult]) -> tuple[str, ...]:
+        if not any(result.replaced for result in results):
+            return ()
+        live = {entry.path for entry in files_at(state.manifests, state.head.number)}
+        return replaced_files(results, live, where=str(self._location))
 
     def _refuse_incomplete(self, file: StagedFile) -> None:
         path = self._location / file.path

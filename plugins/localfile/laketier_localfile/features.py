@@ -10,7 +10,7 @@ IDENTIFIER = "localfile"
 
 FEATURES: Mapping[Feature, Support] = {
     Feature.OVERWRITE: FULL,
-    Feature.UPSERT: unsupported("merging by primary key on read is not built yet"),
+    Feature.UPSERT: FULL,
     Feature.PARTITIONING: FULL,
     Feature.PARTITION_TRANSFORMS: unsupported(
         "a Hive-style folder name is the value of a column, so there is no hidden partitioning"

@@ -5,7 +5,7 @@
     <warehouse>/<database>/<table>/
         region=eu/part-00003-b00001-<attempt>-0001.parquet       final: what plain readers see
         __in_progress/part-….parquet.inprogress                  staged, or published and about to be moved
-        __superseded/part-….parquet.superseded                   replaced by an overwrite; kept for time travel
+        __superseded/part-….parquet.superseded                   replaced; kept for time travel
         _laketier_manifests/table.json                           which table this is; its creation
         _laketier_manifests/<uuid>/00000000000000000042.json     one manifest per commit
 
@@ -51,7 +51,7 @@ def staged_path(path: str) -> str:
 
 
 def superseded_path(path: str) -> str:
-    """Where the data file ``path`` goes when an overwrite replaces it."""
+    """Where the data file ``path`` goes when an overwrite or an upsert replaces it."""
     return f"{SUPERSEDED}/{PurePosixPath(path).name}{_SUPERSEDED_SUFFIX}"
 
 

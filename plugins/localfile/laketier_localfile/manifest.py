@@ -23,6 +23,9 @@ import pyarrow as pa
 from laketier.spi import BucketSpec, CorruptTable, PartitionField, TableDescriptor, Watermark
 
 FORMAT_VERSION = 1
+KEYED_VERSION = 2
+"""Of documents that name removed files, or a primary key. What knows version 1 alone would show replaced rows again, or
+append rows that are there already, so it must refuse them; all other documents stay as it reads them."""
 
 _HEAD = b'{"sha256":"'
 _MIDDLE = b'","body":'
@@ -87,9 +90,10 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """One commit. ``previous`` is the SHA-256 of the manifest before it. ``kind``: ``create``, ``alter``, ``append``
-    or ``overwrite``; an overwrite drops all files before it. ``metadata_at`` is the number of the manifest that
-    holds the table's metadata as of this one. ``watermarks``: pipeline → its last watermark, of all pipelines."""
+    """One commit. ``previous`` is the SHA-256 of the manifest before it. ``kind``: ``create``, ``alter``, ``append``,
+    ``upsert`` or ``overwrite``; an overwrite drops all files before it, an upsert those whose paths are ``removed``.
+    ``metadata_at`` is the number of the manifest that holds the table's metadata as of this one. ``watermarks``:
+    pipeline → its last watermark, of all pipelines."""
 
     table_uuid: str
     number: int
@@ -99,6 +103,7 @@ class Manifest:
     kind: str
     metadata_at: int
     added: tuple[FileEntry, ...] = ()
+    removed: tuple[str, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     metadata: TableDescriptor | None = None
     sha256: str = ""
@@ -120,9 +125,10 @@ class Manifest:
 
     def encode(self) -> bytes:
         """The document. `sha256` of what is read back is the one in its head."""
+        keyed = self.removed or (self.metadata is not None and self.metadata.primary_key)
         return encode(
             {
-                "version": FORMAT_VERSION,
+                "version": KEYED_VERSION if keyed else FORMAT_VERSION,
                 "table_uuid": self.table_uuid,
                 "number": self.number,
                 "previous": self.previous,
@@ -131,6 +137,7 @@ class Manifest:
                 "kind": self.kind,
                 "metadata_at": self.metadata_at,
                 "added": [entry.to_plain() for entry in self.added],
+                **({"removed": list(self.removed)} if self.removed else {}),
                 "watermarks": dict(self.watermarks),
                 "metadata": None if self.metadata is None else _descriptor_to_plain(self.metadata),
             }
@@ -153,6 +160,7 @@ class Manifest:
             kind=body["kind"],
             metadata_at=body["metadata_at"],
             added=tuple(FileEntry.from_plain(entry) for entry in body["added"]),
+            removed=tuple(body.get("removed", ())),
             watermarks=body["watermarks"],
             metadata=None if metadata is None else _descriptor_from_plain(metadata),
             sha256=sha256,
@@ -183,9 +191,10 @@ def decode(data: bytes, path: Path, build: Callable[[dict[str, Any], str], T]) -
         )
     try:
         document = json.loads(body)
-        if document["version"] != FORMAT_VERSION:
+        if document["version"] not in (FORMAT_VERSION, KEYED_VERSION):
             raise CorruptTable(
-                f"the file has version {document['version']!r}, and this plugin reads version {FORMAT_VERSION}",
+                f"the file has version {document['version']!r}, and this plugin reads {FORMAT_VERSION} and "
+                f"{KEYED_VERSION}",
                 where=str(path),
                 fix="Use a newer laketier-localfile.",
             )
@@ -206,6 +215,7 @@ def _descriptor_to_plain(descriptor: TableDescriptor) -> dict[str, Any]:
         "buckets": None
         if buckets is None
         else {"count": buckets.count, "keys": list(buckets.keys), "function": buckets.function},
+        **({"primary_key": list(descriptor.primary_key)} if descriptor.primary_key else {}),
         "properties": dict(descriptor.properties),
         "comment": descriptor.comment,
     }
@@ -219,6 +229,7 @@ def _descriptor_from_plain(plain: dict[str, Any]) -> TableDescriptor:
         # as a transform.
         partition_by=tuple(PartitionField(name) for name in plain["partition_by"]),
         buckets=None if buckets is None else BucketSpec(buckets["count"], tuple(buckets["keys"]), buckets["function"]),
+        primary_key=tuple(plain.get("primary_key", ())),
         properties=plain["properties"],
         comment=plain["comment"],
     )

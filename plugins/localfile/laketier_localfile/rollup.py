@@ -1,9 +1,9 @@
 """What a snapshot consists of, read in few steps whatever the length of the history.
 
-The files of snapshot n are the sum of the manifests 0 to n, back to the last overwrite. **Rollups** make the sum
-cheap: a rollup of level k is the sum of ``base ** k`` consecutive manifests, written once, after the last of them.
-Snapshot n is then read from at most ``base - 1`` documents per level, and every file entry is written again only
-once per level: writing and reading grow with the logarithm of the history.
+The files of snapshot n are the sum of the manifests 0 to n, back to the last overwrite, less what upserts removed.
+**Rollups** make the sum cheap: a rollup of level k is the sum of ``base ** k`` consecutive manifests, written once,
+after the last of them. Snapshot n is then read from at most ``base - 1`` documents per level, and every file entry is
+written again only once per level: writing and reading grow with the logarithm of the history.
 
 Rollups are derived, deterministic and never changed, so losing one loses nothing: what it summed up is read instead.
 """
@@ -19,7 +19,7 @@ from typing import Any
 from laketier.spi import CorruptTable
 from laketier.spi.durable import create_exclusively, make_directories
 from laketier_localfile.log import ROLLUPS, ManifestLog
-from laketier_localfile.manifest import FORMAT_VERSION, Commit, FileEntry, Manifest, decode, encode
+from laketier_localfile.manifest import FORMAT_VERSION, KEYED_VERSION, Commit, FileEntry, Manifest, decode, encode
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,8 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Block:
     """The sum of the manifests ``first`` to ``last``. ``previous`` is the digest of the manifest before the first,
-    ``sha256`` that of the last. ``resets``: one of them is an overwrite, and ``files`` begin with it."""
+    ``sha256`` that of the last. ``resets``: one of them is an overwrite, and ``files`` begin with it. ``removed``:
+    paths of older files that they remove; what they both add and remove is in neither."""
 
     first: int
     last: int
@@ -36,6 +37,7 @@ class Block:
     resets: bool
     files: tuple[FileEntry, ...]
     commits: tuple[Commit, ...]
+    removed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, manifest: Manifest) -> Block:
@@ -48,27 +50,34 @@ class Block:
             manifest.resets,
             manifest.added,
             (manifest.commit,),
+            manifest.removed,
         )
 
     @classmethod
     def join(cls, blocks: Sequence[Block]) -> Block:
         """Consecutive blocks, oldest first."""
         start = max((i for i, block in enumerate(blocks) if block.resets), default=0)
+        files: dict[str, FileEntry] = {}
+        removed: list[str] = []
+        for block in blocks[start:]:
+            removed += [path for path in block.removed if files.pop(path, None) is None]
+            files |= {entry.path: entry for entry in block.files}
         return cls(
             blocks[0].first,
             blocks[-1].last,
             blocks[0].previous,
             blocks[-1].sha256,
             any(block.resets for block in blocks),
-            tuple(entry for block in blocks[start:] for entry in block.files),
+            tuple(files.values()),
             tuple(commit for block in blocks for commit in block.commits),
+            tuple(removed),
         )
 
     def encode(self) -> bytes:
         """The document."""
         return encode(
             {
-                "version": FORMAT_VERSION,
+                "version": KEYED_VERSION if self.removed else FORMAT_VERSION,
                 "first": self.first,
                 "last": self.last,
                 "previous": self.previous,
@@ -76,6 +85,7 @@ class Block:
                 "resets": self.resets,
                 "files": [entry.to_plain() for entry in self.files],
                 "commits": [[c.number, c.at, c.commit_id, c.kind] for c in self.commits],
+                **({"removed": list(self.removed)} if self.removed else {}),
             }
         )
 
@@ -90,6 +100,7 @@ class Block:
             body["resets"],
             tuple(FileEntry.from_plain(entry) for entry in body["files"]),
             tuple(Commit(*commit) for commit in body["commits"]),
+            tuple(body.get("removed", ())),
         )
 
 
@@ -100,7 +111,7 @@ def files_at(manifests: ManifestLog, number: int) -> list[FileEntry]:
         blocks.append(block)
         if block.resets:
             break
-    return [entry for block in reversed(blocks) for entry in block.files]
+    return list(Block.join(blocks[::-1]).files)
 
 
 def find_commit(manifests: ManifestLog, number: int, commit_id: str) -> Commit | None:

@@ -11,7 +11,8 @@ opens the table next finishes them before it does anything else. Hence
   moves the rest;
 - only the newest manifest can be unfinished, because none is published on top of an unfinished one;
 - plain readers see only files of published commits. For them a commit is atomic per file, not as a whole, and an
-  overwrite takes the old files away before it shows the new ones: they may see too few rows for a moment, never both.
+  overwrite or upsert takes the old files away before it shows the new ones: they may see too few rows for a moment,
+  never both.
 
 A move is link, sync the target's folder, unlink. A rename would be one call, but it replaces a file of the same name
 without a word, and across two folders a power failure may keep the removal and lose the new name.
@@ -43,7 +44,9 @@ def finish(manifests: ManifestLog, head: Manifest) -> None:
     is nowhere, and `OSError` or `CommitError` when the file system refuses; the commit has landed all the same.
     """
     if head.resets:
-        _retire(manifests.location, files_at(manifests, head.number - 1))
+        _retire(manifests.location, [entry.path for entry in files_at(manifests, head.number - 1)])
+    elif head.removed:
+        _retire(manifests.location, head.removed)
     _promote(manifests.location, head.added)
     failpoint("publish.after_renames_before_head")
     write_rollups(manifests, head.number)
@@ -75,12 +78,12 @@ def _promote(location: Path, entries: Iterable[FileEntry]) -> None:
     _sync_and_unlink(folders, staged)
 
 
-def _retire(location: Path, entries: Iterable[FileEntry]) -> None:
+def _retire(location: Path, paths: Iterable[str]) -> None:
     gone: list[Path] = []
     folders: set[Path] = set()
     make_directories(location / SUPERSEDED)
-    for entry in entries:
-        source, target = location / entry.path, location / superseded_path(entry.path)
+    for path in paths:
+        source, target = location / path, location / superseded_path(path)
         folders.add(source.parent)
         if _link(source, target):
             gone.append(source)

@@ -100,6 +100,7 @@ class LocalFileSource(LakeSource):
             bucket=-1 if entry.bucket is None else entry.bucket,
             partition=entry.partition,
             plain_parquet=self._plain_path(entry, in_place=in_place) if plain else None,
+            files=(entry.path,) if take == entry.rows else (),
             payload={"path": entry.path, "bytes": str(entry.bytes), "footer": entry.footer},
         )
 

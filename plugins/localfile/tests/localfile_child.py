@@ -9,12 +9,22 @@ from __future__ import annotations
 import multiprocessing
 import os
 import traceback
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
 import pyarrow as pa
 
-from laketier.spi import LakeStorageConfig, Outcome, TablePath, Token, WriteMode, WriterInitContext, new_attempt_id
+from laketier.spi import (
+    LakeStorageConfig,
+    Outcome,
+    ScanRequest,
+    TablePath,
+    Token,
+    WriteMode,
+    WriterInitContext,
+    new_attempt_id,
+)
 from laketier.tiering import TieringRound
 from laketier_localfile.plugin import LocalFilePlugin
 
@@ -43,6 +53,10 @@ def _round(job: dict[str, Any], epoch: int) -> str:
         ids = [epoch * 1000 + part * 2 + i for i in range(2)]
         writer.write(pa.RecordBatch.from_pydict({"id": ids, "region": ["r0", "r1"]}))
         results.append(writer.complete())
+    if job["mode"] == "upsert":
+        source = storage.source(storage.catalog().load_table(TablePath.parse(job["table"])))
+        replaced = [name for split in source.plan(ScanRequest()).splits for name in split.files]
+        results[0] = replace(results[0], replaced=tuple(replaced))
     return f"{work.commit(results).ending.name} {epoch}"
 
 

@@ -25,7 +25,6 @@ from laketier.spi import (
     TablePath,
     UnsafeTable,
     UnsupportedType,
-    WriteMode,
     WriterInitContext,
     new_attempt_id,
 )
@@ -125,14 +124,8 @@ def test_what_the_format_can_not_do_is_refused_by_name(table: Any) -> None:
 
     with pytest.raises(FeatureNotSupported, match="partition-transforms"):
         create(partition_by=(PartitionField.parse("day(ts)"),))
-    with pytest.raises(FeatureNotSupported, match="upsert"):
-        create(primary_key=("id",))
     with pytest.raises(FeatureNotSupported, match="indexing"):
         table.storage.indexer(table.info)
-    with pytest.raises(FeatureNotSupported, match="upsert"):
-        table.committer(WriteMode.UPSERT)
-    with pytest.raises(FeatureNotSupported, match="upsert"):
-        table.factory.create_writer(WriterInitContext("a", mode=WriteMode.UPSERT))
     with pytest.raises(FeatureNotSupported, match="object-stores"):
         LocalFilePlugin().create_storage(LakeStorageConfig("s3://bucket/lake"))
     with pytest.raises(ConfigError):

@@ -1,0 +1,380 @@
+"""Replacing files: those that leave, those that come and the watermark change in one atomic step."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    BucketSpec,
+    CommitError,
+    ConfigError,
+    Conflict,
+    FailpointError,
+    Feature,
+    FeatureNotSupported,
+    IncompatibleTable,
+    LakeSplit,
+    LaketierError,
+    PartitionField,
+    ScanRequest,
+    Watermark,
+    WriteMode,
+    WriteResult,
+)
+from laketier.tiering import Ending, TieringRound
+from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
+from laketier.tiering.orphans import collect_orphans
+from laketier_conformance.children import Child, ChildDied
+from laketier_conformance.failpoints import CountedFailpoints
+from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, read_plan, token
+from laketier_conformance.test_orphans import NONE
+
+pytestmark = pytest.mark.needs(Feature.UPSERT)
+UPSERT = WriteMode.UPSERT
+Rows = Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A table with the primary key ``id``, whose rows are told apart by ``name``."""
+
+    table: Table
+
+    def staged(self, rows: Rows, replaced: Sequence[str] = ()) -> WriteResult:
+        """One task: its rows, and the files that they stand for."""
+        batch = pa.record_batch(
+            [
+                pa.array(rows.keys(), pa.int64()),
+                pa.array(rows.values(), pa.string()),
+                pa.nulls(len(rows), pa.float64()),
+            ],
+            schema=SCHEMA,
+        )
+        result = self.table.stage_arrow([batch] if rows else [], mode=UPSERT)
+        return replace(result, replaced=tuple(replaced))
+
+    def round(self, epoch: int, *results: WriteResult, pipeline: str = "p") -> Ending:
+        """A whole round of results."""
+        tiering = TieringRound(self.table.factory, token=token(epoch, pipeline), mode=UPSERT, policy=QUICK)
+        tiering.begin()
+        return tiering.commit(results).ending
+
+    @property
+    def rows(self) -> Rows:
+        """What a reader gets. A key that is there twice fails."""
+        read = self.table.read(columns=("id", "name"))
+        pairs = list(zip(*read.to_pydict().values(), strict=True))
+        assert len(dict(pairs)) == len(pairs), f"a key is there twice: {sorted(pairs)}"
+        return dict(sorted(pairs))
+
+    def splits(self) -> list[tuple[LakeSplit, frozenset[int]]]:
+        """The splits of the current snapshot, each with its keys."""
+        plan = self.table.source.plan(ScanRequest())
+        found = []
+        for split in plan.splits:
+            keys = read_plan(self.table.source, replace(plan, splits=(split,)))["id"].to_pylist()
+            assert split.files, "a split says which files it reads"
+            found.append((split, frozenset(keys)))
+        return found
+
+    def files(self, *keys: int) -> tuple[str, ...]:
+        """The live files that hold ``keys``; all without any."""
+        return tuple(f for split, held in self.splits() if not keys or held & set(keys) for f in split.files)
+
+
+@pytest.fixture
+def keyed(lake: Lake) -> Keyed:
+    """Epoch 0 put 1 and 2 into one file, and 3 into another."""
+    keyed = Keyed(lake.create(primary_key=("id",)))
+    keyed.round(0, keyed.staged({1: "a", 2: "b"}), keyed.staged({3: "c"}))
+    return keyed
+
+
+def _epoch_1(keyed: Keyed) -> WriteResult:
+    return keyed.staged({1: "A", 2: "b", 4: "d"}, keyed.files(1))
+
+
+AFTER_1 = {1: "A", 2: "b", 3: "c", 4: "d"}
+
+
+# -- what replacing does --------------------------------------------------------------------------------------------
+
+
+def test_only_removing(keyed: Keyed) -> None:
+    """All rows of a file are deleted: it leaves, and none comes."""
+    assert keyed.round(1, keyed.staged({}, keyed.files(1))) is Ending.PUBLISHED
+    assert keyed.rows == {3: "c"}
+    assert keyed.round(1, keyed.staged({})) is Ending.ALREADY_THERE
+
+
+def test_every_file_is_replaced(keyed: Keyed) -> None:
+    assert keyed.round(1, keyed.staged({1: "A", 2: "B", 3: "C"}, keyed.files())) is Ending.PUBLISHED
+    assert keyed.rows == {1: "A", 2: "B", 3: "C"}
+
+
+def test_every_row_is_removed(keyed: Keyed) -> None:
+    """And the table lives on."""
+    assert keyed.round(1, keyed.staged({}, keyed.files())) is Ending.PUBLISHED
+    assert keyed.rows == {}
+    assert keyed.round(2, keyed.staged({5: "e"})) is Ending.PUBLISHED
+    assert keyed.rows == {5: "e"}
+
+
+def test_nothing_at_all(keyed: Keyed) -> None:
+    """An empty epoch moves the watermark."""
+    assert keyed.round(1) is Ending.PUBLISHED
+    mark = keyed.table.watermark()
+    assert mark is not None
+    assert mark.token.epoch == 1
+    assert keyed.rows == {1: "a", 2: "b", 3: "c"}
+
+
+def test_many_epochs(keyed: Keyed) -> None:
+    """Each takes the files of the one before: enough of them that formats merge and roll up their metadata."""
+    for epoch in range(1, 40):
+        keyed.round(epoch, keyed.staged({1: f"a{epoch}", 2: "b"}, keyed.files(1)))
+    assert keyed.rows == {1: "a39", 2: "b", 3: "c"}
+    assert len(keyed.splits()) == 2
+
+
+@pytest.mark.needs(Feature.TIME_TRAVEL)
+def test_the_snapshots_before(keyed: Keyed) -> None:
+    """Each reads as it was, also after its files have left the table and orphans were collected."""
+    seen = {}
+    for epoch in range(1, 4):
+        seen[keyed.table.source.plan(ScanRequest()).snapshot_id] = keyed.table.read().sort_by("id")
+        keyed.round(epoch, keyed.staged({1: f"a{epoch}"}, keyed.files(1)))
+    if keyed.table.lake.plugin.features[Feature.ORPHAN_COLLECTION].full:
+        collect_orphans(keyed.table.lake.storage, keyed.table.info, grace=NONE)
+    for snapshot, rows in seen.items():
+        assert keyed.table.read(snapshot_id=snapshot).sort_by("id").equals(rows), snapshot
+
+
+def test_appends_and_upserts_take_turns(keyed: Keyed) -> None:
+    """Two pipelines of one table; neither forgets the other's watermark."""
+    keyed.table.append(0, [70], pipeline="appends")
+    keyed.round(1, _epoch_1(keyed))
+    assert keyed.table.append(0, [70], pipeline="appends").ending is Ending.ALREADY_THERE
+    assert keyed.table.append(1, [71], pipeline="appends").ending is Ending.PUBLISHED
+    assert keyed.round(1, _epoch_1(keyed)) is Ending.ALREADY_THERE
+    assert keyed.round(2, keyed.staged({}, keyed.files(70))) is Ending.PUBLISHED
+    assert keyed.rows.keys() == {*AFTER_1, 71}
+
+
+@pytest.mark.needs(Feature.OVERWRITE)
+def test_an_overwrite_drops_what_upserts_left(keyed: Keyed) -> None:
+    keyed.round(1, _epoch_1(keyed))
+    keyed.table.round(token(2), [[9]], WriteMode.OVERWRITE)
+    assert keyed.rows.keys() == {9}
+    keyed.round(3, keyed.staged({9: "i"}, keyed.files(9)))
+    assert keyed.rows == {9: "i"}
+
+
+def test_a_split_that_is_cut_names_no_file(keyed: Keyed) -> None:
+    """To replace a file by a part of its rows would lose the others."""
+    for split in keyed.table.source.plan(ScanRequest(limit=1)).splits:
+        assert split.rows != 1 or split.files == () or split.files == keyed.files(3)
+
+
+def test_another_key_is_refused(lake: Lake, keyed: Keyed) -> None:
+    assert lake.create(primary_key=("id",)).info.descriptor.primary_key == ("id",)
+    with pytest.raises(IncompatibleTable, match="primary key"):
+        lake.create(SCHEMA, primary_key=("name",))
+    assert keyed.table.info.descriptor.primary_key == ("id",)
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_partitions(lake: Lake) -> None:
+    """A key moves to another partition: the files of both are replaced."""
+    schema = pa.schema([*SCHEMA, pa.field("day", pa.string(), nullable=False)])
+    table = lake.create(schema, partition_by=(PartitionField("day"),), primary_key=("id", "day"))
+
+    def staged(rows: Sequence[tuple[int, str]], replaced: Sequence[str] = ()) -> WriteResult:
+        ids, days = (list(column) for column in zip(*rows, strict=True))
+        nulls = [pa.nulls(len(ids), pa.string()), pa.nulls(len(ids), pa.float64())]
+        batch = pa.record_batch([pa.array(ids, pa.int64()), *nulls, pa.array(days)], schema=schema)
+        return replace(table.stage_arrow([batch], mode=UPSERT), replaced=tuple(replaced))
+
+    def publish(epoch: int, result: WriteResult) -> None:
+        TieringRound(table.factory, token=token(epoch), mode=UPSERT, policy=QUICK).commit([result])
+
+    publish(0, staged([(1, "x"), (2, "x"), (3, "y"), (4, "z")]))
+    files = {dict(split.partition)["day"]: split.files for split in table.source.plan(ScanRequest()).splits}
+    assert files.keys() == {"x", "y", "z"}
+    publish(1, staged([(1, "x"), (2, "y"), (3, "y")], [*files["x"], *files["y"]]))
+    read = table.read(columns=("id", "day")).sort_by("id").to_pydict()
+    assert read == {"id": [1, 2, 3, 4], "day": ["x", "y", "y", "z"]}
+
+
+@pytest.mark.needs(Feature.BUCKETING)
+def test_buckets(lake: Lake) -> None:
+    """Each split is of one bucket, and a key stays in its own when its file is replaced."""
+    created = None
+    for function in ("fluss", lake.format):
+        with contextlib.suppress(FeatureNotSupported, ConfigError):
+            created = created or lake.create(buckets=BucketSpec(3, ("id",), function), primary_key=("id",))
+    assert created is not None, "no bucket function that the suite knows is taken"
+    keyed = Keyed(created)
+    keyed.round(0, keyed.staged({i: f"row {i}" for i in range(30)}))
+    before = {key: split.bucket for split, keys in keyed.splits() for key in keys}
+    assert set(before.values()) == {0, 1, 2}
+    changed = {key: "changed" for key, bucket in before.items() if bucket == 1}
+    [replaced] = [split.files for split, _ in keyed.splits() if split.bucket == 1]
+    keyed.round(1, keyed.staged(changed, replaced))
+    assert {key: split.bucket for split, keys in keyed.splits() for key in keys} == before
+    assert keyed.rows == {i: changed.get(i, f"row {i}") for i in range(30)}
+
+
+# -- one atomic step ------------------------------------------------------------------------------------------------
+
+
+def test_of_two_drivers_one_wins(keyed: Keyed) -> None:
+    """Both opened one state and rewrote one file. The second loses for certain, and nothing of it is there."""
+    first, second = keyed.table.committer(mode=UPSERT), keyed.table.committer(mode=UPSERT)
+    state_1, state_2 = first.open(), second.open()
+    theirs, ours = _epoch_1(keyed), keyed.staged({1: "lost", 2: "lost"}, keyed.files(1))
+    first.publish(state_1, [theirs], Watermark(token(1), "first"))
+    with pytest.raises(Conflict):
+        second.publish(state_2, [ours], Watermark(token(1), "second"))
+    first.close()
+    second.close()
+    assert keyed.rows == AFTER_1
+    mark = keyed.table.watermark()
+    assert mark is not None
+    assert mark.commit_id == "first"
+
+
+@pytest.mark.parametrize("rival", [WriteMode.APPEND, UPSERT], ids=["append", "upsert"])
+def test_a_rival_that_leaves_the_files_alone(keyed: Keyed, rival: WriteMode) -> None:
+    """It changed the snapshot all the same: the core merged without the rows that it brought."""
+    committer = keyed.table.committer(mode=UPSERT)
+    state, ours = committer.open(), _epoch_1(keyed)
+    TieringRound(keyed.table.factory, token=token(0, "other"), mode=rival).commit([keyed.staged({7: "g"})])
+    with pytest.raises(Conflict):
+        committer.publish(state, [ours], Watermark(token(1), "late"))
+    committer.close()
+    assert keyed.rows == {1: "a", 2: "b", 3: "c", 7: "g"}
+
+
+def test_an_append_that_was_planned_before(keyed: Keyed) -> None:
+    """It stays or loses: it never brings back what was replaced, and never vanishes behind a success."""
+    late = keyed.table.committer("late")
+    state, staged = late.open(), keyed.table.staged([80])
+    keyed.round(1, _epoch_1(keyed))
+    expected = set(AFTER_1)
+    with contextlib.suppress(Conflict):
+        late.publish(state, [staged], Watermark(token(0, "late"), "c"))
+        expected.add(80)
+    late.close()
+    assert keyed.rows.keys() == expected
+
+
+@pytest.mark.parametrize("how", ["left before", "never there", "twice"])
+def test_files_that_are_not_live(keyed: Keyed, how: str) -> None:
+    """Nothing is published: neither the watermark nor the rows beside them."""
+    gone = keyed.files(1)
+    keyed.round(1, keyed.staged({1: "A", 2: "b"}, gone))
+    live = keyed.files(1)
+    replaced = {"left before": gone, "never there": (f"{gone[0]}-never",), "twice": live + live}[how]
+    before = keyed.table.source.plan(ScanRequest()).snapshot_id
+    committer = keyed.table.committer(mode=UPSERT)
+    with pytest.raises(CommitError) as caught:
+        committer.publish(committer.open(), [keyed.staged({1: "wrong"}, replaced)], Watermark(token(2), "c"))
+    committer.close()
+    assert not isinstance(caught.value, Conflict), "to try it again would not help"
+    assert replaced[-1] in str(caught.value)
+    assert keyed.table.source.plan(ScanRequest()).snapshot_id == before
+    assert keyed.rows == {1: "A", 2: "b", 3: "c"}
+
+
+# -- lost answers and dead drivers ----------------------------------------------------------------------------------
+
+
+def test_the_effect_landed_and_the_answer_was_lost(keyed: Keyed, failpoints: CountedFailpoints) -> None:
+    results = _epoch_1(keyed)
+    failpoints.switch_on("publish.after=error@1")
+    assert keyed.round(1, results) is Ending.RECOVERED
+    assert keyed.rows == AFTER_1
+
+
+def _steps(keyed: Keyed, failpoints: CountedFailpoints) -> list[str]:
+    failpoints.record()
+    keyed.round(1, _epoch_1(keyed))
+    failpoints.forget()
+    return failpoints.own
+
+
+def _next(keyed: Keyed, epoch: int) -> tuple[dict[str, object], Rows]:
+    """An epoch that changes 1, removes a row and adds one; and the rows after it."""
+    rows = dict(keyed.rows)
+    held = next(keys for _, keys in keyed.splits() if 1 in keys)
+    new = {key: rows[key] for key in sorted(held) if key != epoch + 2} | {1: f"a{epoch}", epoch + 3: f"new {epoch}"}
+    after = {key: name for key, name in rows.items() if key not in held} | new
+    return {"rows": [[key, name] for key, name in new.items()], "replaced": list(keyed.files(1))}, after
+
+
+def test_an_error_at_each_failpoint_of_the_format(keyed: Keyed, failpoints: CountedFailpoints) -> None:
+    for epoch, step in enumerate(_steps(keyed, failpoints), start=2):
+        task, after = _next(keyed, epoch)
+        before = keyed.rows
+        failpoints.switch_on(f"{step}=error@1")
+        with contextlib.suppress(FailpointError, LaketierError):
+            keyed.round(epoch, _result(keyed, task))
+        failpoints.switch_on("")
+        assert keyed.rows in (before, after), step
+        ending = keyed.round(epoch, *([] if keyed.rows == after else [_result(keyed, task)]))
+        assert ending in (Ending.PUBLISHED, Ending.ALREADY_THERE), step
+        assert keyed.rows == after, step
+
+
+def _result(keyed: Keyed, task: Mapping[str, object]) -> WriteResult:
+    rows, replaced = task["rows"], task["replaced"]
+    assert isinstance(rows, list)
+    assert isinstance(replaced, list)
+    return keyed.staged(dict(rows), replaced)
+
+
+def test_killed_at_each_step(
+    keyed: Keyed, children: Callable[[int], list[Child]], failpoints: CountedFailpoints
+) -> None:
+    """Of the protocol and of the format: readers see the epoch as a whole or not at all, and another process goes on
+    from there."""
+    steps = _steps(keyed, failpoints)
+    failpoints.switch_on("")
+    for epoch, step in enumerate((PUBLISH_BEFORE, *steps, PUBLISH_AFTER, ACK_BEFORE), start=2):
+        task, after = _next(keyed, epoch)
+        before = keyed.rows
+        (child,) = children(1)
+        with pytest.raises(ChildDied):
+            child.ask(
+                keyed.table.lake, "replace", table="db.t", pipeline="p", epoch=epoch, **task, failpoints=f"{step}=kill"
+            )
+        seen = keyed.rows
+        assert seen in (before, after), step
+        if seen == after:
+            assert keyed.round(epoch) is Ending.ALREADY_THERE, step
+        else:
+            assert keyed.round(epoch, _result(keyed, task)) is Ending.PUBLISHED, step
+        assert keyed.rows == after, step
+
+
+# -- orphans --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.needs(Feature.ORPHAN_COLLECTION)
+def test_orphans(keyed: Keyed) -> None:
+    """Live files and those of older snapshots stay; what a lost attempt staged goes."""
+    keyed.round(1, _epoch_1(keyed))
+    lost = keyed.staged({1: "lost"}, keyed.files(1))
+    time.sleep(0.02)  # files and horizon are told apart by milliseconds
+    collected = collect_orphans(keyed.table.lake.storage, keyed.table.info, grace=NONE)
+    assert {file.path for file in lost.files} <= {file.path for file in collected.removed}
+    assert keyed.rows == AFTER_1
+    assert keyed.round(2, keyed.staged({1: "again", 2: "b", 4: "d"}, keyed.files(1))) is Ending.PUBLISHED
+    assert keyed.rows == {**AFTER_1, 1: "again"}
