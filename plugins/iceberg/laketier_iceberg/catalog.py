@@ -13,7 +13,6 @@ from laketier.spi import (
     AddColumn,
     BucketSpec,
     CorruptTable,
-    Feature,
     FeatureNotSupported,
     IncompatibleTable,
     LakeCatalog,
@@ -22,15 +21,14 @@ from laketier.spi import (
     TableInfo,
     TableNotFound,
     TablePath,
-    require,
     same_table,
 )
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect
-from laketier_iceberg.features import FEATURES
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
 from laketier_iceberg.types import to_arrow, to_iceberg, type_to_iceberg, without_ids
 
 if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
     from pyiceberg.table import Table
 
 RESERVED = "laketier."
@@ -58,10 +56,8 @@ class IcebergCatalog(LakeCatalog):
         from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
 
         properties = _properties(descriptor)
-        schema = to_iceberg(descriptor.schema)
+        schema = to_iceberg(descriptor.schema, descriptor.primary_key)
         fields = fields_of(descriptor)
-        if descriptor.primary_key:
-            require(FORMAT, FEATURES, Feature.UPSERT, fix="Leave the primary key out, and append.")
         wanted = replace(descriptor, schema=to_arrow(schema))
         catalog = connect(self._settings)
         try:
@@ -199,6 +195,7 @@ def info_of(path: TablePath, table: Table) -> TableInfo:
             schema=to_arrow(schema),
             partition_by=tuple(partition_by),
             buckets=buckets,
+            primary_key=_primary_key(schema),
             properties={k: v for k, v in metadata.properties.items() if not k.startswith(RESERVED)},
             comment=metadata.properties.get("comment"),
         ),
@@ -207,6 +204,13 @@ def info_of(path: TablePath, table: Table) -> TableInfo:
         snapshot_id=None if current is None else current.snapshot_id,
         spec_id=metadata.default_spec_id,
     )
+
+
+def _primary_key(schema: Schema) -> tuple[str, ...]:
+    """The identifier fields; none where one of them is inside another column, which no `TableDescriptor` can say."""
+    names = {field.field_id: field.name for field in schema.fields}
+    ids = schema.identifier_field_ids
+    return tuple(names[i] for i in ids) if all(i in names for i in ids) else ()
 
 
 def _properties(descriptor: TableDescriptor) -> dict[str, str]:

@@ -22,7 +22,7 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier.spi.failpoints import failpoint
-from laketier.spi.staged import check_staged
+from laketier.spi.staged import check_staged, replaced_files
 from laketier_iceberg.catalog import load
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.data_files import data_files
@@ -103,15 +103,23 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         from pyiceberg.exceptions import CommitFailedException
 
         from laketier_iceberg.expiry import expired
-        from laketier_iceberg.transaction import stage
+        from laketier_iceberg.transaction import Leaving, stage
 
         assert isinstance(state, IcebergState), "a state of this committer's own open()"
         if self._since is None:
             self._since = state.table.metadata.next_sequence_number() - 1
         self._check_files(results)
+        leaving = Leaving.of(state.table, {name for result in results for name in result.replaced})
+        replaced_files(results, leaving.paths, where=str(self._plan.table.path))
         failpoint("publish.before_manifests")
         files = data_files(state.table, results)
-        staged = stage(state.table, files, self._summary(watermark), replace=self._context.mode is WriteMode.OVERWRITE)
+        staged = stage(
+            state.table,
+            files,
+            self._summary(watermark),
+            replace=self._context.mode is WriteMode.OVERWRITE,
+            leaving=leaving,
+        )
         if watermark is not None:
             pipeline = watermark.token.pipeline
             staged.set_properties(

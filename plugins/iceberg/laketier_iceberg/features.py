@@ -8,7 +8,7 @@ from laketier.spi import FULL, Feature, Support, unsupported
 
 FEATURES: Mapping[Feature, Support] = {
     Feature.OVERWRITE: FULL,
-    Feature.UPSERT: unsupported("merging by primary key is not built yet"),
+    Feature.UPSERT: FULL,
     Feature.PARTITIONING: FULL,
     Feature.PARTITION_TRANSFORMS: FULL,
     Feature.BUCKETING: FULL,

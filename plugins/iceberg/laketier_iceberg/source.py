@@ -195,6 +195,7 @@ def _split(index: int, task: FileScanTask, metadata: TableMetadata, plain: _Plai
         bucket=bucket,
         partition=partition,
         plain_parquet=file.file_path if plain(task) else None,
+        files=(file.file_path,),
         payload=payload,
     )
 
@@ -250,7 +251,8 @@ def _cut(splits: list[LakeSplit], limit: int) -> list[LakeSplit]:
             break
         rows = split.rows or 0
         if rows > room:
-            kept.append(replace(split, rows=room, plain_parquet=None, payload={**split.payload, "limit": str(room)}))
+            payload = {**split.payload, "limit": str(room)}
+            kept.append(replace(split, rows=room, plain_parquet=None, files=(), payload=payload))
         else:
             kept.append(split)
         room -= rows

@@ -7,8 +7,8 @@ without them it deletes the manifests of a commit that landed although its answe
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestEntryStatus, ManifestFile
@@ -26,7 +26,7 @@ from pyiceberg.table.update import (
     TableUpdate,
     update_table_metadata,
 )
-from pyiceberg.table.update.snapshot import _FastAppendFiles
+from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +86,68 @@ class _ReplaceAll(_FastAppendFiles):
         return [] if snapshot is None else snapshot.manifests(io=self._io)
 
 
+@dataclass(frozen=True)
+class Leaving:
+    """The data files that leave with a snapshot. ``paths`` as the metadata spells them. ``manifests``: the path of each
+    manifest that lists one of them → all its live entries."""
+
+    paths: frozenset[str] = frozenset()
+    manifests: Mapping[str, Sequence[ManifestEntry]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: Table, paths: Collection[str]) -> Leaving:
+        """Those of ``paths`` that are live in the current snapshot. Reads its manifests, the newest first, until each
+        is found."""
+        snapshot = table.metadata.current_snapshot()
+        missing = set(paths)
+        found: dict[str, Sequence[ManifestEntry]] = {}
+        for manifest in () if snapshot is None else snapshot.manifests(table.io):
+            if not missing:
+                break
+            if manifest.content != ManifestContent.DATA:
+                continue
+            entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+            here = missing.intersection(entry.data_file.file_path for entry in entries)
+            if here:
+                found[manifest.manifest_path] = entries
+                missing -= here
+        return cls(frozenset(paths) - missing, found)
+
+
+class _ReplaceSome(_MergeAppendFiles):
+    """Removes some data files and adds the new ones, in one snapshot.
+
+    Only manifests that list files which leave are written anew; the next commit drops those that list no live file.
+    pyiceberg's own overwrite keeps those for ever, and never merges manifests. Files of positional deletes stay listed:
+    they may be about other files too, and what they say of a file that is gone means nothing.
+    """
+
+    leaving: Leaving
+
+    def _deleted_entries(self) -> list[ManifestEntry]:
+        # For the summary. The entries themselves are in the manifests that are written anew.
+        entries = (entry for entries in self.leaving.manifests.values() for entry in entries)
+        self._deleted_data_files |= {e.data_file for e in entries if e.data_file.file_path in self.leaving.paths}
+        return []
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        return [
+            self._without(manifest, self.leaving.manifests[manifest.manifest_path])
+            if manifest.manifest_path in self.leaving.manifests
+            else manifest
+            for manifest in super()._existing_manifests()
+        ]
+
+    def _without(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> ManifestFile:
+        with self.new_manifest_writer(self.spec(manifest.partition_spec_id)) as writer:
+            for entry in entries:
+                if entry.data_file.file_path in self.leaving.paths:
+                    writer.delete(entry)
+                else:
+                    writer.existing(entry)
+        return writer.to_manifest_file()
+
+
 @dataclass
 class StagedSnapshot:
     """A snapshot whose manifests are written and which nothing points at yet."""
@@ -141,15 +203,24 @@ class StagedSnapshot:
                 log.warning("manifest %s of a lost attempt could not be deleted: %s", path, error)
 
 
-def stage(table: Table, files: Iterable[DataFile], summary: Mapping[str, str], *, replace: bool) -> StagedSnapshot:
+def stage(
+    table: Table, files: Sequence[DataFile], summary: Mapping[str, str], *, replace: bool, leaving: Leaving
+) -> StagedSnapshot:
     """Write the manifests of a snapshot on top of ``table`` as it was loaded. Files are added to what is there, or
-    replace all of it. A snapshot comes out also without files: a commit of properties alone is no compare-and-set."""
+    replace all of it, or what is ``leaving``. A snapshot comes out also without files: a commit of properties alone is
+    no compare-and-set."""
     transaction = _Transaction(table)
     if replace:
         operation = Operation.OVERWRITE if table.metadata.current_snapshot() is not None else Operation.APPEND
         producer: Any = _ReplaceAll(
             operation=operation, transaction=transaction, io=table.io, snapshot_properties=dict(summary)
         )
+    elif leaving.paths:
+        operation = Operation.OVERWRITE if files else Operation.DELETE
+        producer = _ReplaceSome(
+            operation=operation, transaction=transaction, io=table.io, snapshot_properties=dict(summary)
+        )
+        producer.leaving = leaving
     else:
         producer = transaction._append_snapshot_producer(dict(summary))
     for file in files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -135,18 +136,37 @@ def _accepted_scalar(kind: pa.DataType) -> bool:
     )  # fmt: skip
 
 
-def to_iceberg(schema: pa.Schema) -> Schema:
-    """The Iceberg schema for a checked Arrow schema, with provisional field ids; pyiceberg assigns the final ones."""
+def to_iceberg(schema: pa.Schema, primary_key: Sequence[str] = ()) -> Schema:
+    """The Iceberg schema for a checked Arrow schema, with provisional field ids; pyiceberg assigns the final ones.
+
+    The columns of ``primary_key`` become identifier fields, which the specification wants to be required: so they are,
+    whether or not the Arrow schema lets them be null.
+    """
     from pyiceberg.schema import Schema
     from pyiceberg.types import NestedField
 
     check_types(schema)
     ids = iter(range(1, 1_000_000))
     fields = []
+    keys = {}
     for field in schema:
         field_id = next(ids)
-        fields.append(NestedField(field_id, field.name, type_to_iceberg(field.type, ids), required=not field.nullable))
-    return Schema(*fields)
+        is_key = field.name in primary_key
+        if is_key:
+            keys[field.name] = field_id
+            _check_key(field)
+        kind = type_to_iceberg(field.type, ids)
+        fields.append(NestedField(field_id, field.name, kind, required=is_key or not field.nullable))
+    return Schema(*fields, identifier_field_ids=[keys[name] for name in primary_key])
+
+
+def _check_key(field: pa.Field) -> None:
+    if pt.is_floating(field.type) or pt.is_nested(field.type):
+        raise UnsupportedType(
+            f"column {field.name!r} of type {field.type} can't be part of a primary key",
+            why="Iceberg takes neither floats nor nested columns as identifier fields",
+            fix="Leave it out of the key, or cast it in the query.",
+        )
 
 
 def type_to_iceberg(kind: pa.DataType, ids: Any) -> IcebergType:

@@ -28,7 +28,6 @@ from laketier.spi import (
     TableNotFound,
     TablePath,
     UnsupportedType,
-    WriteMode,
 )
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.plugin import IcebergPlugin
@@ -243,7 +242,6 @@ def test_a_file_that_is_no_catalog_is_a_setting_to_mend(warehouse: Path) -> None
 @pytest.mark.parametrize(
     ("descriptor", "error"),
     [
-        ({"primary_key": ("id",)}, FeatureNotSupported),
         ({"properties": {"format-version": "3"}}, FeatureNotSupported),
         ({"properties": {"laketier.watermark.p": "{}"}}, IncompatibleTable),
     ],
@@ -253,9 +251,7 @@ def test_what_the_plugin_can_not_do_is_refused_at_create(make: Any, descriptor: 
         make(**descriptor)
 
 
-def test_upserts_are_refused_as_declared(events: Any) -> None:
-    with pytest.raises(FeatureNotSupported, match="upsert"):
-        events.committer(mode=WriteMode.UPSERT)
+def test_every_feature_is_declared() -> None:
     assert set(IcebergPlugin.features) == set(Feature)
 
 

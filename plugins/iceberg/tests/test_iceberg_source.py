@@ -258,6 +258,30 @@ def test_positional_deletes_of_another_engine_are_applied(events: Any) -> None:
     assert events.read()["id"].to_pylist() == [0, 1, 2]
 
 
+def test_a_file_with_positional_deletes_is_replaced(events: Any) -> None:
+    """Its deletes are about nothing then: they touch neither the rows that take its place nor those of other files."""
+    from dataclasses import replace
+
+    from pyiceberg.manifest import DataFileContent
+
+    from laketier.tiering import TieringRound
+
+    events.round(events.token(0), events.batch(0, 4))
+    events.round(events.token(1), events.batch(4, 8))
+    first, second = (split.payload["path"] for split in _plan(events).splits)
+    deletes = {"file_path": [first, second], "pos": [0, 1]}
+    _add_deletes(events, DataFileContent.POSITION_DELETES, deletes, None)
+    [split] = [split for split in _plan(events).splits if split.files == (first,)]
+    rows = list(events.storage.source(events.info).read(split, events.info.schema))
+    kept = pa.Table.from_batches(rows)["id"].to_pylist()
+    staged = replace(events.stage(events.batch(min(kept), max(kept) + 1)), replaced=split.files)
+    tiering = TieringRound(events.factory, token=events.token(2), mode=WriteMode.UPSERT)
+    tiering.begin()
+    tiering.commit([staged])
+    expected = sorted({*range(8)} - ({0, 5} if 1 in kept else {1, 4}))
+    assert sorted(events.read()["id"].to_pylist()) == events.ids() == expected
+
+
 def test_equality_deletes_are_refused(events: Any) -> None:
     from pyiceberg.manifest import DataFileContent
 

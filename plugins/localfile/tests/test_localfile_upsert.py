@@ -29,7 +29,9 @@ def rows(*ids: int) -> list[dict[str, Any]]:
 
 def upsert(table: Any, epoch: int, ids: Sequence[int], replaced: Sequence[str] = ()) -> int:
     result = replace(table.stage(rows(*ids)), replaced=tuple(replaced))
-    committed = TieringRound(table.factory, token=Token("p", "run", epoch), mode=WriteMode.UPSERT).commit([result])
+    tiering = TieringRound(table.factory, token=Token("p", "run", epoch), mode=WriteMode.UPSERT)
+    tiering.begin()
+    committed = tiering.commit([result])
     assert committed.snapshot_id is not None
     return committed.snapshot_id
 
