@@ -55,8 +55,6 @@ class LanceCatalog(LakeCatalog):
             require(FORMAT, FEATURES, Feature.PARTITIONING, fix="Leave lake.partition-by out.")
         if descriptor.buckets is not None:
             require(FORMAT, FEATURES, Feature.BUCKETING, fix="Leave lake.bucket-by out.")
-        if descriptor.primary_key:
-            require(FORMAT, FEATURES, Feature.UPSERT, fix="Leave the primary key out, and append.")
         schema = plain(descriptor.schema)
         version = self._options.data_storage_version.value
         check_types(schema, version)

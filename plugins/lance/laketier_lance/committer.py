@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from laketier.spi import (
@@ -21,6 +22,7 @@ from laketier.spi import (
     failpoint,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
+from laketier.spi.staged import replaced_files
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.lance_schema import column_field_ids, with_field_ids, with_metadata
 from laketier_lance.location import local_path
@@ -32,6 +34,9 @@ from laketier_lance.writer import FRAGMENT, delete_files
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceOperation
     from lance.fragment import FragmentMetadata
+    from lance.schema import LanceSchema
+
+log = logging.getLogger(__name__)
 
 _OLD_MILLISECONDS = 3_600_000
 
@@ -40,6 +45,9 @@ class LanceCommitter(LakeCommitter[WriteResult]):
     """Appends by a `Merge` of the fragments that are there and the new ones: unlike Lance's own `Append` it carries
     schema metadata, where the watermark is, and conflicts with every other commit that touched rows, schema or that
     metadata. It lets config changes and new indexes pass, which change neither.
+
+    What replaces fragments is an `Overwrite` of those that stay and the new ones: a `Merge` must name all that are
+    there, and Lance's own `Update` carries no schema metadata.
     """
 
     def __init__(self, location: str, options: LanceOptions, context: CommitterInitContext) -> None:
@@ -63,7 +71,12 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         dataset = state.dataset
         fragments = self._fragments(dataset, results)
         self._check_files(results)
-        operation = self._operation(dataset, fragments, self._metadata(state, watermark))
+        present = [fragment.metadata for fragment in dataset.get_fragments()]
+        replaced = replaced_files(results, {str(fragment.id) for fragment in present}, where=self._location)
+        schema = with_metadata(dataset.lance_schema, self._metadata(state, watermark))
+        operation = self._operation(schema, present, fragments, replaced)
+        if replaced:
+            self._warn_of_indexes(dataset)
         transaction = lance.Transaction(
             read_version=dataset.version,
             operation=operation,
@@ -159,16 +172,38 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         return metadata
 
     def _operation(
-        self, dataset: LanceDataset, fragments: list[FragmentMetadata], metadata: dict[bytes, bytes]
+        self,
+        schema: LanceSchema,
+        present: list[FragmentMetadata],
+        fragments: list[FragmentMetadata],
+        replaced: Collection[str],
     ) -> LanceOperation.BaseOperation:
         from lance import LanceOperation
 
-        schema = with_metadata(dataset.lance_schema, metadata)
         if self._context.mode is WriteMode.OVERWRITE:
             return LanceOperation.Overwrite(schema, fragments)
-        present = [fragment.metadata for fragment in dataset.get_fragments()]
+        if replaced:
+            kept = [fragment for fragment in present if str(fragment.id) not in replaced and fragment.num_rows]
+            self._refuse_deletions(kept)
+            return LanceOperation.Overwrite(schema, [*kept, *fragments])
         # True, as the schema is the table's own; so appends of others that are under way need not start over.
         return LanceOperation.Merge([*present, *fragments], schema, preserves_nullability=True)
+
+    def _warn_of_indexes(self, dataset: LanceDataset) -> None:
+        names = sorted({index.name for index in dataset.describe_indices()})
+        if names:
+            log.warning("%s: replacing rows drops the indexes %s; make them again", self._location, ", ".join(names))
+
+    def _refuse_deletions(self, kept: Sequence[FragmentMetadata]) -> None:
+        """Lance takes fragments that are there into an `Overwrite`, but none with a deletion file."""
+        deleted = [fragment.id for fragment in kept if fragment.deletion_file is not None]
+        if deleted:
+            raise TableError(
+                f"rows of fragments {deleted} were deleted by somebody else, and the fragments stay",
+                where=self._location,
+                why="Lance can't replace other fragments in the step that stores the watermark while there are such",
+                fix="Run `dataset.optimize.compact_files(materialize_deletions_threshold=0)`, and the round again.",
+            )
 
     def _properties(self, results: Sequence[WriteResult], watermark: Watermark | None) -> dict[str, str]:
         properties = {COMMIT_ID: self._context.commit_id, ROWS: str(sum(result.rows for result in results))}

@@ -10,7 +10,7 @@ FORMAT = "lance"
 
 FEATURES: Mapping[Feature, Support] = {
     Feature.OVERWRITE: FULL,
-    Feature.UPSERT: unsupported("upserting by primary key into Lance is not built yet"),
+    Feature.UPSERT: FULL,
     Feature.PARTITIONING: unsupported("Lance keeps rows in fragments and has no partitions that a reader would see"),
     Feature.PARTITION_TRANSFORMS: unsupported(
         "Lance keeps rows in fragments and has no partitions that a reader would see"

@@ -71,7 +71,16 @@ class LanceSource(LakeSource):
                 "batch_rows": str(_batch_rows(group)),
             }
             size = sum(fragment.bytes for fragment in group)
-            splits.append(LakeSplit(index=len(splits), rows=None if condition else rows, bytes=size, payload=payload))
+            whole_group = not condition and rows == sum(fragment.rows for fragment in group)
+            splits.append(
+                LakeSplit(
+                    index=len(splits),
+                    rows=None if condition else rows,
+                    bytes=size,
+                    files=tuple(str(fragment.id) for fragment in group) if whole_group else (),
+                    payload=payload,
+                )
+            )
         return ScanPlan(
             snapshot_id=dataset.version,
             schema=schema,

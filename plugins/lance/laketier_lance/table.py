@@ -64,7 +64,13 @@ def table_uuid(dataset: LanceDataset, metadata: Mapping[bytes, bytes]) -> str:
 
 def descriptor_metadata(descriptor: TableDescriptor) -> bytes:
     """What of a descriptor Lance itself has no place for."""
-    document = {"v": 1, "comment": descriptor.comment, "properties": dict(descriptor.properties)}
+    document: dict[str, object] = {
+        "v": 1,
+        "comment": descriptor.comment,
+        "properties": dict(descriptor.properties),
+    }
+    if descriptor.primary_key:
+        document["primary_key"] = list(descriptor.primary_key)
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -73,18 +79,22 @@ def table_info(path: TablePath, dataset: LanceDataset, location: str) -> TableIn
     metadata = metadata_of(dataset)
     comment: str | None = None
     properties: dict[str, str] = {}
+    key: tuple[str, ...] = ()
     if DESCRIPTOR in metadata:
         try:
             document = json.loads(metadata[DESCRIPTOR])
             comment, properties = document["comment"], dict(document["properties"])
+            key = tuple(document.get("primary_key", ()))
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptTable(
                 f"the metadata {DESCRIPTOR.decode()!r} can't be read", where=location, why=repr(error)
             ) from error
     schema: pa.Schema = with_field_ids(dataset.lance_schema)
+    # Without a column of its key, which others can drop or rename, a table has none: who asks for one is refused.
+    key = key if set(key) <= set(schema.names) else ()
     return TableInfo(
         path=path,
-        descriptor=TableDescriptor(schema, properties=properties, comment=comment),
+        descriptor=TableDescriptor(schema, primary_key=key, properties=properties, comment=comment),
         table_uuid=table_uuid(dataset, metadata),
         location=location,
         snapshot_id=dataset.version,

@@ -60,6 +60,12 @@ class LanceTable:
         token = None if epoch is None else Token(pipeline, run, epoch, **more)
         return TieringRound(self.factory, token=token, mode=mode)
 
+    def land(self, epoch: int | None, *results: WriteResult, mode: WriteMode) -> RoundResult:
+        """A whole round of what was staged before."""
+        round_ = self.round(epoch, mode=mode)
+        round_.begin()
+        return round_.commit(results)
+
     def append(self, epoch: int | None, *ids: int, **more: Any) -> RoundResult:
         return self.round(epoch, **more).commit([self.stage(self.rows(*ids))] if ids else [])
 
@@ -68,6 +74,17 @@ class LanceTable:
 
     def ids(self) -> list[int]:
         return sorted(self.open().to_table(columns=["id"]).column("id").to_pylist())
+
+    def fragments(self, *ids: int) -> list[str]:
+        """The names of the splits' fragments that hold any of ``ids``."""
+        source = self.storage.source(self.info)
+        plan = source.plan(ScanRequest(columns=("id",)))
+        return [
+            name
+            for split in plan.splits
+            if any(not set(ids).isdisjoint(b["id"].to_pylist()) for b in source.read(split, plan.schema))
+            for name in split.files
+        ]
 
     def foreign(self, change: str) -> None:
         FOREIGN[change](self)

@@ -25,8 +25,6 @@ from laketier.spi import (
     TablePath,
     UnsafeTable,
     UnsupportedType,
-    WriteMode,
-    WriterInitContext,
 )
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin, laketier_format
@@ -82,7 +80,6 @@ def test_another_schema_under_the_same_name_is_refused(table, catalog, schema):
         (TableDescriptor(IDS, partition_by=(PartitionField("id"),)), Feature.PARTITIONING),
         (TableDescriptor(IDS, partition_by=(PartitionField.parse("bucket(4, id)"),)), Feature.PARTITION_TRANSFORMS),
         (TableDescriptor(IDS, buckets=BucketSpec(4, ("id",))), Feature.BUCKETING),
-        (TableDescriptor(IDS, primary_key=("id",)), Feature.UPSERT),
     ],
 )
 def test_what_lance_has_not_is_refused(catalog, table, descriptor, feature):
@@ -92,11 +89,13 @@ def test_what_lance_has_not_is_refused(catalog, table, descriptor, feature):
     assert catalog.list_tables() == [table.path]
 
 
-def test_upsert_is_refused_by_writer_and_committer(table):
-    with pytest.raises(FeatureNotSupported):
-        table.factory.create_writer(WriterInitContext("a", mode=WriteMode.UPSERT))
-    with pytest.raises(FeatureNotSupported):
-        table.round(0, mode=WriteMode.UPSERT)
+def test_a_primary_key_comes_back(catalog, table):
+    path = TablePath("db", "new")
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field("name", pa.string())])
+    assert catalog.create_table(path, TableDescriptor(schema, primary_key=("id",))).descriptor.primary_key == ("id",)
+    assert catalog.load_table(table.path).descriptor.primary_key == ()
+    lance.dataset(catalog.load_table(path).location).drop_columns(["id"])
+    assert catalog.load_table(path).descriptor.primary_key == (), "others took a column of it away"
 
 
 def test_comment_and_properties_come_back(catalog):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import lance
 import pyarrow as pa
@@ -42,17 +43,23 @@ def committer(table, mode=WriteMode.APPEND):
     return table.factory.create_committer(CommitterInitContext(commit_id="c1", mode=mode, pipeline="p"))
 
 
+def staged_for(table, mode):
+    """Row 3; as an upsert it takes the place of row 2."""
+    staged = table.stage(table.rows(3))
+    return replace(staged, replaced=tuple(table.fragments(2))) if mode is WriteMode.UPSERT else staged
+
+
 def watermark(epoch):
     return Watermark(Token("p", "r", epoch), "c1")
 
 
-@pytest.mark.parametrize("mode", [WriteMode.APPEND, WriteMode.OVERWRITE])
+@pytest.mark.parametrize("mode", WriteMode)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_publish_against_a_state_that_has_passed_is_a_conflict(table, change, mode):
     table.append(0, 1)
     table.append(1, 2)
     round_ = committer(table, mode=mode)
-    state, staged = round_.open(), table.stage(table.rows(3))
+    state, staged = round_.open(), staged_for(table, mode)
     table.foreign(change)
     now = table.open().version
     with pytest.raises(Conflict):
@@ -145,17 +152,18 @@ LATE = {
 GO_THROUGH = {
     WriteMode.APPEND: {"append", "delete", "update", "upsert", "config", "index"},
     WriteMode.OVERWRITE: {"config"},
+    WriteMode.UPSERT: {"config"},
 }
 """What Lance lets in after our round, or does once more on top of it; it refuses the rest."""
 
 
-@pytest.mark.parametrize("mode", [WriteMode.APPEND, WriteMode.OVERWRITE])
+@pytest.mark.parametrize("mode", WriteMode)
 @pytest.mark.parametrize("change", LATE)
 def test_a_late_commit_of_others_loses_no_row_of_a_round_and_no_watermark(table, change, mode):
     table.append(0, 1)
     table.append(1, 2)
     late = table.open()
-    table.append(2, 3, mode=mode)
+    table.land(2, staged_for(table, mode), mode=mode)
     goes_through = change in GO_THROUGH[mode]
     with contextlib.nullcontext() if goes_through else pytest.raises(OSError, match=r"conflict|incompatible"):
         LATE[change](table, late)
@@ -194,15 +202,16 @@ def test_a_late_overwrite_or_restore_of_others_buries_a_round_and_no_later_one_g
     assert 3 not in table.ids()
 
 
+@pytest.mark.parametrize("mode", [WriteMode.OVERWRITE, WriteMode.UPSERT])
 @pytest.mark.parametrize("change", ["overwrite", "overwrite with what was read", "bare overwrite"])
-def test_a_late_overwrite_of_others_does_not_bury_an_overwrite_of_ours(table, change):
+def test_a_late_overwrite_of_others_does_not_bury_an_overwrite_of_ours(table, change, mode):
     table.append(0, 1)
     table.append(1, 2)
     late = table.open()
-    table.append(2, 3, mode=WriteMode.OVERWRITE)
+    table.land(2, staged_for(table, mode), mode=mode)
     with pytest.raises(OSError, match="conflict"):
         BURIES[change][0](table, late)
-    assert table.ids() == [3]
+    assert table.ids() == ([3] if mode is WriteMode.OVERWRITE else [1, 3])
 
 
 def test_files_staged_before_a_foreign_overwrite_are_refused(table):
