@@ -10,7 +10,6 @@ from sqlalchemy import Connection, select
 
 from laketier.service.schedule import IllegalTransition, State, move
 from laketier.service.state.records import Ending, TieringTable
-from laketier.service.state.registering import new_run
 from laketier.service.state.rows import NOT_IN_QUEUE, as_table, change, ended_lease, record
 from laketier.service.state.tables import TABLES
 from laketier.spi import TableNotFound
@@ -79,7 +78,7 @@ def resume(table: TieringTable, now: int) -> Mapping[str, Any] | None:
     }
 
 
-def retier_now(table: TieringTable, now: int) -> Mapping[str, Any] | None:
+def retier(table: TieringTable, now: int) -> Mapping[str, Any] | None:
     if table.state in (State.NEW, State.SCHEDULED):
         return {"due_at": now}
     if table.state is State.FAILED:
@@ -89,27 +88,6 @@ def retier_now(table: TieringTable, now: int) -> Mapping[str, Any] | None:
     raise IllegalTransition(
         f"a table that is {table.state} can't be made due", where=table.name, fix="Resume it, or wait for its round."
     )
-
-
-def retier_from_start(table: TieringTable, now: int) -> Mapping[str, Any] | None:
-    if table.state in (State.TIERING, State.DROPPED, State.RECREATED):
-        raise IllegalTransition(
-            f"a table that is {table.state} can't be tiered anew",
-            where=table.name,
-            fix="Pause it first, and wait for its round to end.",
-        )
-    return {
-        "run": new_run(),
-        "epoch": None,
-        "offsets": None,
-        "snapshot_id": None,
-        "last_tiered_at": None,
-        "lag_rows": None,
-        "lag_seconds": None,
-        "failures": 0,
-        "due_at": now,
-        "next_try_at": now if table.state is State.FAILED else None,
-    }
 
 
 def drop(table: TieringTable, _now: int) -> Mapping[str, Any] | None:

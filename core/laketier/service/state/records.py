@@ -48,8 +48,8 @@ class Registered:
 class TieringTable:
     """A registered table, as its row was when it was read.
 
-    ``run`` is the token's: one per registration, another after it is tiered anew from the start. ``offsets`` (JSON),
-    ``epoch`` and ``snapshot_id`` are a cache of what the lake table's own watermark says, which is the truth.
+    ``offsets`` (JSON), ``epoch`` and ``snapshot_id`` are a cache of what the lake table's own watermark says, which is
+    the truth.
     ``error`` says why a table is FAILED, STOPPED, DROPPED or RECREATED.
     """
 
@@ -61,7 +61,6 @@ class TieringTable:
     format: str
     target: str
     pipeline: str
-    run: str
     priority: int
     freshness_seconds: int
     state: State

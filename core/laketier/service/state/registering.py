@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -16,11 +15,6 @@ from laketier.service.state.tables import TABLES
 from laketier.spi import ConfigError
 
 _GONE = "it is no longer in the source, or the service's file no longer names it"
-
-
-def new_run() -> str:
-    """A name for the progress log that a table's epochs belong to."""
-    return uuid.uuid4().hex
 
 
 def end_running(connection: Connection, table: TieringTable, ending: Ending, now: int, why: str) -> None:
@@ -118,7 +112,6 @@ class Registrar:
             "format": wanted.format,
             "target": wanted.target,
             "pipeline": wanted.pipeline,
-            "run": new_run(),
             "epoch": None,
             "offsets": None,
             "snapshot_id": None,
@@ -149,8 +142,7 @@ class Registrar:
                 "format": table.format,
                 "target": table.target,
                 "pipeline": table.pipeline,
-                "run": new_run(),
-                "priority": table.priority,
+                    "priority": table.priority,
                 "freshness_seconds": table.freshness_seconds,
                 "state": State.NEW.value,
                 "paused": False,

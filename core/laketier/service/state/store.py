@@ -157,11 +157,9 @@ class StateStore:
         """Make paused, stopped and by hand dropped tables due now, their failures forgotten."""
         return self._command(pattern, commands.resume)
 
-    def retier(self, pattern: str, *, from_start: bool = False) -> tuple[str, ...]:
-        """Make tables due now. ``from_start``: also forget how far they were and give each a new run (a paused or
-        stopped one stays so). What the lake holds stays there: a target that knows the old run refuses the new one
-        until it is emptied."""
-        return self._command(pattern, commands.retier_from_start if from_start else commands.retier_now)
+    def retier(self, pattern: str) -> tuple[str, ...]:
+        """Make tables due now. How far they are, only their lake tables say."""
+        return self._command(pattern, commands.retier)
 
     def drop(self, pattern: str) -> tuple[str, ...]:
         """Take tables out of the service, though their source has them, until they are resumed. The lake is not

@@ -39,7 +39,6 @@ TABLES = Table(
     Column("format", Text, nullable=False),
     Column("target", Text, nullable=False),
     Column("pipeline", Text, nullable=False),
-    Column("run", Text, nullable=False),
     Column("priority", Integer, nullable=False),
     Column("freshness_seconds", Integer, nullable=False),
     Column("state", Text, nullable=False),

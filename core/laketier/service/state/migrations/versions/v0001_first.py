@@ -29,7 +29,6 @@ def upgrade() -> None:
         sa.Column("format", sa.Text, nullable=False),
         sa.Column("target", sa.Text, nullable=False),
         sa.Column("pipeline", sa.Text, nullable=False),
-        sa.Column("run", sa.Text, nullable=False),
         sa.Column("priority", sa.Integer, nullable=False),
         sa.Column("freshness_seconds", sa.Integer, nullable=False),
         sa.Column("state", sa.Text, nullable=False),
