@@ -6,6 +6,7 @@ import http.client
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from laketier.config import LakeConfig
@@ -71,9 +72,8 @@ def fill(store: StateStore, clock: Clock) -> None:
     leases = {lease.table.source_table: lease for lease in store.acquire(A, 9, 3600)}
     clock.pass_seconds(2)
     for name in ("orders", "late", "paused", EVIL):
-        store.finish(
-            leases[name], Outcome(epoch=0, rows=1234, bytes=5_000_000, files=2, lag_rows=7, offsets='{"0": 1234}')
-        )
+        lag: dict[str, Any] = {"lag_offsets": 7, "lag_seconds": 2.5, "bad_records": 3}
+        store.finish(leases[name], Outcome(epoch=0, rows=1234, bytes=5_000_000, files=2, offsets='{"0": 1234}', **lag))
     store.fail(leases["stopped"], "offsets 5 to 9 of bucket 0 expired; password=hunter2hunter2", retryable=False)
     store.pause("s.paused")
     for epoch in range(1, 13):
@@ -84,7 +84,7 @@ def fill(store: StateStore, clock: Clock) -> None:
             store.fail(lease, "the catalog did not answer", retryable=True)
             store.retier("s.orders")
         else:
-            store.finish(lease, Outcome(epoch=epoch, rows=100 * epoch, bytes=9999, files=1, lag_rows=epoch))
+            store.finish(lease, Outcome(epoch=epoch, rows=100 * epoch, bytes=9999, files=1, lag_offsets=epoch))
     store.register([*(table(name) for name in names if name != "late"), table("late", table_id="2")])
     store.fail(leases["failed"], f"the broker at kafka://me:hunter2hunter2@broker/x said {EVIL}", retryable=True)
     store.heartbeat(A, [], 30)

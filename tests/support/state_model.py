@@ -80,7 +80,9 @@ class Model:
         table = self.tables[number]
         if ending in ("tiered", "force-completed"):
             early = min(max(0, now - table.due_at) * 1.5, table.freshness * 500)
-            table.failures, table.last_tiered_at, table.due_at = 0, now, now + table.freshness * 1000 - int(early)
+            table.failures, table.due_at = 0, now + table.freshness * 1000 - int(early)
+        if ending == "tiered":
+            table.last_tiered_at = now
         if ending in ("failed", "stopped"):
             table.failures += 1
         if ending in ("force-completed", "released"):

@@ -22,13 +22,14 @@ from laketier.config.service import load_service
 from laketier.spi import ConfigError, TableNotFound
 
 if TYPE_CHECKING:
-    from laketier.service.state import StateStore, TableStatus
+    from laketier.service.state import StateStore, TableStatus, TieringTable
 
 app = typer.Typer(name="service", help="The tables of a service: how they are, and what they shall do.")
 
 File = Annotated[Path, typer.Argument(help="The service file.", show_default=False)]
 Pattern = Annotated[str, typer.Argument(help="A table (source.table) or a pattern: 'clicks.orders_*'.")]
 
+_NUMBERS = ("rows", "files", "bytes", "bad", "left")
 _COLOURS = {"FAILED": "red", "STOPPED": "bold red", "TIERING": "cyan", "PAUSED": "yellow"}
 
 
@@ -96,13 +97,26 @@ def rounds(
         print_json([asdict(record) for record in history])
         return
     shown = Table()
-    for column in ("ended", "took", "ending", "epoch", "fence", "rows", "files", "bytes", "worker", "error"):
-        shown.add_column(column, overflow="fold", justify="right" if column in ("rows", "files", "bytes") else "left")
+    for column in (
+        "ended",
+        "took",
+        "ending",
+        "epoch",
+        "fence",
+        "rows",
+        "files",
+        "bytes",
+        "bad",
+        "left",
+        "worker",
+        "error",
+    ):
+        shown.add_column(column, overflow="fold", justify="right" if column in _NUMBERS else "left")
     for record in history:
         shown.add_row(
             _moment(record.ended_at), f"{(record.ended_at - record.began_at) / 1000:.1f} s", record.ending,
             _text(record.epoch), str(record.fence), f"{record.rows:,}", f"{record.files:,}", f"{record.bytes:,}",
-            record.worker, escape(record.error or ""),
+            f"{record.bad_records:,}", _text(record.lag_offsets), record.worker, escape(record.error or ""),
         )  # fmt: skip
     console().print(shown)
 
@@ -157,8 +171,20 @@ def _tell(file: Path, command: Callable[[StateStore], tuple[str, ...]], done: st
 
 def _status_table(statuses: tuple[TableStatus, ...]) -> Table:
     shown = Table(caption=_summary(statuses), caption_justify="left")
-    for column in ("table", "state", "lake table", "behind", "asked", "left", "epoch", "rows", "last round", "error"):
-        numbers = column in ("behind", "asked", "left", "epoch", "rows")
+    for column in (
+        "table",
+        "state",
+        "lake table",
+        "behind",
+        "asked",
+        "left",
+        "epoch",
+        "rows",
+        "bad",
+        "last round",
+        "error",
+    ):
+        numbers = column in ("behind", "asked", "left", "epoch", "rows", "bad")
         shown.add_column(column, overflow="fold", justify="right" if numbers else "left")
     for each in statuses:
         table, last = each.table, each.last_round
@@ -172,9 +198,10 @@ def _status_table(statuses: tuple[TableStatus, ...]) -> Table:
             f"{escape(table.target)} ({table.format})",
             behind if each.fresh else f"[red]{behind}[/]",
             _seconds(table.freshness_seconds),
-            _text(table.lag_rows),
+            _left(table),
             _text(table.epoch),
             f"{table.rows_total:,}",
+            f"{table.bad_records_total:,}",
             "-"
             if last is None
             else f"{last.rows:,} rows, {last.files} files, {(last.ended_at - last.began_at) / 1000:.1f} s",
@@ -186,6 +213,12 @@ def _status_table(statuses: tuple[TableStatus, ...]) -> Table:
 def _summary(statuses: tuple[TableStatus, ...]) -> str:
     fresh = sum(each.fresh for each in statuses)
     return f"{fresh} of {len(statuses)} tables are as fresh as they shall be"
+
+
+def _left(table: TieringTable) -> str:
+    if not table.lag_offsets or table.lag_seconds is None:
+        return _text(table.lag_offsets)
+    return f"{table.lag_offsets:,}, {_seconds(table.lag_seconds)}"
 
 
 def _seconds(seconds: float) -> str:

@@ -29,7 +29,10 @@ class TableMetric:
 
 TABLE_METRICS = (
     TableMetric("laketier_table_lag_offsets", "gauge", "Offsets that the last round left in the source.",
-                lambda each: each.table.lag_rows),
+                lambda each: each.table.lag_offsets),
+    TableMetric("laketier_table_lag_seconds", "gauge",
+                "How much newer the newest record was that the last round left than all that the lake holds, at most.",
+                lambda each: each.table.lag_seconds),
     TableMetric("laketier_table_behind_seconds", "gauge", "How old what the lake holds is, at most.",
                 lambda each: each.behind_seconds),
     TableMetric("laketier_table_freshness_seconds", "gauge", "How old it may be: the table's freshness.",
@@ -44,6 +47,8 @@ TABLE_METRICS = (
     TableMetric("laketier_table_bytes_total", "counter", "Bytes of the files published.",
                 lambda each: each.table.bytes_total),
     TableMetric("laketier_table_files_total", "counter", "Files published.", lambda each: each.table.files_total),
+    TableMetric("laketier_table_bad_records_total", "counter", "Records that were left out as they are no rows.",
+                lambda each: each.table.bad_records_total),
 )  # fmt: skip
 
 STATE = ("laketier_table_state", "1 for the state that the table is in, 0 for the others.")

@@ -10,7 +10,7 @@ from laketier.service.catalogue import Catalogue
 from laketier.service.held import HeldLeases
 from laketier.service.schedule import is_retryable
 from laketier.service.state import Failure, Lease, Outcome
-from laketier.sources import LogAnswer, LogRound, LogTask
+from laketier.sources import LogAnswer, LogRound, LogRoundResult, LogTask
 from laketier.sources.failpoints import COMMITTED, STAGED, failpoint
 from laketier.spi import LaketierError, Overtaken, StorageError, TableChanged
 
@@ -116,6 +116,20 @@ class LeasedRound:
             snapshot_id=None if done.snapshot_id is None else str(done.snapshot_id),
             offsets=done.end.to_text(),
             range_end=done.end.to_text(),
-            lag_rows=done.left,
+            range_start=None if done.start is None else done.start.to_text(),
+            lag_offsets=done.left,
+            lag_seconds=self._lag_seconds(done),
+            bad_records=done.bad,
             read_until_at=self.planned_at,
         )
+
+    def _lag_seconds(self, done: LogRoundResult) -> float | None:
+        """The lake holds all that was there when a round last left nothing: so much newer, at most, is the newest
+        record that it lacks. A source that does not tell when that was written may have got it a moment ago."""
+        if not done.left:
+            return 0.0
+        complete_at = self.lease.table.last_tiered_at
+        if complete_at is None:
+            return None
+        newest_at = self.planned_at if done.left_at is None else done.left_at
+        return max(0, newest_at - complete_at) / 1000

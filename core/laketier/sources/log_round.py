@@ -59,8 +59,9 @@ class LogRoundSettings:
 @dataclass(frozen=True)
 class LogRoundResult:
     """What a round did. ``ending`` is None when the log held nothing new. ``end``: where the table has read up to.
-    ``left``: offsets that the log held beyond that when the round was planned. ``rows``: written, so with a primary
-    key those of rewritten files too, and no deleted ones. ``bad``: records that are no rows."""
+    ``left``: offsets that the log held beyond that when the round was planned, ``left_at``: when the newest of them was
+    written (ms since the epoch, UTC), where the source says so. ``start``: where this round began. ``rows``: written,
+    so with a primary key those of rewritten files too, and no deleted ones. ``bad``: records that are no rows."""
 
     ending: Ending | None
     end: LogOffsets
@@ -71,6 +72,8 @@ class LogRoundResult:
     bytes: int = 0
     bad: int = 0
     snapshot_id: int | None = None
+    left_at: int | None = None
+    start: LogOffsets | None = None
 
 
 @dataclass
@@ -191,7 +194,7 @@ class LogRound:
         assert upcoming is not None, "finish comes after plan"
         end = self.end
         if self._tiering is None:
-            return LogRoundResult(None, end, upcoming.left)
+            return LogRoundResult(None, end, upcoming.left, left_at=upcoming.left_at)
         try:
             self._check(answers)
             self._publish_dead_letters(answers, end)
@@ -210,6 +213,8 @@ class LogRound:
             bytes=done.bytes,
             bad=sum(answer.bad for answer in answers),
             snapshot_id=done.snapshot_id,
+            left_at=upcoming.left_at,
+            start=LogOffsets.from_text(upcoming.source.start),
         )
 
     def _check(self, answers: Sequence[LogAnswer]) -> None:

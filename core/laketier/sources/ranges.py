@@ -21,12 +21,14 @@ class OnExpired(Enum):
 class NextRange:
     """``wanted`` is what to read. ``source`` is what the token says: it begins where the last round ended, so that
     nothing between two rounds can go missing unnoticed. ``skipped``: bucket → the offsets that had expired and were
-    passed over, as the user allowed; they differ by just these. ``left``: offsets that the log held beyond it."""
+    passed over, as the user allowed; they differ by just these. ``left``: offsets that the log held beyond it, and
+    ``left_at`` when the newest of them was written (ms since the epoch, UTC), None where the source does not say."""
 
     wanted: LogRange
     source: SourceRange
     skipped: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     left: int = 0
+    left_at: int | None = None
 
     @property
     def content(self) -> str | None:
@@ -77,7 +79,11 @@ def next_range(
     # A new bucket adds to the range's end only: the start must be the very text that the last round ended with.
     before = known if committed is not None else LogOffsets()
     source = SourceRange(before.to_text(), LogOffsets({**gone, **limited}).to_text())
-    return NextRange(wanted, source, skipped, sum(end[bucket] - limited[bucket] for bucket in end))
+    beyond = [bucket for bucket in end if limited[bucket] < end[bucket]]
+    written = [bounds[bucket].latest_at for bucket in beyond]
+    told = [at for at in written if at is not None]
+    left_at = max(told) if told and len(told) == len(written) else None
+    return NextRange(wanted, source, skipped, sum(end[bucket] - limited[bucket] for bucket in beyond), left_at)
 
 
 def _limited(start: Mapping[str, int], end: Mapping[str, int], most: int | None) -> dict[str, int]:

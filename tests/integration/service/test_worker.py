@@ -109,6 +109,39 @@ def test_a_lost_state_database_does_not_fence_the_service_off(
     assert "goes on with fence" in caplog.text
 
 
+def test_what_a_round_leaves_is_told(make: Callable[..., Service]) -> None:
+    service = make("t")
+    document = json.loads(service.file.read_text())
+    document["defaults"] |= {"max-offsets-per-round": 3, "on-bad-record": "drop"}
+    service.file.write_text(json.dumps(document))
+    log = service.lines["t"]
+
+    def told() -> tuple[int | None, float | None, int, float | None]:
+        (status,) = service.opened[-1].snapshot()
+        last = status.last_round
+        assert last is not None
+        assert (last.lag_offsets, last.lag_seconds) == (status.table.lag_offsets, status.table.lag_seconds)
+        return status.table.lag_offsets, status.table.lag_seconds, last.bad_records, status.behind_seconds
+
+    log.append(0, 1)
+    worker = service.worker()
+    worker.work_once()
+    assert told() == (0, 0.0, 0, 0.0)
+    complete_at = service.now
+    service.later()
+    log.append(2, 3, 4)
+    log.append_raw("not JSON", "nor this")
+    os.utime(log.folder / "0.jsonl", ((complete_at + 5_000) / 1000,) * 2)
+    worker.work_once()
+    assert told() == (2, 5.0, 0, 3600.0), "the newest record that is left was written 5 s after all was there"
+    worker.work_once()
+    assert told() == (0, 0.0, 2, 0.0)
+    (table,) = (status.table for status in service.opened[-1].snapshot())
+    assert table.bad_records_total == 2
+    ends = [(each.range_start, each.range_end) for each in reversed(service.opened[-1].rounds(table.id))]
+    assert ends == [("{}", '{"0":2}'), ('{"0":2}', '{"0":5}'), ('{"0":5}', '{"0":7}')]
+
+
 def test_a_fence_is_raised_by_its_holder_alone(make: Callable[..., Service]) -> None:
     service = make("t")
     worker = service.worker()

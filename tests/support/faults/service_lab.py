@@ -200,7 +200,7 @@ class Lab(Judged):
             done = {
                 status.table.name
                 for status in self.tables()
-                if (status.table.last_tiered_at or 0) >= since and not status.table.lag_rows
+                if (status.table.last_tiered_at or 0) >= since and not status.table.lag_offsets
             }
             return wanted <= done
 

@@ -67,7 +67,9 @@ def test_the_values_are_the_state_s(store: StateStore, clock: Clock) -> None:
         key = status.table.name
         assert of("behind_seconds", key) == status.behind_seconds
         assert of("rows_total", key) == status.table.rows_total
-        assert of("lag_offsets", key) == status.table.lag_rows
+        assert of("lag_offsets", key) == status.table.lag_offsets
+        assert of("lag_seconds", key) == status.table.lag_seconds
+        assert of("bad_records_total", key) == status.table.bad_records_total
         assert of("fresh", key) == status.fresh
         assert of("freshness_seconds", key) == 60
         assert of("failures", key) == status.table.failures

@@ -29,20 +29,22 @@ def test_a_round(store: StateStore, clock: Clock) -> None:
     store.finish(
         lease,
         Outcome(epoch=1, rows=10, bytes=20, files=2, snapshot_id="9", range_start="{}", range_end='{"0":10}',
-                offsets='{"0":10}', lag_rows=3, lag_seconds=1.5, read_until_at=began + 1_000),
+                offsets='{"0":10}', lag_offsets=3, lag_seconds=1.5, bad_records=4, read_until_at=began + 1_000),
     )  # fmt: skip
     (status,) = store.snapshot()
     got = status.table
     assert (got.state, got.last_tiered_at, got.due_at) == (State.SCHEDULED, began + 1_000, began + 53_500)
-    assert (got.epoch, got.offsets, got.snapshot_id, got.lag_rows, got.lag_seconds) == (1, '{"0":10}', "9", 3, 1.5)
+    assert (got.epoch, got.offsets, got.snapshot_id, got.lag_offsets, got.lag_seconds) == (1, '{"0":10}', "9", 3, 1.5)
     assert (got.rounds_total, got.rows_total, got.bytes_total, got.files_total) == (1, 10, 20, 2)
+    assert got.bad_records_total == 4
     assert status.behind_seconds == 4
     assert status.fresh
     ended = status.last_round
     assert ended is not None
     assert store.rounds(got.id) == (ended,)
     assert (ended.ending, ended.worker, ended.began_at, ended.ended_at) == (Ending.TIERED, "a", began, clock.now)
-    assert (ended.rows, ended.range_end, ended.snapshot_id) == (10, '{"0":10}', "9")
+    assert (ended.rows, ended.range_start, ended.range_end, ended.snapshot_id) == (10, "{}", '{"0":10}', "9")
+    assert (ended.lag_offsets, ended.lag_seconds, ended.bad_records) == (3, 1.5, 4)
     assert store.acquire(B, 5, 30) == ()
     clock.pass_seconds(56)
     (again,) = store.acquire(B, 5, 30)
@@ -65,6 +67,18 @@ def test_a_force_completed_table_joins_the_end_of_the_queue(store: StateStore) -
     (lease,) = store.acquire(A, 1, 30)
     store.finish(lease, Outcome(epoch=1, force_completed=True))
     assert names(store.acquire(A, 9, 30)) == ["b", "c", "a"]
+
+
+def test_a_round_that_left_something_makes_no_table_fresher(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    for left, behind in ((5, None), (0, 0), (9, 7), (2, 14)):
+        (lease,) = store.acquire(A, 1, 30)
+        store.finish(lease, Outcome(epoch=left, lag_offsets=left, force_completed=left > 0))
+        (status,) = store.snapshot()
+        assert (status.table.lag_offsets, status.behind_seconds) == (left, behind)
+        clock.pass_seconds(7)
+        if not left:
+            store.retier("s.t")
 
 
 def test_no_table_starves_though_others_come_back_at_once(store: StateStore) -> None:

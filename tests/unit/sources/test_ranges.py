@@ -19,6 +19,15 @@ def test_a_new_table_reads_from_the_earliest() -> None:
     assert found.content is None
 
 
+@pytest.mark.parametrize(("other", "left_at"), [(9_000, 9_000), (5_000, 8_000), (None, None)])
+def test_what_is_left_is_as_new_as_its_newest_record(other: int | None, left_at: int | None) -> None:
+    bounds = {"0": BucketBounds(0, 10, 8_000), "1": BucketBounds(0, 10, other), "2": BucketBounds(5, 5, 99_000)}
+    found = next_range(None, bounds, most=10)
+    assert (found.left, found.left_at) == (10, left_at)
+    whole = next_range(None, bounds)
+    assert (whole.left, whole.left_at) == (0, None)
+
+
 def test_a_dropped_bucket_keeps_its_offset_and_a_new_one_begins_at_its_earliest() -> None:
     found = next_range(LogOffsets({"old": 5, "0": 2}), {"0": BucketBounds(0, 4), "new": BucketBounds(7, 8)})
     assert found.wanted.start == LogOffsets({"0": 2, "new": 7})

@@ -187,19 +187,20 @@ def _after(
     values: dict[str, Any] = {
         **same,
         **NOT_IN_QUEUE,
-        "last_tiered_at": read_until,
+        "last_tiered_at": table.last_tiered_at if result.force_completed else read_until,
         "due_at": due_at(read_until, table.freshness_seconds, max(0, now - table.due_at)),
         "failures": 0,
         "error": None,
         "offsets": table.offsets if result.offsets is None else result.offsets,
         "epoch": table.epoch if result.epoch is None else result.epoch,
         "snapshot_id": table.snapshot_id if result.snapshot_id is None else result.snapshot_id,
-        "lag_rows": result.lag_rows,
+        "lag_offsets": result.lag_offsets,
         "lag_seconds": result.lag_seconds,
         "rounds_total": table.rounds_total + 1,
         "rows_total": table.rows_total + result.rows,
         "bytes_total": table.bytes_total + result.bytes,
         "files_total": table.files_total + result.files,
+        "bad_records_total": table.bad_records_total + result.bad_records,
     }
     if result.force_completed:
         return {**values, **_given_back(table, queue, now)}
@@ -209,8 +210,8 @@ def _after(
 
 _ENDING_COLUMNS = (
     *("state", "enqueued_at", "next_try_at", "last_tiered_at", "due_at", "failures", "error", *UNLEASED),
-    *("offsets", "epoch", "snapshot_id", "lag_rows", "lag_seconds"),
-    *("rounds_total", "rows_total", "bytes_total", "files_total"),
+    *("offsets", "epoch", "snapshot_id", "lag_offsets", "lag_seconds"),
+    *("rounds_total", "rows_total", "bytes_total", "files_total", "bad_records_total"),
 )
 
 
@@ -257,9 +258,12 @@ def _round_of(table: TieringTable, lease: Lease, result: Result, now: int) -> Ro
         rows=result.rows,
         bytes=result.bytes,
         files=result.files,
+        bad_records=result.bad_records,
         snapshot_id=result.snapshot_id,
         range_start=result.range_start,
         range_end=result.range_end,
+        lag_offsets=result.lag_offsets,
+        lag_seconds=result.lag_seconds,
     )
 
 

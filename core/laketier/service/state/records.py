@@ -49,8 +49,8 @@ class TieringTable:
     """A registered table, as its row was when it was read.
 
     ``offsets`` (JSON), ``epoch`` and ``snapshot_id`` are a cache of what the lake table's own watermark says, which is
-    the truth.
-    ``error`` says why a table is FAILED, STOPPED, DROPPED or RECREATED.
+    the truth. ``lag_offsets`` and ``lag_seconds``: as the last round's `Outcome` told them. ``error`` says why a table
+    is FAILED, STOPPED, DROPPED or RECREATED.
     """
 
     id: int
@@ -80,12 +80,13 @@ class TieringTable:
     epoch: int | None
     offsets: str | None
     snapshot_id: str | None
-    lag_rows: int | None
+    lag_offsets: int | None
     lag_seconds: float | None
     rounds_total: int
     rows_total: int
     bytes_total: int
     files_total: int
+    bad_records_total: int
 
     @property
     def name(self) -> str:
@@ -156,8 +157,11 @@ class Outcome:
     """A round that was published, or found nothing to read.
 
     ``force_completed``: it ended at its deadline with rows left to read, so the table joins the queue again at once.
-    ``read_until_at``: when the end of its range was looked up; what the lake holds is as fresh as that. The moment of
-    finishing when None.
+    ``read_until_at``: when the end of its range was looked up; unless it was force-completed, what the lake holds is as
+    fresh as that. The moment of finishing when None.
+    ``lag_offsets``: offsets that the source held beyond its range then; at least as many as records.
+    ``lag_seconds``: how much newer, at most, the newest record was that the lake lacked than all that it held. 0 when
+    it lacked none, None where nobody knows. ``bad_records``: those that were left out.
     """
 
     force_completed: bool = False
@@ -169,8 +173,9 @@ class Outcome:
     range_start: str | None = None
     range_end: str | None = None
     offsets: str | None = None
-    lag_rows: int | None = None
+    lag_offsets: int | None = None
     lag_seconds: float | None = None
+    bad_records: int = 0
     read_until_at: int | None = None
 
 
@@ -198,9 +203,12 @@ class RoundRecord:
     rows: int = 0
     bytes: int = 0
     files: int = 0
+    bad_records: int = 0
     snapshot_id: str | None = None
     range_start: str | None = None
     range_end: str | None = None
+    lag_offsets: int | None = None
+    lag_seconds: float | None = None
     error: str | None = None
 
 

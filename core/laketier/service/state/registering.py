@@ -116,6 +116,8 @@ class Registrar:
             "offsets": None,
             "snapshot_id": None,
             "last_tiered_at": None,
+            "lag_offsets": None,
+            "lag_seconds": None,
         }
         change(self._connection, [(row, values)])
         self._did["moved"].append(row.name)
@@ -142,7 +144,7 @@ class Registrar:
                 "format": table.format,
                 "target": table.target,
                 "pipeline": table.pipeline,
-                    "priority": table.priority,
+                "priority": table.priority,
                 "freshness_seconds": table.freshness_seconds,
                 "state": State.NEW.value,
                 "paused": False,
@@ -155,6 +157,7 @@ class Registrar:
                 "rows_total": 0,
                 "bytes_total": 0,
                 "files_total": 0,
+                "bad_records_total": 0,
             }
             for table, fence in self._new
         ]

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from laketier.service.schedule import State
-from laketier.service.state import RoundRecord, TableStatus, WorkerSeen
+from laketier.service.state import RoundRecord, TableStatus, TieringTable, WorkerSeen
 from laketier.service.state.errors import redacted
 from laketier.service.web import texts
 from laketier.service.web.letters import DeadLetters
 from laketier.service.web.markup import Html, html, joined
-from laketier.service.web.plot import age_plot
+from laketier.service.web.plot import age_plot, lag_plot
 
 _SHOWN_ROUNDS = 50
 _ATTENTION = {State.FAILED, State.STOPPED}
@@ -78,7 +78,7 @@ def _tables(statuses: Sequence[TableStatus]) -> Html:
 
 
 def _number(head: str) -> Html:
-    return html(' class="number"') if head in ("behind", "left", "rows", "bytes", "files", "took") else html("")
+    return html(' class="number"') if head in ("behind", "left", "rows", "bytes", "files", "took", "bad") else html("")
 
 
 def _table_row(status: TableStatus) -> Html:
@@ -87,17 +87,33 @@ def _table_row(status: TableStatus) -> Html:
         '<tr><td data-head="table"><a href="/tables/{id}">{name}</a><small>{target} ({format})</small></td>'
         '<td data-head="state">{state}</td>'
         '<td data-head="behind" class="number"><span class="{fresh}">{behind}</span><small>of {asked}</small></td>'
-        '<td data-head="left" class="number">{left}</td><td data-head="rows" class="number">{rows}</td>'
+        '<td data-head="left" class="number">{left}</td><td data-head="rows" class="number">{rows}{bad}</td>'
         '<td data-head="last round">{last}</td><td data-head="trouble" class="trouble">{trouble}</td></tr>',
         id=table.id, name=table.name, target=table.target, format=table.format, state=_state(table.state),
         fresh=_freshness(status), behind=texts.seconds(status.behind_seconds),
-        asked=texts.seconds(table.freshness_seconds), left=texts.number(table.lag_rows),
-        rows=texts.number(table.rows_total), last=_last(status), trouble=_trouble(status),
+        asked=texts.seconds(table.freshness_seconds), left=_left(table),
+        rows=texts.number(table.rows_total), bad=_bad(table), last=_last(status), trouble=_trouble(status),
     )  # fmt: skip
 
 
 def _state(state: State) -> Html:
     return html('<span class="state {kind}">{state}</span>', kind=state.value.lower(), state=state.value)
+
+
+def _left(table: TieringTable) -> Html:
+    return html("{left}{lag}", left=texts.number(table.lag_offsets), lag=_lag(table))
+
+
+def _lag(table: TieringTable) -> Html:
+    if not table.lag_offsets or table.lag_seconds is None:
+        return html("")
+    return html("<small>up to {lag} newer</small>", lag=texts.seconds(table.lag_seconds))
+
+
+def _bad(table: TieringTable) -> Html:
+    if not table.bad_records_total:
+        return html("")
+    return html('<small class="late">{bad} bad</small>', bad=texts.number(table.bad_records_total))
 
 
 def _freshness(status: TableStatus) -> str:
@@ -140,7 +156,8 @@ def table_page(service: str, status: TableStatus, rounds: Sequence[RoundRecord],
         ("behind", html('<span class="{fresh}">{behind}</span> of {asked}',
                         fresh=_freshness(status), behind=texts.seconds(status.behind_seconds),
                         asked=texts.seconds(table.freshness_seconds))),
-        ("left in the source", html("{left} offsets", left=texts.number(table.lag_rows))),
+        ("left in the source", html("{left} offsets{lag}", left=texts.number(table.lag_offsets), lag=_lag(table))),
+        ("bad records", html("{bad}", bad=texts.number(table.bad_records_total))),
         ("epoch and fence", html("{epoch}, {fence}", epoch=texts.number(table.epoch), fence=table.fence)),
         ("since registered", html("{rounds} rounds, {rows} rows, {files} files, {bytes}",
                                   rounds=texts.number(table.rounds_total), rows=texts.number(table.rows_total),
@@ -150,7 +167,7 @@ def table_page(service: str, status: TableStatus, rounds: Sequence[RoundRecord],
     trouble = _trouble(status)
     body = html(
         '<h1>{name}</h1>{trouble}<dl>{facts}</dl>{letters}<h2>How old the lake was</h2>{plot}'
-        '<h2>Rounds</h2>{rounds}',
+        '<h2>What rounds left in the source</h2>{lag}<h2>Rounds</h2>{rounds}',
         name=table.name,
         trouble=html('<p class="trouble box">{told}</p>', told=trouble) if trouble else trouble,
         facts=joined(html("<div><dt>{name}</dt><dd>{value}</dd></div>", name=name, value=value)
@@ -158,6 +175,7 @@ def table_page(service: str, status: TableStatus, rounds: Sequence[RoundRecord],
         letters=html('<p><a href="/tables/{id}/dead-letters">Dead letters</a></p>', id=table.id)
         if has_letters else html(""),
         plot=age_plot(status, rounds),
+        lag=lag_plot(rounds),
         rounds=_rounds(rounds[:_SHOWN_ROUNDS]),
     )  # fmt: skip
     return page(service, table.name, body)
@@ -166,7 +184,7 @@ def table_page(service: str, status: TableStatus, rounds: Sequence[RoundRecord],
 def _rounds(rounds: Sequence[RoundRecord]) -> Html:
     if not rounds:
         return html('<p class="none">None yet.</p>')
-    heads = ("ended (UTC)", "ending", "took", "epoch", "rows", "files", "bytes", "worker")
+    heads = ("ended (UTC)", "ending", "took", "epoch", "rows", "files", "bytes", "bad", "left", "worker")
     return html(
         '<table class="cards"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>',
         heads=joined(html("<th{number}>{name}</th>", name=each, number=_number(each)) for each in heads),
@@ -177,18 +195,20 @@ def _rounds(rounds: Sequence[RoundRecord]) -> Html:
 def _round_row(each: RoundRecord) -> Html:
     error = html("")
     if each.error is not None:
-        error = html('<tr class="why"><td colspan="8" class="trouble">{error}</td></tr>', error=redacted(each.error))
+        error = html('<tr class="why"><td colspan="10" class="trouble">{error}</td></tr>', error=redacted(each.error))
     return html(
         '<tr><td data-head="ended">{ended}</td><td data-head="ending">{ending}</td>'
         '<td data-head="took" class="number">{took}</td>'
         '<td data-head="epoch">{epoch}<small>fence {fence}</small></td>'
         '<td data-head="rows" class="number">{rows}</td><td data-head="files" class="number">{files}</td>'
-        '<td data-head="bytes" class="number">{bytes}</td><td data-head="worker" class="worker">{worker}</td></tr>'
+        '<td data-head="bytes" class="number">{bytes}</td>'
+        '<td data-head="bad" class="number">{bad}</td><td data-head="left" class="number">{left}</td>'
+        '<td data-head="worker" class="worker">{worker}</td></tr>'
         "{error}",
         ended=texts.moment(each.ended_at), ending=each.ending.value,
         took=texts.seconds((each.ended_at - each.began_at) / 1000), epoch=texts.number(each.epoch), fence=each.fence,
         rows=texts.number(each.rows), files=texts.number(each.files), bytes=texts.size(each.bytes),
-        worker=each.worker, error=error,
+        bad=texts.number(each.bad_records), left=texts.number(each.lag_offsets), worker=each.worker, error=error,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""How old the lake was over the last rounds of a table, as an SVG made here."""
+"""How old the lake was over the last rounds of a table, and what they left, as SVGs made here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from laketier.service.state import Ending, RoundRecord, TableStatus
 from laketier.service.web.markup import Html, html, joined
-from laketier.service.web.texts import clock, seconds
+from laketier.service.web.texts import clock, number, seconds
 
 _WIDTH, _HEIGHT = 560.0, 190.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66.0, 10.0, 16.0, 26.0
@@ -16,11 +16,11 @@ _BROKEN = {Ending.FAILED, Ending.STOPPED, Ending.EXPIRED}
 
 def ages(status: TableStatus, rounds: Sequence[RoundRecord]) -> list[tuple[int, float]]:
     """(when, how old what the lake held was, in s, at most) at the corners of the saw that rounds make: age grows with
-    time, and falls when a round ends to that round's own duration. ``rounds``: newest first."""
+    time, and falls to a round's own duration when that ends and left nothing. ``rounds``: newest first."""
     points: list[tuple[int, float]] = []
     before: int | None = None
     for each in reversed(rounds):
-        if each.ending in _PUBLISHED:
+        if each.ending is Ending.TIERED:
             if before is not None:
                 points.append((each.ended_at, (each.ended_at - before) / 1000))
             points.append((each.ended_at, (each.ended_at - each.began_at) / 1000))
@@ -64,6 +64,34 @@ def age_plot(status: TableStatus, rounds: Sequence[RoundRecord]) -> Html:
         width=_WIDTH, height=_HEIGHT, left=_LEFT, right=_WIDTH - _RIGHT, top=_TOP, bottom=up(0),
         target=up(target), line=" L".join(f"{across(at)} {up(age)}" for at, age in points), broken=broken,
         labels=labels, under=_HEIGHT - 8, begin=clock(begin), end=clock(end),
+    )  # fmt: skip
+
+
+def lag_plot(rounds: Sequence[RoundRecord]) -> Html:
+    """The offsets that published rounds left in the source, as bars; a line where there is nothing to draw.
+    ``rounds``: newest first."""
+    left = [(each, each.lag_offsets or 0) for each in reversed(rounds) if each.ending in _PUBLISHED]
+    if not any(offsets for _, offsets in left):
+        return html('<p class="none">Nothing: each round read all that was there.</p>')
+    begin, end = left[0][0].ended_at, max(left[-1][0].ended_at, left[0][0].ended_at + 1)
+    most, room, height = max(offsets for _, offsets in left), _WIDTH - _LEFT - _RIGHT, _HEIGHT / 2
+    bottom = height - _BOTTOM
+    bars = joined(
+        html('<path class="left" d="M{x} {bottom}V{y}"><title>{text}</title></path>',
+             x=f"{_LEFT + 3 + (each.ended_at - begin) / (end - begin) * (room - 6):.1f}", bottom=bottom,
+             y=f"{bottom - offsets / most * (bottom - _TOP):.1f}", text=f"{clock(each.ended_at)} {offsets:,} offsets")
+        for each, offsets in left if offsets
+    )  # fmt: skip
+    return html(
+        '<svg viewBox="0 0 {width} {height}" role="img" aria-label="Offsets left in the source, over time">'
+        '<path class="axis" d="M{left} {top}V{bottom}H{right}"/>{bars}'
+        '<text x="{beside}" y="{top_text}" text-anchor="end">{most}</text>'
+        '<text x="{beside}" y="{bottom_text}" text-anchor="end">0</text>'
+        '<text x="{left}" y="{under}">{begin}</text><text x="{right}" y="{under}" text-anchor="end">{end}</text></svg>'
+        '<p class="legend"><span><i class="left"></i>offsets left by a round</span></p>',
+        width=_WIDTH, height=height, left=_LEFT, right=_WIDTH - _RIGHT, top=_TOP, bottom=bottom, bars=bars,
+        beside=_LEFT - 6, top_text=_TOP + 4, bottom_text=bottom + 4, most=number(most), under=height - 8,
+        begin=clock(begin), end=clock(end),
     )  # fmt: skip
 
 

@@ -48,12 +48,13 @@ def upgrade() -> None:
         sa.Column("epoch", sa.BigInteger),
         sa.Column("offsets", sa.Text),
         sa.Column("snapshot_id", sa.Text),
-        sa.Column("lag_rows", sa.BigInteger),
+        sa.Column("lag_offsets", sa.BigInteger),
         sa.Column("lag_seconds", sa.Float),
         sa.Column("rounds_total", sa.BigInteger, nullable=False),
         sa.Column("rows_total", sa.BigInteger, nullable=False),
         sa.Column("bytes_total", sa.BigInteger, nullable=False),
         sa.Column("files_total", sa.BigInteger, nullable=False),
+        sa.Column("bad_records_total", sa.BigInteger, nullable=False),
         sa.UniqueConstraint("service", "source", "source_table", "table_id", name="uq_tiering_tables_identity"),
     )
     indexes: tuple[tuple[str, Sequence[str | sa.TextClause], str], ...] = (
@@ -84,9 +85,12 @@ def upgrade() -> None:
         sa.Column("rows", sa.BigInteger, nullable=False),
         sa.Column("bytes", sa.BigInteger, nullable=False),
         sa.Column("files", sa.BigInteger, nullable=False),
+        sa.Column("bad_records", sa.BigInteger, nullable=False),
         sa.Column("snapshot_id", sa.Text),
         sa.Column("range_start", sa.Text),
         sa.Column("range_end", sa.Text),
+        sa.Column("lag_offsets", sa.BigInteger),
+        sa.Column("lag_seconds", sa.Float),
         sa.Column("error", sa.Text),
         sa.UniqueConstraint("tiering_table", "fence", name="uq_tiering_rounds_lease"),
     )
