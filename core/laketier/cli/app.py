@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import laketier
-from laketier.cli import conformance, demo, doctor, formats, maintain, pipeline, run, serve, service, table
+from laketier.cli import conformance, dead_letter, demo, doctor, formats, maintain, pipeline, run, serve, service, table
 from laketier.spi import (
     CommitError,
     ConfigError,
@@ -49,6 +49,7 @@ app.command(
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(maintain.app, name="maintain")
 app.add_typer(service.app, name="service")
+app.add_typer(dead_letter.app, name="dead-letter")
 
 
 @app.callback(invoke_without_command=True)

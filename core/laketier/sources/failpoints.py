@@ -20,6 +20,24 @@ COMMITTED = "service.committed"
 FINISHED = "service.finished"
 """After it was told."""
 
+LETTERS_STAGED = "replay.staged"
+"""After a replay staged the rows of dead letters, before it writes down which letters they are of."""
+LETTERS_CHOSEN = "replay.chosen"
+"""After it wrote that down, before the rows are published."""
+
+REPLAY = (LETTERS_STAGED, LETTERS_CHOSEN)
 SERVICE = (LEASED, PLANNED, STAGED, DEAD_LETTERS, COMMITTED, FINISHED)
 
-__all__ = ["COMMITTED", "DEAD_LETTERS", "FINISHED", "LEASED", "PLANNED", "SERVICE", "STAGED", "failpoint"]
+__all__ = [
+    "COMMITTED",
+    "DEAD_LETTERS",
+    "FINISHED",
+    "LEASED",
+    "LETTERS_CHOSEN",
+    "LETTERS_STAGED",
+    "PLANNED",
+    "REPLAY",
+    "SERVICE",
+    "STAGED",
+    "failpoint",
+]

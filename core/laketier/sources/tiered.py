@@ -146,6 +146,22 @@ def _refuse_shared_targets(tables: Iterable[TieredTable], origin: str) -> None:
             )
 
 
+def all_tiered(file: str | Path) -> list[TieredTable]:
+    """The tables of a service file, by name. Asks the sources, and opens no log. Driver.
+
+    Raises `ConfigError`, `PluginError`, and what a source raises.
+    """
+    origin = str(file)
+    service = load_service(file)
+    sources = open_sources(service, origin=origin)
+    try:
+        listed = {name: opened.source.list_tables() for name, opened in sources.items()}
+    finally:
+        for opened in sources.values():
+            opened.source.close()
+    return sorted(tiered_tables(service, listed, origin=origin), key=lambda table: table.key)
+
+
 def open_tiered(file: str | Path, name: str) -> tuple[TieredTable, TableLog]:
     """A table of a service file, and its log. ``name``: ``source.table``, or the lake table's name. Driver.
 

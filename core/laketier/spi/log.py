@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from laketier.spi.errors import CorruptTable, IncompatibleData
+from laketier.spi.errors import CorruptTable, FeatureNotSupported, IncompatibleData
 from laketier.spi.options import NoOptions
 from laketier.spi.plugin import SPI_VERSION
 from laketier.spi.table import BucketSpec, PartitionField
@@ -176,6 +176,16 @@ class TableLog(ABC):
         order). Ends when the split's end is reached, whatever is missing before it; never earlier: a source that does
         not answer raises `StorageError`, and a range that is gone `OffsetsExpired`. A record that is none of the
         table's rows goes to ``on_bad_record``."""
+
+    def decode(
+        self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of records that were none when they were read, from what was kept of them, with the columns of
+        `table`. One that still is none goes to ``on_bad_record``: the same record, with the error of today. Driver.
+        Raises `FeatureNotSupported` where the source needs more of a record than is kept."""
+        raise FeatureNotSupported(
+            "the replay of dead letters", format=type(self).__name__, reason="the source does not decode stored records"
+        )
 
     def close(self) -> None:
         """Release what the driver's half holds."""

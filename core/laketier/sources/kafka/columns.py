@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from laketier.sources.kafka.options import KafkaTableOptions
-from laketier.spi import ConfigError
+from laketier.spi import BadRecord, ConfigError
 
 _HEADERS = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())]))
 _TYPES = {
@@ -49,6 +50,34 @@ def timestamp_of(message: Any) -> int | None:
     at: int
     kind, at = message.timestamp()
     return None if kind == TIMESTAMP_NOT_AVAILABLE else at
+
+
+@dataclass(frozen=True)
+class StoredMessage:
+    """What a dead letter kept of a message, as the client would give it."""
+
+    record: BadRecord
+
+    def key(self) -> bytes | None:
+        return self.record.key
+
+    def value(self) -> bytes | None:
+        return self.record.value
+
+    def partition(self) -> int:
+        return int(self.record.bucket)
+
+    def offset(self) -> int:
+        return self.record.offset
+
+    def headers(self) -> None:
+        return None
+
+    def timestamp(self) -> tuple[int, int]:
+        from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE
+
+        at = self.record.at
+        return (TIMESTAMP_NOT_AVAILABLE, -1) if at is None else (TIMESTAMP_CREATE_TIME, at)
 
 
 def _headers_of(message: Any) -> list[dict[str, Any]] | None:

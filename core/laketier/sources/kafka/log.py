@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.sources.kafka.cluster import Asked, Cluster, OffsetAt, Topic
-from laketier.sources.kafka.columns import record_column, timestamp_of, with_record_columns
+from laketier.sources.kafka.columns import StoredMessage, record_column, timestamp_of, with_record_columns
 from laketier.sources.kafka.decoding import Decoded, Decoder, Undecodable
 from laketier.sources.kafka.options import IsolationLevel, KafkaTableOptions, Tombstones
 from laketier.sources.kafka.records import RecordRange, expired, read_records
@@ -17,6 +18,7 @@ from laketier.spi import (
     BadRecord,
     BucketBounds,
     ConfigError,
+    FeatureNotSupported,
     LogRange,
     LogSplit,
     LogTable,
@@ -122,11 +124,24 @@ class KafkaLog(TableLog):
         finally:
             records.close()
 
-    def _rows(self, messages: list[Any], names: Sequence[str], on_bad_record: OnBadRecord) -> pa.RecordBatch:
-        from confluent_kafka import Message
+    def decode(
+        self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        """See `TableLog.decode`. Raises `StorageError` for a registry that does not answer."""
+        if self._options.include_headers:
+            raise FeatureNotSupported(
+                "the replay of dead letters",
+                format=f"the topic {self._topic.name}",
+                reason="its rows have the headers of records, which dead letters do not hold",
+                fix="Leave include-headers out, or write the records to the topic again.",
+            )
+        batch = self._rows([StoredMessage(record) for record in records], self._table.schema.names, on_bad_record)
+        if batch.num_rows:
+            yield batch
 
+    def _rows(self, messages: list[Any], names: Sequence[str], on_bad_record: OnBadRecord) -> pa.RecordBatch:
         kept = messages
-        values: list[Any] = list(map(Message.value, messages))
+        values: list[Any] = list(map(operator.methodcaller("value"), messages))
         bad: list[tuple[Any, Undecodable]] = []
         if not self._decoder.reads_tombstones and None in values:
             kept = [message for message, value in zip(messages, values, strict=True) if value is not None]

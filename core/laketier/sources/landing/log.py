@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from laketier.sources.landing.files import FileEntry, Files, Folder, list_files, look_at
 from laketier.sources.landing.ledger import Ledger
 from laketier.sources.landing.options import FileFormat, LandingTableOptions, OnRewritten, Order
-from laketier.sources.landing.readers import FileReader, Unreadable
+from laketier.sources.landing.readers import FileReader, Unreadable, decode_lines
 from laketier.sources.landing.table import table_of
 from laketier.sources.parquet_parts import read_footer, row_group_ranges
 from laketier.spi import (
@@ -22,6 +22,7 @@ from laketier.spi import (
     BucketBounds,
     ConfigError,
     CorruptTable,
+    FeatureNotSupported,
     LogRange,
     LogSplit,
     LogTable,
@@ -138,6 +139,19 @@ class LandingLog(TableLog):
             self._check([entry], split.start)
         if why is not None:
             bad(f"{path} can't be read: {why}", None)
+
+    def decode(
+        self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        """See `TableLog.decode`. A record whose bytes were not kept, as it is a whole file, still is none."""
+        if self._options.format is FileFormat.CSV and self._options.header:
+            raise FeatureNotSupported(
+                "the replay of dead letters",
+                format="CSV with a header",
+                reason="a dead letter is one line, and the header says what is in it",
+                fix="Land what was mended in a new file.",
+            )
+        yield from decode_lines(records, self._table.schema, self._options, on_bad_record)
 
     def _on_driver(self) -> Ledger:
         if self._ledger is None:

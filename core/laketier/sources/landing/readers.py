@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from laketier.sources.landing.lines import OnBadLine, parse_lines, read_blocks
 from laketier.sources.landing.options import ExtraColumns, FileFormat, LandingTableOptions
 from laketier.sources.landing.text import CsvLines, JsonLines, header_of, unreadable_columns
 from laketier.sources.parquet_parts import BATCH_ROWS, null_rows, read_row_groups
-from laketier.spi import ConfigError, IncompatibleData
+from laketier.spi import BadRecord, ConfigError, IncompatibleData, OnBadRecord
 from laketier.spi.conform import conform, fits
 
 _ARROW_FILE = b"ARROW1"
@@ -116,6 +116,30 @@ class FileReader:
     @property
     def is_local(self) -> bool:
         return isinstance(self.filesystem, fs.LocalFileSystem)
+
+
+def decode_lines(
+    records: Sequence[BadRecord], schema: pa.Schema, options: LandingTableOptions, on_bad_record: OnBadRecord
+) -> Iterator[pa.RecordBatch]:
+    """The rows of lines that were kept, as `TableLog.decode` gives them."""
+    lines: list[BadRecord] = []
+    for record in records:
+        if not options.format.is_text or record.value is None:
+            on_bad_record(replace(record, error="its bytes were not kept; land what was mended in a new file"))
+        elif b"\n" in record.value:
+            on_bad_record(replace(record, error="it is more than one line"))
+        else:
+            lines.append(record)
+    if not lines:
+        return
+    parser: JsonLines | CsvLines = JsonLines(schema, options.extra_columns)
+    if options.format is FileFormat.CSV:
+        parser = CsvLines(schema.names, schema, options.delimiter)
+    block = b"".join((record.value or b"") + b"\n" for record in lines)
+    tables = parse_lines(block, 0, parser, lambda at, _, error: on_bad_record(replace(lines[at], error=error)))
+    for table in tables:
+        for batch in table.to_batches(BATCH_ROWS):
+            yield _conformed(batch, schema)
 
 
 def csv_header(block: bytes, options: LandingTableOptions, schema: pa.Schema | None) -> tuple[list[str], int]:

@@ -77,27 +77,38 @@ class LinesLog(TableLog):
             raise OffsetsExpired(f"offsets below {expired} expired", where=f"{self.folder}/{split.bucket}")
         schema = self.described.schema
         wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-        offset = split.start
+        offset, text = split.start, _takes_text(self.folder)
         with (self.folder / f"{split.bucket}.jsonl").open("rb") as file:
             lines = islice(file, split.start, split.end)
             while block := list(islice(lines, _BATCH_LINES)):
-                rows = _rows(block, schema, split.bucket, offset, on_bad_record)
+                rows = _rows(block, schema, split.bucket, offset, on_bad_record, text)
                 offset += len(block)
                 if rows:
                     yield pa.RecordBatch.from_pylist(rows, schema=schema).select(wanted.names)
         if offset < split.end:
             raise StorageError(f"the log ends at {offset}, before {split.end}", where=str(self.folder))
 
+    def decode(
+        self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        schema, text = self.described.schema, _takes_text(self.folder)
+        for record in records:
+            rows = _rows([record.value or b""], schema, record.bucket, record.offset, on_bad_record, text)
+            if rows:
+                yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
 
 def _rows(
-    lines: list[bytes], schema: pa.Schema, bucket: str, offset: int, on_bad_record: OnBadRecord
+    lines: list[bytes], schema: pa.Schema, bucket: str, offset: int, on_bad_record: OnBadRecord, text: bool
 ) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(lines, offset):
         try:
             row = json.loads(line)
+            if text:
+                row["id"] = int(row["id"])
             pa.RecordBatch.from_pylist([row], schema=schema)
-        except (ValueError, TypeError, AttributeError, pa.ArrowException) as error:
+        except (ValueError, TypeError, AttributeError, KeyError, pa.ArrowException) as error:
             on_bad_record(BadRecord(bucket=bucket, offset=number, error=str(error), value=line.rstrip(b"\n")))
         else:
             rows.append(row)
@@ -122,6 +133,11 @@ class LinesSource(LogSource):
         return LinesLog(
             folder, LogTable(name, described["id"], schema, primary_key=tuple(described.get("primary_key", ())))
         )
+
+
+def _takes_text(folder: Path) -> bool:
+    """Whether an id may be a number in quotes: ``"ids_as_text": true``."""
+    return bool(_describe(folder).get("ids_as_text", False))
 
 
 def _describe(folder: Path) -> dict[str, Any]:

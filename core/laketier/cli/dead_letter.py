@@ -1,0 +1,177 @@
+"""``laketier dead-letter``: the records that could not be made rows, and another try at them."""
+
+from __future__ import annotations
+
+import heapq
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from laketier.cli.lakes import Json, console, print_json
+from laketier.spi import ConfigError, TableNotFound
+
+app = typer.Typer(name="dead-letter", help="Records that could not be made rows: look at them, and try them again.")
+
+File = Annotated[Path, typer.Argument(help="The service file.", show_default=False)]
+Named = Annotated[str, typer.Argument(help="The table: source.table, or the lake table's name.", show_default=False)]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@app.command("list", epilog="Example: [bold]laketier dead-letter list service.yaml[/]")
+def list_(file: File, json: Json = False) -> None:
+    """Show how many dead letters each table has, how many of them were replayed, and why they are bad."""
+    from laketier.sources.letters import LetterState, see_letters
+    from laketier.sources.tiered import all_tiered
+
+    seen = [(table.key, see_letters(table.config)) for table in all_tiered(file)]
+    found = [(name, each) for name, each in seen if each is not None]
+    if json:
+        print_json(
+            [
+                {
+                    "table": name,
+                    "dead_letters": each.table,
+                    "letters": each.letters,
+                    **{state.value: each.states[state] for state in LetterState},
+                    "newest_at": each.newest_at,
+                    "errors": [{"error": error, "letters": count} for error, count in each.errors],
+                }
+                for name, each in found
+            ]
+        )
+        return
+    shown = Table("table", "in", caption=None if found else "No table has dead letters.", caption_justify="left")
+    for column in ("letters", "open", "replayed"):
+        shown.add_column(column, justify="right")
+    shown.add_column("newest written")
+    shown.add_column("errors, most frequent first", overflow="fold")
+    for name, each in found:
+        replaying = each.states[LetterState.REPLAYING]
+        shown.add_row(
+            escape(name), escape(each.table), f"{each.letters:,}", f"{each.states[LetterState.OPEN] + replaying:,}",
+            f"{each.states[LetterState.REPLAYED]:,}", _moment(each.newest_at),
+            "\n".join(f"{count:,} x {escape(error)}" for error, count in each.errors),
+        )  # fmt: skip
+    console().print(shown)
+
+
+@app.command(epilog="Example: [bold]laketier dead-letter show service.yaml clicks.orders --where 0/1234[/]")
+def show(
+    file: File,
+    table: Named,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The newest so many.")] = 20,
+    where: Annotated[
+        str | None, typer.Option(metavar="BUCKET/OFFSET", help="Only the record at this place.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show dead letters: place, state, error, key and value. Bytes that are no UTF-8 are shown in hexadecimal."""
+    from laketier.sources.letters import read_replays, scan_letters
+    from laketier.sources.tiered import open_tiered
+
+    bucket, offset = (None, None) if where is None else _place(where)
+    tiered, log = open_tiered(file, table)
+    log.close()
+    letters = scan_letters(tiered.config, bucket=bucket, offset=offset)
+    if letters is None:
+        raise TableNotFound(f"{tiered.key} has no dead letters", where=str(tiered.config.table))
+    replays = read_replays(tiered.config)
+    newest = heapq.nlargest(limit, letters, key=lambda each: (each.record.at or 0, each.record.offset))
+    found = [
+        {
+            "bucket": each.record.bucket,
+            "offset": each.record.offset,
+            "at": each.record.at,
+            "state": replays.state(each).value,
+            "error": each.record.error,
+            "schema_version": each.record.schema_version,
+            "key": _text(each.record.key),
+            "value": _text(each.record.value),
+        }
+        for each in newest
+    ]
+    if json:
+        print_json(found)
+        return
+    for letter in found:
+        _print_letter(letter)
+    typer.echo(f"{tiered.key}: {len(found)} dead letters shown")
+
+
+@app.command(epilog="Example: [bold]laketier dead-letter replay service.yaml clicks.orders --dry-run[/]")
+def replay(
+    file: File,
+    table: Named,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what fits; publish nothing.")] = False,
+    json: Json = False,
+) -> None:
+    """Decode dead letters with the table's present `read` settings, and append those that are rows now, each once.
+    Those that still are none stay as they are."""
+    from laketier.sources.replay import replay as replayed
+    from laketier.sources.tiered import open_tiered
+
+    tiered, log = open_tiered(file, table)
+    try:
+        done = replayed(tiered.config, log, dry_run=dry_run)
+    finally:
+        log.close()
+    if json:
+        print_json(
+            {
+                "table": tiered.key,
+                "dry_run": dry_run,
+                "replayed": done.replayed,
+                "rows": done.rows,
+                "unfit": done.unfit,
+                "waiting": done.waiting,
+            }
+        )
+        return
+    fit = "would be replayed" if dry_run else "replayed"
+    typer.echo(f"{tiered.key}: {done.replayed} {fit} ({done.rows} rows), {done.unfit} still are no rows")
+    if done.waiting:
+        typer.echo(f"{done.waiting} more are of a round that has not ended yet: replay them after it")
+    for record in done.errors:
+        typer.echo(f"  {record.bucket}/{record.offset}: {record.error}")
+
+
+def _place(where: str) -> tuple[str, int]:
+    bucket, slash, offset = where.rpartition("/")
+    if not slash or not offset.isdecimal():
+        raise ConfigError(f"--where {where!r} is not BUCKET/OFFSET", fix="For example --where 0/1234.")
+    return bucket, int(offset)
+
+
+def _text(data: bytes | None) -> str | None:
+    """As text where it is such: what a terminal would take as a command is none."""
+    if data is None:
+        return None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return f"0x{data.hex()}"
+    return text if all(each.isprintable() or each in "\t\n" for each in text) else f"0x{data.hex()}"
+
+
+def _print_letter(letter: dict[str, Any]) -> None:
+    version = "" if letter["schema_version"] is None else f", schema version {letter['schema_version']}"
+    out = console()
+    head = f"{letter['bucket']}/{letter['offset']}"
+    told = f"{letter['state']}, written {_moment(letter['at'])}{version}"
+    out.print(f"[bold]{escape(head)}[/]  {escape(told)}", soft_wrap=True)
+    out.print(f"  [red]{escape(letter['error'])}[/]", soft_wrap=True)
+    for name in ("key", "value"):
+        if letter[name] is not None:
+            out.print(f"  {name}: {escape(letter[name])}", soft_wrap=True)
+
+
+def _moment(at: int | None) -> str:
+    """A record's time may lie outside of what dates can say."""
+    try:
+        return "-" if at is None else (_EPOCH + timedelta(milliseconds=at)).strftime("%Y-%m-%d %H:%M:%S")
+    except OverflowError:
+        return str(at)

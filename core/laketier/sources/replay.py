@@ -1,0 +1,298 @@
+"""Replaying dead letters: records that were no rows are decoded again, and those that fit now are appended, once.
+
+Two tables can't be one atomic step, and what fits depends on settings that may change in between. So a replay writes
+down first which letters it takes (`laketier.sources.letters`), and that decides: should it be killed before their rows
+are in the lake table, the next one appends the rows of just these letters, as the epoch that stands beside them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.config import LakeConfig
+from laketier.metadata import prepare_table
+from laketier.plugins import open_lake
+from laketier.sources.dead_letters import DEAD_LETTERS, dead_letter_table, token_of
+from laketier.sources.failpoints import LETTERS_CHOSEN, LETTERS_STAGED, failpoint
+from laketier.sources.letters import (
+    REPLAY,
+    REPLAYED_SCHEMA,
+    Letter,
+    LetterState,
+    Replays,
+    lake_beside,
+    lake_replay,
+    read_replays,
+    replayed_table,
+    scan_letters,
+)
+from laketier.sources.log_round import committed_offsets
+from laketier.spi import (
+    FIRST_EPOCH,
+    BadRecord,
+    ConfigError,
+    CorruptTable,
+    FeatureNotSupported,
+    Gap,
+    LakeTieringFactory,
+    LogOffsets,
+    SourceRange,
+    Stale,
+    TableChanged,
+    TableLog,
+    TableNotFound,
+    Token,
+    TokenMismatch,
+    WatermarkLost,
+    WriterInitContext,
+    new_attempt_id,
+)
+from laketier.tiering import TieringRound, pipelines, write_task
+
+LETTERS_PER_EPOCH = 50_000
+_Factory = LakeTieringFactory[Any]
+_Key = tuple[str, int, bytes | None, bytes | None]
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """``replayed``: letters whose rows, ``rows`` of them, this replay appended (or would have). ``unfit``: letters that
+    still are no rows, ``errors`` of the first few. ``waiting``: letters of a round that has not ended yet."""
+
+    replayed: int = 0
+    rows: int = 0
+    unfit: int = 0
+    waiting: int = 0
+    errors: tuple[BadRecord, ...] = ()
+
+
+def replay(config: LakeConfig, log: TableLog, *, dry_run: bool = False, most: int = LETTERS_PER_EPOCH) -> ReplayResult:
+    """Decode the dead letters of the lake table that ``config`` names, and append those that are rows now. Driver.
+
+    ``dry_run`` publishes nothing. Raises `FeatureNotSupported` where a source can't decode what was kept, and for logs
+    of changes; `TableNotFound` without dead letters; `TableChanged` for those of another table of the source;
+    `ConfigError` when a replay that was killed chose letters that the settings of today do not fit; `Stale` when
+    another one replays at the same time; and what either side raises.
+    """
+    return _Replay(config, log, most).run(dry_run)
+
+
+class _Replay:
+    def __init__(self, config: LakeConfig, log: TableLog, most: int) -> None:
+        if log.table.primary_key or log.table.change_column is not None:
+            raise FeatureNotSupported(
+                "the replay of dead letters",
+                format=f"the log of changes {log.table.name}",
+                reason="an old change would undo newer ones of its key",
+                fix="Write the record to the source again.",
+            )
+        assert config.pipeline is not None
+        self._config = config
+        self._log = log
+        self._most = most
+        self._pipeline = config.pipeline + REPLAY
+        self._where = str(config.table)
+        self._reached = self._tiered_up_to()
+
+    def _tiered_up_to(self) -> LogOffsets:
+        """Letters beyond are of a round that has not ended: it may yet be run again, and find them to be rows."""
+        assert self._config.pipeline is not None
+        lake = open_lake(self._config)
+        try:
+            factory = lake.tiering_factory(lake.load_table())
+        except TableNotFound:
+            return LogOffsets()
+        watermark = pipelines.show(factory, self._config.pipeline)
+        self._check_identity()
+        return committed_offsets(watermark, self._log.table, where=self._where) or LogOffsets()
+
+    def _check_identity(self) -> None:
+        """Letters of a table that was made anew since are not this one's."""
+        assert self._config.pipeline is not None
+        lake = lake_beside(self._config, dead_letter_table(self._config.table))
+        last = lake_replay(lake, self._config.pipeline + DEAD_LETTERS)
+        now = self._log.table.table_id
+        if last is not None and last.run != now:
+            raise TableChanged(
+                f"the dead letters are of a table with the id {last.run!r}, and the source's has {now!r} now",
+                where=self._where,
+                fix="Nothing was replayed.",
+            )
+
+    def run(self, dry_run: bool) -> ReplayResult:
+        if dry_run or not self._reached:
+            replays = read_replays(self._config)
+            done = ReplayResult()
+            for letters in self._chunks(replays, LetterState.REPLAYING):
+                done = _sum(done, ReplayResult(replayed=len(letters)))
+            for letters in self._chunks(replays, LetterState.OPEN):
+                done = _sum(done, self._tried(letters, lambda batches: sum(batch.num_rows for batch in batches))[0])
+            return _sum(done, ReplayResult(waiting=self._waiting(replays)))
+        lake = open_lake(self._config)
+        follows = replace(lake, config=replace(lake.config, merge_schema=True))
+        factory = lake.tiering_factory(prepare_table(follows, self._log.table.schema))
+        beside = lake_beside(self._config, replayed_table(self._config.table))
+        marks = beside.tiering_factory(prepare_table(beside, REPLAYED_SCHEMA))
+        # Before what was replayed is read: should another replay go on in between, ours is refused, and knows no less.
+        last = token_of(pipelines.show(marks, self._pipeline))
+        done = self._finish_earlier(factory, read_replays(self._config), last)
+        replays = read_replays(self._config)
+        for letters in self._chunks(replays, LetterState.OPEN):
+            result, last = self._epoch(factory, marks, letters, last)
+            done = _sum(done, result)
+        return _sum(done, ReplayResult(waiting=self._waiting(replays)))
+
+    def _chunks(self, replays: Replays, state: LetterState) -> Iterator[list[Letter]]:
+        found = (letter for letter in self._letters() if self._is_tiered(letter) and replays.state(letter) is state)
+        while letters := list(islice(found, self._most)):
+            yield sorted(letters, key=lambda each: (each.record.bucket, each.record.offset, each.id))
+
+    def _letters(self) -> Iterator[Letter]:
+        letters = scan_letters(self._config)
+        if letters is None:
+            raise TableNotFound("the table has no dead letters", where=self._where)
+        return letters
+
+    def _is_tiered(self, letter: Letter) -> bool:
+        return letter.record.offset < self._reached.get(letter.record.bucket, 0)
+
+    def _waiting(self, replays: Replays) -> int:
+        return sum(
+            not self._is_tiered(letter) and replays.state(letter) is LetterState.OPEN for letter in self._letters()
+        )
+
+    def _tried(
+        self, letters: Sequence[Letter], write: Callable[[Iterator[pa.RecordBatch]], Any]
+    ) -> tuple[ReplayResult, list[Letter], Any]:
+        """Decode, and hand the rows to ``write``: what came of it, the letters that are rows, and its answer."""
+        bad: dict[_Key, BadRecord] = {}
+        rows = 0
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            nonlocal rows
+            records = [letter.record for letter in letters]
+            for batch in self._log.decode(records, on_bad_record=lambda record: bad.update({_key(record): record})):
+                rows += batch.num_rows
+                yield batch
+
+        answer = write(counted())
+        fit = [letter for letter in letters if _key(letter.record) not in bad]
+        errors = tuple(islice(bad.values(), 3))
+        return ReplayResult(len(fit), rows, len(letters) - len(fit), errors=errors), fit, answer
+
+    def _stage(self, factory: _Factory, epoch: int) -> Callable[[Iterator[pa.RecordBatch]], bytes]:
+        context = WriterInitContext(attempt=new_attempt_id(), split_index=0, epoch=epoch)
+        return lambda batches: write_task(factory, batches, context)
+
+    def _epoch(
+        self,
+        factory: _Factory,
+        marks: _Factory,
+        letters: list[Letter],
+        last: Token | None,
+    ) -> tuple[ReplayResult, Token | None]:
+        epoch = FIRST_EPOCH if last is None else last.epoch + 1
+        result, fit, message = self._tried(letters, self._stage(factory, epoch))
+        if not fit:
+            TieringRound(factory).abort_messages([message], commit_was_called=False)
+            return result, last
+        failpoint(LETTERS_STAGED)
+        token = self._token(fit, last)
+        chosen = write_task(
+            marks, [_marks(fit, epoch)], WriterInitContext(attempt=new_attempt_id(), split_index=0, epoch=epoch)
+        )
+        try:
+            TieringRound(marks, token=token).commit_messages([chosen])
+        except (TokenMismatch, Gap, Stale) as refused:
+            TieringRound(factory).abort_messages([message], commit_was_called=False)
+            raise Stale(
+                "another replay of the table runs at the same time",
+                where=self._where,
+                why=str(refused),
+                fix="Nothing of this one was published beyond what it told; run it again when the other has ended.",
+            ) from refused
+        failpoint(LETTERS_CHOSEN)
+        TieringRound(factory, token=token).commit_messages([message])
+        return result, token
+
+    def _finish_earlier(self, factory: _Factory, replays: Replays, last: Token | None) -> ReplayResult:
+        """End the replay that chose letters and was killed before their rows were in the lake table."""
+        lake = 0 if replays.lake is None else replays.lake.epoch + 1
+        chosen = 0 if last is None else last.epoch + 1
+        if lake > chosen:
+            raise WatermarkLost(
+                f"the lake table holds {lake} replays, and the table of what was replayed knows {chosen}",
+                where=str(replayed_table(self._config.table)),
+                why="it was dropped or taken back to an older state",
+                fix="Restore it: without it, letters would be replayed twice.",
+            )
+        if last is None or lake == chosen:
+            return ReplayResult()
+        letters = [letter for letter in self._letters() if replays.marks.get(letter.id) == last.epoch]
+        letters.sort(key=lambda each: (each.record.bucket, each.record.offset, each.id))
+        if _content(letters) != last.content:
+            raise CorruptTable(
+                "letters that a replay had chosen are not in the dead-letter table any more",
+                where=str(dead_letter_table(self._config.table)),
+                fix="Restore it to where it was when the replay was killed.",
+            )
+        result, fit, message = self._tried(letters, self._stage(factory, last.epoch))
+        if len(fit) < len(letters):
+            TieringRound(factory).abort_messages([message], commit_was_called=False)
+            first = result.errors[0]
+            raise ConfigError(
+                f"a replay that was killed had chosen {len(letters)} letters, and {result.unfit} of them are no rows "
+                "with the settings of today",
+                where=self._where,
+                why=f"offset {first.offset} of bucket {first.bucket!r}: {first.error}",
+                fix="Set the table's `read` settings back to what they were, replay, and change them then.",
+            )
+        TieringRound(factory, token=last).commit_messages([message])
+        return result
+
+    def _token(self, letters: Sequence[Letter], last: Token | None) -> Token:
+        before = 0 if last is None or last.source is None else int(last.source.end)
+        return Token(
+            pipeline=self._pipeline,
+            run=self._log.table.table_id,
+            epoch=FIRST_EPOCH if last is None else last.epoch + 1,
+            content=_content(letters),
+            # Positions among all letters that were ever replayed.
+            source=SourceRange(str(before), str(before + len(letters))),
+        )
+
+
+def _content(letters: Sequence[Letter]) -> str:
+    ids = sorted(letter.id for letter in letters)
+    return f"letters:{hashlib.sha256(' '.join(ids).encode()).hexdigest()}"
+
+
+def _key(record: BadRecord) -> _Key:
+    """What decides whether it is a row."""
+    return record.bucket, record.offset, record.key, record.value
+
+
+def _marks(letters: Sequence[Letter], epoch: int) -> pa.RecordBatch:
+    columns = [
+        pa.array([letter.id for letter in letters], pa.string()),
+        pa.array([letter.record.bucket for letter in letters], pa.string()),
+        pa.array([letter.record.offset for letter in letters], pa.int64()),
+        pa.array([epoch] * len(letters), pa.int64()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=REPLAYED_SCHEMA)
+
+
+def _sum(one: ReplayResult, other: ReplayResult) -> ReplayResult:
+    return ReplayResult(
+        one.replayed + other.replayed,
+        one.rows + other.rows,
+        one.unfit + other.unfit,
+        one.waiting + other.waiting,
+        (one.errors + other.errors)[:3],
+    )
