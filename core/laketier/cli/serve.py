@@ -70,20 +70,20 @@ def serve(
                 if page is not None:
                     say(f"{described.name}: {page.address.url}")
                 catalogue.discover()
-                runner = _engine(engine, described)
-                settings = WorkerSettings(lease_seconds=described.lease, until_idle=until_idle)
-                worker = TieringWorker(store, catalogue, runner, settings, worker=here)
+                with _engine(engine, described) as runner:
+                    settings = WorkerSettings(lease_seconds=described.lease, until_idle=until_idle)
+                    worker = TieringWorker(store, catalogue, runner, settings, worker=here)
 
-                def drain(_number: int, _frame: FrameType | None) -> None:
-                    worker.stop()
+                    def drain(_number: int, _frame: FrameType | None) -> None:
+                        worker.stop()
 
-                for number in (signal.SIGTERM, signal.SIGINT):
-                    signal.signal(number, drain)
-                say(f"{described.name}: worker {here.id} serves")
-                if not worker.run():
-                    say(f"{described.name}: worker {here.id} ends with rounds under way")
-                    raise typer.Exit(1)
-                say(f"{described.name}: worker {here.id} is done")
+                    for number in (signal.SIGTERM, signal.SIGINT):
+                        signal.signal(number, drain)
+                    say(f"{described.name}: worker {here.id} serves")
+                    if not worker.run():
+                        say(f"{described.name}: worker {here.id} ends with rounds under way")
+                        raise typer.Exit(1)
+                    say(f"{described.name}: worker {here.id} is done")
         finally:
             catalogue.close()
 
@@ -147,11 +147,20 @@ def _shown(page: PageServer | None, described: Service, catalogue: Catalogue, st
             page.close()
 
 
-def _engine(name: str, service: Service) -> LogEngine:
+@contextmanager
+def _engine(name: str, service: Service) -> Iterator[LogEngine]:
     if name == "local":
         from laketier.sources.log_engine import LocalEngine
 
-        return LocalEngine()
+        engine = LocalEngine()
+        try:
+            yield engine
+        except BaseException:
+            # Tasks may hang, and whoever stops the worker has waited for them already.
+            engine.close(wait=False)
+            raise
+        engine.close()
+        return
     # Spark is an extra, and takes seconds to import.
     from laketier.spark.session import get_or_create, require_java, require_pyspark
 
@@ -162,4 +171,4 @@ def _engine(name: str, service: Service) -> LogEngine:
     session = get_or_create()
     for key, value in service.spark.items():
         session.conf.set(key, value)
-    return SparkLogEngine(session)
+    yield SparkLogEngine(session)

@@ -30,9 +30,9 @@ class LocalEngine:
         running = [self._pool.submit(run_log_task, task) for task in tasks]
         return (each.result() for each in as_completed(running))
 
-    def close(self) -> None:
-        """Wait for the tasks that run, and end the threads."""
-        self._pool.shutdown(cancel_futures=True)
+    def close(self, *, wait: bool = True) -> None:
+        """Take no more tasks, and end the threads: those of tasks that run, once these have ended."""
+        self._pool.shutdown(wait=wait, cancel_futures=True)
 
 
 def balanced(tasks: Sequence[LogTask], groups: int) -> list[list[LogTask]]:
