@@ -1,7 +1,8 @@
-"""What becomes of a table's schema when input arrives: create it, check it, add columns."""
+"""What becomes of a table's schema when input arrives: create it, check it, follow the source's."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,10 +16,14 @@ from laketier.spi import (
     Feature,
     IncompatibleTable,
     PartitionField,
+    RenameColumn,
+    SchemaChange,
     TableDescriptor,
     TableInfo,
     TableNotFound,
+    WidenColumn,
     require,
+    widens,
 )
 from laketier.spi.conform import fits
 from laketier.spi.storage_errors import naming_storage_errors
@@ -64,23 +69,33 @@ def _logical(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def prepare_table(lake: Lake, schema: pa.Schema, layout: TableLayout | None = None) -> TableInfo:
+def prepare_table(
+    lake: Lake,
+    schema: pa.Schema,
+    layout: TableLayout | None = None,
+    *,
+    former_names: Mapping[str, Sequence[str]] | None = None,
+) -> TableInfo:
     """The table of ``lake.config``, ready for rows of ``schema``: created when missing, with columns added when
     ``mergeSchema`` is set. Driver, once, before the first task.
 
     ``layout``: the partitions and buckets of a table that is created, where the configuration has none, and its
-    primary key.
+    primary key. ``former_names``: given (it may be empty), the table follows its source: columns get the source's types
+    where these are wider, and its names where the table has one of these instead. Columns that the source has no more
+    stay, and get nulls.
 
     Raises `IncompatibleTable` when the input has columns that the table lacks (and mergeSchema is off), or types
     that can't fit, and when the table has another primary key; `ConfigError` for rows without a key into a table that
     has one, and for a key that can't be the table's; `UnsupportedType` and `FeatureNotSupported` from the format on
-    creation.
+    creation, and for changes of columns that it can't follow.
     """
     with naming_storage_errors("the table was prepared"):
-        return _prepare(lake, logical_schema(schema), layout or TableLayout())
+        return _prepare(lake, logical_schema(schema), layout or TableLayout(), former_names)
 
 
-def _prepare(lake: Lake, schema: pa.Schema, layout: TableLayout) -> TableInfo:
+def _prepare(
+    lake: Lake, schema: pa.Schema, layout: TableLayout, former_names: Mapping[str, Sequence[str]] | None
+) -> TableInfo:
     config = lake.config
     catalog = lake.storage.catalog()
     try:
@@ -95,6 +110,8 @@ def _prepare(lake: Lake, schema: pa.Schema, layout: TableLayout) -> TableInfo:
         _check_where_keys_lie(descriptor, str(config.table))
         return catalog.create_table(config.table, descriptor)
     _check_layout(lake, table)
+    if former_names is not None and (changes := _changes(lake, table, schema, former_names)):
+        table = catalog.alter_table(config.table, changes)
     _check_key(table, layout.primary_key)
     new = [field for field in schema if field.name not in table.schema.names]
     if new and not config.merge_schema:
@@ -108,6 +125,34 @@ def _prepare(lake: Lake, schema: pa.Schema, layout: TableLayout) -> TableInfo:
         return table
     require(config.format, lake.plugin.features, Feature.ADD_COLUMN)
     return catalog.alter_table(config.table, [AddColumn(field.with_nullable(True)) for field in new])
+
+
+def _changes(
+    lake: Lake, table: TableInfo, schema: pa.Schema, former_names: Mapping[str, Sequence[str]]
+) -> list[SchemaChange]:
+    """The columns that have another name or a wider type in the source by now."""
+    changes: list[SchemaChange] = []
+    there = table.schema.names
+    for field in schema:
+        before = field.name
+        if before not in there:
+            known = (name for name in former_names.get(field.name, ()) if name in there and name not in schema.names)
+            before = next(known, "")
+            if not before:
+                continue
+            _require(lake, Feature.RENAME_COLUMN, f"column {before!r} is {field.name!r} in the source now")
+            changes.append(RenameColumn(before, field.name))
+        kind = table.schema.field(before).type
+        if widens(kind, field.type):
+            _require(lake, Feature.WIDEN_TYPE, f"column {before!r} is {kind}, and {field.type} in the source now")
+            changes.append(WidenColumn(field.name, field.type))
+    return changes
+
+
+def _require(lake: Lake, feature: Feature, what: str) -> None:
+    config = lake.config
+    fix = f"Of {config.table}, {what}: tier into a new table (target), or undo it in the source."
+    require(config.format, lake.plugin.features, feature, fix=fix)
 
 
 def _check_layout(lake: Lake, table: TableInfo) -> None:

@@ -12,7 +12,7 @@ from laketier.config.service import Service
 from laketier.plugins import OpenSource
 from laketier.service.state import Registration, StateError, StateStore
 from laketier.sources.tiered import TieredTable, open_log, open_sources, tiered_tables
-from laketier.spi import ConfigError, LaketierError, StorageError, TableLog
+from laketier.spi import ConfigError, LaketierError, LogTable, StorageError, TableLog
 
 log = logging.getLogger(__name__)
 
@@ -87,11 +87,11 @@ class Catalogue:
             raise StorageError("the log could not be opened yet", where=table.key, fix="See the service's log.")
         return found
 
-    def identify(self, table: TieredTable) -> str:
-        """The source's identity of the table as it is now. Asks the source; raises `TableNotFound`, `StorageError`."""
+    def look_again(self, table: TieredTable) -> LogTable:
+        """The source's table as it is now. Asks the source; raises `TableNotFound`, `StorageError`, `ConfigError`."""
         opened = open_log(table, self._sources)
         try:
-            return opened.table.table_id
+            return opened.table
         finally:
             opened.close()
 

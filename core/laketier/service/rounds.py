@@ -58,7 +58,7 @@ class LeasedRound:
         settings = table.round_settings(fence=self.lease.fence)
         self.planned_at = now
         self._round = LogRound(
-            opened, table.config, settings, self.name, self._outranked, lambda: self.catalogue.identify(table)
+            opened, table.config, settings, self.name, self._outranked, lambda: self.catalogue.look_again(table)
         )
         self.tasks = self._round.plan()
 

@@ -21,6 +21,7 @@ from laketier.spi.errors import (
     Overtaken,
     PluginError,
     Refused,
+    SchemaChanged,
     Stale,
     UnsafeTable,
     UnsupportedType,
@@ -138,5 +139,6 @@ _NEEDS_A_PERSON = (
 
 def is_retryable(error: BaseException) -> bool:
     """Whether trying the round again may help. Not for what only a person can mend. `Fenced`, `Stale` and
-    `Overtaken` may: they say that someone else moved the table on."""
-    return isinstance(error, (Fenced, Stale, Overtaken)) or not isinstance(error, _NEEDS_A_PERSON)
+    `Overtaken` may: they say that someone else moved the table on; `SchemaChanged` too: the next round has the new
+    schema."""
+    return isinstance(error, (Fenced, Stale, Overtaken, SchemaChanged)) or not isinstance(error, _NEEDS_A_PERSON)

@@ -19,6 +19,7 @@ from laketier.sources.committed import committed_offsets
 from laketier.sources.dead_letters import DEAD_LETTERS, DeadLetterRounds, token_of
 from laketier.sources.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
 from laketier.sources.failpoints import failpoint
+from laketier.sources.following import check_same
 from laketier.sources.keyed import rows_of_changes
 from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy
 from laketier.sources.ranges import NextRange, OnExpired, next_range
@@ -34,7 +35,6 @@ from laketier.spi import (
     LogTable,
     SourceRange,
     Stale,
-    TableChanged,
     TableInfo,
     TableLog,
     Token,
@@ -82,8 +82,8 @@ class LogRound:
     or `abort`. One thread at a time. Make a new one for each round.
 
     ``name``: of its tasks, where one job has those of several rounds; the pipeline by itself. ``outranked``: called by
-    `plan` with the lake's fence when that is above ours; answers with the fence to go on with, or raises. ``identify``:
-    asks the source for the table's id as it is now.
+    `plan` with the lake's fence when that is above ours; answers with the fence to go on with, or raises.
+    ``look_again``: asks the source for the table as it is now.
     """
 
     log: TableLog
@@ -91,7 +91,7 @@ class LogRound:
     settings: LogRoundSettings = field(default_factory=LogRoundSettings)
     name: str | None = None
     outranked: Callable[[int], int] | None = None
-    identify: Callable[[], str] | None = None
+    look_again: Callable[[], LogTable] | None = None
 
     def __post_init__(self) -> None:
         if self.config.pipeline is None:
@@ -186,8 +186,9 @@ class LogRound:
         missing from both.
 
         Raises the first task's error, when one failed, after deleting what the others staged; `TableChanged` when the
-        source's table was made anew meanwhile; `Stale` when another driver moved the lake table on; `Overtaken` when
-        anybody did while rows were merged with it; and as `TieringRound.commit`.
+        source's table was made anew meanwhile, `SchemaChanged` when its schema changed; `Stale` when another driver
+        moved the lake table on; `Overtaken` when anybody did while rows were merged with it; and as
+        `TieringRound.commit`.
         """
         answers = list(answers)
         upcoming = self._next
@@ -218,18 +219,13 @@ class LogRound:
         )
 
     def _check(self, answers: Sequence[LogAnswer]) -> None:
-        """Ids never come back. So a table that is the same one after all was read was so while it was read."""
+        """Ids never come back. So a table that is the same one after all was read was so while it was read. A task's
+        error comes second: an older schema may be all that was wrong."""
         error = next((answer.error for answer in answers if answer.error is not None), None)
+        if self.look_again is not None:
+            check_same(self.log.table, self.look_again(), where=str(self.config.table))
         if error is not None:
             raise error
-        before = self.log.table
-        if self.identify is not None and (now := self.identify()) != before.table_id:
-            raise TableChanged(
-                f"the source's table {before.name!r} was made anew while it was read: its id was {before.table_id!r} "
-                f"and is {now!r}",
-                where=str(self.config.table),
-                fix="Nothing was published.",
-            )
 
     def _publish_dead_letters(self, answers: Sequence[LogAnswer], end: LogOffsets) -> None:
         messages = [answer.dead_letters for answer in answers if answer.dead_letters is not None]
@@ -284,14 +280,15 @@ class LogRound:
 
 def _prepared(lake: Lake, table: LogTable) -> TableInfo:
     """The lake table with the source's columns: created with its partitions and buckets unless the user said
-    otherwise, and given the columns that the source has got since. What a row went through is no column of it."""
+    otherwise, and following what became of the source's columns since. What a row went through is no column of it."""
     where = str(lake.config.table)
     require_mode(lake.config.format, lake.plugin.features, _mode_of(table))
     schema = rows_of_changes(table.schema, table.change_column) if table.primary_key else table.schema
     if table.primary_key:
         check_key(schema, table.primary_key, where=where)
     follows = replace(lake, config=replace(lake.config, merge_schema=True))
-    return prepare_table(follows, schema, TableLayout(table.partition_by, table.buckets, table.primary_key))
+    layout = TableLayout(table.partition_by, table.buckets, table.primary_key)
+    return prepare_table(follows, schema, layout, former_names=table.former_names)
 
 
 def _mode_of(table: LogTable) -> WriteMode:

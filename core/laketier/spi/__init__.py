@@ -5,7 +5,7 @@ An author writes a `LakeStoragePlugin`, a `LakeStorage`, a `LakeCatalog`, a `Lak
 """
 
 from laketier.spi.bucket import BucketAssigner, BucketAssignerFactory
-from laketier.spi.catalog import LakeCatalog, same_table
+from laketier.spi.catalog import LakeCatalog, reshaped, same_table
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
 from laketier.spi.conform import conform
 from laketier.spi.context import CommitterInitContext, WriteMode, WriterInitContext
@@ -30,6 +30,7 @@ from laketier.spi.errors import (
     PluginNotFound,
     Refused,
     RolledBack,
+    SchemaChanged,
     SerializationError,
     SnapshotNotFound,
     SpiVersionMismatch,
@@ -71,7 +72,7 @@ from laketier.spi.plugin import (
 )
 from laketier.spi.predicate import And, Leaf, Not, Op, Or, Predicate, columns_of, to_arrow
 from laketier.spi.record import RecordStore
-from laketier.spi.schema import AddColumn, SchemaChange, schema_fingerprint
+from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, WidenColumn, schema_fingerprint, widens
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer, from_plain, pack, to_plain, unpack
 from laketier.spi.source import LakeSource, LakeSplit, ScanPlan, ScanRequest, SnapshotInfo
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
@@ -145,10 +146,12 @@ __all__ = [
     "Predicate",
     "RecordStore",
     "Refused",
+    "RenameColumn",
     "RolledBack",
     "ScanPlan",
     "ScanRequest",
     "SchemaChange",
+    "SchemaChanged",
     "Secret",
     "SerializationError",
     "SimpleVersionedSerializer",
@@ -176,6 +179,7 @@ __all__ = [
     "UnsupportedType",
     "Watermark",
     "WatermarkLost",
+    "WidenColumn",
     "WriteMode",
     "WriteResult",
     "WriterInitContext",
@@ -191,10 +195,12 @@ __all__ = [
     "pack",
     "require",
     "require_mode",
+    "reshaped",
     "same_table",
     "schema_fingerprint",
     "to_arrow",
     "to_plain",
     "unpack",
     "unsupported",
+    "widens",
 ]

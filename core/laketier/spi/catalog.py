@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from laketier.spi.errors import IncompatibleTable
-from laketier.spi.schema import SchemaChange
+from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, WidenColumn, widens
 from laketier.spi.table import TableDescriptor, TableInfo, TablePath
 
 
@@ -30,8 +30,11 @@ class LakeCatalog(ABC):
 
     @abstractmethod
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
-        """Apply changes atomically. Idempotent: a column that is there with the same type is fine. Raises
-        `IncompatibleTable` for a column that is there with another type, or is not nullable. Watermarks stay."""
+        """Apply changes atomically, in their order: additions alone, or changes of columns alone, as not every format
+        does both in one step. Idempotent: a column that is there with the same type is fine. Raises
+        `IncompatibleTable` for a column that is there with another type, or is not nullable, and as `reshaped`;
+        `FeatureNotSupported` for a kind of change that the format can't do. Watermarks stay. Files that were staged
+        before are refused by their fingerprint when they are to be published."""
 
     @abstractmethod
     def drop_table(self, path: TablePath) -> None:
@@ -61,6 +64,61 @@ def same_table(found: TableInfo, wanted: TableDescriptor) -> TableInfo:
                 fix="Use another name, drop the table first, or add the missing columns with mergeSchema.",
             )
     return found
+
+
+def reshaped(table: TableInfo, changes: Sequence[SchemaChange]) -> pa.Schema:
+    """The schema of ``table`` after those of ``changes`` that are no additions. Each column is where it was, so that
+    the two schemas, side by side, say what is left to do. Raises `IncompatibleTable` for a column that is not there, a
+    name that is taken, a type that does not hold all values, and for columns of the partitions, buckets or primary key:
+    rows that are there were put where the old values and names say."""
+    schema = table.schema
+    renames = [change for change in changes if isinstance(change, RenameColumn)]
+    done = {each.old: each.new for each in renames if each.new in schema.names and each.old not in schema.names}
+    for change in changes:
+        if isinstance(change, AddColumn) or (isinstance(change, RenameColumn) and change.old in done):
+            continue
+        name = change.old if isinstance(change, RenameColumn) else done.get(change.name, change.name)
+        if name not in schema.names:
+            raise IncompatibleTable(f"there is no column {name!r} to change", where=str(table.path))
+        index = schema.get_field_index(name)
+        field = schema.field(index)
+        if isinstance(change, WidenColumn) and field.type.equals(change.type):
+            continue
+        if name in _laid_out_by(table.descriptor):
+            raise IncompatibleTable(
+                f"column {name!r} can't be changed",
+                where=str(table.path),
+                why="the table's rows lie in files by it, as its partition, bucket or key",
+                fix="Make a new table with the new column, and tier into that.",
+            )
+        schema = schema.set(index, _changed(table, schema, field, change))
+    return schema
+
+
+def _laid_out_by(descriptor: TableDescriptor) -> set[str]:
+    buckets = descriptor.buckets.keys if descriptor.buckets else ()
+    return {*(field.column for field in descriptor.partition_by), *buckets, *descriptor.primary_key}
+
+
+def _changed(table: TableInfo, schema: pa.Schema, field: pa.Field, change: WidenColumn | RenameColumn) -> pa.Field:
+    if isinstance(change, WidenColumn):
+        if not widens(field.type, change.type):
+            raise IncompatibleTable(
+                f"column {field.name!r} is {field.type}, which can't become {change.type}",
+                where=str(table.path),
+                why="that type does not hold all of its values, or is of another kind",
+                fix="Add a column of the new type under another name.",
+            )
+        return field.with_type(change.type)
+    taken = next((n for n in schema.names if n != field.name and n.lower() == change.new.lower()), None)
+    if taken is not None:
+        raise IncompatibleTable(
+            f"column {field.name!r} can't be renamed to {change.new!r}",
+            where=str(table.path),
+            why=f"there is a column {taken!r} already",
+            fix="Use another name, or drop that column first.",
+        )
+    return field.with_name(change.new)
 
 
 def _shown(value: object) -> str:

@@ -186,3 +186,8 @@ class Collected(Refused):
 
 class TableChanged(Refused):
     """The table was recreated, or its schema or partitioning changed after the files were staged."""
+
+
+class SchemaChanged(TableChanged):
+    """It is the same table, and its schema or partitioning changed while a round ran. The next round has the new one,
+    so running it again is all that is needed."""

@@ -98,7 +98,8 @@ class LogTable:
     ``table_id`` is its identity: another one after it was dropped and made again under its name. ``schema`` are the
     columns that `TableLog.read` yields. ``partition_by``, ``buckets`` and ``primary_key`` are what the lake table is
     created with, unless the user says otherwise. ``change_column`` is the column of change types (``+I``, ``-U``,
-    ``+U``, ``-D``) of a log of changes, None for one of appends.
+    ``+U``, ``-D``) of a log of changes, None for one of appends. ``former_names``: column → names that it had, where
+    the source keeps them: without, a renamed column is a new one, and the old one gets no more values.
     """
 
     name: str
@@ -108,6 +109,7 @@ class LogTable:
     buckets: BucketSpec | None = None
     primary_key: tuple[str, ...] = ()
     change_column: str | None = None
+    former_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     properties: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 

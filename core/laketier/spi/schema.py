@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 FIELD_ID = b"PARQUET:field_id"
 
@@ -53,5 +54,37 @@ class AddColumn:
     field: pa.Field
 
 
-SchemaChange = AddColumn
-"""The changes that `LakeCatalog.alter_table` may be asked for (a union, as the list grows)."""
+@dataclass(frozen=True)
+class WidenColumn:
+    """A schema change: the column gets a type that holds all of its values (see `widens`). Applying it twice is the
+    same as once. Files that are there keep theirs, or are rewritten: rows read the same either way."""
+
+    name: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class RenameColumn:
+    """A schema change: the column keeps its values, its place and its type. Applying it twice is the same as once."""
+
+    old: str
+    new: str
+
+
+SchemaChange = AddColumn | WidenColumn | RenameColumn
+"""The changes that `LakeCatalog.alter_table` may be asked for."""
+
+
+def widens(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether ``new`` holds every value of ``old``, and more: integers and floats of more bits, decimals of more digits
+    before the point. Not across these, as other readers of a format would not take it. Nested types: never."""
+    if pt.is_integer(old) and pt.is_integer(new):
+        if pt.is_signed_integer(old) or pt.is_unsigned_integer(new):
+            same_sign = pt.is_signed_integer(old) == pt.is_signed_integer(new)
+            return same_sign and bool(old.bit_width < new.bit_width)
+        return bool(old.bit_width < new.bit_width)
+    if pt.is_floating(old) and pt.is_floating(new):
+        return bool(old.bit_width < new.bit_width)
+    if pt.is_decimal(old) and pt.is_decimal(new):
+        return bool(old.scale == new.scale and old.precision < new.precision)
+    return False

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from laketier.spi import Collected, Overtaken, TableChanged, TableState, WriteResult, attempt_began_at
+from laketier.spi import (
+    Collected,
+    Overtaken,
+    SchemaChanged,
+    TableChanged,
+    TableState,
+    WriteResult,
+    attempt_began_at,
+)
 from laketier.tiering.horizon import horizon_of
 
 
@@ -23,13 +31,13 @@ def check_results(state: TableState, results: Sequence[WriteResult]) -> None:
                 fix="Restart the query: it will look at the new table and decide from its watermark.",
             )
         if result.schema_fingerprint != state.schema_fingerprint:
-            raise TableChanged(
+            raise SchemaChanged(
                 "the table's schema changed after the files were staged "
                 f"(from {result.schema_fingerprint} to {state.schema_fingerprint})",
                 fix="Run the round again: it will be staged with the new schema.",
             )
         if result.spec_id != state.spec_id:
-            raise TableChanged(
+            raise SchemaChanged(
                 f"the table's partitioning changed after the files were staged (spec {result.spec_id} to "
                 f"{state.spec_id})",
                 fix="Run the round again: it will be staged with the new partitioning.",

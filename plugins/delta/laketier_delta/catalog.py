@@ -13,11 +13,13 @@ import pyarrow.types as pt
 
 from laketier.bucketing import assigner_for
 from laketier.spi import (
+    AddColumn,
     ConfigError,
     Feature,
     IncompatibleTable,
     LakeCatalog,
     PartitionField,
+    RenameColumn,
     SchemaChange,
     TableDescriptor,
     TableError,
@@ -27,6 +29,7 @@ from laketier.spi import (
     Transform,
     UnsafeTable,
     UnsupportedType,
+    WidenColumn,
     require,
     same_table,
 )
@@ -83,7 +86,7 @@ class DeltaCatalog(LakeCatalog):
         location = self._warehouse.table(path)
         for attempt in range(_ATTEMPTS):
             handle = open_table(location)
-            new = _missing(arrow_schema(handle), changes, str(path))
+            new = _missing(arrow_schema(handle), _additions(changes), str(path))
             if not new:
                 return self.load_table(path)
             try:
@@ -208,7 +211,17 @@ def _check_partitions(descriptor: TableDescriptor, schema: pa.Schema) -> None:
         raise ConfigError("all columns are partition columns", fix="Leave at least one column for the files.")
 
 
-def _missing(schema: pa.Schema, changes: Sequence[SchemaChange], where: str) -> list[pa.Field]:
+def _additions(changes: Sequence[SchemaChange]) -> list[AddColumn]:
+    """Raises `FeatureNotSupported` for the changes that delta-rs can't make."""
+    for change in changes:
+        if isinstance(change, WidenColumn):
+            require(FORMAT, FEATURES, Feature.WIDEN_TYPE, fix="Widen it with Spark, or tier into a new table.")
+        if isinstance(change, RenameColumn):
+            require(FORMAT, FEATURES, Feature.RENAME_COLUMN, fix="Tier into a new table.")
+    return [change for change in changes if isinstance(change, AddColumn)]
+
+
+def _missing(schema: pa.Schema, changes: Sequence[AddColumn], where: str) -> list[pa.Field]:
     """The columns to add. Raises `IncompatibleTable` for those that can't be."""
     new: list[pa.Field] = []
     for change in changes:

@@ -17,6 +17,10 @@ FEATURES: Mapping[Feature, Support] = MappingProxyType(
         Feature.PARTITION_TRANSFORMS: unsupported("Delta partitions by the values of columns only"),
         Feature.BUCKETING: FULL,
         Feature.ADD_COLUMN: FULL,
+        Feature.WIDEN_TYPE: unsupported("delta-rs can't set up Delta's type widening"),
+        Feature.RENAME_COLUMN: unsupported(
+            "that needs Delta's column mapping, and delta-rs can't change the columns of a table that has it"
+        ),
         Feature.DROP_TABLE: FULL,
         Feature.TIME_TRAVEL: FULL,
         Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,

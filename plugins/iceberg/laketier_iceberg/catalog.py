@@ -21,6 +21,7 @@ from laketier.spi import (
     TableInfo,
     TableNotFound,
     TablePath,
+    reshaped,
     same_table,
 )
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect
@@ -28,8 +29,10 @@ from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields
 from laketier_iceberg.types import to_arrow, to_iceberg, type_to_iceberg, without_ids
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
+    from pyiceberg.table.update.schema import UpdateSchema
 
 RESERVED = "laketier."
 """Table properties below this prefix are ours."""
@@ -94,11 +97,14 @@ class IcebergCatalog(LakeCatalog):
         for attempt in itertools.count(1):
             table = load(self._settings, path)
             info = info_of(path, table)
-            added = [change for change in changes if _is_new(info, change)]
-            if not added:
+            added = [each for each in changes if isinstance(each, AddColumn) and _is_new(info, each)]
+            after = reshaped(info, changes)
+            if not added and after.equals(info.schema):
                 return info
             try:
                 with table.update_schema() as update:
+                    for old, new in zip(info.schema, after, strict=True):
+                        _reshape(update, old, new)
                     for change in added:
                         kind = type_to_iceberg(change.field.type, itertools.count(1))
                         update.add_column((change.field.name,), kind)
@@ -232,6 +238,14 @@ def _properties(descriptor: TableDescriptor) -> dict[str, str]:
     if bucket is not None:
         properties[BUCKETS_PROPERTY] = bucket.name
     return properties
+
+
+def _reshape(update: UpdateSchema, old: pa.Field, new: pa.Field) -> None:
+    if not old.type.equals(new.type):
+        kind = type_to_iceberg(new.type, itertools.count(1))
+        update.update_column((old.name,), field_type=kind)
+    if old.name != new.name:
+        update.rename_column((old.name,), new.name)
 
 
 def _is_new(info: TableInfo, change: AddColumn) -> bool:

@@ -13,6 +13,8 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.PARTITION_TRANSFORMS: FULL,
     Feature.BUCKETING: FULL,
     Feature.ADD_COLUMN: FULL,
+    Feature.WIDEN_TYPE: FULL,
+    Feature.RENAME_COLUMN: FULL,
     Feature.DROP_TABLE: FULL,
     Feature.TIME_TRAVEL: FULL,
     Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,

@@ -21,8 +21,10 @@ from laketier.spi import (
     Leaf,
     Op,
     PartitionField,
+    RenameColumn,
     ScanRequest,
     SnapshotNotFound,
+    WidenColumn,
     WriteMode,
     pack,
     unpack,
@@ -164,6 +166,22 @@ def test_renamed_dropped_readded_and_promoted_columns_are_found_by_id(make: Any)
     theirs = table.table().scan().to_arrow().to_pylist()
     # pyiceberg itself reads a null list with an evolved struct inside as an empty one.
     assert (read[0], read[2]) == (theirs[0], theirs[2])
+
+
+def test_pyiceberg_reads_what_laketier_renamed_and_widened(make: Any) -> None:
+    schema = pa.schema([("id", pa.int32()), ("f", pa.float32()), ("s", pa.string())])
+    table = make(schema)
+    table.round(table.token(0), pa.RecordBatch.from_pylist([{"id": 1, "f": 0.5, "s": "a"}], schema=schema))
+    changes = [WidenColumn("id", pa.int64()), WidenColumn("f", pa.float64()), RenameColumn("s", "t")]
+    table.info = table.storage.catalog().alter_table(table.info.path, changes)
+    table.factory = table.storage.tiering_factory(table.info)
+    wide = pa.schema([("id", pa.int64()), ("f", pa.float64()), ("t", pa.string())])
+    table.round(table.token(1), pa.RecordBatch.from_pylist([{"id": 2**40, "f": 0.1, "t": "b"}], schema=wide))
+    everything = [(1, 0.5, "a"), (2**40, 0.1, "b")]
+    scan = table.table().scan().to_arrow().sort_by("id")
+    assert [tuple(row.values()) for row in scan.to_pylist()] == everything
+    assert [tuple(row.values()) for row in table.read().sort_by("id").to_pylist()] == everything
+    assert table.table().scan(row_filter="id > 2147483648").to_arrow()["t"].to_pylist() == ["b"]
 
 
 def test_files_that_pyiceberg_wrote_are_read(make: Any) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from laketier.spi import (
+    AddColumn,
     Feature,
     IncompatibleTable,
     LakeCatalog,
@@ -22,6 +23,7 @@ from laketier.spi import (
     Transform,
     UnsupportedType,
     require,
+    reshaped,
     same_table,
     schema_fingerprint,
 )
@@ -86,16 +88,21 @@ class LanceCatalog(LakeCatalog):
         location = table_location(self._warehouse, path)
         for attempt in range(_ALTER_ATTEMPTS):
             dataset = open_dataset(location, self._storage)
-            missing = _missing(table_info(path, dataset, location), changes)
-            if not missing:
+            info = table_info(path, dataset, location)
+            missing = _missing(info, [change for change in changes if isinstance(change, AddColumn)])
+            alterations = _alterations(info.schema, reshaped(info, changes))
+            if not missing and not alterations:
                 break
             check_types(pa.schema(missing), dataset.data_storage_version)
             try:
-                _add_columns(dataset, missing)
+                if alterations:
+                    dataset.alter_columns(*alterations)
+                if missing:
+                    _add_columns(dataset, missing)
             except LANCE_ERRORS as error:
                 # Lance refused, most likely as another commit came first; the next pass looks whether it is done.
                 if attempt == _ALTER_ATTEMPTS - 1:
-                    raise TableError("the columns could not be added", where=location, why=reason(error)) from error
+                    raise TableError("the columns could not be changed", where=location, why=reason(error)) from error
         return self.load_table(path)
 
     def drop_table(self, path: TablePath) -> None:
@@ -148,7 +155,7 @@ def plain(schema: pa.Schema) -> pa.Schema:
     return without_field_ids(schema)
 
 
-def _missing(info: TableInfo, changes: Sequence[SchemaChange]) -> list[pa.Field]:
+def _missing(info: TableInfo, changes: Sequence[AddColumn]) -> list[pa.Field]:
     present = plain(info.schema)
     missing: list[pa.Field] = []
     for change in changes:
@@ -171,6 +178,20 @@ def _missing(info: TableInfo, changes: Sequence[SchemaChange]) -> list[pa.Field]
                 fix="Use another name, or cast the input.",
             )
     return missing
+
+
+def _alterations(before: pa.Schema, after: pa.Schema) -> list[Any]:
+    """As Lance takes them, in one step. A new name is metadata; a new type writes the column anew."""
+    found = []
+    for old, new in zip(before, after, strict=True):
+        alteration: dict[str, Any] = {"path": old.name}
+        if old.name != new.name:
+            alteration["name"] = new.name
+        if not old.type.equals(new.type):
+            alteration["data_type"] = new.type
+        if len(alteration) > 1:
+            found.append(alteration)
+    return found
 
 
 def _add_columns(dataset: LanceDataset, fields: list[pa.Field]) -> None:

@@ -19,6 +19,8 @@ FEATURES: Mapping[Feature, Support] = {
         "Lance has no buckets, and compaction merges fragments without regard to the rows' keys"
     ),
     Feature.ADD_COLUMN: FULL,
+    Feature.WIDEN_TYPE: FULL,
+    Feature.RENAME_COLUMN: FULL,
     Feature.DROP_TABLE: FULL,
     Feature.TIME_TRAVEL: FULL,
     Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,

@@ -19,12 +19,14 @@ from laketier.spi import (
     LakeStorageConfig,
     PartitionField,
     Passthrough,
+    RenameColumn,
     ScanRequest,
     TableDescriptor,
     TableNotFound,
     TablePath,
     UnsafeTable,
     UnsupportedType,
+    WidenColumn,
 )
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin, laketier_format
@@ -145,6 +147,18 @@ def test_adding_a_column_is_idempotent_and_keeps_ids(table, catalog):
     assert one.schema.names == ["id", "name", "more", "last"]
     assert one.schema_fingerprint != table.info.schema_fingerprint
     assert table.open().to_table(columns=["more"]).column("more").to_pylist() == [None]
+
+
+def test_pylance_reads_what_was_renamed_and_widened(table, catalog):
+    table.append(0, 1)
+    before = table.open().to_table().to_pydict()
+    kind = table.info.schema.field("name").type
+    assert kind == pa.string()
+    catalog.alter_table(table.path, [AddColumn(pa.field("n", pa.int32()))])
+    catalog.alter_table(table.path, [WidenColumn("n", pa.int64()), RenameColumn("n", "m"), RenameColumn("name", "t")])
+    read = table.open().to_table()
+    assert read.schema.field("m").type == pa.int64()
+    assert read.select(["id", "t"]).to_pydict() == {"id": before["id"], "t": before["name"]}
 
 
 @pytest.mark.parametrize(

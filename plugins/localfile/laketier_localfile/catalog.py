@@ -13,10 +13,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from laketier.spi import (
+    AddColumn,
     Conflict,
     Feature,
     IncompatibleTable,
     LakeCatalog,
+    RenameColumn,
     SchemaChange,
     TableDescriptor,
     TableInfo,
@@ -25,6 +27,7 @@ from laketier.spi import (
     Transform,
     UnsupportedType,
     new_attempt_id,
+    reshaped,
     same_table,
 )
 from laketier.spi.durable import create_exclusively, fsync_directory, make_directories
@@ -74,7 +77,7 @@ class LocalFileCatalog(LakeCatalog):
         for attempt in range(_ALTER_ATTEMPTS):
             _open(path, location)
             state = open_finished(location)
-            altered = _apply(state.metadata, changes, path)
+            altered = _apply(replace(self.load_table(path), descriptor=state.metadata), changes)
             if altered.schema.equals(state.metadata.schema):
                 return self.load_table(path)
             number = state.head.number + 1
@@ -188,9 +191,15 @@ def _refuse_foreign(location: Path) -> None:
         )
 
 
-def _apply(descriptor: TableDescriptor, changes: Sequence[SchemaChange], path: TablePath) -> TableDescriptor:
-    schema = descriptor.schema
+def _apply(table: TableInfo, changes: Sequence[SchemaChange]) -> TableDescriptor:
+    if any(isinstance(change, RenameColumn) for change in changes):
+        refuse(Feature.RENAME_COLUMN, fix="Add a column of the new name, or tier into a new table.")
+    path = table.path
+    schema = reshaped(table, changes)
+    check_types(schema)
     for change in changes:
+        if not isinstance(change, AddColumn):
+            continue
         added = storable(pa.schema([change.field])).field(0)
         check_types(pa.schema([added]))
         if added.name in schema.names:
@@ -210,4 +219,4 @@ def _apply(descriptor: TableDescriptor, changes: Sequence[SchemaChange], path: T
                 fix="Declare it nullable.",
             )
         schema = schema.append(added)
-    return replace(descriptor, schema=schema)
+    return replace(table.descriptor, schema=schema)

@@ -17,6 +17,8 @@ FEATURES: Mapping[Feature, Support] = {
     ),
     Feature.BUCKETING: FULL,
     Feature.ADD_COLUMN: FULL,
+    Feature.WIDEN_TYPE: FULL,
+    Feature.RENAME_COLUMN: unsupported("its files have no column ids, so readers find columns by name"),
     Feature.DROP_TABLE: FULL,
     Feature.TIME_TRAVEL: FULL,
     Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,

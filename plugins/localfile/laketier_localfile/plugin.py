@@ -37,9 +37,10 @@ class LocalFilePlugin(LakeStoragePlugin):
         files = f"{table.location}/**/*.parquet"
         return {
             "DuckDB": f"import duckdb; duckdb.read_parquet({files!r}, hive_partitioning=False, union_by_name=True)",
-            # Readers that take the first file's schema for all would lose, or choke on, columns that were added later.
+            # Readers that take the first file's schema for all would lose, or choke on, columns that were added
+            # or widened later.
             "Polars": "import glob, polars; polars.concat([polars.scan_parquet(file, hive_partitioning=False) "
-            f"for file in glob.glob({files!r}, recursive=True)], how='diagonal').collect()",
+            f"for file in glob.glob({files!r}, recursive=True)], how='diagonal_relaxed').collect()",
             "Spark": "spark.read.option('recursiveFileLookup', True).option('mergeSchema', True)"
             f".parquet({table.location!r})",
         }

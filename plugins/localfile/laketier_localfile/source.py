@@ -51,7 +51,7 @@ class LocalFileSource(LakeSource):
             if limit is not None and rows >= limit:
                 break
             take = entry.rows if limit is None else min(entry.rows, limit - rows)
-            plain = take == entry.rows and written_with.columns(entry) >= set(wanted.names)
+            plain = take == entry.rows and written_with.has(entry, wanted)
             splits.append(self._split(len(splits), entry, take, plain=plain, in_place=in_place))
             rows += take
         return ScanPlan(
@@ -131,13 +131,20 @@ class _WrittenWith:
 
     def __init__(self, manifests: ManifestLog) -> None:
         self._manifests = manifests
-        self._columns: dict[int, set[str]] = {}
+        self._schemas: dict[int, pa.Schema] = {}
 
     def columns(self, entry: FileEntry) -> set[str]:
-        if entry.schema not in self._columns:
-            metadata = self._manifests.metadata(self._manifests.read(entry.schema))
-            self._columns[entry.schema] = set(metadata.schema.names)
-        return self._columns[entry.schema]
+        return set(self._schema(entry).names)
+
+    def has(self, entry: FileEntry, wanted: pa.Schema) -> bool:
+        """Whether the file has the columns of ``wanted``, and with these types: one may have been widened since."""
+        schema = self._schema(entry)
+        return all(f.name in schema.names and schema.field(f.name).type.equals(f.type) for f in wanted)
+
+    def _schema(self, entry: FileEntry) -> pa.Schema:
+        if entry.schema not in self._schemas:
+            self._schemas[entry.schema] = self._manifests.metadata(self._manifests.read(entry.schema)).schema
+        return self._schemas[entry.schema]
 
 
 def _snapshot(manifests: ManifestLog, head: Manifest, request: ScanRequest) -> Manifest:

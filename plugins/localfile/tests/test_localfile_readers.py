@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from laketier.cli.demo.verify import evaluate
-from laketier.spi import AddColumn, UnsupportedType, WriteMode
+from laketier.spi import AddColumn, UnsupportedType, WidenColumn, WriteMode
 from laketier_localfile.plugin import LocalFilePlugin
 from laketier_localfile.types import TYPE_TABLE, check_types
 
@@ -94,6 +94,23 @@ def test_the_lines_we_print_read_a_table_that_grew_a_column(table: Any) -> None:
     for tool in ("DuckDB", "Polars"):
         found = evaluate(lines[tool])
         assert (found.num_rows, pc.sum(found["x"]).as_py()) == (5, 1), tool
+
+
+def test_the_lines_we_print_read_a_table_with_a_widened_column(make_table: Any) -> None:
+    schema = pa.schema([("id", pa.int32()), ("f", pa.float32()), ("m", pa.decimal128(9, 2))])
+    table = make_table(schema=schema)
+    table.round(0, [{"id": 1, "f": 0.5, "m": Decimal("1.20")}])
+    wide = pa.schema([("id", pa.int64()), ("f", pa.float64()), ("m", pa.decimal128(18, 2))])
+    table.schema = table.storage.catalog().alter_table(table.path, [WidenColumn(f.name, f.type) for f in wide]).schema
+    rows = [{"id": 2**40, "f": 0.1, "m": Decimal("9999999999.99")}]
+    table.round(1, rows)
+    everything = [{"id": 1, "f": 0.5, "m": Decimal("1.20")}, *rows]
+    lines = LocalFilePlugin().open_with(table.info)
+    for tool in ("DuckDB", "Polars"):
+        found = evaluate(lines[tool])
+        assert sorted(found.cast(wide).to_pylist(), key=lambda row: row["id"]) == everything, tool
+    declared = ds.dataset(table.location, format="parquet", schema=wide)
+    assert sorted(declared.to_table().to_pylist(), key=lambda row: row["id"]) == everything
 
 
 def test_staged_and_superseded_files_are_hidden_from_every_reader(table: Any) -> None:

@@ -19,6 +19,7 @@ from laketier.service.schedule import State
 from laketier.service.state import LeaseLost, Outcome, StateStore, TieringTable, Worker
 from laketier.service.worker import TieringWorker, WorkerSettings
 from laketier.sources import LogAnswer, LogTask
+from laketier.sources.failpoints import PLANNED
 from laketier.sources.log_engine import LocalEngine, LogEngine
 from laketier.sources.scan import scan
 from laketier.spi import ScanRequest
@@ -85,6 +86,50 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Service]]:
     for service in made:
         for store in service.opened:
             store.close()
+
+
+def test_a_change_that_the_lake_cannot_follow_stops_its_table_alone(make: Callable[..., Service]) -> None:
+    service = make("a", "b")
+    worker = service.worker()
+    for lines in service.lines.values():
+        lines.append(1)
+    worker.work_once()
+    service.later()
+    service.lines["a"].describe(columns={"id": "int64", "text": "int64"})
+    service.lines["b"].describe(columns={"id": "int64", "text": "string", "more": "string"})
+    for lines in service.lines.values():
+        lines.append(2)
+    worker.catalogue.discover()
+    worker.work_once()
+    assert (service.ids(worker, "a"), service.ids(worker, "b")) == ([1], [1, 2])
+    stopped = service.table("a")
+    assert stopped.state is State.STOPPED
+    assert "column 'text' is int64 in the input and string in the table" in str(stopped.error)
+    assert service.table("b").state is State.SCHEDULED
+
+
+def test_a_schema_that_changes_in_a_round_is_read_anew(make: Callable[..., Service]) -> None:
+    service = make("t")
+    worker = service.worker()
+    lines = service.lines["t"]
+    lines.append_raw('{"id": 1, "text": "a", "more": "kept"}')
+
+    def add_a_column(name: str) -> None:
+        if name == PLANNED:
+            lines.describe(columns={"id": "int64", "text": "string", "more": "string"})
+
+    with observed(add_a_column):
+        worker.work_once()
+    failed = service.table("t")
+    assert failed.state is not State.STOPPED
+    assert "changed while it was read" in str(failed.error)
+    assert worker.catalogue.is_due
+    worker.catalogue.discover()
+    service.later()
+    worker.work_once()
+    lake = open_lake(worker.catalogue.table("src.t").config)
+    _, batches = scan(lake.source(lake.load_table()), ScanRequest())
+    assert [row for batch in batches for row in batch.to_pylist()] == [{"id": 1, "text": "a", "more": "kept"}]
 
 
 def test_a_lost_state_database_does_not_fence_the_service_off(

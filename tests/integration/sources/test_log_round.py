@@ -161,7 +161,7 @@ def test_a_source_that_is_made_anew_while_it_is_read_leaves_nothing(tiered: Tier
     tiered.round()
     before = tiered.files
     tiered.source.append(2)
-    made, tasks = tiered.planned(identify=lambda: tiered.opened().table.table_id)
+    made, tasks = tiered.planned(look_again=lambda: tiered.opened().table)
     answers = list(tiered.engine.run(tasks))
     tiered.source.create(buckets=2).append(7, 8)
     with pytest.raises(TableChanged, match="while it was read"):

@@ -49,6 +49,12 @@ def avro_columns(schema: Any, where: str) -> Mapping[str, AvroColumn]:
     return _Types(where).fields(schema)
 
 
+def avro_aliases(schema: Any) -> Mapping[str, tuple[str, ...]]:
+    """The names that the columns of a record had, as the schema tells them."""
+    fields = [field for field in schema["fields"] if field.get("aliases")]
+    return {field["name"]: tuple(field["aliases"]) for field in fields}
+
+
 class _Types:
     def __init__(self, where: str) -> None:
         self._where = where

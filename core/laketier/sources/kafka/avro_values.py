@@ -6,13 +6,13 @@ import functools
 import io
 import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from laketier.sources.kafka.avro_types import avro_columns
+from laketier.sources.kafka.avro_types import avro_aliases, avro_columns
 from laketier.sources.kafka.connection import Connection
 from laketier.sources.kafka.decoding import BadValue, Decoded, Decoder, decode_each
 from laketier.sources.kafka.formats import read_schema_file
@@ -29,6 +29,7 @@ class AvroDecoder(Decoder):
     schema: pa.Schema
     reader: str
     connection: Connection | None
+    former_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
     def decode(self, values: Sequence[bytes]) -> Decoded:
         """See `Decoder`. Value by value, as Avro's libraries read."""
@@ -48,7 +49,7 @@ def make_avro_decoder(topic: str, options: KafkaTableOptions, connection: Connec
         raise ConfigError("the Avro schema is not JSON", where=where, why=str(error)) from None
     columns = avro_columns(parsed, where)
     schema = pa.schema([pa.field(name, column.kind) for name, column in columns.items()])
-    return AvroDecoder(schema, text, connection if framed else None)
+    return AvroDecoder(schema, text, connection if framed else None, avro_aliases(parsed))
 
 
 @functools.lru_cache(maxsize=32)

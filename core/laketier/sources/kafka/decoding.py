@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -31,11 +32,16 @@ class Decoded:
     bad: Sequence[Undecodable] = ()
 
 
+_NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+
 class Decoder(ABC):
     """Reads values of one format. Picklable; on an executor it makes what it needs when it is first used."""
 
     schema: pa.Schema
     """The columns that values give."""
+    former_names: Mapping[str, tuple[str, ...]] = _NONE
+    """Column → names that it had, where the format tells them (see `LogTable`)."""
     reads_tombstones: bool = False
     """Whether a record without a value is a row."""
 

@@ -46,7 +46,8 @@ class KafkaLog(TableLog):
         self._options = options
         self._decoder = decoder
         self._added = added
-        self._table = LogTable(topic.name, topic.topic_id, with_record_columns(decoder.schema, added))
+        schema = with_record_columns(decoder.schema, added)
+        self._table = LogTable(topic.name, topic.topic_id, schema, former_names=dict(decoder.former_names))
 
     @property
     def table(self) -> LogTable:

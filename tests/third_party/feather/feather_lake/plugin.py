@@ -15,7 +15,7 @@ from laketier import spi
 from laketier.plugins import hookimpl
 from laketier.spi import durable
 
-ABILITIES = ("overwrite", "add-column", "drop-table", "time-travel", "nested-types", "vectors")
+ABILITIES = ("overwrite", "add-column", "widen-type", "drop-table", "time-travel", "nested-types", "vectors")
 FEATURES = {
     feature: spi.FULL if feature.value in ABILITIES else spi.unsupported("the format is kept small")
     for feature in spi.Feature
@@ -98,9 +98,12 @@ class Catalog(spi.LakeCatalog):
         return spi.TableInfo(path, spi.TableDescriptor(head.schema), head.table_uuid, head.home, head.number)
 
     def alter_table(self, path: spi.TablePath, changes: Sequence[spi.SchemaChange]) -> spi.TableInfo:
-        head = Manifest.read(self.load_table(path).location)
-        schema = head.schema
-        for field in (change.field for change in changes):
+        if any(isinstance(change, spi.RenameColumn) for change in changes):
+            refuse(spi.Feature.RENAME_COLUMN)
+        table = self.load_table(path)
+        head = Manifest.read(table.location)
+        schema = spi.reshaped(replace(table, descriptor=spi.TableDescriptor(head.schema)), changes)
+        for field in (change.field for change in changes if isinstance(change, spi.AddColumn)):
             if field.name not in schema.names and field.nullable:
                 schema = schema.append(field)
             elif field.name not in schema.names or not schema.field(field.name).equals(field):
