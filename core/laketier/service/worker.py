@@ -226,7 +226,7 @@ class TieringWorker:
                 commit(each)
         failure = None
         try:
-            for answer in self.engine.run([task for each in rounds for task in each.tasks]):
+            for answer in self.engine.run([task.begun() for each in rounds for task in each.tasks]):
                 each = waiting[answer.table]
                 each.answers.append(answer)
                 if len(each.answers) == len(each.tasks):

@@ -1,8 +1,14 @@
-"""Whether a source's table is still the one that a round read."""
+"""The lake table follows its source's table, as long as that is still the same one."""
 
 from __future__ import annotations
 
-from laketier.spi import LogTable, SchemaChanged, TableChanged
+from dataclasses import replace
+
+from laketier.metadata import TableLayout, prepare_table
+from laketier.plugins import Lake
+from laketier.sources.changes import check_key
+from laketier.sources.keyed import rows_of_changes
+from laketier.spi import LogTable, SchemaChanged, TableChanged, TableInfo, WriteMode, require_mode
 
 
 def check_same(before: LogTable, now: LogTable, *, where: str) -> None:
@@ -24,3 +30,21 @@ def check_same(before: LogTable, now: LogTable, *, where: str) -> None:
             where=where,
             fix="Nothing was published; the next round reads with the new schema.",
         )
+
+
+def prepared_table(lake: Lake, table: LogTable) -> TableInfo:
+    """The lake table with the source's columns: created with its partitions and buckets unless the user said
+    otherwise, and following what became of the source's columns since. What a row went through is no column of it."""
+    where = str(lake.config.table)
+    require_mode(lake.config.format, lake.plugin.features, mode_of(table))
+    schema = rows_of_changes(table.schema, table.change_column) if table.primary_key else table.schema
+    if table.primary_key:
+        check_key(schema, table.primary_key, where=where)
+    follows = replace(lake, config=replace(lake.config, merge_schema=True))
+    layout = TableLayout(table.partition_by, table.buckets, table.primary_key)
+    return prepare_table(follows, schema, layout, former_names=table.former_names)
+
+
+def mode_of(table: LogTable) -> WriteMode:
+    """How rounds of it write."""
+    return WriteMode.UPSERT if table.primary_key else WriteMode.APPEND

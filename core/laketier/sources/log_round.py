@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from laketier.config import LakeConfig
-from laketier.metadata import TableLayout, prepare_table
 from laketier.plugins import Lake, open_lake
-from laketier.sources.changes import check_key
 from laketier.sources.committed import committed_offsets
 from laketier.sources.dead_letters import DEAD_LETTERS, DeadLetterRounds, token_of
 from laketier.sources.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
 from laketier.sources.failpoints import failpoint
-from laketier.sources.following import check_same
-from laketier.sources.keyed import rows_of_changes
+from laketier.sources.following import check_same, mode_of, prepared_table
 from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy
 from laketier.sources.ranges import NextRange, OnExpired, next_range
+from laketier.sources.reached import reached, required
 from laketier.sources.splits import split_groups
 from laketier.sources.upsert import Merge, plan_merges
 from laketier.spi import (
@@ -39,8 +37,6 @@ from laketier.spi import (
     TableLog,
     Token,
     TokenMismatch,
-    WriteMode,
-    require_mode,
 )
 from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering import Ending, TieringRound, pipelines
@@ -48,12 +44,15 @@ from laketier.tiering import Ending, TieringRound, pipelines
 
 @dataclass(frozen=True)
 class LogRoundSettings:
-    """How a table's rounds go. ``fence``: of the lease, 0 without one. ``most``: offsets per round, about."""
+    """How a table's rounds go. ``fence``: of the lease, 0 without one. ``most``: offsets per round, about.
+    ``within``: seconds after which a round begins no more tasks, but those without which a bucket would not get on; the
+    rest of its range is left to the next one."""
 
     fence: int = 0
     most: int | None = None
     on_expired: OnExpired = OnExpired.FAIL
     on_bad_record: OnBadRecordPolicy = OnBadRecordPolicy.FAIL
+    within: float | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,7 @@ class LogRound:
         self._pipeline: str = self.config.pipeline
         self._next: NextRange | None = None
         self._tiering: TieringRound | None = None
+        self._groups: list[tuple[LogSplit, ...]] = []
         self._dead: DeadLetterRounds | None = None
         self._epoch = FIRST_EPOCH
         self._fence = self.settings.fence
@@ -117,7 +117,7 @@ class LogRound:
         with naming_storage_errors(f"the log of {name} was read"):
             bounds = self.log.bounds()
         lake = open_lake(self.config)
-        prepared = _prepared(lake, self.log.table)
+        prepared = prepared_table(lake, self.log.table)
         factory = self._factory = lake.tiering_factory(prepared)
         watermark = pipelines.show(factory, self._pipeline)
         committed = committed_offsets(watermark, self.log.table, where=str(self.config.table))
@@ -131,7 +131,7 @@ class LogRound:
             self._dead = DeadLetterRounds.open(self.config, self._pipeline + DEAD_LETTERS)
         self._take_rank()
         token = self._token(self._pipeline, self._epoch, self._next.source)
-        self._tiering = TieringRound(factory, token=token, mode=_mode_of(self.log.table))
+        self._tiering = TieringRound(factory, token=token, mode=mode_of(self.log.table))
         try:
             with self._overtaken_told():
                 self._tiering.begin()
@@ -140,7 +140,10 @@ class LogRound:
         except BaseException:
             self._tiering.close()
             raise
-        return [self._task(factory, splits, index, merge) for index, (splits, merge) in enumerate(groups)]
+        self._groups = [splits for splits, _ in groups]
+        # Of a merge no task can be left for later: each has the newest of its keys from all that it reads.
+        must = required(self._groups) if not self.log.table.primary_key else [True] * len(groups)
+        return [self._task(factory, *each, index, must[index]) for index, each in enumerate(groups)]
 
     def _grouped(
         self, lake: Lake, prepared: TableInfo, splits: Sequence[LogSplit]
@@ -185,20 +188,21 @@ class LogRound:
         """Publish what the tasks staged, in one step; before it, what they dead-lettered, so that no bad record is
         missing from both.
 
+        Where tasks were left unread as time was up, it publishes what was read in one piece, and the round ends there.
+
         Raises the first task's error, when one failed, after deleting what the others staged; `TableChanged` when the
         source's table was made anew meanwhile, `SchemaChanged` when its schema changed; `Stale` when another driver
         moved the lake table on; `Overtaken` when anybody did while rows were merged with it; and as
         `TieringRound.commit`.
         """
         answers = list(answers)
-        upcoming = self._next
-        assert upcoming is not None, "finish comes after plan"
-        end = self.end
+        assert self._next is not None, "finish comes after plan"
         if self._tiering is None:
-            return LogRoundResult(None, end, upcoming.left, left_at=upcoming.left_at)
+            return LogRoundResult(None, self.end, self._next.left, left_at=self._next.left_at)
         try:
             self._check(answers)
-            self._publish_dead_letters(answers, end)
+            answers = self._in_one_piece(answers)
+            self._publish_dead_letters(answers, self.end)
         except BaseException:
             self.abort(answers)
             raise
@@ -206,16 +210,16 @@ class LogRound:
             done = self._tiering.commit_messages([answer.message for answer in answers if answer.message is not None])
         return LogRoundResult(
             done.ending,
-            end,
-            upcoming.left,
+            self.end,
+            self._next.left,
             epoch=self._epoch,
             rows=done.rows,
             files=done.files,
             bytes=done.bytes,
             bad=sum(answer.bad for answer in answers),
             snapshot_id=done.snapshot_id,
-            left_at=upcoming.left_at,
-            start=LogOffsets.from_text(upcoming.source.start),
+            left_at=self._next.left_at,
+            start=LogOffsets.from_text(self._next.source.start),
         )
 
     def _check(self, answers: Sequence[LogAnswer]) -> None:
@@ -226,6 +230,21 @@ class LogRound:
             check_same(self.log.table, self.look_again(), where=str(self.config.table))
         if error is not None:
             raise error
+
+    def _in_one_piece(self, answers: Sequence[LogAnswer]) -> list[LogAnswer]:
+        """What may be published of a round that was out of time, which then ends where that ends. The rest is deleted,
+        dead letters too: the next round reads it."""
+        assert self._next is not None
+        assert self._factory is not None
+        run = {answer.index for answer in answers if not answer.unread}
+        kept, end = reached(self._groups, run, self._next.wanted)
+        if len(kept) == len(self._groups):
+            return list(answers)
+        self.abort([answer for answer in answers if answer.index not in kept])
+        self._next = self._next.up_to(end)
+        token = self._token(self._pipeline, self._epoch, self._next.source)
+        self._tiering = TieringRound(self._factory, token=token)
+        return [answer for answer in answers if answer.index in kept]
 
     def _publish_dead_letters(self, answers: Sequence[LogAnswer], end: LogOffsets) -> None:
         messages = [answer.dead_letters for answer in answers if answer.dead_letters is not None]
@@ -262,7 +281,12 @@ class LogRound:
         )
 
     def _task(
-        self, factory: LakeTieringFactory[Any], splits: tuple[LogSplit, ...], index: int, merge: Merge | None
+        self,
+        factory: LakeTieringFactory[Any],
+        splits: tuple[LogSplit, ...],
+        merge: Merge | None,
+        index: int,
+        must: bool,
     ) -> LogTask:
         return LogTask(
             table=self.name or self._pipeline,
@@ -272,27 +296,11 @@ class LogRound:
             epoch=self._epoch,
             index=index,
             policy=self.settings.on_bad_record,
+            within=None if must else self.settings.within,
             dead_letters=None if self._dead is None else self._dead.factory,
             dead_letters_from=LogOffsets() if self._dead is None else self._dead.known,
             merge=merge,
         )
-
-
-def _prepared(lake: Lake, table: LogTable) -> TableInfo:
-    """The lake table with the source's columns: created with its partitions and buckets unless the user said
-    otherwise, and following what became of the source's columns since. What a row went through is no column of it."""
-    where = str(lake.config.table)
-    require_mode(lake.config.format, lake.plugin.features, _mode_of(table))
-    schema = rows_of_changes(table.schema, table.change_column) if table.primary_key else table.schema
-    if table.primary_key:
-        check_key(schema, table.primary_key, where=where)
-    follows = replace(lake, config=replace(lake.config, merge_schema=True))
-    layout = TableLayout(table.partition_by, table.buckets, table.primary_key)
-    return prepare_table(follows, schema, layout, former_names=table.former_names)
-
-
-def _mode_of(table: LogTable) -> WriteMode:
-    return WriteMode.UPSERT if table.primary_key else WriteMode.APPEND
 
 
 __all__ = ["DEAD_LETTERS", "LogRound", "LogRoundResult", "LogRoundSettings", "committed_offsets"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -39,7 +40,9 @@ class OnBadRecordPolicy(Enum):
 
 @dataclass(frozen=True)
 class LogTask:
-    """Made on the driver, run by one executor. ``table`` is the round's name among those of one job."""
+    """Made on the driver, run by one executor. ``table`` is the round's name among those of one job. ``within``:
+    seconds, from when it was handed to an engine, after which it is not begun any more; ``not_after``: that moment (ms
+    since the epoch, UTC), by `begun`. None for a task that must be run."""
 
     table: str
     log: TableLog
@@ -49,6 +52,8 @@ class LogTask:
     index: int = 0
     policy: OnBadRecordPolicy = OnBadRecordPolicy.FAIL
     dead_letters: LakeTieringFactory[Any] | None = None
+    within: float | None = None
+    not_after: int | None = None
     dead_letters_from: LogOffsets = field(default_factory=LogOffsets)
     """Bad records below are in the dead-letter table already: a round before this one put them there, and failed."""
     merge: Merge | None = None
@@ -59,17 +64,29 @@ class LogTask:
         """What it costs, beside others: `weight_of` its splits."""
         return sum(map(weight_of, self.splits))
 
+    def begun(self) -> LogTask:
+        """As it is handed to an engine, now. Driver. Clocks of executors that differ from the driver's move the moment,
+        and nothing else."""
+        return self if self.within is None else replace(self, not_after=_now() + round(self.within * 1000))
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
 
 @dataclass(frozen=True)
 class LogAnswer:
     """What became of a task. ``message`` (and ``dead_letters``) are staged files, packed for `TieringRound`; both are
-    None after an ``error``. ``bad`` counts the records that were dead-lettered or dropped."""
+    None after an ``error``, and when the task was left ``unread`` as time was up. ``bad`` counts the records that were
+    dead-lettered or dropped. ``index``: the task's."""
 
     table: str
     message: bytes | None = None
     dead_letters: bytes | None = None
     bad: int = 0
     error: LaketierError | None = None
+    index: int = 0
+    unread: bool = False
 
 
 @dataclass
@@ -96,13 +113,15 @@ def run_log_task(task: LogTask) -> LogAnswer:
     try:
         return _run(task)
     except LaketierError as error:
-        return LogAnswer(task.table, error=error)
+        return LogAnswer(task.table, error=error, index=task.index)
     except Exception as error:  # noqa: BLE001 - whatever a client library may raise is this table's trouble alone
         named = StorageError("a task failed", where=task.table, why=f"{type(error).__name__}: {error}")
-        return LogAnswer(task.table, error=named)
+        return LogAnswer(task.table, error=named, index=task.index)
 
 
 def _run(task: LogTask) -> LogAnswer:
+    if task.not_after is not None and _now() >= task.not_after:
+        return LogAnswer(task.table, index=task.index, unread=True)
     merge = task.merge
     bad = _BadRecords(task.policy, task.dead_letters_from, told=merge is None or merge.counts_bad)
     rows, replaced = _batches(task, bad), list[str]()
@@ -113,7 +132,7 @@ def _run(task: LogTask) -> LogAnswer:
     if bad.kept:
         assert task.dead_letters is not None
         dead = write_task(task.dead_letters, [dead_letter_batch(task.log.table.name, bad.kept)], _context(task, None))
-    return LogAnswer(task.table, message, dead, bad.count)
+    return LogAnswer(task.table, message, dead, bad.count, index=task.index)
 
 
 def _context(task: LogTask, merge: Merge | None) -> WriterInitContext:

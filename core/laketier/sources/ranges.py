@@ -37,6 +37,12 @@ class NextRange:
             return None
         return "skipped:" + json.dumps(self.skipped, sort_keys=True, separators=(",", ":"))
 
+    def up_to(self, end: LogOffsets) -> NextRange:
+        """The same round, when it ends at ``end``, within ``wanted``."""
+        unread = sum(self.wanted.end[bucket] - offset for bucket, offset in end.items())
+        source = SourceRange(self.source.start, LogOffsets({**LogOffsets.from_text(self.source.end), **end}).to_text())
+        return NextRange(LogRange(self.wanted.start, end), source, self.skipped, self.left + unread)
+
 
 def next_range(
     committed: LogOffsets | None,

@@ -18,12 +18,28 @@ def weight_of(split: LogSplit) -> int:
 
 
 def split_groups(splits: Sequence[LogSplit]) -> list[tuple[LogSplit, ...]]:
-    """Small splits share a task; in the order of the plan."""
-    return joined_groups([(split,) for split in splits])
+    """Small splits share a task; in the order of the plan. What goes on with a bucket that an earlier task began is not
+    put together with other buckets: such a task may be left out when time is up."""
+    groups: list[tuple[LogSplit, ...]] = []
+    begun_in: dict[str, int] = {}
+    weight, going_on = 0, None
+    for split in splits:
+        own = weight_of(split)
+        last = len(groups) - 1
+        goes_on = split.bucket if begun_in.get(split.bucket, last) < last else None
+        if groups and weight + own <= WEIGHT_OF_A_TASK and goes_on == going_on:
+            groups[-1] = (*groups[-1], split)
+            weight += own
+        else:
+            going_on = split.bucket if split.bucket in begun_in else None
+            groups.append((split,))
+            weight = own
+        begun_in.setdefault(split.bucket, len(groups) - 1)
+    return groups
 
 
 def joined_groups(lots: Sequence[tuple[LogSplit, ...]]) -> list[tuple[LogSplit, ...]]:
-    """`split_groups` of lots that stay together."""
+    """Small lots share a task; each lot stays together."""
     groups: list[tuple[LogSplit, ...]] = []
     weight = 0
     for lot in lots:

@@ -57,7 +57,9 @@ class TieredTable:
 
     def round_settings(self, fence: int = 0) -> LogRoundSettings:
         """How its next round goes, under the lease ``fence``."""
-        return LogRoundSettings(fence, self.most, self.on_expired, self.on_bad_record)
+        return LogRoundSettings(
+            fence, self.most, self.on_expired, self.on_bad_record, within=float(self.freshness_seconds)
+        )
 
 
 def open_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ from laketier.sources.log_engine import LocalEngine, LogEngine
 from laketier.sources.scan import scan
 from laketier.spi import ScanRequest
 from laketier.spi.failpoints import observed
-from lines import LinesTable
+from lines import CutLog, LinesTable
 
 PATIENCE_SECONDS = 60
 
@@ -130,6 +130,27 @@ def test_a_schema_that_changes_in_a_round_is_read_anew(make: Callable[..., Servi
     lake = open_lake(worker.catalogue.table("src.t").config)
     _, batches = scan(lake.source(lake.load_table()), ScanRequest())
     assert [row for batch in batches for row in batch.to_pylist()] == [{"id": 1, "text": "a", "more": "kept"}]
+
+
+def test_a_round_that_is_out_of_time_is_followed_by_the_next_at_once(
+    make: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OutOfTime(LocalEngine):
+        def run(self, tasks: Sequence[LogTask]) -> Iterator[LogAnswer]:
+            assert all((task.within is None) == (task.not_after is None) for task in tasks)
+            return super().run([task if task.within is None else replace(task, not_after=0) for task in tasks])
+
+    service = make("t")
+    service.engine = OutOfTime(2)
+    worker = service.worker()
+    log = worker.catalogue.log
+    monkeypatch.setattr(worker.catalogue, "log", lambda table: CutLog(log(table)))
+    service.lines["t"].append(0, 1, 2, 3, 4)
+    for reached, state in ((2, State.PENDING), (4, State.PENDING), (5, State.SCHEDULED)):
+        worker.work_once()
+        assert service.ids(worker, "t") == list(range(reached))
+        table = service.table("t")
+        assert (table.state, table.lag_rows) == (state, 5 - reached)
 
 
 def test_a_lost_state_database_does_not_fence_the_service_off(

@@ -1,0 +1,87 @@
+"""Rounds that are out of time: whatever tasks were run, each row is published once, and each bucket gets on."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laketier.sources.reached import reached, required
+from laketier.sources.splits import WEIGHT_OF_A_TASK, split_groups
+from laketier.spi import LogOffsets, LogRange, LogSplit
+
+BIG = WEIGHT_OF_A_TASK * 100
+
+
+def _split(bucket: str, start: int, end: int, size: int = BIG) -> LogSplit:
+    return LogSplit(bucket=bucket, start=start, end=end, bytes=size)
+
+
+def test_a_hole_ends_its_bucket_and_no_other() -> None:
+    groups = [[_split("a", 0, 5)], [_split("a", 5, 9)], [_split("a", 9, 12)], [_split("b", 3, 4)]]
+    wanted = LogRange(LogOffsets({"a": 0, "b": 3}), LogOffsets({"a": 12, "b": 4}))
+    assert reached(groups, {0, 1, 2, 3}, wanted) == (frozenset({0, 1, 2, 3}), wanted.end)
+    assert reached(groups, {0, 2, 3}, wanted) == (frozenset({0, 3}), LogOffsets({"a": 5, "b": 4}))
+    assert reached(groups, set(), wanted) == (frozenset(), wanted.start)
+
+
+def test_a_task_that_is_left_out_takes_its_other_buckets_with_it() -> None:
+    groups = [[_split("a", 0, 5)], [_split("a", 5, 9), _split("b", 0, 4)], [_split("b", 4, 6)]]
+    wanted = LogRange(LogOffsets({"a": 0, "b": 0}), LogOffsets({"a": 9, "b": 6}))
+    assert reached(groups, {1, 2}, wanted) == (frozenset(), wanted.start)
+    assert reached(groups, {0, 2}, wanted) == (frozenset({0}), LogOffsets({"a": 5, "b": 0}))
+
+
+def test_parts_of_one_offset_are_published_together() -> None:
+    """A file of a landing zone is one offset, and may be read by several tasks."""
+    groups = [[_split("files", 0, 1)], [_split("files", 0, 1)], [_split("files", 1, 2)]]
+    wanted = LogRange(LogOffsets({"files": 0}), LogOffsets({"files": 2}))
+    assert required(groups) == [True, True, False]
+    assert reached(groups, {0, 2}, wanted) == (frozenset(), wanted.start)
+    assert reached(groups, {0, 1}, wanted) == (frozenset({0, 1}), LogOffsets({"files": 1}))
+
+
+def test_a_bucket_that_goes_on_shares_no_task_with_others() -> None:
+    small = BIG // 3
+    groups = split_groups(
+        [*(_split("a", i, i + 1, small) for i in range(4)), _split("b", 0, 1, 1), _split("c", 0, 1, 1)]
+    )
+    assert [[split.bucket for split in group] for group in groups] == [["a"] * 3, ["a"], ["b", "c"]]
+
+
+@st.composite
+def _plans(draw: st.DrawFn) -> list[LogSplit]:
+    """Splits of some buckets: cut anywhere, light or heavy, some of one offset in several parts."""
+    splits: list[LogSplit] = []
+    for bucket in "abc"[: draw(st.integers(1, 3))]:
+        offset = 0
+        for _ in range(draw(st.integers(1, 6))):
+            length = draw(st.integers(1, 4))
+            parts = draw(st.integers(1, 3)) if length == 1 else 1
+            for part in range(parts):
+                size = draw(st.sampled_from([1, BIG // 3, BIG]))
+                payload = {"part": str(part)}
+                splits.append(LogSplit(bucket=bucket, start=offset, end=offset + length, bytes=size, payload=payload))
+            offset += length
+    return splits
+
+
+@given(_plans(), st.data())
+def test_rounds_get_there_whatever_is_left_unread(plan: list[LogSplit], data: st.DataObject) -> None:
+    end = LogOffsets({split.bucket: max(s.end for s in plan if s.bucket == split.bucket) for split in plan})
+    at = LogOffsets(dict.fromkeys(end, 0))
+    published: Counter[tuple[str, int, str]] = Counter()
+    while at != end:
+        wanted = LogRange(at, end)
+        groups = split_groups([split for split in plan if split.start >= at[split.bucket]])
+        must = required(groups)
+        run = {index for index, needed in enumerate(must) if needed or data.draw(st.booleans())}
+        kept, then = reached(groups, run, wanted)
+        assert kept <= run
+        assert all(then[bucket] > at[bucket] or at[bucket] == end[bucket] for bucket in end), "each bucket gets on"
+        rows = [split for index in kept for split in groups[index]]
+        published.update((split.bucket, split.start, split.payload["part"]) for split in rows)
+        assert all(at[split.bucket] <= split.start and split.end <= then[split.bucket] for split in rows)
+        at = then
+    assert published == Counter((split.bucket, split.start, split.payload["part"]) for split in plan)
