@@ -8,7 +8,7 @@ from laketier.metadata import TableLayout, prepare_table
 from laketier.plugins import Lake
 from laketier.sources.changes import check_key
 from laketier.sources.keyed import rows_of_changes
-from laketier.spi import LogTable, SchemaChanged, TableChanged, TableInfo, WriteMode, require_mode
+from laketier.spi import ConfigError, LogTable, SchemaChanged, TableChanged, TableInfo, WriteMode, require_mode
 
 
 def check_same(before: LogTable, now: LogTable, *, where: str) -> None:
@@ -42,7 +42,14 @@ def prepared_table(lake: Lake, table: LogTable) -> TableInfo:
         check_key(schema, table.primary_key, where=where)
     follows = replace(lake, config=replace(lake.config, merge_schema=True))
     layout = TableLayout(table.partition_by, table.buckets, table.primary_key)
-    return prepare_table(follows, schema, layout, former_names=table.former_names)
+    found = prepare_table(follows, schema, layout, former_names=table.former_names)
+    if found.table_uuid == table.table_id:
+        raise ConfigError(
+            "the table would be tiered into itself",
+            where=where,
+            fix="Give it another target; where a lake is read, best one in another warehouse.",
+        )
+    return found
 
 
 def mode_of(table: LogTable) -> WriteMode:

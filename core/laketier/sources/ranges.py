@@ -53,15 +53,20 @@ def next_range(
 ) -> NextRange:
     """The range after ``committed`` (None: the table holds nothing of the log), of about ``most`` offsets at most.
 
-    A bucket that the table does not know begins at its earliest offset. One that the log has no more (a dropped
-    partition) stays as it is. Raises `OffsetsExpired` when offsets are gone that were not read and ``on_expired`` is
-    FAIL, and `TableChanged` when the table is ahead of the log: then it is another log.
+    A bucket that the table does not know begins at its earliest offset; one that has an initial one begins there, and
+    is read to its latest whatever ``most`` says, as older ends may have expired. One that the log has no more (a
+    dropped partition) stays as it is. Raises `OffsetsExpired` when offsets are gone that were not read and
+    ``on_expired`` is FAIL, and `TableChanged` when the table is ahead of the log: then it is another log.
     """
     start: dict[str, int] = {}
     end: dict[str, int] = {}
     skipped: dict[str, tuple[int, int]] = {}
     known = committed or LogOffsets()
+    whole = {bucket for bucket, held in bounds.items() if held.initial is not None and bucket not in known}
     for bucket, held in bounds.items():
+        if bucket in whole:
+            start[bucket], end[bucket] = held.initial or 0, held.latest
+            continue
         first = known.get(bucket, held.earliest)
         if first > held.latest:
             raise TableChanged(
@@ -79,7 +84,7 @@ def next_range(
             skipped[bucket] = (first, held.earliest)
             first = held.earliest
         start[bucket], end[bucket] = first, held.latest
-    limited = _limited(start, end, most)
+    limited = {**end, **_limited(start, {bucket: end[bucket] for bucket in end if bucket not in whole}, most)}
     wanted = LogRange(LogOffsets(start), LogOffsets(limited))
     gone = {bucket: offset for bucket, offset in known.items() if bucket not in bounds}
     # A new bucket adds to the range's end only: the start must be the very text that the last round ended with.

@@ -30,6 +30,7 @@ from laketier.spi.errors import (
     PluginNotFound,
     Refused,
     RolledBack,
+    RowsChanged,
     SchemaChanged,
     SerializationError,
     SnapshotNotFound,
@@ -74,7 +75,7 @@ from laketier.spi.predicate import And, Leaf, Not, Op, Or, Predicate, columns_of
 from laketier.spi.record import RecordStore
 from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, WidenColumn, schema_fingerprint, widens
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer, from_plain, pack, to_plain, unpack
-from laketier.spi.source import LakeSource, LakeSplit, ScanPlan, ScanRequest, SnapshotInfo
+from laketier.spi.source import LakeSource, LakeSplit, ScanPlan, ScanRequest, SnapshotInfo, VersionBounds, pass_over
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.token import FIRST_EPOCH, Outcome, SourceRange, Token, Watermark, decide
 from laketier.spi.writer import WR, LakeWriter, StagedFile, WriteResult, attempt_began_at, new_attempt_id
@@ -148,6 +149,7 @@ __all__ = [
     "Refused",
     "RenameColumn",
     "RolledBack",
+    "RowsChanged",
     "ScanPlan",
     "ScanRequest",
     "SchemaChange",
@@ -177,6 +179,7 @@ __all__ = [
     "UnknownOutcome",
     "UnsafeTable",
     "UnsupportedType",
+    "VersionBounds",
     "Watermark",
     "WatermarkLost",
     "WidenColumn",
@@ -193,6 +196,7 @@ __all__ = [
     "new_attempt_id",
     "option",
     "pack",
+    "pass_over",
     "require",
     "require_mode",
     "reshaped",

@@ -102,6 +102,10 @@ class OffsetsRewritten(TableError):
     """What the source holds at offsets that it handed out has changed since, so a round can't be read again."""
 
 
+class RowsChanged(TableError):
+    """A commit took rows back, or changed them, where only commits that append can be read."""
+
+
 class UnsupportedType(TableError, TypeError):
     """The format can't hold an Arrow type without changing values."""
 

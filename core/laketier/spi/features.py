@@ -38,6 +38,8 @@ class Feature(Enum):
     """Read an older snapshot by its id."""
     TIME_TRAVEL_BY_TIMESTAMP = "time-travel-by-timestamp"
     """Read the snapshot that was current at a moment."""
+    INCREMENTAL_READ = "incremental-read"
+    """Read what commits appended, version by version, so that a table can be a log (`LakeSource.plan_changes`)."""
     FILTER_PUSHDOWN = "filter-pushdown"
     """Skip files or rows by a predicate. Without it the source reports every predicate as remaining."""
     LIMIT_PUSHDOWN = "limit-pushdown"

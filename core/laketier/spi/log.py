@@ -84,11 +84,14 @@ class LogRange:
 @dataclass(frozen=True)
 class BucketBounds:
     """What a bucket holds: offsets from ``earliest`` to ``latest`` (exclusive). ``latest_at``: when its newest record
-    was written (ms since the epoch, UTC), None where that is unknown or there is none."""
+    was written (ms since the epoch, UTC), None where that is unknown or there is none. ``initial``: where a reader
+    that has nothing of the bucket begins; None for ``earliest``. It may lie before that: then the log gives a range
+    from there to ``latest`` although the records as such expired, as lake tables do, which have them in a snapshot."""
 
     earliest: int
     latest: int
     latest_at: int | None = None
+    initial: int | None = None
 
 
 @dataclass(frozen=True)

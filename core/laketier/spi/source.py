@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from laketier.spi.errors import ConfigError, FeatureNotSupported
+from laketier.spi.errors import ConfigError, FeatureNotSupported, RowsChanged
 from laketier.spi.features import Feature
 from laketier.spi.predicate import Predicate, columns_of
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +99,24 @@ class SnapshotInfo:
     epoch: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class VersionBounds:
+    """Which versions' changes can be read: from ``earliest`` to ``latest`` (exclusive). ``latest_at``: when the newest
+    was committed (ms since the epoch, UTC). ``lasting_id``: the table's identity, where `TableInfo.table_uuid` is one
+    that old versions take with them when they expire."""
+
+    earliest: int
+    latest: int
+    latest_at: int | None = None
+    lasting_id: str | None = None
+
+
 class LakeSource(ABC):
-    """Reads one table. Picklable: made on the driver, planned there, read on executors."""
+    """Reads one table. Picklable: made on the driver, planned there, read on executors.
+
+    A table is a log too, where the format has `Feature.INCREMENTAL_READ`: its commits have *versions*, integers from 0
+    that only grow and need not be dense, and `plan_changes` reads what some of them appended.
+    """
 
     @abstractmethod
     def plan(self, request: ScanRequest) -> ScanPlan:
@@ -107,9 +126,9 @@ class LakeSource(ABC):
 
     @abstractmethod
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Read a split on an executor: batches of exactly ``schema`` (the plan's, or some columns of it), in the
-        split's own order. The filters that the plan accepted are applied. Columns added after a file was written read
-        as null."""
+        """Read a split on an executor: batches of exactly ``schema``, in the split's own order. That is the plan's, or
+        one with some of its columns. The filters that the plan accepted are applied. Columns added after a file was
+        written read as null. Raises `CorruptTable`, or `SnapshotNotFound`, when what the plan names is gone."""
 
     def history(self, limit: int) -> list[SnapshotInfo]:
         """The newest ``limit`` snapshots that can still be read, newest first. Driver. Part of
@@ -118,7 +137,48 @@ class LakeSource(ABC):
             Feature.TIME_TRAVEL.value, format=type(self).__name__, reason="it does not list its snapshots"
         )
 
+    def versions(self) -> VersionBounds:
+        """Which versions there are now. Driver. Costs no more for a long history than for a short one, but for a
+        listing of what is retained."""
+        raise self._no_incremental_read()
+
+    def snapshot_at(self, version: int) -> int | None:
+        """The id (`ScanRequest.snapshot_id`) of the snapshot that was current when ``version`` was the newest; None
+        when the table had none yet. Driver. Raises `SnapshotNotFound`."""
+        return version
+
+    def plan_changes(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
+        """Plan, on the driver, the rows that the commits ``start`` to ``end`` (exclusive) appended, in the columns that
+        the table has now. The same versions give the same rows each time. Reads what these commits wrote, not the
+        history before them.
+
+        Commits that moved rows to other files (compaction) or changed the schema alone add nothing. One that deleted,
+        updated or replaced rows raises `RowsChanged`; with ``skip_changes`` it is passed over whole, with the rows
+        that it added. Raises `OffsetsExpired` when a version is retained no more, and `SnapshotNotFound` when the
+        table has not come to ``end``.
+        """
+        raise self._no_incremental_read()
+
+    def _no_incremental_read(self) -> FeatureNotSupported:
+        return FeatureNotSupported(
+            Feature.INCREMENTAL_READ.value, format=type(self).__name__, reason="it does not tell what a commit appended"
+        )
+
     @property
     def split_serializer(self) -> SimpleVersionedSerializer[LakeSplit]:
         """For splits that cross a process or are stored."""
         return DataclassSerializer(LakeSplit)
+
+
+def pass_over(version: int, operation: str, *, where: str, skip_changes: bool) -> None:
+    """What `LakeSource.plan_changes` does of a commit that changed rows: raises `RowsChanged`, or passes it over and
+    says so in the log."""
+    if skip_changes:
+        log.warning("version %d (%s) of %s changed rows, and is passed over", version, operation, where)
+        return
+    raise RowsChanged(
+        f"version {version} ({operation}) deleted, updated or replaced rows, and only appended ones can be followed",
+        where=where,
+        fix="Set read.skip-changes to pass such commits over, with the rows that they added; or read the table anew "
+        "into another one.",
+    )

@@ -17,9 +17,11 @@ from laketier.spi import (
     ScanPlan,
     ScanRequest,
     SnapshotInfo,
+    VersionBounds,
     columns_of,
     conform,
 )
+from laketier_localfile.changes import appended, bounds
 from laketier_localfile.layout import superseded_path
 from laketier_localfile.log import ManifestLog
 from laketier_localfile.manifest import FileEntry, Manifest
@@ -91,6 +93,18 @@ class LocalFileSource(LakeSource):
         head, _ = manifests.current()
         numbers = range(head.number, max(head.number - limit, -1), -1)
         return [_snapshot_info(head if number == head.number else manifests.at(number, head)) for number in numbers]
+
+    def versions(self) -> VersionBounds:
+        return bounds(ManifestLog.open(Path(self.location)))
+
+    def plan_changes(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
+        manifests = ManifestLog.open(Path(self.location))
+        head, _ = manifests.current()
+        entries = appended(manifests, head, start, end, skip_changes=skip_changes)
+        splits = tuple(
+            self._split(index, entry, entry.rows, plain=False, in_place=False) for index, entry in enumerate(entries)
+        )
+        return ScanPlan(snapshot_id=end - 1, schema=manifests.metadata(head).schema, splits=splits)
 
     def _split(self, index: int, entry: FileEntry, take: int, *, plain: bool, in_place: bool) -> LakeSplit:
         return LakeSplit(

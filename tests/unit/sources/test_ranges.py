@@ -50,6 +50,19 @@ def test_a_table_that_is_ahead_of_its_log_is_refused() -> None:
         next_range(LogOffsets({"0": 8}), {"0": BucketBounds(0, 3)})
 
 
+def test_a_bucket_with_an_initial_offset_begins_there_and_in_one_piece() -> None:
+    bounds = {"0": BucketBounds(10, 12, initial=0), "1": BucketBounds(0, 100)}
+    found = next_range(None, bounds, most=10)
+    assert found.wanted.start == LogOffsets({"0": 0, "1": 0})
+    assert found.wanted.end == LogOffsets({"0": 12, "1": 10})
+    assert (found.left, found.skipped) == (90, {})
+    known = LogOffsets({"0": 4})
+    with pytest.raises(OffsetsExpired, match="offsets 4 to 9"):
+        next_range(known, bounds)
+    later = next_range(LogOffsets({"0": 10}), {"0": bounds["0"]}, most=1)
+    assert later.wanted.end == LogOffsets({"0": 11})
+
+
 offsets = st.integers(min_value=0, max_value=10_000)
 
 

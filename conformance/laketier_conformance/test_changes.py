@@ -1,0 +1,118 @@
+"""A table as a log: what its commits appended, version by version."""
+
+from __future__ import annotations
+
+import itertools
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import AddColumn, Feature, LakeSplit, RowsChanged, SnapshotNotFound, WriteMode, pack, unpack
+from laketier_conformance.lake import SCHEMA, Table, batch, ids_of, read_plan, token
+
+EPOCHS = 4
+
+
+def _appended(table: Table, start: int, end: int, **options: bool) -> pa.Table:
+    source = table.source
+    return read_plan(source, source.plan_changes(start, end, **options)).sort_by("id")
+
+
+def _latest(table: Table) -> int:
+    return table.source.versions().latest
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ)
+def test_each_range_gives_what_its_commits_appended(table: Table) -> None:
+    marks = [_latest(table)]
+    for epoch in range(EPOCHS):
+        table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1))
+        marks.append(_latest(table))
+    assert marks == sorted(set(marks)), "each commit has a version of its own"
+    for first, last in itertools.combinations(range(EPOCHS + 1), 2):
+        expected = [i for epoch in range(first, last) for split in (0, 1) for i in ids_of(epoch, split)]
+        found = _appended(table, marks[first], marks[last])
+        assert found.equals(pa.Table.from_batches([batch(expected)]))
+    assert _appended(table, marks[2], marks[2]).num_rows == 0
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ)
+def test_the_bounds_are_readable(table: Table) -> None:
+    table.append(0)
+    table.append(1)
+    bounds = table.source.versions()
+    assert 0 <= bounds.earliest < bounds.latest
+    assert _appended(table, bounds.earliest, bounds.latest).num_rows == 10
+    with pytest.raises(SnapshotNotFound):
+        table.source.plan_changes(bounds.latest - 1, bounds.latest + 1)
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ)
+def test_an_epoch_without_rows_appends_nothing(table: Table) -> None:
+    table.append(0)
+    start = _latest(table)
+    table.append(1, [])
+    assert _latest(table) > start
+    assert _appended(table, start, _latest(table)).num_rows == 0
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.TIME_TRAVEL)
+def test_a_snapshot_and_what_came_after_it_are_the_table(table: Table) -> None:
+    table.append(0)
+    table.append(1)
+    middle = _latest(table)
+    table.append(2)
+    snapshot = table.read(snapshot_id=table.source.snapshot_at(middle - 1))
+    assert sorted(snapshot["id"].to_pylist()) == ids_of(0) + ids_of(1)
+    whole = pa.concat_tables([snapshot, _appended(table, middle, _latest(table))])
+    assert whole.sort_by("id").equals(table.read().sort_by("id"))
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ)
+def test_splits_travel_and_are_read_by_some_columns(table: Table) -> None:
+    start = _latest(table)
+    table.append(0, ids_of(0, 0), ids_of(0, 1))
+    source = table.source
+    plan = source.plan_changes(start, _latest(table))
+    for names in (["value", "id"], []):
+        schema = pa.schema([plan.schema.field(name) for name in names])
+        found = []
+        for index, split in enumerate(plan.splits):
+            assert split.index == index
+            travelled: LakeSplit = unpack(source.split_serializer, pack(source.split_serializer, split))
+            batches = list(table.source.read(travelled, schema))
+            assert all(rows.schema.names == names for rows in batches)
+            assert split.rows in (None, sum(rows.num_rows for rows in batches))
+            found += batches
+        assert sum(rows.num_rows for rows in found) == 10
+    assert plan.remaining == ()
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.ADD_COLUMN)
+def test_rows_have_the_columns_that_the_table_has_now(table: Table) -> None:
+    start = _latest(table)
+    table.append(0)
+    storage = table.lake.storage
+    storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int64()))])
+    rows = batch(ids_of(1))
+    table.publish_arrow([rows.append_column("more", pa.array(ids_of(1), pa.int64()))], token(1))
+    found = _appended(table, start, _latest(table))
+    assert found.column_names == [*SCHEMA.names, "more"]
+    assert found["id"].to_pylist() == ids_of(0) + ids_of(1)
+    assert found["more"].to_pylist() == [None] * 5 + ids_of(1)
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.OVERWRITE)
+def test_a_commit_that_replaced_rows_is_refused_or_passed_over(table: Table) -> None:
+    table.append(0)
+    start = _latest(table)
+    table.append(1)
+    replaced = _latest(table)
+    table.round(None, [ids_of(2)], mode=WriteMode.OVERWRITE)
+    after = _latest(table)
+    table.append(2, ids_of(3))
+    with pytest.raises(RowsChanged, match="read.skip-changes"):
+        table.source.plan_changes(start, _latest(table))
+    assert _appended(table, start, replaced)["id"].to_pylist() == ids_of(1)
+    assert _appended(table, after, _latest(table))["id"].to_pylist() == ids_of(3)
+    assert _appended(table, start, _latest(table), skip_changes=True)["id"].to_pylist() == ids_of(1) + ids_of(3)

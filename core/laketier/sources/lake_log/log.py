@@ -1,0 +1,150 @@
+"""The log of one lake table: its versions are the offsets.
+
+A reader that has nothing yet gets the table as it is, from a snapshot: so tables whose first commits expired long ago,
+or that were once rewritten, can be followed. From then on it gets what commits append.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from laketier.spi import (
+    BucketBounds,
+    CorruptTable,
+    LakeSource,
+    LogRange,
+    LogSplit,
+    LogTable,
+    OffsetsExpired,
+    OnBadRecord,
+    ScanPlan,
+    ScanRequest,
+    SnapshotNotFound,
+    StorageError,
+    TableLog,
+    fail_on_bad_record,
+    pack,
+    unpack,
+)
+
+BUCKET = "table"
+INITIAL = 0
+"""Where a range begins that is read from a snapshot."""
+
+
+@dataclass(frozen=True)
+class LakeLog(TableLog):
+    """See `TableLog`. One bucket. ``stored``: the columns as the format describes them, which it reads by."""
+
+    described: LogTable
+    source: LakeSource
+    stored: pa.Schema
+    skip_changes: bool = False
+
+    @property
+    def table(self) -> LogTable:
+        """See `TableLog.table`."""
+        return self.described
+
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        """See `TableLog.bounds`. An offset is a version of the table."""
+        found = self.source.versions()
+        return {BUCKET: BucketBounds(found.earliest, found.latest, found.latest_at, initial=INITIAL)}
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        """A split for each split of the format's, all of the whole range. From `INITIAL`: of the snapshot at the
+        range's end. Raises also `RowsChanged`, and `StorageError` when the columns changed since the log was opened.
+        """
+        start, end = wanted.start.get(BUCKET, INITIAL), wanted.end.get(BUCKET, INITIAL)
+        if start >= end:
+            return []
+        if start == INITIAL:
+            plan = self._snapshot(end - 1)
+        else:
+            plan = self.source.plan_changes(start, end, skip_changes=self.skip_changes)
+        if plan is None:
+            return []
+        absent = self._absent(plan, may_lack=start == INITIAL)
+        serializer = self.source.split_serializer
+        return [
+            LogSplit(
+                bucket=BUCKET,
+                start=start,
+                end=end,
+                bytes=split.bytes,
+                payload={"split": base64.b64encode(pack(serializer, split)).decode("ascii"), **absent},
+            )
+            for split in plan.splits
+        ]
+
+    def read(
+        self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        """See `TableLog.read`. There are no bad records. Raises `StorageError` when a snapshot was taken away
+        meanwhile: the next plan is of a newer one."""
+        schema = self.described.schema
+        wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+        absent = json.loads(split.payload.get("absent", "[]"))
+        stored = pa.schema([self.stored.field(name) for name in wanted.names if name not in absent])
+        part = unpack(self.source.split_serializer, base64.b64decode(split.payload["split"]))
+        try:
+            for batch in self.source.read(part, stored):
+                if batch.num_rows:
+                    yield _shaped(batch, wanted)
+        except (CorruptTable, SnapshotNotFound) as error:
+            raise self._gone(split, error) from error
+
+    def _snapshot(self, version: int) -> ScanPlan | None:
+        try:
+            snapshot_id = self.source.snapshot_at(version)
+            return None if snapshot_id is None else self.source.plan(ScanRequest(snapshot_id=snapshot_id))
+        except SnapshotNotFound as error:
+            raise OffsetsExpired(
+                f"the snapshot at version {version} can't be read any more", where=self.described.name, why=str(error)
+            ) from error
+
+    def _absent(self, plan: ScanPlan, *, may_lack: bool) -> dict[str, str]:
+        """The columns that the table has got since the plan's snapshot. Values of a new column must not be left out,
+        and one that went, or has another name now, must not read as null."""
+        types = {field.name: field.type for field in plan.schema}
+        absent = [name for name in self.stored.names if name not in types]
+        changed = [field.name for field in plan.schema if field.name not in self.stored.names]
+        changed += [f.name for f in self.stored if f.name in types and not types[f.name].equals(f.type)]
+        if changed or (absent and not may_lack):
+            raise StorageError(
+                f"the columns {changed + absent} of the source's table changed since its log was opened",
+                where=self.described.name,
+                fix="Nothing: the log is opened again when the source's tables are listed.",
+            )
+        return {"absent": json.dumps(absent)} if absent else {}
+
+    def _gone(self, split: LogSplit, error: Exception) -> OffsetsExpired | StorageError:
+        if split.start == INITIAL:
+            return StorageError(
+                f"the snapshot at version {split.end - 1} went while it was read",
+                where=self.described.name,
+                why=str(error),
+                fix="Nothing, if the table was cleaned up meanwhile: the next round reads a newer snapshot.",
+            )
+        return OffsetsExpired(
+            f"what versions {split.start} to {split.end - 1} appended can't be read any more",
+            where=self.described.name,
+            why=str(error),
+            fix="Keep the files of the source's table for longer than its rounds lag behind.",
+        )
+
+
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    if not schema.names:
+        return batch.replace_schema_metadata(None)
+    arrays = [
+        batch.column(index).cast(field.type) if index >= 0 else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+        for index in (batch.schema.get_field_index(field.name),)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

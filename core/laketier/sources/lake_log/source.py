@@ -1,0 +1,66 @@
+"""The tables of a lake, each as a log of what its commits appended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from laketier.config import LakeConfig
+from laketier.metadata import logical_schema
+from laketier.plugins import Lake, configure, open_lake
+from laketier.sources.lake_log.log import LakeLog
+from laketier.sources.lake_log.options import LakeLogOptions, LakeLogTableOptions
+from laketier.spi import ConfigError, Feature, LogSource, LogTable, TablePath, require
+from laketier.spi.storage_errors import naming_storage_errors
+
+_REQUIRED = ("lake.format", "lake.warehouse")
+
+
+@dataclass(frozen=True)
+class LakeTables(LogSource):
+    """See `LogSource`. Opens the warehouse anew for each call, as a catalog is one thread's."""
+
+    name: str
+    config: LakeConfig
+
+    @classmethod
+    def of(cls, name: str, options: LakeLogOptions) -> LakeTables:
+        """Raises `ConfigError`, `PluginError`, and `FeatureNotSupported` when the format has no incremental read."""
+        keys = {f"lake.{key}": value for key, value in options.lake.items()}
+        odd = sorted(key for key in keys if key.count(".") == 1 and key.lower() not in _REQUIRED)
+        if odd:
+            raise ConfigError(
+                f"options.{odd[0]} is not for a lake that is read",
+                where=name,
+                fix="Give lake.format, lake.warehouse, and keys below lake.<format>.; tables are chosen by `include`.",
+            )
+        # Not from the environment: its keys are the sink's.
+        config = configure(keys, environment={}, require=_REQUIRED, origin=f"options of the source {name}")
+        lake = open_lake(config)
+        require(config.format, lake.plugin.features, Feature.INCREMENTAL_READ, fix="Read it whole, as a batch.")
+        return cls(name, config)
+
+    def list_tables(self) -> Sequence[str]:
+        """``database.table`` of all databases. Raises `StorageError`."""
+        with naming_storage_errors("the tables of the lake were listed"):
+            return [str(path) for path in self._lake().storage.catalog().list_tables()]
+
+    def open(self, name: str, options: LakeLogTableOptions) -> LakeLog:
+        """See `LogSource.open`."""
+        with naming_storage_errors("a table of the lake was opened"):
+            storage = self._lake().storage
+            info = storage.catalog().load_table(TablePath.parse(name))
+            source = storage.source(info)
+            lasting_id = source.versions().lasting_id
+        layout = info.descriptor
+        table = LogTable(
+            name=name,
+            table_id=lasting_id or info.table_uuid,
+            schema=logical_schema(info.schema),
+            partition_by=layout.partition_by if options.keep_layout else (),
+            buckets=layout.buckets if options.keep_layout else None,
+        )
+        return LakeLog(table, source, info.schema, options.skip_changes)
+
+    def _lake(self) -> Lake:
+        return open_lake(self.config)

@@ -1,0 +1,353 @@
+"""Lake tables as logs: what each commit appended, on every format, and rounds from one format into another."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from followed import FOLLOWED, NAME, Followed
+from lakes import SCHEMA, append, ids, lake_at, rows_of
+from laketier.config import LakeConfig
+from laketier.plugins import open_log_source
+from laketier.service.schedule import is_retryable
+from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, OnExpired
+from laketier.sources.log_engine import LocalEngine
+from laketier.sources.union import union
+from laketier.spi import (
+    ConfigError,
+    FeatureNotSupported,
+    LogOffsets,
+    LogRange,
+    OffsetsExpired,
+    PartitionField,
+    RowsChanged,
+    ScanRequest,
+    StorageError,
+    TableDescriptor,
+    TableNotFound,
+    TablePath,
+)
+from laketier.spi.failpoints import observed
+from laketier.tiering import Ending, failpoints
+
+FORMATS = ["localfile"]
+TARGETS = {"localfile": "lance", "delta": "localfile", "iceberg": "delta", "lance": "iceberg"}
+"""Each format is read once, and written once."""
+
+
+@pytest.fixture(params=FORMATS)
+def followed(request: pytest.FixtureRequest, tmp_path: Path) -> Followed:
+    return FOLLOWED[request.param](tmp_path / "from").create()
+
+
+@dataclass
+class Tiered:
+    followed: Followed
+    config: LakeConfig
+    engine: LocalEngine
+
+    def round(self, settings: LogRoundSettings | None = None, **options: Any) -> LogRoundResult:
+        made = LogRound(self.followed.log(**options), self.config, settings or LogRoundSettings())
+        return made.finish(self.engine.run(made.plan()))
+
+    @property
+    def ids(self) -> list[int]:
+        return ids(lake_at(Path(self.config.warehouse), self.config.format, str(self.config.table)))
+
+    def union(self, **request: Any) -> list[int]:
+        _, batches = union(self.config, self.followed.log(), ScanRequest(**request))
+        return sorted(i for batch in batches for i in batch["id"].to_pylist())
+
+
+@pytest.fixture
+def tiered(followed: Followed, tmp_path: Path, engine: LocalEngine) -> Tiered:
+    lake = lake_at(tmp_path / "to", TARGETS[followed.format], "db.t", lake__pipeline="tests.src.s")
+    return Tiered(followed, lake.config, engine)
+
+
+# -- what a range holds ----------------------------------------------------------------------------------------------
+
+
+def test_each_version_gives_what_its_commit_appended(followed: Followed) -> None:
+    marks = [followed.latest]
+    for number in range(4):
+        (followed.append if number % 2 else followed.foreign_append)(number * 10, number * 10 + 1)
+        marks.append(followed.latest)
+    for first in range(4):
+        for last in range(first, 5):
+            expected = [number * 10 + i for number in range(first, last) for i in (0, 1)]
+            assert followed.ids(marks[first], marks[last]) == expected
+            assert followed.ids(marks[first], marks[last]) == expected, "the same again"
+    assert followed.ids(0, marks[-1]) == [0, 1, 10, 11, 20, 21, 30, 31]
+    assert followed.ids(0, marks[2]) == [0, 1, 10, 11], "of the snapshot at its end"
+
+
+def test_compaction_appends_nothing(followed: Followed) -> None:
+    if followed.format == "localfile":
+        pytest.skip("local files are never compacted")
+    start = followed.latest
+    followed.foreign_append(1, 2)
+    followed.append(3)
+    middle = followed.latest
+    followed.compact()
+    after = followed.latest
+    assert after > middle
+    followed.foreign_append(4)
+    assert followed.ids(middle, after) == []
+    assert followed.ids(start, followed.latest) == [1, 2, 3, 4]
+    assert followed.ids(after, followed.latest) == [4]
+
+
+def test_rows_that_were_deleted_stop_the_log_or_are_passed_over(followed: Followed) -> None:
+    if followed.format == "localfile":
+        pytest.skip("local files have no deletes")
+    start = followed.latest
+    followed.foreign_append(1, 2, 3)
+    before = followed.latest
+    followed.delete(2)
+    after = followed.latest
+    followed.foreign_append(4)
+    with pytest.raises(RowsChanged, match=f"version {before} .*changed|version {before} .*deleted") as refused:
+        followed.ids(start, followed.latest)
+    assert not is_retryable(refused.value)
+    assert "read.skip-changes" in str(refused.value)
+    assert followed.ids(start, followed.latest, skip_changes=True) == [1, 2, 3, 4]
+    assert followed.ids(after, followed.latest) == [4]
+    assert followed.ids(0, followed.latest) == [1, 3, 4], "a snapshot has what is left"
+
+
+def test_rows_that_were_replaced_stop_the_log_or_are_passed_over(
+    followed: Followed, caplog: pytest.LogCaptureFixture
+) -> None:
+    followed.append(1)
+    start = followed.latest
+    followed.append(2)
+    followed.replace(3)
+    followed.append(4)
+    with pytest.raises(RowsChanged):
+        followed.ids(start, followed.latest)
+    assert followed.ids(start, followed.latest, skip_changes=True) == [2, 4]
+    assert "is passed over" in caplog.text
+    assert followed.ids(0, followed.latest) == [3, 4]
+
+
+def test_what_has_expired_is_refused_and_the_snapshot_is_not(followed: Followed) -> None:
+    if not followed.expires:
+        pytest.skip("local files keep everything")
+    start = followed.latest
+    for number in range(3):
+        followed.append(number)
+    followed.expire()
+    bounds = followed.log().bounds()["table"]
+    assert start < bounds.earliest <= bounds.latest
+    assert bounds.initial == 0
+    with pytest.raises(OffsetsExpired):
+        followed.ids(start, bounds.latest)
+    assert followed.ids(0, bounds.latest) == [0, 1, 2]
+    followed.foreign_append(9)
+    assert followed.ids(bounds.latest, followed.latest) == [9]
+
+
+def test_a_log_travels_with_its_splits(followed: Followed) -> None:
+    followed.append(1, 2)
+    log = followed.log()
+    wanted = LogRange(LogOffsets({"table": 0}), LogOffsets({"table": followed.latest}))
+    there, splits = pickle.loads(pickle.dumps((log, log.plan(wanted))))  # noqa: S301 - as Spark does
+    (batch,) = [batch for split in splits for batch in there.read(split, columns=["name"])]
+    assert batch.to_pydict() == {"name": ["n1", "n2"]}
+    assert sum(batch.num_rows for split in splits for batch in there.read(split, columns=[])) == 2
+
+
+# -- rounds ----------------------------------------------------------------------------------------------------------
+
+
+def test_rounds_from_one_format_into_another(tiered: Tiered) -> None:
+    source = tiered.followed
+    source.append(1, 2)
+    source.foreign_append(3)
+    first = tiered.round()
+    assert (first.ending, first.rows, first.epoch) == (Ending.PUBLISHED, 3, 0)
+    assert tiered.round().ending is None
+    source.foreign_append(4)
+    source.append(5, 6)
+    assert tiered.union() == [1, 2, 3, 4, 5, 6]
+    assert tiered.round().rows == 3
+    assert tiered.ids == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_table_with_a_past_begins_with_its_snapshot(tiered: Tiered) -> None:
+    """However it came to be: replaced rows, expired commits. And in one piece, whatever the limit."""
+    source = tiered.followed
+    source.append(1, 2)
+    source.replace(3, 4)
+    source.append(5)
+    if source.expires:
+        source.expire()
+    assert tiered.union() == [3, 4, 5]
+    assert tiered.round(LogRoundSettings(most=1)).left == 0
+    assert tiered.ids == [3, 4, 5]
+    source.append(6)
+    source.append(7)
+    assert [tiered.round(LogRoundSettings(most=1)).left > 0 for _ in range(2)] == [True, False]
+    assert tiered.ids == [3, 4, 5, 6, 7]
+
+
+def test_commits_that_expired_before_they_were_read(tiered: Tiered) -> None:
+    source = tiered.followed
+    if not source.expires:
+        pytest.skip("local files keep everything")
+    source.append(1)
+    tiered.round()
+    source.append(2)
+    source.append(3)
+    source.expire()
+    source.append(4)
+    with pytest.raises(OffsetsExpired, match="of bucket 'table' expired"):
+        tiered.round()
+    with pytest.raises(OffsetsExpired):
+        tiered.union()
+    tiered.round(LogRoundSettings(on_expired=OnExpired.SKIP))
+    assert {1, 4} <= set(tiered.ids) <= {1, 3, 4}
+
+
+def test_a_killed_round_is_read_again_and_nothing_is_there_twice(tiered: Tiered) -> None:
+    source = tiered.followed
+    source.append(1)
+    tiered.round()
+    source.foreign_append(2)
+    for point in (failpoints.PUBLISH_BEFORE, failpoints.PUBLISH_AFTER):
+
+        def crash(passed: str, at: str = point) -> None:
+            if passed == at:
+                raise KeyboardInterrupt
+
+        with observed(crash), pytest.raises(KeyboardInterrupt):
+            tiered.round()
+        assert tiered.union() == [1, 2]
+    assert tiered.round().ending is None, "it had landed"
+    source.append(3)
+    tiered.round()
+    assert tiered.ids == [1, 2, 3]
+
+
+def test_files_that_go_between_plan_and_read(tiered: Tiered) -> None:
+    """The first round takes a newer snapshot the next time; a later one has lost rows."""
+    source = tiered.followed
+    if not source.expires:
+        pytest.skip("local files keep everything")
+    source.append(1)
+    source.append(2)
+    made = LogRound(source.log(), tiered.config)
+    tasks = made.plan()
+    _take_files_away(source)
+    with pytest.raises(StorageError, match="went while it was read") as gone:
+        made.finish(tiered.engine.run(tasks))
+    assert is_retryable(gone.value)
+
+
+def _take_files_away(source: Followed) -> None:
+    data = [
+        path for path in Path(source.location).rglob("*") if path.suffix in (".parquet", ".lance") and path.is_file()
+    ]
+    assert data
+    for path in data:
+        if "_delta_log" not in path.parts:
+            path.unlink()
+
+
+def test_a_column_that_the_source_gets_comes_into_the_lake(tiered: Tiered) -> None:
+    source = tiered.followed
+    source.append(1)
+    tiered.round()
+    old = source.log()
+    more = pa.record_batch({"id": [2], "name": ["n2"], "more": [0.5]})
+    append(lake_at(source.warehouse, source.format, NAME, mergeSchema="true"), more)
+    with pytest.raises(StorageError, match=r"columns \['more'\] of the source's table changed") as refused:
+        LogRound(old, tiered.config).plan()
+    assert is_retryable(refused.value), "the service opens the log again"
+    tiered.round()
+    _, batches = union(tiered.config, source.log(), ScanRequest())
+    assert sorted((row["id"], row["more"] or 0) for batch in batches for row in batch.to_pylist()) == [(1, 0), (2, 0.5)]
+
+
+def test_a_union_read_pushes_columns_and_limits(tiered: Tiered) -> None:
+    source = tiered.followed
+    source.append(1, 2)
+    tiered.round()
+    source.append(3)
+    assert tiered.union(columns=("id",)) == [1, 2, 3]
+    assert len(tiered.union(limit=2)) == 2
+
+
+# -- sources ---------------------------------------------------------------------------------------------------------
+
+
+def test_all_tables_of_all_databases_are_listed(followed: Followed) -> None:
+    append(lake_at(followed.warehouse, followed.format, "other.x"), rows_of(1))
+    opened = followed.open()
+    assert opened.source.list_tables() == ["db.s", "other.x"]
+    with pytest.raises(TableNotFound):
+        opened.open("db.missing")
+    with pytest.raises(ConfigError):
+        opened.open("nodatabase")
+
+
+def test_a_table_that_was_made_anew_is_another(followed: Followed) -> None:
+    before = followed.log().table.table_id
+    assert followed.log().table.table_id == before
+    followed.lake.storage.catalog().drop_table(TablePath.parse(NAME))
+    followed.create()
+    assert followed.log().table.table_id != before
+
+
+def test_a_table_is_not_tiered_into_itself(followed: Followed) -> None:
+    config = lake_at(followed.warehouse, followed.format, NAME, lake__pipeline="tests.src.s").config
+    followed.append(1)
+    with pytest.raises(ConfigError, match="into itself"):
+        LogRound(followed.log(), config).plan()
+
+
+def test_the_layout_is_the_sources_unless_it_is_not_wanted(tmp_path: Path) -> None:
+    source = FOLLOWED["localfile"](tmp_path / "from")
+    descriptor = TableDescriptor(SCHEMA, (PartitionField("name"),))
+    source.lake.storage.catalog().create_table(TablePath.parse(NAME), descriptor)
+    assert source.log().table.partition_by == (PartitionField("name"),)
+    assert source.log(keep_layout="false").table.partition_by == ()
+    assert source.log().table.schema.equals(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, "lake.format"),
+        ({"lake.format": "localfile"}, "lake.warehouse"),
+        ({"lake.format": "localfile", "lake.warehouse": "w", "lake.table": "db.t"}, "lake.table is not for a lake"),
+        ({"lake.format": "localfile", "lake.warehouse": "w", "lake.localfile.x": "1"}, "lake.localfile.x"),
+        ({"lake.format": "localfile", "lake.warehouse": "w", "path": "w"}, "options.path"),
+    ],
+)
+def test_options_that_do_not_fit(options: dict[str, str], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        open_log_source("lake", options, name="src", origin="the test")
+
+
+def test_a_format_without_incremental_read_is_refused(tmp_path: Path) -> None:
+    options = {"lake.format": "feather", "lake.warehouse": str(tmp_path)}
+    with pytest.raises(FeatureNotSupported, match="incremental-read"):
+        open_log_source("lake", options, name="src", origin="the test")
+
+
+def test_values_of_options_are_not_shown() -> None:
+    with pytest.raises(ConfigError) as refused:
+        open_log_source(
+            "lake",
+            {"lake.format": "delta", "lake.warehouse": "w", "lake.delta.secret-key": "hunter2"},
+            name="src",
+            origin="the test",
+        )
+    assert "hunter2" not in str(refused.value)
