@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
-from laketier.spi import BucketSpec, CorruptTable, IncompatibleData
+from laketier.spi import BucketSpec, CorruptTable, IncompatibleData, IncompatibleTable
 from laketier.spi.partition import partition_text
 
 BUCKETS_PROPERTY = "laketier.buckets"
@@ -32,6 +32,18 @@ def file_path(columns: Sequence[str], values: Sequence[Any], stem: str, bucket: 
     )
     suffix = "" if bucket is None else f"-b{bucket}"
     return f"{folders}{stem}{suffix}.parquet"
+
+
+def relative_path(encoded: str) -> str:
+    """The path of a file as the log spells it, relative to the table. Raises `IncompatibleTable` for one outside."""
+    path = unquote(encoded)
+    if "://" in path or path.startswith("/"):
+        raise IncompatibleTable(
+            "a file of the table is outside its folder",
+            where=path,
+            why="the table is a shallow clone, which the delta plugin of laketier does not read",
+        )
+    return path
 
 
 def bucket_of(path: str) -> int:

@@ -14,7 +14,6 @@ import pyarrow.types as pt
 
 from laketier.spi import (
     CorruptTable,
-    IncompatibleTable,
     LakeSource,
     LakeSplit,
     ScanPlan,
@@ -22,12 +21,14 @@ from laketier.spi import (
     SnapshotInfo,
     SnapshotNotFound,
     TableInfo,
+    VersionBounds,
     schema_fingerprint,
 )
 from laketier.spi.partition import partition_text
+from laketier_delta.changes import bounds, plan_changes
 from laketier_delta.committer import commit_rows
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
-from laketier_delta.layout import bucket_of, fingerprint_of
+from laketier_delta.layout import bucket_of, fingerprint_of, relative_path
 from laketier_delta.location import Location
 from laketier_delta.nullability import declared
 from laketier_delta.protocol import check_deletions, check_readable
@@ -110,6 +111,12 @@ class DeltaSource(LakeSource):
             found.append(_snapshot_info(version, info))
         return found
 
+    def versions(self) -> VersionBounds:
+        return bounds(self.location)
+
+    def plan_changes(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
+        return plan_changes(self.table, self.location, start, end, skip_changes=skip_changes)
+
     def _snapshot(self, request: ScanRequest) -> DeltaTable:
         if request.as_of is not None:
             return self._as_of(request.as_of)
@@ -155,13 +162,7 @@ class DeltaSource(LakeSource):
         splits: list[LakeSplit] = []
         columns = (files.column(name).to_pylist() for name in ("path", "num_records", "size_bytes"))
         for index, (encoded, rows, size) in enumerate(zip(*columns, strict=True)):
-            path = unquote(encoded)
-            if "://" in path or path.startswith("/"):
-                raise IncompatibleTable(
-                    "a file of the table is outside its folder",
-                    where=path,
-                    why="the table is a shallow clone, which the delta plugin of laketier does not read",
-                )
+            path = relative_path(encoded)
             texts = tuple((name, partition_text(value)) for name, value in values[index].items()) if values else ()
             splits.append(
                 LakeSplit(

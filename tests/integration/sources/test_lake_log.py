@@ -35,7 +35,7 @@ from laketier.spi import (
 from laketier.spi.failpoints import observed
 from laketier.tiering import Ending, failpoints
 
-FORMATS = ["localfile"]
+FORMATS = ["delta", "localfile"]
 TARGETS = {"localfile": "lance", "delta": "localfile", "iceberg": "delta", "lance": "iceberg"}
 """Each format is read once, and written once."""
 

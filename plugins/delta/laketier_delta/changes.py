@@ -1,0 +1,210 @@
+"""The table as a log: what each entry of the Delta log appended. Driver.
+
+Only the entries of a range are read, and no checkpoint: what the table had before does not matter. The columns are
+those of the table as it is now. delta-rs takes in all live files to tell them, so they are remembered for as long as
+no entry describes the table anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.types as pt
+
+from laketier.spi import (
+    CorruptTable,
+    IncompatibleTable,
+    LakeSplit,
+    OffsetsExpired,
+    ScanPlan,
+    SnapshotNotFound,
+    TableInfo,
+    VersionBounds,
+    pass_over,
+)
+from laketier.spi.partition import partition_text
+from laketier_delta.engine import arrow_schema, open_table
+from laketier_delta.layout import bucket_of, relative_path
+from laketier_delta.location import LOG, Location
+from laketier_delta.protocol import check_readable
+from laketier_delta.references import REQUESTS
+from laketier_delta.tablelog import TableLog
+
+_ENTRY = re.compile(r"(\d{20})\.json")
+_MANY = 100
+"""Entries that are read, at most, to find out whether the columns changed before a range."""
+_REMEMBERED_TABLES = 1024
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\b.*")
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What one commit appended. ``operation`` as its writer named it; ``changes``: it took rows back too;
+    ``describes``: it says what the table looks like."""
+
+    version: int
+    operation: str
+    files: tuple[Mapping[str, Any], ...]
+    changes: bool
+    describes: bool
+
+
+def bounds(location: Location) -> VersionBounds:
+    """From one listing of the log. Raises `CorruptTable` when there is none."""
+    filesystem, where = location.filesystem, f"{location.root}/{LOG}"
+    entries: dict[int, pafs.FileInfo] = {}
+    newest, latest_at = -1, None
+    for info in filesystem.get_file_info(pafs.FileSelector(where, allow_not_found=True)):
+        if match := _ENTRY.fullmatch(info.base_name):
+            entries[int(match[1])] = info
+        elif match := _CHECKPOINT.fullmatch(info.base_name):
+            newest = max(newest, int(match[1]))
+    newest = max(newest, *entries, -1)
+    if newest < 0:
+        raise CorruptTable("there is no Delta log", where=where, fix="Check the warehouse and the name.")
+    if newest in entries:
+        latest_at = entries[newest].mtime_ns // 1_000_000
+    log = TableLog(filesystem, location.root)
+    earliest = newest + 1
+    # A listing may lack an entry that was added while it was made: a gap is one only when a second look says so.
+    while earliest and (earliest - 1 in entries or _is_there(filesystem, log.path(earliest - 1))):
+        earliest -= 1
+    return VersionBounds(earliest=earliest, latest=newest + 1, latest_at=latest_at)
+
+
+def plan_changes(table: TableInfo, location: Location, start: int, end: int, *, skip_changes: bool) -> ScanPlan:
+    """See `LakeSource.plan_changes`. Raises also `IncompatibleTable`."""
+    memory = _memory_of(location.uri, table.table_uuid)
+    known = memory.columns
+    if known is None or known.version < (table.snapshot_id or 0) or start - known.version > _MANY:
+        known = memory.columns = _Columns.look(location)
+    commits = _read_all(location, min(start, known.version + 1), end)
+    if any(commit.describes and commit.version > known.version for commit in commits):
+        known = _Columns.look(location)
+    memory.columns = replace(known, version=max(known.version, end - 1))
+    adds: list[Mapping[str, Any]] = []
+    for commit in commits:
+        if commit.version >= start and commit.changes:
+            pass_over(commit.version, commit.operation, where=location.uri, skip_changes=skip_changes)
+        elif commit.version >= start:
+            adds += commit.files
+    buckets = table.descriptor.buckets is not None
+    splits = tuple(_splits(adds, known.schema, known.partition_columns, buckets=buckets))
+    return ScanPlan(snapshot_id=end - 1, schema=known.schema, splits=splits)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What the table looks like as of ``version``."""
+
+    version: int
+    schema: pa.Schema
+    partition_columns: tuple[str, ...]
+
+    @classmethod
+    def look(cls, location: Location) -> _Columns:
+        """Raises `IncompatibleTable` for a table that the plugin does not read."""
+        handle = open_table(location)
+        check_readable(handle, location.uri)
+        return cls(handle.version(), arrow_schema(handle), tuple(handle.metadata().partition_columns))
+
+
+@dataclass
+class _Memory:
+    columns: _Columns | None = None
+
+
+@lru_cache(_REMEMBERED_TABLES)
+def _memory_of(uri: str, table_uuid: str) -> _Memory:  # noqa: ARG001 - what it is of
+    return _Memory()
+
+
+def _read_all(location: Location, start: int, end: int) -> list[Appended]:
+    log = TableLog(location.filesystem, location.root)
+    try:
+        with ThreadPoolExecutor(REQUESTS) as pool:
+            return list(pool.map(lambda version: _read(log, version), range(start, end)))
+    except FileNotFoundError as error:
+        there = bounds(location)
+        if end > there.latest:
+            raise SnapshotNotFound(
+                f"the newest version is {there.latest - 1}, and {end - 1} was asked for", where=location.uri
+            ) from error
+        raise OffsetsExpired(
+            f"of the versions {start} to {end - 1}, entries of the Delta log are gone",
+            where=location.uri,
+            why=f"it was cleaned up, and goes back to version {there.earliest}",
+            fix="Keep delta.logRetentionDuration longer than rounds lag behind.",
+        ) from error
+
+
+def _splits(
+    adds: Iterable[Mapping[str, Any]], schema: pa.Schema, partition_columns: Sequence[str], *, buckets: bool
+) -> Iterator[LakeSplit]:
+    """A split for each file. Raises `IncompatibleTable`."""
+    for index, add in enumerate(adds):
+        path = relative_path(add["path"])
+        if add.get("deletionVector"):
+            raise IncompatibleTable(
+                "a file that was appended has a deletion vector",
+                where=path,
+                why="the delta plugin of laketier does not apply them",
+                fix="Run REORG TABLE … APPLY (PURGE) with Spark, and read the table anew into another one.",
+            )
+        values = add.get("partitionValues") or {}
+        yield LakeSplit(
+            index=index,
+            rows=_rows(add),
+            bytes=add.get("size"),
+            bucket=bucket_of(path) if buckets else -1,
+            partition=tuple((name, _text(values.get(name), schema.field(name).type)) for name in partition_columns),
+            payload={"path": path},
+        )
+
+
+def _read(log: TableLog, version: int) -> Appended:
+    with log.filesystem.open_input_stream(log.path(version)) as stream:
+        lines = stream.read().splitlines()
+    operation, files, changes, describes = "unknown", [], False, False
+    try:
+        for line in filter(None, lines):
+            for kind, action in json.loads(line).items():
+                if kind == "add" and action.get("dataChange", True):
+                    files.append(action)
+                elif kind == "remove":
+                    changes |= action.get("dataChange", True)
+                elif kind == "commitInfo":
+                    operation = str(action.get("operation", operation))
+                describes |= kind in ("metaData", "protocol")
+    except (ValueError, AttributeError) as error:
+        raise CorruptTable(f"{log.path(version)} is not a log entry", why=str(error)) from error
+    # A restore may only add files: of rows that were there before and had gone.
+    return Appended(version, operation, tuple(files), changes or operation.upper() == "RESTORE", describes)
+
+
+def _is_there(filesystem: pafs.FileSystem, path: str) -> bool:
+    return filesystem.get_file_info(path).type is pafs.FileType.File
+
+
+def _rows(add: Mapping[str, Any]) -> int | None:
+    rows = json.loads(add["stats"]).get("numRecords") if add.get("stats") else None
+    return None if rows is None else int(rows)
+
+
+def _text(raw: str | None, kind: pa.DataType) -> str | None:
+    """A partition value of the log as laketier spells it. The protocol reads the empty text as null."""
+    from laketier_delta.source import partition_scalar
+
+    if not raw:
+        return None
+    if pt.is_timestamp(kind):
+        raw = raw.removesuffix("Z").replace("T", " ")
+    return partition_text(partition_scalar(raw, kind).as_py())
