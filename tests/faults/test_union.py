@@ -19,7 +19,8 @@ FORMATS = ("delta", "iceberg", "lance", "localfile")
 def test_each_union_read_is_a_prefix_of_the_log(tmp_path: Path, format: str) -> None:
     result = union.run(format, 25, tmp_path)
     assert result.wrong == []
-    assert (result.gaps, result.overlaps) == (0, 0)
+    verdict = result.verdict
+    assert (verdict.gaps, verdict.overlaps, verdict.strays) == (0, 0, 0)
     assert result.rounds > 0
 
 
@@ -31,9 +32,9 @@ def test_offsets_that_fall_behind_the_snapshot_are_found_out(tmp_path: Path, mon
         return None if offsets is None else LogOffsets({bucket: max(0, at - 1) for bucket, at in offsets.items()})
 
     monkeypatch.setattr(union_read, "committed_offsets", older)
-    assert union.run("localfile", 25, tmp_path).overlaps > 0
+    assert union.run("localfile", 25, tmp_path).verdict.overlaps > 0
 
 
 def test_a_half_that_is_missing_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(union_read, "_lake_half", lambda *_: None)
-    assert union.run("localfile", 25, tmp_path).gaps > 0
+    assert union.run("localfile", 25, tmp_path).verdict.gaps > 0

@@ -1,9 +1,12 @@
 """Union reads while rounds commit: ``python -m faults union --format delta --reads 2000``.
 
-A writer appends to a log of several buckets; another process tiers it, round after round, and expires what the lake
-holds; a third compacts with the format's own library. Meanwhile lake and log are read as one. Each read must be just a
-prefix of the log: of each bucket the rows up to the offset that the read says, each once, and not less than what was in
-the log before the read began.
+A writer appends to a log whose buckets grow in number; another process tiers it, round after round, compacts the lake
+table with the format's own library and expires what the lake has held for long. Meanwhile lake and log are read as one:
+all of it, or some columns, with filters and limits; at once, or some reads after it was planned. Each read must be just
+a prefix of the log: of each bucket what its rows up to the offset that the read says come down to, and this offset must
+lie between what was in the log before the read was planned and after. ``--keyed``: a log of changes with a primary key.
+
+After some reads all begins anew with another table, so that the first rounds are met as often as later ones.
 """
 
 from __future__ import annotations
@@ -15,170 +18,233 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from faults.asking import Answers, Process, serve
 from faults.foreign_read import NAMES
+from faults.housekeeping import foreigner_for
+from faults.marked import MarkedTable
 from faults.races import write_json
+from faults.union_judge import Plan, Verdict, judge, some_request
+from faults.union_log import WrittenLog
 from laketier.config import LakeConfig
 from laketier.plugins import configure, open_log_source
 from laketier.sources import LogRound
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.union import plan_union
-from laketier.spi import LogOffsets, TableLog
+from laketier.spi import OffsetsExpired, TableLog
 from lines import LinesTable
 
-BUCKETS = 3
-STRIDE = 1_000_000_000
+READS_PER_TABLE = 200
+_HELD = 6
+_COMPACT_EVERY = 30
+_EXPIRE_AFTER = 80
 
 
 @dataclass
 class Unions:
-    """What the reads saw."""
+    """What the reads saw. ``from_both``: found rows to read in either half. ``beside_commits``: a commit of a round
+    fell into them. ``expired``: were read so long after they were planned that the log had expired."""
 
     format: str
+    keyed: bool = False
     reads: int = 0
     from_both: int = 0
+    beside_commits: int = 0
+    expired: int = 0
+    tables: int = 0
     rounds: int = 0
+    compactions: int = 0
     rows: int = 0
     seconds: float = 0.0
-    gaps: int = 0
-    overlaps: int = 0
-    wrong: list[str] = field(default_factory=list)
+    verdict: Verdict = field(default_factory=Verdict)
+
+    @property
+    def wrong(self) -> list[str]:
+        """What was wrong, in words."""
+        return self.verdict.wrong
 
 
-def config_of(format: str, warehouse: str) -> LakeConfig:
+@dataclass(frozen=True)
+class _Tally:
+    """Commits of rounds that were begun, and that ended: files that grow by a byte with each, for any process."""
+
+    folder: Path
+
+    @contextmanager
+    def commit(self) -> Iterator[None]:
+        self._add("begun")
+        yield
+        self._add("ended")
+
+    def _add(self, name: str) -> None:
+        with (self.folder / name).open("ab") as file:
+            file.write(b".")
+
+    def count(self, name: str) -> int:
+        path = self.folder / name
+        return path.stat().st_size if path.exists() else 0
+
+
+def config_of(format: str, warehouse: Path) -> LakeConfig:
     return configure(
-        {"lake.format": format, "lake.warehouse": warehouse, "lake.table": "db.t", "lake.pipeline": "union"}
+        {"lake.format": format, "lake.warehouse": str(warehouse), "lake.table": "db.t", "lake.pipeline": "union"}
     )
 
 
-def log_of(root: str) -> TableLog:
-    source = open_log_source("lines", {"path": root}, name="lines", origin="the checker")
+def log_of(root: Path) -> TableLog:
+    source = open_log_source("lines", {"path": str(root)}, name="lines", origin="the checker")
     return source.open("t", {})
 
 
-def run(format: str, reads: int, folder: Path, *, seed: int = 1) -> Unions:
-    result = Unions(format)
-    root, warehouse = folder / "logs", str(folder / "lake")
-    root.mkdir()
-    source = LinesTable(root, "t").create(columns={"id": "int64"}, buckets=BUCKETS)
-    counts = [0] * BUCKETS
-    over = threading.Event()
-    writer = threading.Thread(target=_write, args=(source, counts, random.Random(seed), over))
-    config = config_of(format, warehouse)
+def run(format: str, reads: int, folder: Path, *, seed: int = 1, keyed: bool = False) -> Unions:
+    """That many reads in all, of as many tables below ``folder`` as that takes."""
+    result = Unions(format, keyed)
     started = time.monotonic()
-    with Process("faults.union", format, warehouse, str(root)) as tiering:
-        tiering.begin("tier")
-        writer.start()
-        try:
-            while result.reads < reads:
-                _read(config, root, list(counts), result)
-        finally:
-            over.set()
-            writer.join()
-        (root / "over").touch()
-        answer = tiering.answer()
-        if "rounds" not in answer:
-            result.wrong.append(f"the rounds ended: {answer}")
-        result.rounds = answer.get("rounds", 0)
+    with Process("faults.union", format) as tiering:
+        while result.reads < reads:
+            below = folder / f"table-{result.tables}"
+            _one_table(below, tiering, result, min(reads - result.reads, READS_PER_TABLE), random.Random(seed))
+            seed += 1
+            result.tables += 1
+            print(f"{result.reads} of {reads} reads", file=sys.stderr, flush=True)
     result.seconds = round(time.monotonic() - started, 1)
-    _read(config, root, list(counts), result)
-    result.rows = sum(counts)
     return result
 
 
-def _write(source: LinesTable, counts: list[int], draw: random.Random, over: threading.Event) -> None:
-    """Bucket b's row i has the id b * STRIDE + i, so that an offset tells which ids are below it."""
-    while not over.wait(0.005):
-        bucket = draw.randrange(BUCKETS)
-        rows = range(counts[bucket], counts[bucket] + draw.randint(1, 5))
-        source.append_raw(*(f'{{"id": {bucket * STRIDE + i}}}' for i in rows), bucket=bucket)
-        counts[bucket] = rows.stop
+def _one_table(folder: Path, tiering: Process, result: Unions, reads: int, draw: random.Random) -> None:
+    root, tally = folder / "logs", _Tally(folder)
+    root.mkdir(parents=True)
+    log = WrittenLog(root, result.keyed, random.Random(draw.random()))
+    reader = _Reader(config_of(result.format, folder / "lake"), log, tally, draw, result)
+    over = threading.Event()
+    writer = threading.Thread(target=log.write, args=(over,))
+    tiering.begin("tier", folder=str(folder))
+    writer.start()
+    try:
+        end = result.reads + reads
+        while result.reads + len(reader.held) + 1 < end:
+            reader.read()
+    finally:
+        over.set()
+        writer.join()
+    (folder / "over").touch()
+    answer = tiering.answer()
+    if "rounds" not in answer:
+        result.wrong.append(f"the rounds ended: {answer}")
+    result.rounds += answer.get("rounds", 0)
+    result.compactions += answer.get("compactions", 0)
+    reader.finish()
+    result.rows += sum(log.done().values())
 
 
-def _read(config: LakeConfig, root: Path, before: Sequence[int], result: Unions) -> None:
-    planned = plan_union(config, log_of(str(root)))
-    batches = [batch for split in planned.splits for batch in planned.read(split)]
-    ids = pa.Table.from_batches(batches, schema=planned.schema)["id"]
-    result.reads += 1
-    result.from_both += planned.lake is not None and bool(planned.log_splits)
-    _judge(ids, planned.offsets.end, before, result)
+@dataclass
+class _Reader:
+    config: LakeConfig
+    log: WrittenLog
+    tally: _Tally
+    draw: random.Random
+    result: Unions
+    held: list[tuple[Plan, int]] = field(default_factory=list)
+
+    def read(self) -> None:
+        """One read: of a new plan, or of one that was held back while rounds went on. Some new ones are held back."""
+        if len(self.held) >= _HELD:
+            self._finish(*self.held.pop(self.draw.randrange(_HELD)), held=True)
+            return
+        plan, since = self._planned()
+        while self.draw.random() < 0.3 and len(self.held) < _HELD:
+            self.held.append((plan, since))
+            plan, since = self._planned()
+        self._finish(plan, since)
+
+    def finish(self) -> None:
+        """The last read, when all is quiet; and the held ones."""
+        self._finish(*self._planned())
+        for plan, since in self.held:
+            self._finish(plan, since, held=True)
+
+    def _planned(self) -> tuple[Plan, int]:
+        least = self.log.done()
+        ended = self.tally.count("ended")
+        request = some_request(self.draw, least)
+        scan = plan_union(self.config, log_of(self.log.root), request)
+        return Plan(request, scan, least, self.log.begun()), ended
+
+    def _finish(self, plan: Plan, since: int, *, held: bool = False) -> None:
+        try:
+            found = plan.read()
+        except OffsetsExpired:
+            if not held:
+                raise
+            self.result.expired += 1
+            return
+        self.result.reads += 1
+        self.result.from_both += plan.scan.lake is not None and bool(plan.scan.log_splits)
+        self.result.beside_commits += self.tally.count("begun") > since
+        judge(plan, found, self.log, f"read {self.result.reads}", self.result.verdict)
 
 
-def _judge(ids: pa.ChunkedArray, end: Mapping[str, int], before: Sequence[int], result: Unions) -> None:
-    buckets = pc.divide(ids, STRIDE)
-    for bucket in range(BUCKETS):
-        upto = end.get(str(bucket), 0)
-        if upto < before[bucket]:
-            result.wrong.append(
-                f"read {result.reads}: bucket {bucket} ends at {upto}, {before[bucket]} rows were there"
-            )
-        mine = pc.subtract(ids.filter(pc.equal(buckets, bucket)), bucket * STRIDE)
-        distinct = mine.unique()
-        below = pc.sum(pc.cast(pc.less(distinct, upto), pa.int64())).as_py() or 0
-        gaps, overlaps, beyond = upto - below, len(mine) - len(distinct), len(distinct) - below
-        result.gaps += gaps
-        result.overlaps += overlaps
-        if gaps or overlaps or beyond:
-            result.wrong.append(
-                f"read {result.reads}: bucket {bucket} up to {upto}: {gaps} rows are missing, {overlaps} are there "
-                f"again, {beyond} are not below that offset"
-            )
-
-
-def _tier(_: Answers, __: dict[str, Any]) -> dict[str, Any]:
-    """Rounds until the file ``over`` is there; what the lake holds expires in the log now and then."""
-    name, warehouse, root = sys.argv[1:4]
-    config, engine = config_of(name, warehouse), LocalEngine(2)
-    rounds = 0
-    for number in itertools.count():
-        last = (Path(root) / "over").exists()
+def _tier(_: Answers, request: dict[str, Any]) -> dict[str, Any]:
+    """Rounds until the file ``over`` is there."""
+    folder = Path(request["folder"])
+    name, root, tally = sys.argv[1], folder / "logs", _Tally(folder)
+    config, engine = config_of(name, folder / "lake"), LocalEngine(2)
+    rounds = compactions = 0
+    ends: list[dict[str, int]] = []
+    for number in itertools.count(1):
+        last = (folder / "over").exists()
         made = LogRound(log_of(root), config)
-        done = made.finish(engine.run(made.plan()))
+        answers = engine.run(made.plan())
+        with tally.commit():
+            done = made.finish(answers)
         rounds += done.ending is not None
-        if number % 5 == 4:
-            _expire(LinesTable(Path(root), "t"), done.end)
+        ends.append(dict(done.end))
+        if number % _COMPACT_EVERY == 0:
+            foreigner = foreigner_for(MarkedTable(name, config.warehouse))
+            foreigner.compact()
+            foreigner.close()
+            compactions += 1
+        if number > _EXPIRE_AFTER:
+            LinesTable(root, "t").describe(expired=ends[-_EXPIRE_AFTER])
         if last:
             engine.close()
-            return {"rounds": rounds}
+            return {"rounds": rounds, "compactions": compactions}
         time.sleep(0.02)
     raise AssertionError("unreachable")
 
 
-def _expire(source: LinesTable, end: LogOffsets) -> None:
-    """All but a little of what is in the lake: a reader that looked at the lake just before still needs the rest."""
-    source.describe(expired={bucket: max(0, offset - 2_000) for bucket, offset in end.items()})
-
-
 def report(result: Unions) -> str:
+    verdict = result.verdict
     return (
-        f"{result.format}: {result.reads} union reads in {result.seconds:.0f} s beside {result.rounds} rounds, "
-        f"{result.from_both} of them from both halves; {result.rows} rows at the end; "
-        f"gaps: {result.gaps}, overlaps: {result.overlaps}, wrong: {len(result.wrong)}"
+        f"{result.format}{', by key' if result.keyed else ''}: {result.reads} union reads of {result.tables} tables in "
+        f"{result.seconds:.0f} s beside {result.rounds} rounds and {result.compactions} compactions, "
+        f"{result.from_both} of them from both halves, a commit fell into {result.beside_commits}; {result.rows} rows "
+        f"in all, {result.expired} reads too late; gaps: {verdict.gaps}, overlaps: {verdict.overlaps}, strays: "
+        f"{verdict.strays}, wrong: {len(result.wrong)}"
     )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", required=True, choices=sorted(NAMES))
     parser.add_argument("--reads", type=int, default=2000)
+    parser.add_argument("--keyed", action="store_true", help="a log of changes with a primary key")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="where the figures go; artifacts/faults/ by default")
 
 
 def main(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="laketier-union-") as folder:
-        result = run(arguments.format, arguments.reads, Path(folder), seed=arguments.seed)
+        result = run(arguments.format, arguments.reads, Path(folder), seed=arguments.seed, keyed=arguments.keyed)
     print(report(result))
     for line in result.wrong[:20]:
         print(f"  WRONG: {line}")
-    write_json(arguments.json, f"union-{arguments.format}", dict(vars(result)))
+    name = f"union-{arguments.format}{'-keyed' if arguments.keyed else ''}"
+    write_json(arguments.json, name, {**vars(result), "verdict": vars(result.verdict)})
     return 1 if result.wrong else 0
 
 
