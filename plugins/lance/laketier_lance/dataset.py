@@ -22,7 +22,8 @@ LANCE_ERRORS = (OSError, ValueError, RuntimeError)
 for."""
 
 _STORE_ERROR = re.compile(r"Generic \S+ error|HTTP|timed out|Permission denied")
-_SOURCE_LINE = re.compile(r",? (?:location: )?/home/\S+?\.rs:\d+(?::\d+)?")
+_MISSING = re.compile(r"Not found: (\S+\.lance)\b")
+_SOURCE_LINE = re.compile(r",? (?:location: )?/(?:home|rustc)/\S+?\.rs:\d+(?::\d+)?")
 
 
 def open_dataset(location: str, storage: Mapping[str, str], version: int | None = None) -> LanceDataset:
@@ -128,6 +129,14 @@ def unreadable(location: str, error: Exception) -> LaketierError:
             where=location,
             why=text.splitlines()[0],
             fix="Use a local path, s3://, gs://, az:// or abfss:// in lake.warehouse.",
+        )
+    missing = _MISSING.search(text)
+    if missing is not None:
+        return CorruptTable(
+            "a data file of the snapshot is missing",
+            where=missing[1],
+            why="a clean-up of old versions, or somebody, deleted it",
+            fix="Read a newer version.",
         )
     if isinstance(error, ValueError) and not _STORE_ERROR.search(text):
         return CorruptTable("the Lance dataset can't be read", where=location, why=text)

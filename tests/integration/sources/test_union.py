@@ -14,7 +14,7 @@ from laketier.plugins import open_log_source
 from laketier.sources import LogRound
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.union import plan_union, union
-from laketier.spi import ConfigError, IncompatibleData, Leaf, OffsetsExpired, Op, ScanRequest, TableLog
+from laketier.spi import ConfigError, CorruptTable, IncompatibleData, Leaf, OffsetsExpired, Op, ScanRequest, TableLog
 from lines import LinesTable
 
 
@@ -123,3 +123,18 @@ def test_a_bad_record_is_an_error_unless_the_lake_leaves_it_out(both: Both) -> N
         both.rows()
     _, batches = union(both.config, both.log(), tolerant=True)
     assert [i for batch in batches for i in batch["id"].to_pylist()] == [1]
+
+
+def test_files_that_vanish_between_plan_and_read_are_an_error_that_names_them(both: Both, tmp_path: Path) -> None:
+    """As a clean-up without retention would do, once rounds, or somebody, have rewritten them."""
+    both.source.append(1, 2)
+    both.tier()
+    planned = plan_union(both.config, both.log())
+    gone = [path for ending in ("parquet", "lance") for path in (tmp_path / "lake").rglob(f"*.{ending}")]
+    gone = [path for path in gone if path.is_file()]
+    for path in gone:
+        path.unlink()
+    with pytest.raises(CorruptTable, match="is missing") as told:
+        [rows for split in planned.splits for rows in planned.read(split)]
+    assert any(path.name in str(told.value) for path in gone)
+    assert told.value.fix is not None
