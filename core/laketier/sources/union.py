@@ -31,6 +31,7 @@ from laketier.spi import (
     OnBadRecord,
     Predicate,
     ScanRequest,
+    TableChanged,
     TableInfo,
     TableLog,
     TableNotFound,
@@ -40,6 +41,8 @@ from laketier.spi import (
 )
 from laketier.spi.conform import conform
 from laketier.spi.storage_errors import naming_storage_errors
+
+_LOOKS = 10
 
 
 @dataclass(frozen=True)
@@ -146,21 +149,30 @@ class _Look:
 
 def _look(config: LakeConfig, log: TableLog) -> _Look | None:
     lake = open_lake(config)
-    try:
-        table = lake.load_table()
-    except TableNotFound:
-        return None
     assert config.pipeline is not None
     context = CommitterInitContext(commit_id=new_attempt_id(), pipeline=config.pipeline)
-    committer = lake.tiering_factory(table).create_committer(context)
-    try:
-        state = committer.open()
-        offsets = committed_offsets(state.watermark(config.pipeline), log.table, where=str(config.table))
+    for _ in range(_LOOKS):
+        try:
+            table = lake.load_table()
+        except TableNotFound:
+            return None
+        committer = lake.tiering_factory(table).create_committer(context)
+        try:
+            state = committer.open()
+            if (state.table_uuid, state.schema_fingerprint) != (table.table_uuid, table.schema_fingerprint):
+                # Made anew, or given a column, between these two looks: the snapshot has what the table lacks.
+                continue
+            offsets = committed_offsets(state.watermark(config.pipeline), log.table, where=str(config.table))
+        finally:
+            committer.close()
         if state.snapshot_id is None and offsets is not None:
             raise FeatureNotSupported("union read", format=config.format, reason="its tables have no snapshots")
         return _Look(lake, table, state.snapshot_id, offsets)
-    finally:
-        committer.close()
+    raise TableChanged(
+        f"the table changed its schema, or was made anew, during each of {_LOOKS} looks",
+        where=str(config.table),
+        fix="Try again when it is quieter.",
+    )
 
 
 def _both(seen: _Look | None, log: TableLog) -> pa.Schema:

@@ -10,11 +10,22 @@ from typing import Any
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.plugins import open_log_source
+from laketier.plugins import Lake, open_lake, open_log_source
 from laketier.sources import LogRound
+from laketier.sources import union as union_module
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.union import plan_union, union
-from laketier.spi import ConfigError, CorruptTable, IncompatibleData, Leaf, OffsetsExpired, Op, ScanRequest, TableLog
+from laketier.spi import (
+    ConfigError,
+    CorruptTable,
+    IncompatibleData,
+    Leaf,
+    OffsetsExpired,
+    Op,
+    ScanRequest,
+    TableInfo,
+    TableLog,
+)
 from lines import LinesTable
 
 
@@ -138,3 +149,23 @@ def test_files_that_vanish_between_plan_and_read_are_an_error_that_names_them(bo
         [rows for split in planned.splits for rows in planned.read(split)]
     assert any(path.name in str(told.value) for path in gone)
     assert told.value.fix is not None
+
+
+def test_a_column_that_the_table_gets_between_two_looks(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The schema is read before the snapshot: a round between them may bring a column, with values."""
+    both.source.append(1)
+    both.tier()
+
+    @dataclass(frozen=True)
+    class Late(Lake):
+        def load_table(self) -> TableInfo:
+            table = super().load_table()
+            if "more" not in table.schema.names:
+                both.source.describe(columns={"id": "int64", "text": "string", "more": "double"})
+                both.source.append_raw('{"id": 2, "text": "b", "more": 0.5}')
+                both.tier()
+            return table
+
+    real = open_lake
+    monkeypatch.setattr(union_module, "open_lake", lambda config: Late(**vars(real(config))))
+    assert sorted((row["id"], row.get("more")) for row in both.rows()) == [(1, None), (2, 0.5)]
