@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from faults import union
+from laketier.plugins import load_format
+from laketier.sources import merge_read
 from laketier.sources import union as union_read
-from laketier.spi import LogOffsets
+from laketier.spi import Feature, LogOffsets
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
 
@@ -22,6 +24,21 @@ def test_each_union_read_is_a_prefix_of_the_log(tmp_path: Path, format: str) -> 
     verdict = result.verdict
     assert (verdict.gaps, verdict.overlaps, verdict.strays) == (0, 0, 0)
     assert result.rounds > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", FORMATS)
+def test_each_union_read_by_key_is_what_a_prefix_of_the_changes_comes_to(tmp_path: Path, format: str) -> None:
+    if not load_format(format).features[Feature.UPSERT].full:
+        pytest.skip(f"{format} does not merge by key")
+    result = union.run(format, 25, tmp_path, keyed=True)
+    assert result.wrong == []
+    assert result.rounds > 0
+
+
+def test_older_rows_that_stay_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge_read, "without_keys", lambda batch, _: batch)
+    assert union.run("localfile", 25, tmp_path, keyed=True).verdict.strays > 0
 
 
 def test_offsets_that_fall_behind_the_snapshot_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

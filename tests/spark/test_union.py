@@ -70,6 +70,23 @@ def test_union_in_spark(spark: SparkSession, service: str, tmp_path: Path) -> No
     assert sorted(row.id for row in above.collect()) == [3, 4, 5]
 
 
+def test_union_by_key_in_spark(spark: SparkSession, service: str, tmp_path: Path) -> None:
+    log = LinesTable(tmp_path / "logs", "keyed").create(columns={"op": "string", "id": "int64", "text": "string"})
+    log.describe(primary_key=["id"], change_column="op")
+    log.append_raw(*(f'{{"op": "+I", "id": {i}, "text": "old"}}' for i in range(4)))
+    (first,) = _rounds(service, "lines.keyed")
+    first.finish([run_log_task(task) for task in first.plan()])
+    log.append_raw(
+        '{"op": "+U", "id": 1, "text": "new"}', '{"op": "-D", "id": 2}', '{"op": "+I", "id": 9, "text": "new"}'
+    )
+    reader = spark.read.format("laketier").option("union", "true").option("lake.service", service)
+    loaded = reader.load("lines.keyed")
+    assert loaded.columns == ["id", "text"]
+    assert sorted(map(tuple, loaded.collect())) == [(0, "old"), (1, "new"), (3, "old"), (9, "new")]
+    old = union(spark, "lines.keyed", service=service, columns=["id"], filters=[Leaf("text", Op.EQ, "old")])
+    assert sorted(row.id for row in old.collect()) == [0, 3]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

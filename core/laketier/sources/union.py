@@ -7,7 +7,7 @@ the same with the offsets that it keeps beside the snapshot; here the table itse
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -15,7 +15,9 @@ import pyarrow as pa
 from laketier.config import LakeConfig
 from laketier.metadata import logical_schema
 from laketier.plugins import Lake, open_lake
-from laketier.sources.log_round import committed_offsets
+from laketier.sources.committed import committed_offsets
+from laketier.sources.keyed import rows_of_changes
+from laketier.sources.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
 from laketier.sources.ranges import next_range
 from laketier.sources.scan import Scan, condition_of, limited, plan_scan
 from laketier.sources.tiered import TieredTable
@@ -44,6 +46,8 @@ from laketier.spi.storage_errors import naming_storage_errors
 
 _LOOKS = 10
 
+UnionSplit = LakeSplit | LogSplit | MergeSplit
+
 
 @dataclass(frozen=True)
 class UnionScan:
@@ -54,32 +58,46 @@ class UnionScan:
     schema: pa.Schema
     lake: Scan | None
     log: TableLog
-    log_splits: tuple[LogSplit, ...]
+    splits: tuple[UnionSplit, ...]
+    """The lake's come first."""
     offsets: LogRange
     snapshot_id: int | None
     needed: pa.Schema
-    """``schema``, and what the filters need besides."""
+    """``schema``, and what the filters and the merge need besides."""
     filters: tuple[Predicate, ...] = ()
     limit: int | None = None
     tolerant: bool = False
+    merge: MergeRead | None = None
+    """For a table with a primary key."""
 
     @property
-    def splits(self) -> tuple[LakeSplit | LogSplit, ...]:
-        """Those of both halves, the lake's first."""
-        return (*(() if self.lake is None else self.lake.plan.splits), *self.log_splits)
+    def log_splits(self) -> tuple[LogSplit, ...]:
+        """What is read of the log, each once."""
+        parts = (split.log if isinstance(split, MergeSplit) else (split,) for split in self.splits)
+        return tuple(dict.fromkeys(each for part in parts for each in part if isinstance(each, LogSplit)))
 
     def for_tasks(self) -> UnionScan:
         """The same without its splits, which travel to their tasks one by one."""
-        return replace(self, lake=None if self.lake is None else self.lake.for_tasks(), log_splits=())
+        return replace(self, lake=None if self.lake is None else self.lake.for_tasks(), splits=())
 
-    def read(self, split: LakeSplit | LogSplit) -> Iterator[pa.RecordBatch]:
+    def read(self, split: UnionSplit) -> Iterator[pa.RecordBatch]:
         """Read one split, on an executor. The limit holds per split; over all splits the reader stops by itself."""
-        if isinstance(split, LakeSplit):
-            assert self.lake is not None
-            return self._finished(self.lake.read(split))
+        match split:
+            case LakeSplit():
+                assert self.lake is not None
+                return self._finished(self.lake.read(split))
+            case LogSplit():
+                columns = [name for name in self.needed.names if name in self.log.table.schema.names]
+                return self._finished(self._changes((split,), columns))
+            case MergeSplit():
+                assert self.merge is not None
+                changes = self._changes(split.log, self.merge.columns(split, self.log.table))
+                return self._finished(self.merge.merged(split, self.lake, changes))
+
+    def _changes(self, splits: Iterable[LogSplit], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         handler: OnBadRecord = _passed_over if self.tolerant else fail_on_bad_record
-        columns = [name for name in self.needed.names if name in self.log.table.schema.names]
-        return self._finished(self.log.read(split, columns=columns, on_bad_record=handler))
+        for split in splits:
+            yield from self.log.read(split, columns=columns, on_bad_record=handler)
 
     def _finished(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What is left to do for either half. A column that it lacks is null there, to filters too."""
@@ -97,27 +115,44 @@ def plan_union(
     lake; otherwise they are errors, as there.
 
     Raises `ConfigError` for a request that names a snapshot or unknown columns, `OffsetsExpired` when the log lost what
-    the lake has not, `TableChanged`, `Refused`, and what either side raises.
+    the lake has not, `TableChanged`, `IncompatibleTable` when lake and log have other primary keys, `Refused`, and what
+    either side raises.
     """
     request = request or ScanRequest()
     where = str(config.table)
     if request.snapshot_id is not None or request.as_of is not None:
         raise ConfigError("a union read is of now", where=where, fix="Read the lake alone for an older snapshot.")
-    if log.table.change_column is not None:
-        raise FeatureNotSupported("union read", format=f"the log of changes {log.table.name}", reason="it has no merge")
+    if log.table.change_column is not None and not log.table.primary_key:
+        raise FeatureNotSupported("union read", format=f"the log of changes {log.table.name}", reason="it has no key")
     with naming_storage_errors("a union read was planned"):
         seen = _look(config, log)
         schema = _both(seen, log)
         wanted = request.projected(schema, where=where)
-        hidden = sorted(columns_of(request.filters).difference(wanted.names))
+        keyed = log.table.primary_key
+        hidden = sorted({*columns_of(request.filters), *keyed}.difference(wanted.names))
         needed = pa.schema([*wanted, *(schema.field(name) for name in hidden)])
-        lake = None if seen is None or seen.snapshot_id is None else _lake_half(seen, needed, request)
+        lake = (
+            None if seen is None or seen.snapshot_id is None else _lake_half(seen, needed, request, keyed=bool(keyed))
+        )
         # After the lake was looked at: so its end is never before the start.
         upcoming = next_range(None if seen is None else seen.offsets, log.bounds())
-        splits = tuple(log.plan(upcoming.wanted))
-    snapshot = None if seen is None else seen.snapshot_id
+        there = () if lake is None else lake.plan.splits
+        changes = log.plan(upcoming.wanted)
+        splits: tuple[UnionSplit, ...] = (*there, *changes)
+        if keyed:
+            splits = merge_splits(there, changes, None if seen is None else seen.table, log.table, needed)
     return UnionScan(
-        wanted, lake, log, splits, upcoming.wanted, snapshot, needed, request.filters, request.limit, tolerant
+        schema=wanted,
+        lake=lake,
+        log=log,
+        splits=splits,
+        offsets=upcoming.wanted,
+        snapshot_id=None if seen is None else seen.snapshot_id,
+        needed=needed,
+        filters=request.filters,
+        limit=request.limit,
+        tolerant=tolerant,
+        merge=MergeRead(keyed, log.table.change_column, needed) if keyed else None,
     )
 
 
@@ -167,6 +202,7 @@ def _look(config: LakeConfig, log: TableLog) -> _Look | None:
             committer.close()
         if state.snapshot_id is None and offsets is not None:
             raise FeatureNotSupported("union read", format=config.format, reason="its tables have no snapshots")
+        check_same_key(table, log.table)
         return _Look(lake, table, state.snapshot_id, offsets)
     raise TableChanged(
         f"the table changed its schema, or was made anew, during each of {_LOOKS} looks",
@@ -178,6 +214,8 @@ def _look(config: LakeConfig, log: TableLog) -> _Look | None:
 def _both(seen: _Look | None, log: TableLog) -> pa.Schema:
     """The lake's columns, and those that the source has got since its last round."""
     columns = logical_schema(log.table.schema)
+    if log.table.primary_key:
+        columns = rows_of_changes(columns, log.table.change_column)
     if seen is None:
         return columns
     have = [field.remove_metadata() for field in seen.table.schema]
@@ -186,8 +224,9 @@ def _both(seen: _Look | None, log: TableLog) -> pa.Schema:
     )
 
 
-def _lake_half(seen: _Look, needed: pa.Schema, request: ScanRequest) -> Scan:
-    """Filters on columns that the lake lacks are the union's own to apply, and then the limit is too."""
+def _lake_half(seen: _Look, needed: pa.Schema, request: ScanRequest, *, keyed: bool) -> Scan:
+    """Filters on columns that the lake lacks are the union's own to apply, and then the limit is too; so it is where
+    the log may say that rows are gone."""
     there = set(seen.table.schema.names)
     filters = tuple(predicate for predicate in request.filters if columns_of((predicate,)) <= there)
     return plan_scan(
@@ -195,7 +234,7 @@ def _lake_half(seen: _Look, needed: pa.Schema, request: ScanRequest) -> Scan:
         ScanRequest(
             columns=tuple(name for name in needed.names if name in there),
             filters=filters,
-            limit=request.limit if len(filters) == len(request.filters) else None,
+            limit=request.limit if len(filters) == len(request.filters) and not keyed else None,
             snapshot_id=seen.snapshot_id,
         ),
     )

@@ -19,6 +19,7 @@ from laketier.sources.changes import LatestChanges, matching_keys, without_keys
 from laketier.sources.splits import WEIGHT_OF_A_TASK, joined_groups, weight_of
 from laketier.spi import (
     BucketAssigner,
+    BucketSpec,
     IncompatibleData,
     LakeSource,
     LakeSplit,
@@ -26,6 +27,7 @@ from laketier.spi import (
     LogTable,
     PluginBroken,
     ScanRequest,
+    TableDescriptor,
     TableInfo,
     Transform,
     conform,
@@ -44,6 +46,13 @@ class BucketShare:
     keys: pa.Schema
     owned: tuple[int, ...]
     alone: bool
+
+    @classmethod
+    def of(cls, table: TableDescriptor, owned: tuple[int, ...], *, alone: bool = False) -> BucketShare:
+        """These of the ``table``'s buckets. Raises `ConfigError` for keys that its bucket function can't hash."""
+        assert table.buckets is not None
+        keys = pa.schema([table.schema.field(name).with_nullable(True) for name in table.buckets.keys])
+        return cls(assigner_for(table), keys, owned, alone)
 
     def own(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that lie in these buckets. Raises `IncompatibleData` as `BucketAssigner.assign`, and for a row that
@@ -143,9 +152,9 @@ def plan_merges(
     if buckets is None or any(not 0 <= split.bucket < buckets.count for split in lake):
         # Any task might need a file that is of no bucket.
         return merges.one()
-    numbers = {split.bucket: _number(split.bucket, buckets.count) for split in splits}
-    if log.buckets == buckets and not log.partition_by and None not in numbers.values():
-        return merges.aligned({name: number for name, number in numbers.items() if number is not None})
+    numbers = aligned_buckets(buckets, log, splits)
+    if numbers is not None:
+        return merges.aligned(numbers)
     tasks = min(buckets.count, -(-sum(map(weight_of, splits)) // WEIGHT_OF_A_TASK))
     return merges.one() if tasks == 1 else merges.shared(tasks, buckets.count)
 
@@ -154,6 +163,13 @@ def in_order(splits: Sequence[LogSplit]) -> tuple[LogSplit, ...]:
     """By bucket, and within a bucket by offset: the newest change of a key comes last, if its bucket has them all."""
     buckets = {bucket: index for index, bucket in enumerate(dict.fromkeys(split.bucket for split in splits))}
     return tuple(sorted(splits, key=lambda split: (buckets[split.bucket], split.start)))
+
+
+def aligned_buckets(buckets: BucketSpec, log: LogTable, splits: Sequence[LogSplit]) -> dict[str, int] | None:
+    """Which bucket of the lake each bucket of the log is; None when they are not the same."""
+    numbers = {name: number for split in splits for name, number in _numbered(split.bucket, buckets.count)}
+    same = log.buckets == buckets and not log.partition_by
+    return numbers if same and all(split.bucket in numbers for split in splits) else None
 
 
 @dataclass(frozen=True)
@@ -181,17 +197,14 @@ class _Merges:
         ]
 
     def _of(self, owned: tuple[int, ...], *, alone: bool, counts_bad: bool = True) -> Merge:
-        descriptor = self.table.descriptor
-        assert descriptor.buckets is not None
-        keys = pa.schema([self.table.schema.field(name).with_nullable(True) for name in descriptor.buckets.keys])
-        share = BucketShare(assigner_for(descriptor), keys, owned, alone)
+        share = BucketShare.of(self.table.descriptor, owned, alone=alone)
         splits = tuple(split for split in self.whole.splits if split.bucket in owned)
         return replace(self.whole, splits=splits, share=share, counts_bad=counts_bad)
 
 
-def _number(bucket: str, count: int) -> int | None:
-    """The bucket whose number is its name; None for other names."""
-    return int(bucket) if bucket.isdecimal() and str(int(bucket)) == bucket and int(bucket) < count else None
+def _numbered(bucket: str, count: int) -> list[tuple[str, int]]:
+    """With the number that is its name; nothing for other names."""
+    return [(bucket, int(bucket))] if bucket.isdecimal() and str(int(bucket)) == bucket and int(bucket) < count else []
 
 
 def _same_text_everywhere(kind: pa.DataType) -> bool:

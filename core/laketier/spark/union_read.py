@@ -12,9 +12,9 @@ from pyspark.sql.types import StructType
 
 from laketier.config.suggest import did_you_mean
 from laketier.sources.tiered import open_tiered
-from laketier.sources.union import UnionScan, plan_union
+from laketier.sources.union import UnionScan, UnionSplit, plan_union
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
-from laketier.spi import ConfigError, LakeSplit, LogSplit, Predicate, ScanRequest
+from laketier.spi import ConfigError, Predicate, ScanRequest
 
 UNION = "union"
 SERVICE = "lake.service"
@@ -66,9 +66,9 @@ class UnionOptions:
 
 @dataclass
 class UnionPartition(InputPartition):
-    """A split of either half as a Spark partition."""
+    """A split of either half, or of both, as a Spark partition."""
 
-    split: LakeSplit | LogSplit
+    split: UnionSplit
     scan: UnionScan
 
 
@@ -120,7 +120,7 @@ def union(
 
 
 def _reading(
-    scan: UnionScan, groups: Mapping[int, Sequence[LakeSplit | LogSplit]], wanted: pa.Schema
+    scan: UnionScan, groups: Mapping[int, Sequence[UnionSplit]], wanted: pa.Schema
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def reading(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.plugins import Lake, open_lake, open_log_source
+from laketier.plugins import Lake, load_format, open_lake, open_log_source
 from laketier.sources import LogRound
 from laketier.sources import union as union_module
 from laketier.sources.log_engine import LocalEngine
@@ -18,7 +19,10 @@ from laketier.sources.union import plan_union, union
 from laketier.spi import (
     ConfigError,
     CorruptTable,
+    Feature,
+    FeatureNotSupported,
     IncompatibleData,
+    IncompatibleTable,
     Leaf,
     OffsetsExpired,
     Op,
@@ -169,3 +173,70 @@ def test_a_column_that_the_table_gets_between_two_looks(both: Both, monkeypatch:
     real = open_lake
     monkeypatch.setattr(union_module, "open_lake", lambda config: Late(**vars(real(config))))
     assert sorted((row["id"], row.get("more")) for row in both.rows()) == [(1, None), (2, 0.5)]
+
+
+@pytest.fixture
+def keyed(both: Both) -> Both:
+    """A log of changes of three columns, with a key."""
+    if not load_format(both.config.format).features[Feature.UPSERT].full:
+        pytest.skip(f"{both.config.format} does not merge by key")
+    columns = {"op": "string", "id": "int64", "text": "string"}
+    both.source.describe(columns=columns, primary_key=["id"], change_column="op")
+    return both
+
+
+def change(both: Both, *changes: tuple[str, int, str | None], bucket: int = 0) -> None:
+    rows = [{"op": op, "id": key, "text": text} for op, key, text in changes]
+    both.source.append_raw(*map(json.dumps, rows), bucket=bucket)
+
+
+def pairs(both: Both, **request: Any) -> list[tuple[int, str]]:
+    return sorted((row["id"], row["text"]) for row in both.rows(**request))
+
+
+def test_of_each_key_the_newest_row_wins(keyed: Both) -> None:
+    change(keyed, ("+I", 1, "a"), ("+I", 2, "b"), ("+U", 1, "A"), ("+I", 3, "c"))
+    change(keyed, ("+I", 10, "x"), bucket=1)
+    assert pairs(keyed) == [(1, "A"), (2, "b"), (3, "c"), (10, "x")], "of the log alone"
+    keyed.tier()
+    assert pairs(keyed) == [(1, "A"), (2, "b"), (3, "c"), (10, "x")], "of the lake alone"
+    change(keyed, ("-U", 2, "b"), ("+U", 2, "B"), ("-D", 3, None), ("+I", 4, "d"))
+    planned = plan_union(keyed.config, keyed.log())
+    assert pairs(keyed) == [(1, "A"), (2, "B"), (4, "d"), (10, "x")]
+    keyed.tier()
+    change(keyed, ("+I", 3, "C"))
+    assert pairs(keyed) == [(1, "A"), (2, "B"), (3, "C"), (4, "d"), (10, "x")]
+    read = [row for split in planned.splits for batch in planned.read(split) for row in batch.to_pylist()]
+    assert sorted((row["id"], row["text"]) for row in read) == [(1, "A"), (2, "B"), (4, "d"), (10, "x")]
+
+
+def test_a_newer_row_hides_the_older_one_from_filters_and_limits(keyed: Both) -> None:
+    change(keyed, *(("+I", key, "old") for key in range(6)))
+    keyed.tier()
+    change(keyed, *(("+U", key, "new") for key in range(4)), ("-D", 4, None))
+    assert keyed.rows(columns=("id",), filters=(Leaf("text", Op.EQ, "old"),)) == [{"id": 5}]
+    assert keyed.rows(columns=("text",), filters=(Leaf("id", Op.GE, 3),), limit=9) == [{"text": "old"}, {"text": "new"}]
+    assert len(keyed.rows(columns=(), limit=5)) == 5
+    assert len(keyed.rows(limit=2)) == 2
+
+
+def test_a_bucket_that_the_lake_does_not_know_wins_over_its_rows(keyed: Both) -> None:
+    change(keyed, ("+I", 1, "a"), ("+I", 2, "b"))
+    keyed.tier()
+    (keyed.source.folder / "7.jsonl").write_text("")
+    change(keyed, ("+U", 1, "A"), bucket=7)
+    assert pairs(keyed) == [(1, "A"), (2, "b")]
+
+
+def test_a_table_that_was_tiered_without_a_key_is_refused(both: Both) -> None:
+    both.source.append(1)
+    both.tier()
+    both.source.describe(primary_key=["id"])
+    with pytest.raises(IncompatibleTable, match="primary key"):
+        both.rows()
+
+
+def test_changes_without_a_key_are_refused(both: Both) -> None:
+    both.source.describe(columns={"op": "string", "id": "int64"}, change_column="op")
+    with pytest.raises(FeatureNotSupported, match="no key"):
+        both.rows()

@@ -130,9 +130,9 @@ class LinesSource(LogSource):
             raise TableNotFound(f"there is no table {name!r}", where=str(self._root))
         described = _describe(folder)
         schema = pa.schema([(column, pa.type_for_alias(kind)) for column, kind in described["columns"].items()])
-        return LinesLog(
-            folder, LogTable(name, described["id"], schema, primary_key=tuple(described.get("primary_key", ())))
-        )
+        key = tuple(described.get("primary_key", ()))
+        table = LogTable(name, described["id"], schema, primary_key=key, change_column=described.get("change_column"))
+        return LinesLog(folder, table)
 
 
 def _takes_text(folder: Path) -> bool:
