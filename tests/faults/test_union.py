@@ -53,5 +53,5 @@ def test_offsets_that_fall_behind_the_snapshot_are_found_out(tmp_path: Path, mon
 
 
 def test_a_half_that_is_missing_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(union_read, "_lake_half", lambda *_: None)
+    monkeypatch.setattr(union_read, "_lake_half", lambda *_, **__: None)
     assert union.run("localfile", 25, tmp_path).verdict.gaps > 0

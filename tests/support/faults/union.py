@@ -36,13 +36,14 @@ from laketier.plugins import configure, open_log_source
 from laketier.sources import LogRound
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.union import plan_union
-from laketier.spi import OffsetsExpired, TableLog
+from laketier.spi import OffsetsExpired, ScanRequest, TableLog
 from lines import LinesTable
 
 READS_PER_TABLE = 200
 _HELD = 6
 _COMPACT_EVERY = 30
 _EXPIRE_AFTER = 80
+_APPENDS_BEYOND = 20
 
 
 @dataclass
@@ -163,15 +164,17 @@ class _Reader:
         self._finish(plan, since)
 
     def finish(self) -> None:
-        """The last read, when all is quiet; and the held ones."""
-        self._finish(*self._planned())
+        """The last read, after the last round, of all that is there in both halves; and the held ones."""
+        for _ in range(_APPENDS_BEYOND):
+            self.log.append()
+        self._finish(*self._planned(ScanRequest()))
         for plan, since in self.held:
             self._finish(plan, since, held=True)
 
-    def _planned(self) -> tuple[Plan, int]:
+    def _planned(self, request: ScanRequest | None = None) -> tuple[Plan, int]:
         least = self.log.done()
         ended = self.tally.count("ended")
-        request = some_request(self.draw, least)
+        request = request or some_request(self.draw, least)
         scan = plan_union(self.config, log_of(self.log.root), request)
         return Plan(request, scan, least, self.log.begun()), ended
 

@@ -52,16 +52,20 @@ class WrittenLog:
     def write(self, over: threading.Event) -> None:
         """Until ``over``. A thread of its own."""
         while not over.wait(0.004):
-            if len(self.buckets) < MOST_BUCKETS and self.draw.random() < 0.01:
-                self.buckets.append(_Bucket())
-            number = self.draw.randrange(len(self.buckets))
-            bucket = self.buckets[number]
-            first = bucket.begun
-            count = self.draw.randint(1, 5)
-            rows = [self._row(number, bucket, first + i) for i in range(count)]
-            bucket.begun += count
-            self.source.append_raw(*rows, bucket=number)
-            bucket.done += count
+            self.append()
+
+    def append(self) -> None:
+        """Some rows to one bucket, which may be a new one."""
+        if len(self.buckets) < MOST_BUCKETS and self.draw.random() < 0.01:
+            self.buckets.append(_Bucket())
+        number = self.draw.randrange(len(self.buckets))
+        bucket = self.buckets[number]
+        first = bucket.begun
+        count = self.draw.randint(1, 5)
+        rows = [self._row(number, bucket, first + i) for i in range(count)]
+        bucket.begun += count
+        self.source.append_raw(*rows, bucket=number)
+        bucket.done += count
 
     def _row(self, number: int, bucket: _Bucket, offset: int) -> str:
         row = {"n": offset % 7, "v": offset}
