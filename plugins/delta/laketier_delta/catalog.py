@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Sequence
@@ -36,7 +37,13 @@ from laketier.spi import (
 from laketier.spi.durable import fsync_directory, fsync_file, make_directories
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.features import FEATURES, FORMAT
-from laketier_delta.layout import BUCKETS_PROPERTY, buckets_from, buckets_to_property
+from laketier_delta.layout import (
+    BUCKETS_PROPERTY,
+    PRIMARY_KEY_PROPERTY,
+    buckets_from,
+    buckets_to_property,
+    primary_key_from,
+)
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, RETENTION, check_properties
@@ -69,11 +76,14 @@ class DeltaCatalog(LakeCatalog):
         metadata = handle.metadata()
         properties = dict(metadata.configuration)
         buckets = buckets_from(properties)
-        properties.pop(BUCKETS_PROPERTY, None)
+        primary_key = primary_key_from(properties)
+        for name in (BUCKETS_PROPERTY, PRIMARY_KEY_PROPERTY):
+            properties.pop(name, None)
         descriptor = TableDescriptor(
             arrow_schema(handle),
             tuple(PartitionField(column) for column in metadata.partition_columns),
             buckets,
+            primary_key,
             properties=properties,
             comment=metadata.description or None,
         )
@@ -131,8 +141,6 @@ class DeltaCatalog(LakeCatalog):
 
     def _checked(self, descriptor: TableDescriptor) -> TableDescriptor:
         """The descriptor as the table will have it. Raises what `create_table` does."""
-        if descriptor.primary_key:
-            require(FORMAT, FEATURES, Feature.UPSERT, fix="Leave the primary key out, and append.")
         if RETENTION in descriptor.properties and not self._options.accept_transaction_retention:
             raise UnsafeTable(f"{RETENTION} would make the table forget its pipelines", fix="Leave it out.")
         check_properties(descriptor.properties)
@@ -144,6 +152,7 @@ class DeltaCatalog(LakeCatalog):
             schema,
             descriptor.partition_by,
             descriptor.buckets,
+            descriptor.primary_key,
             properties=descriptor.properties,
             comment=descriptor.comment,
         )
@@ -155,6 +164,8 @@ class DeltaCatalog(LakeCatalog):
         configuration = {CHECKPOINT_INTERVAL: str(self._options.checkpoint_interval), **descriptor.properties}
         if descriptor.buckets:
             configuration[BUCKETS_PROPERTY] = buckets_to_property(descriptor.buckets)
+        if descriptor.primary_key:
+            configuration[PRIMARY_KEY_PROPERTY] = json.dumps(descriptor.primary_key)
         if location.is_local:
             make_directories(location.local(LOG))
         try:

@@ -33,6 +33,7 @@ from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, tr
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
+from laketier_delta.removals import removals
 from laketier_delta.tablelog import COMMIT_ID, EPOCH, PIPELINE, PUBLISH, TableLog
 from laketier_delta.writer import STATS, delete_files
 
@@ -214,23 +215,28 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         from deltalake.transaction import AddAction, RemoveAction
 
         now = time.time_ns() // 1_000_000
-        adds: list[AddAction | RemoveAction] = [
+        actions: list[AddAction | RemoveAction] = [
             AddAction(file.path, file.bytes, dict(file.partition), now, True, file.payload[STATS])
             for result in results
             for file in result.files
         ]
+        added = len(actions)
+        replaced = [path for result in results for path in result.replaced]
+        actions += removals(state.handle, replaced, now, where=self._location.uri)
         attempt = new_attempt_id()
         info: dict[str, Any] = {COMMIT_ID: self._context.commit_id, PUBLISH: attempt}
         if watermark is not None:
             info |= {PIPELINE: watermark.token.pipeline, EPOCH: watermark.token.epoch}
         # A write transaction counts no rows, so its history would be silent about them.
         rows = sum(result.rows for result in results)
-        info["operationMetrics"] = {"numFiles": str(len(adds)), "numOutputRows": str(rows)}
+        info["operationMetrics"] = {"numFiles": str(added), "numOutputRows": str(rows)}
+        if replaced:
+            info["operationMetrics"]["numRemovedFiles"] = str(len(replaced))
         overwrite = self._context.mode is WriteMode.OVERWRITE
         try:
             with panics_as_errors():
                 state.handle.create_write_transaction(
-                    adds,
+                    actions,
                     "overwrite" if overwrite else "append",
                     state.handle.schema(),
                     state.handle.metadata().partition_columns,

@@ -12,7 +12,7 @@ FORMAT = "delta"
 FEATURES: Mapping[Feature, Support] = MappingProxyType(
     {
         Feature.OVERWRITE: FULL,
-        Feature.UPSERT: unsupported("merging by key is not built yet"),
+        Feature.UPSERT: FULL,
         Feature.PARTITIONING: FULL,
         Feature.PARTITION_TRANSFORMS: unsupported("Delta partitions by the values of columns only"),
         Feature.BUCKETING: FULL,

@@ -14,6 +14,9 @@ from laketier.spi.partition import partition_text
 BUCKETS_PROPERTY = "laketier.buckets"
 """The table property that holds the bucket spec as JSON."""
 
+PRIMARY_KEY_PROPERTY = "laketier.primary-key"
+"""The table property that holds the names of the primary key's columns as JSON."""
+
 _PATTERN = r"laketier-(?P<fingerprint>[0-9a-f]{16})-(?P<attempt>[0-9a-f]{32})-\d+(-b(?P<bucket>\d+))?\.parquet"
 _NAME = re.compile(rf"{_PATTERN}\Z")
 _NAME_IN_BYTES = re.compile(_PATTERN.encode())
@@ -104,6 +107,22 @@ def buckets_from(configuration: Mapping[str, str]) -> BucketSpec | None:
         return BucketSpec(int(document["count"]), tuple(map(str, document["keys"])), str(document["function"]))
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptTable(f"table property {BUCKETS_PROPERTY} can't be read", why=f"{error!r}: {text!r}") from error
+
+
+def primary_key_from(configuration: Mapping[str, str]) -> tuple[str, ...]:
+    """The primary key of a table, empty for none. Raises `CorruptTable` when the property was damaged."""
+    text = configuration.get(PRIMARY_KEY_PROPERTY)
+    if text is None:
+        return ()
+    try:
+        columns = json.loads(text)
+        if not isinstance(columns, list) or not columns:
+            raise TypeError("not a list of columns")
+        return tuple(map(str, columns))
+    except (ValueError, TypeError) as error:
+        raise CorruptTable(
+            f"table property {PRIMARY_KEY_PROPERTY} can't be read", why=f"{error!r}: {text!r}"
+        ) from error
 
 
 def _folder(column: str, value: Any) -> str:

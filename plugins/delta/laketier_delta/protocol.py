@@ -65,10 +65,11 @@ def check_writable(handle: DeltaTable, where: str, mode: WriteMode, *, accept_re
         for key, what in _RULES_IN_COLUMNS.items():
             if key in metadata:
                 raise _refused(where, f"{what} ({path})", "write to a table without it")
-    if mode is WriteMode.OVERWRITE:
+    if mode is not WriteMode.APPEND:
         if configuration.get("delta.appendOnly", "false").lower() == "true":
             raise _refused(where, "delta.appendOnly, so rows can't be replaced", "unset it, or append")
-        if "deletionVectors" in (protocol.writer_features or ()):
+        # Where rows are merged, the scan of the base snapshot has refused files that have one.
+        if mode is WriteMode.OVERWRITE and "deletionVectors" in (protocol.writer_features or ()):
             raise _refused(
                 where, "deletion vectors, which an overwrite would have to name", "append, or drop the feature"
             )

@@ -172,6 +172,7 @@ class DeltaSource(LakeSource):
                     bucket=bucket_of(path) if buckets else -1,
                     partition=texts,
                     plain_parquet=f"{self.location.uri}/{path}" if whole[index] else None,
+                    files=(path,),
                     payload={_PATH: path},
                 )
             )
@@ -211,6 +212,7 @@ def _limited(splits: list[LakeSplit], limit: int) -> tuple[list[LakeSplit], bool
                 bucket=split.bucket,
                 partition=split.partition,
                 plain_parquet=None if cut else split.plain_parquet,
+                files=() if cut else split.files,
                 payload={**split.payload, _ROWS: str(rows)} if cut else split.payload,
             )
         )

@@ -19,7 +19,6 @@ from deltalake.schema import PrimitiveType
 from laketier.spi import (
     Conflict,
     CorruptTable,
-    FeatureNotSupported,
     Outcome,
     RolledBack,
     Stale,
@@ -509,12 +508,6 @@ def test_a_log_entry_that_a_listing_missed_is_looked_for_again(lake, support, mo
     entry.rename(hidden)
     with pytest.raises(CorruptTable, match="the Delta log can't be read"):
         lake.read()
-
-
-def test_upsert_is_refused(lake, support):
-    lake.create()
-    with pytest.raises(FeatureNotSupported, match="upsert"):
-        lake.committer(WriteMode.UPSERT)
 
 
 def test_a_panic_of_delta_rs_in_a_forked_process_is_an_error(lake, support):
