@@ -119,6 +119,11 @@ def cases(wheels: dict[str, Path]) -> list[Case]:
             ("laketier.service",),
         ),
         Case(
+            "laketier[server,otel]",
+            (f"laketier[server,otel] @ file://{core}",),
+            ("laketier.service", "opentelemetry.exporter.otlp.proto.http"),
+        ),
+        Case(
             "laketier[server]",
             (f"laketier[server] @ file://{core}",),
             ("laketier",),

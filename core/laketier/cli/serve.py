@@ -66,7 +66,7 @@ def serve(
     ):
         catalogue = Catalogue(described, store, origin=str(service))
         try:
-            with _shown(page, described, catalogue, store):
+            with _exported(described, store, here.id), _shown(page, described, catalogue, store):
                 if page is not None:
                     say(f"{described.name}: {page.address.url}")
                 catalogue.discover()
@@ -138,13 +138,30 @@ def _shown(page: PageServer | None, described: Service, catalogue: Catalogue, st
 
     with StateStore.open(described.state, service=described.name) as own:
         registry = new_registry()
-        store.metrics = WorkerMetrics(registry)
+        store.metrics = (*store.metrics, WorkerMetrics(registry))
         registry.register(TableCollector(own, described.lease))
         page.start(ServicePages(own, registry, letters_of, page.address.token).app())
         try:
             yield
         finally:
             page.close()
+
+
+@contextmanager
+def _exported(described: Service, store: MeasuredStore, worker: str) -> Iterator[None]:
+    """Push metrics over OTLP, if the environment asks for it, until the worker is done."""
+    from laketier.service.otel import exporting, is_asked_for
+    from laketier.service.state import StateStore
+
+    if not is_asked_for():
+        yield
+        return
+    with (
+        StateStore.open(described.state, service=described.name) as own,
+        exporting(own, described.lease, worker) as metrics,
+    ):
+        store.metrics = store.metrics if metrics is None else (*store.metrics, metrics)
+        yield
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -14,7 +15,7 @@ from laketier.service.schedule import State
 from laketier.service.state import Failure, Lease, Outcome, StateError, StateStore, TableStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0)
+BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0)
 
 
 @dataclass(frozen=True)
@@ -92,14 +93,14 @@ class TableCollector(Collector):
         alive = GaugeMetricFamily(*WORKERS, labels=["service"])
         alive.add_metric([service], sum(each.heartbeat_at >= since for each in workers))
         yield alive
-        yield from _families(service, _one_per_name(statuses))
+        yield from _families(service, one_per_name(statuses))
 
     def describe(self) -> list[Metric]:
         """Nothing: registering must not ask the database."""
         return []
 
 
-def _one_per_name(statuses: Sequence[TableStatus]) -> list[TableStatus]:
+def one_per_name(statuses: Sequence[TableStatus]) -> list[TableStatus]:
     """A recreated table is two registrations of one name; a series may be there only once, so it is the newest's."""
     return list({each.table.name: each for each in sorted(statuses, key=lambda each: each.table.id)}.values())
 
@@ -120,6 +121,26 @@ def _families(service: str, statuses: Sequence[TableStatus]) -> Iterator[Metric]
     yield states
 
 
+def ending_of(result: Outcome | Failure) -> str:
+    """The label ``ending`` of a round."""
+    if isinstance(result, Failure):
+        return "failed" if result.retryable else "stopped"
+    return "force-completed" if result.force_completed else "tiered"
+
+
+def seconds_of(lease: Lease, at: int) -> float | None:
+    """How long a round took that ended at ``at`` (ms since the epoch), None where its start is unknown."""
+    return None if lease.table.leased_at is None else max(0, at - lease.table.leased_at) / 1000
+
+
+class RoundMetrics(Protocol):
+    """Counts rounds."""
+
+    def ended(self, lease: Lease, result: Outcome | Failure, at: int) -> None:
+        """``at``: ms since the epoch."""
+        ...
+
+
 class WorkerMetrics:
     """What this process did since its start."""
 
@@ -128,33 +149,31 @@ class WorkerMetrics:
         for ending in ("tiered", "force-completed", "failed", "stopped"):
             # A rate needs the zero before the first one.
             self._rounds.labels(ending)
-        self._seconds = Histogram(*SECONDS, buckets=_BUCKETS, registry=registry)
+        self._seconds = Histogram(*SECONDS, buckets=BUCKETS, registry=registry)
 
     def ended(self, lease: Lease, result: Outcome | Failure, at: int) -> None:
         """``at``: ms since the epoch."""
-        if isinstance(result, Failure):
-            ending = "failed" if result.retryable else "stopped"
-        else:
-            ending = "force-completed" if result.force_completed else "tiered"
-        self._rounds.labels(ending).inc()
-        if lease.table.leased_at is not None:
-            self._seconds.observe(max(0, at - lease.table.leased_at) / 1000)
+        self._rounds.labels(ending_of(result)).inc()
+        seconds = seconds_of(lease, at)
+        if seconds is not None:
+            self._seconds.observe(seconds)
 
 
 class MeasuredStore(StateStore):
     """A worker's state store that counts the rounds which end through it. Set ``metrics`` before it is used."""
 
-    metrics: WorkerMetrics | None = None
+    metrics: tuple[RoundMetrics, ...] = ()
 
     def finish_all(self, results: Sequence[tuple[Lease, Outcome | Failure]]) -> tuple[Lease, ...]:
         """See `StateStore.finish_all`. Lost leases are not counted: their rounds are another worker's."""
         lost = super().finish_all(results)
-        if self.metrics is not None:
+        if self.metrics:
             gone = {lease.table.id for lease in lost}
             now = self._clock()
             for lease, result in results:
                 if lease.table.id not in gone:
-                    self.metrics.ended(lease, result, now)
+                    for metrics in self.metrics:
+                        metrics.ended(lease, result, now)
         return lost
 
 

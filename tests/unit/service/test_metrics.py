@@ -86,7 +86,7 @@ def test_a_worker_counts_the_rounds_that_it_ended(url: str, clock: Clock) -> Non
         store.register([table(name) for name in ("a", "b", "c", "d", "lost")])
         leases = {lease.table.source_table: lease for lease in store.acquire(A, 9, 30)}
         registry = new_registry()
-        store.metrics = WorkerMetrics(registry)
+        store.metrics = (WorkerMetrics(registry),)
         store.drop("s.lost")
         clock.pass_seconds(3)
         lost = store.finish_all(

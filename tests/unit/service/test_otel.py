@@ -1,0 +1,192 @@
+"""The metrics through OpenTelemetry: the same as Prometheus reads, in the SDK's own reader and over real OTLP."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from laketier.service.metrics import METRICS, MeasuredStore
+from laketier.service.otel import OtelMetrics, exporting, instrument_name, is_asked_for, provider_of
+from laketier.service.state import Failure, Outcome, StateStore
+from laketier.spi import ConfigError
+from service_page import fill
+from state_tables import A, Clock, table
+
+
+@pytest.fixture(autouse=True)
+def _no_otel(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
+        monkeypatch.delenv(name)
+
+
+def _collected(reader: InMemoryMetricReader) -> dict[str, Any]:
+    data = reader.get_metrics_data()
+    assert data is not None
+    metrics = [each for of in data.resource_metrics for scope in of.scope_metrics for each in scope.metrics]
+    assert len({each.name for each in metrics}) == len(metrics)
+    return {each.name: each for each in metrics}
+
+
+def _point(metric: Any, **labels: str) -> Any:
+    points = [each for each in metric.data.data_points if labels.items() <= dict(each.attributes).items()]
+    assert len(points) == 1
+    return points[0]
+
+
+def test_the_instruments_are_those_of_prometheus(store: StateStore, clock: Clock) -> None:
+    fill(store, clock)
+    reader = InMemoryMetricReader()
+    provider = provider_of(reader, "w1")
+    metrics = OtelMetrics.of(provider, store, 30)
+    (lease, *_) = store.acquire(A, 1, 30)
+    clock.pass_seconds(3)
+    metrics.ended(lease, Outcome(), clock())
+    metrics.ended(lease, Failure("x", retryable=False), clock())
+    found = _collected(reader)
+    assert {(name, each.description) for name, each in found.items()} == {
+        (instrument_name(name), doc) for name, _, _, doc in METRICS
+    }
+    for name, _, labels, _ in METRICS:
+        for point in found[instrument_name(name)].data.data_points:
+            assert set(point.attributes) == set(labels), name
+    for status in store.snapshot():
+        if status.table.source_table != "late" or status.table.table_id == "2":
+            point = _point(found["laketier_table_rows"], table=status.table.name)
+            assert (point.value, point.attributes["service"]) == (status.table.rows_total, "default")
+    assert _point(found["laketier_worker_rounds"], ending="stopped").value == 1
+    assert _point(found["laketier_worker_round_seconds"]).sum == 6.0
+    assert _point(found["laketier_state_database_up"]).value == 1
+    assert found["laketier_table_behind_seconds"].unit == "s"
+    provider.shutdown()
+
+
+def test_each_collection_asks_the_database_once(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.register([table("t")])
+    asked = []
+    snapshot = store.snapshot
+    monkeypatch.setattr(store, "snapshot", lambda: (asked.append(1), snapshot())[1])
+    reader = InMemoryMetricReader()
+    provider = provider_of(reader, "w1")
+    OtelMetrics.of(provider, store, 30)
+    for times in (1, 2, 3):
+        _collected(reader)
+        assert len(asked) == times
+    provider.shutdown()
+
+
+def test_a_database_that_is_gone_is_a_metric(tmp_path: Path) -> None:
+    with StateStore.open(f"sqlite:///{tmp_path}/folder.db") as store:
+        store.register([table("t")])
+        reader = InMemoryMetricReader()
+        provider = provider_of(reader, "w1")
+        OtelMetrics.of(provider, store, 30)
+        assert "laketier_table_fresh" in _collected(reader)
+        store.close()
+        for file in tmp_path.glob("folder.db*"):
+            file.unlink()
+        (tmp_path / "folder.db").mkdir()
+        found = _collected(reader)
+        assert _point(found["laketier_state_database_up"]).value == 0
+        assert "laketier_table_fresh" not in found
+        provider.shutdown()
+
+
+@dataclass
+class Receiver:
+    """Takes OTLP over HTTP."""
+
+    url: str
+    requests: list[tuple[str, ExportMetricsServiceRequest]] = field(default_factory=list)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = ExportMetricsServiceRequest()
+            request.ParseFromString(self.rfile.read(int(self.headers["content-length"])))
+            made.requests.append((self.path, request))
+            self.send_response(200)
+            self.send_header("content-type", "application/x-protobuf")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made = Receiver(f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield made
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_metrics_are_pushed_to_a_receiver(tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=tests")
+    assert is_asked_for()
+    with MeasuredStore.open(f"sqlite:///{tmp_path}/state.db", service="shop") as store:
+        store.register([table("t")])
+        with exporting(store, 30, "worker-1") as metrics:
+            assert metrics is not None
+            store.metrics = (metrics,)
+            (lease,) = store.acquire(A, 1, 30)
+            store.finish_all([(lease, Outcome(rows=5, bad_records=2))])
+    path, request = receiver.requests[-1]
+    assert path == "/v1/metrics"
+    (of,) = request.resource_metrics
+    named = {each.key: each.value.string_value for each in of.resource.attributes}
+    assert (named["service.name"], named["service.instance.id"]) == ("laketier", "worker-1")
+    assert named["deployment.environment"] == "tests"
+    metrics_of = {each.name: each for scope in of.scope_metrics for each in scope.metrics}
+    (bad,) = metrics_of["laketier_table_bad_records"].sum.data_points
+    assert (bad.as_int or bad.as_double) == 2
+    assert {each.key: each.value.string_value for each in bad.attributes} == {"service": "shop", "table": "s.t"}
+    (rounds,) = metrics_of["laketier_worker_rounds"].sum.data_points
+    assert rounds.as_int == 1
+    (seconds,) = metrics_of["laketier_worker_round_seconds"].histogram.data_points
+    assert seconds.count == 1
+
+
+@pytest.mark.parametrize(
+    ("environment", "asked"),
+    [
+        ({}, False),
+        ({"OTEL_SERVICE_NAME": "x"}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x"}, True),
+        ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://x"}, True),
+        ({"OTEL_METRICS_EXPORTER": "otlp"}, True),
+        ({"OTEL_METRICS_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x"}, False),
+        ({"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x"}, False),
+    ],
+)
+def test_only_the_environment_asks(environment: dict[str, str], asked: bool) -> None:
+    assert is_asked_for(environment) is asked
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"OTEL_METRICS_EXPORTER": "console"}, "OTEL_METRICS_EXPORTER = 'console' is not there"),
+        (
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+            "OTEL_EXPORTER_OTLP_PROTOCOL = 'grpc' is not spoken",
+        ),
+    ],
+)
+def test_what_is_not_there_is_refused(environment: dict[str, str], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        is_asked_for(environment)
