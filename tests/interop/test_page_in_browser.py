@@ -141,7 +141,7 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 @pytest.mark.parametrize("width", [1280, 400])
 def test_pages_fit_and_nothing_of_others_runs(browser: Browser, page: Page, width: int, tmp_path: Path) -> None:
     statuses = page.store.snapshot()
-    for path in ["/", *(f"/tables/{each.table.id}" for each in statuses)]:
+    for path in ["/", "/dead-letters", *(f"/tables/{each.table.id}" for each in statuses)]:
         browser.show(page.url.rstrip("/") + path, width)
         assert browser.value("document.documentElement.scrollWidth") <= width, path
         assert browser.value("document.querySelectorAll('main script').length") == 0

@@ -106,10 +106,10 @@ def lake_beside(config: LakeConfig, table: TablePath) -> Lake:
 
 
 def scan_letters(
-    config: LakeConfig, *, bucket: str | None = None, offset: int | None = None
+    config: LakeConfig, *, bucket: str | None = None, offset: int | None = None, limit: int | None = None
 ) -> Iterator[Letter] | None:
-    """The letters of the lake table that ``config`` names, all or those of one place, in no order. None when it has no
-    such table. Raises what the lake does."""
+    """The letters of the lake table that ``config`` names, all, ``limit`` of them, or those of one place, in no order.
+    None when it has no such table. Raises what the lake does."""
     lake = lake_beside(config, dead_letter_table(config.table))
     try:
         source = lake.source(lake.load_table())
@@ -120,7 +120,7 @@ def scan_letters(
         filters.append(Leaf("bucket", Op.EQ, bucket))
     if offset is not None:
         filters.append(Leaf("offset", Op.EQ, offset))
-    _, batches = scan(source, ScanRequest(columns=tuple(SCHEMA.names), filters=tuple(filters)))
+    _, batches = scan(source, ScanRequest(columns=tuple(SCHEMA.names), filters=tuple(filters), limit=limit))
     return (_letter(row) for batch in batches for row in _rows(batch))
 
 

@@ -12,7 +12,9 @@ from laketier.plugins import configure, open_log_source
 from laketier.service.state import StateStore
 from laketier.service.web.letters import read_dead_letters
 from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy
+from laketier.sources.letters import LetterState
 from laketier.sources.log_engine import LocalEngine
+from laketier.sources.replay import replay
 from lines import LinesTable
 from service_page import served
 from state_tables import table
@@ -68,6 +70,19 @@ def test_the_newest_few_are_read_and_the_rest_is_counted(
     assert shown.text.count('<td data-head="offset"') == 9
     assert "<script>8" not in shown.text
     assert "9 in <b>db.t__dead_letters</b>" in shown.text
+    assert "9 open" in shown.text
+
+
+def test_replayed_ones_are_told_apart(config: LakeConfig, tmp_path: Path, engine: LocalEngine) -> None:
+    source = LinesTable(tmp_path / "logs", "t").create()
+    source.append_raw('{"id": "1"}', "poison")
+    _round(source, config, engine)
+    source.describe(ids_as_text=True)
+    replay(config, open_log_source("lines", {"path": str(source.root)}, name="lines", origin="the test").open("t"))
+    found = read_dead_letters(config)
+    assert found is not None
+    assert [(each.offset, each.state) for each in found.newest] == [(1, LetterState.OPEN), (0, LetterState.REPLAYED)]
+    assert found.states == {LetterState.OPEN: 1, LetterState.REPLAYED: 1}
 
 
 def test_a_lake_that_does_not_answer_is_told(config: LakeConfig, tmp_path: Path, engine: LocalEngine) -> None:

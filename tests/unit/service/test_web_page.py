@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ def _id(page: Page, name: str) -> int:
 
 def _all(page: Page) -> list[str]:
     ids = [each.table.id for each in page.store.snapshot()]
-    return ["/", "/api/tables", "/metrics", "/healthz", *(f"/tables/{each}" for each in ids)]
+    return ["/", "/dead-letters", "/api/tables", "/metrics", "/healthz", *(f"/tables/{each}" for each in ids)]
 
 
 def test_the_list_shows_each_table_with_its_state_and_its_trouble(page: Page) -> None:
@@ -65,6 +66,24 @@ def test_a_table_has_its_rounds_and_how_old_the_lake_was(page: Page) -> None:
     # Two corners per round that was published but for the first's one, and now.
     assert len(line.split(" L")) == 2 * 12 - 1 + 1
     assert all(0 <= float(number) <= 560 for number in re.findall(r"[\d.]+", line))
+
+
+def test_a_table_shows_what_its_rounds_left(page: Page) -> None:
+    text = page.get(f"/tables/{_id(page, 'orders')}").text
+    # One per round that left something: all but the one that failed.
+    bars = re.findall(r'class="left" d="M([\d.]+) ([\d.]+)V([\d.]+)"', text)
+    assert len(bars) == 12
+    heights = [float(bottom) - float(top) for _, bottom, top in bars]
+    # As `fill` says: 7, then each round's epoch.
+    assert [round(height / max(heights) * 12) for height in heights] == [7, *(n for n in range(1, 13) if n != 7)]
+    assert "Nothing: each round read all" in page.get(f"/tables/{_id(page, 'stopped')}").text
+
+
+def test_the_tables_that_left_records_out_are_listed(page: Page) -> None:
+    text = page.get("/dead-letters").text
+    listed = re.findall(r'<td data-head="table"><a href="/tables/\d+">([^<]*)</a></td><td [^>]*>(\d+)</td>', text)
+    assert sorted(listed) == sorted([(html.escape(f"s.{name}"), "3") for name in ("orders", "late", "paused", EVIL)])
+    assert text.count("not kept") == 4
 
 
 def test_a_table_without_rounds_has_no_plot(page: Page) -> None:

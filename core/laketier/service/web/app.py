@@ -53,6 +53,7 @@ class ServicePages:
             Route("/", self._tables),
             Route("/tables/{id:int}", self._table),
             Route("/tables/{id:int}/dead-letters", self._letters),
+            Route("/dead-letters", self._letter_tables),
             Route("/api/tables", self._documents),
             Route("/metrics", self._metrics),
             Route("/healthz", self._health),
@@ -76,6 +77,12 @@ class ServicePages:
         rounds = self.store.rounds(status.table.id, _ROUNDS)
         has_letters = self.letters_of(status.table.name) is not None
         return HTMLResponse(pages.table_page(self.store.service, status, rounds, has_letters))
+
+    def _letter_tables(self, _: Request) -> Response:
+        statuses = self.store.snapshot()
+        return HTMLResponse(
+            pages.letter_tables_page(self.store.service, statuses, lambda name: self.letters_of(name) is not None)
+        )
 
     def _letters(self, request: Request) -> Response:
         status = self._status(request)

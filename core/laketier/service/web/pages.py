@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from laketier.service.schedule import State
 from laketier.service.state import RoundRecord, TableStatus, TieringTable, WorkerSeen
@@ -12,6 +12,7 @@ from laketier.service.web import texts
 from laketier.service.web.letters import DeadLetters
 from laketier.service.web.markup import Html, html, joined
 from laketier.service.web.plot import age_plot, lag_plot
+from laketier.sources.letters import LetterState
 
 _SHOWN_ROUNDS = 50
 _ATTENTION = {State.FAILED, State.STOPPED}
@@ -23,7 +24,8 @@ def page(service: str, title: str, body: Html, *, refreshes: bool = True) -> Htm
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title} · {service}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="data:,"><link rel="stylesheet" href="/static/style.css">{script}</head>'
-        '<body><header><a href="/">{service}</a><span id="refreshed"></span></header>'
+        '<body><header><a href="/">{service}</a><a href="/dead-letters" class="more">Dead letters</a>'
+        '<span id="refreshed"></span></header>'
         "<main>{body}</main></body></html>",
         title=title,
         service=service,
@@ -175,7 +177,7 @@ def table_page(service: str, status: TableStatus, rounds: Sequence[RoundRecord],
         letters=html('<p><a href="/tables/{id}/dead-letters">Dead letters</a></p>', id=table.id)
         if has_letters else html(""),
         plot=age_plot(status, rounds),
-        lag=lag_plot(rounds),
+        lag=lag_plot(status, rounds),
         rounds=_rounds(rounds[:_SHOWN_ROUNDS]),
     )  # fmt: skip
     return page(service, table.name, body)
@@ -220,15 +222,17 @@ def letters_page(service: str, status: TableStatus, found: DeadLetters | None) -
     else:
         count = f"{found.looked_at:,}" if found.all_seen else f"More than {found.looked_at:,}; those were looked at"
         content = html(
-            "<p>{count} in <b>{name}</b>, the newest first.</p>"
+            "<p>{count} in <b>{name}</b>, the newest first. {states}</p>"
             '<table class="cards"><thead><tr><th>written (UTC)</th><th>bucket</th><th class="number">offset</th>'
-            "<th>why</th></tr></thead><tbody>{rows}</tbody></table>",
+            "<th>state</th><th>why</th></tr></thead><tbody>{rows}</tbody></table>",
             count=count, name=found.table,
+            states=", ".join(f"{found.states[each]:,} {each.value}" for each in LetterState if found.states[each]),
             rows=joined(
                 html('<tr><td data-head="written">{at}</td><td data-head="bucket">{bucket}</td>'
-                     '<td data-head="offset" class="number">{offset}</td><td data-head="why" class="trouble">{error}'
+                     '<td data-head="offset" class="number">{offset}</td><td data-head="state">{state}</td>'
+                     '<td data-head="why" class="trouble">{error}'
                      "</td></tr>", at=texts.moment(each.at), bucket=each.bucket, offset=each.offset,
-                     error=redacted(each.error))
+                     state=each.state.value, error=redacted(each.error))
                 for each in found.newest
             ),
         )  # fmt: skip
@@ -237,6 +241,34 @@ def letters_page(service: str, status: TableStatus, found: DeadLetters | None) -
         content=content,
     )  # fmt: skip
     return page(service, f"Dead letters of {table.name}", body, refreshes=False)
+
+
+def letter_tables_page(service: str, statuses: Sequence[TableStatus], has_letters: Callable[[str], bool]) -> Html:
+    """The tables that left records out, and where these are. What the lake holds is looked at on a table's own page."""
+    shown = [each for each in statuses if each.table.bad_records_total or has_letters(each.table.name)]
+    rows = joined(
+        html(
+            '<tr><td data-head="table"><a href="/tables/{id}">{name}</a></td>'
+            '<td data-head="bad" class="number">{bad}</td><td data-head="in the last round" class="number">{last}</td>'
+            '<td data-head="kept">{kept}</td></tr>',
+            id=each.table.id, name=each.table.name, bad=texts.number(each.table.bad_records_total),
+            last=texts.number(None if each.last_round is None else each.last_round.bad_records),
+            kept=html('<a href="/tables/{id}/dead-letters">dead letters</a>', id=each.table.id)
+            if has_letters(each.table.name) else html("not kept"),
+        )
+        for each in shown
+    )  # fmt: skip
+    table = html(
+        '<table class="cards"><thead><tr><th>table</th><th class="number">bad</th>'
+        '<th class="number">in the last round</th><th>kept</th></tr></thead><tbody>{rows}</tbody></table>',
+        rows=rows,
+    )
+    body = html(
+        "<h1>Dead letters</h1><p>Records that were no rows when they were read, since each table was registered.</p>"
+        "{table}",
+        table=table if shown else html('<p class="none">None.</p>'),
+    )
+    return page(service, "Dead letters", body)
 
 
 def login_page(service: str, wrong: bool) -> Html:

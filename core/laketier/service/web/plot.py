@@ -67,13 +67,13 @@ def age_plot(status: TableStatus, rounds: Sequence[RoundRecord]) -> Html:
     )  # fmt: skip
 
 
-def lag_plot(rounds: Sequence[RoundRecord]) -> Html:
+def lag_plot(status: TableStatus, rounds: Sequence[RoundRecord]) -> Html:
     """The offsets that published rounds left in the source, as bars; a line where there is nothing to draw.
     ``rounds``: newest first."""
     left = [(each, each.lag_offsets or 0) for each in reversed(rounds) if each.ending in _PUBLISHED]
     if not any(offsets for _, offsets in left):
         return html('<p class="none">Nothing: each round read all that was there.</p>')
-    begin, end = left[0][0].ended_at, max(left[-1][0].ended_at, left[0][0].ended_at + 1)
+    begin, end = left[0][0].ended_at, max(left[-1][0].ended_at, left[0][0].ended_at + 1, status.at)
     most, room, height = max(offsets for _, offsets in left), _WIDTH - _LEFT - _RIGHT, _HEIGHT / 2
     bottom = height - _BOTTOM
     bars = joined(
