@@ -19,7 +19,7 @@ from laketier.sources.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
 from laketier.sources.failpoints import failpoint
 from laketier.sources.following import check_same, mode_of, prepared_table
 from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy
-from laketier.sources.ranges import NextRange, OnExpired, next_range
+from laketier.sources.ranges import NextRange, OnExpired, next_range, plan_around, skipped_later
 from laketier.sources.reached import reached, required
 from laketier.sources.splits import split_groups
 from laketier.sources.upsert import Merge, plan_merges
@@ -31,6 +31,7 @@ from laketier.spi import (
     LogOffsets,
     LogSplit,
     LogTable,
+    OffsetsExpired,
     SourceRange,
     Stale,
     TableInfo,
@@ -136,10 +137,12 @@ class LogRound:
             with self._overtaken_told():
                 self._tiering.begin()
             with naming_storage_errors(f"a round of {name} was planned"):
-                groups = self._grouped(lake, prepared, self.log.plan(self._next.wanted))
+                planned, splits = plan_around(self.log, self._next, self.settings.on_expired)
+                groups = self._grouped(lake, prepared, splits)
         except BaseException:
             self._tiering.close()
             raise
+        self._goes_on_as(planned)
         self._groups = [splits for splits, _ in groups]
         # Of a merge no task can be left for later: each has the newest of its keys from all that it reads.
         must = required(self._groups) if not self.log.table.primary_key else [True] * len(groups)
@@ -228,6 +231,8 @@ class LogRound:
         error = next((answer.error for answer in answers if answer.error is not None), None)
         if self.look_again is not None:
             check_same(self.log.table, self.look_again(), where=str(self.config.table))
+        if isinstance(error, OffsetsExpired) and self.settings.on_expired is OnExpired.SKIP:
+            raise skipped_later(error)
         if error is not None:
             raise error
 
@@ -235,16 +240,21 @@ class LogRound:
         """What may be published of a round that was out of time, which then ends where that ends. The rest is deleted,
         dead letters too: the next round reads it."""
         assert self._next is not None
-        assert self._factory is not None
         run = {answer.index for answer in answers if not answer.unread}
         kept, end = reached(self._groups, run, self._next.wanted)
         if len(kept) == len(self._groups):
             return list(answers)
         self.abort([answer for answer in answers if answer.index not in kept])
-        self._next = self._next.up_to(end)
-        token = self._token(self._pipeline, self._epoch, self._next.source)
-        self._tiering = TieringRound(self._factory, token=token)
+        self._goes_on_as(self._next.up_to(end))
         return [answer for answer in answers if answer.index in kept]
+
+    def _goes_on_as(self, upcoming: NextRange) -> None:
+        """The round reads something else than it began with: its token must say so before it is published."""
+        if upcoming == self._next:
+            return
+        assert self._tiering is not None
+        self._next = upcoming
+        self._tiering.goes_on_as(self._token(self._pipeline, self._epoch, upcoming.source))
 
     def _publish_dead_letters(self, answers: Sequence[LogAnswer], end: LogOffsets) -> None:
         messages = [answer.dead_letters for answer in answers if answer.dead_letters is not None]

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import chain
 
-from laketier.spi import BucketBounds, LogOffsets, LogRange, OffsetsExpired, SourceRange, TableChanged
+from laketier.spi import (
+    BucketBounds,
+    LogOffsets,
+    LogRange,
+    LogSplit,
+    OffsetsExpired,
+    SourceRange,
+    StorageError,
+    TableChanged,
+    TableLog,
+)
 
 
 class OnExpired(Enum):
@@ -17,16 +28,21 @@ class OnExpired(Enum):
     SKIP = "skip"
 
 
+MOST_HOLES = 50
+"""Ranges that a round passes over in one bucket, at most: their record, in the table, must not grow without bounds."""
+
+
 @dataclass(frozen=True)
 class NextRange:
     """``wanted`` is what to read. ``source`` is what the token says: it begins where the last round ended, so that
-    nothing between two rounds can go missing unnoticed. ``skipped``: bucket → the offsets that had expired and were
-    passed over, as the user allowed; they differ by just these. ``left``: offsets that the log held beyond it, and
-    ``left_at`` when the newest of them was written (ms since the epoch, UTC), None where the source does not say."""
+    nothing between two rounds can go missing unnoticed. ``skipped``: bucket → the starts and ends of ranges that had
+    expired and were passed over, as the user allowed: before ``wanted``, or within it. ``left``: offsets that the log
+    held beyond it, and ``left_at`` when the newest of them was written (ms since the epoch, UTC), None where the source
+    does not say."""
 
     wanted: LogRange
     source: SourceRange
-    skipped: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    skipped: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     left: int = 0
     left_at: int | None = None
 
@@ -41,7 +57,75 @@ class NextRange:
         """The same round, when it ends at ``end``, within ``wanted``."""
         unread = sum(self.wanted.end[bucket] - offset for bucket, offset in end.items())
         source = SourceRange(self.source.start, LogOffsets({**LogOffsets.from_text(self.source.end), **end}).to_text())
-        return NextRange(LogRange(self.wanted.start, end), source, self.skipped, self.left + unread)
+        passed = {
+            bucket: tuple(chain.from_iterable(hole for hole in _pairs(bounds) if hole[0] < end.get(bucket, hole[1])))
+            for bucket, bounds in self.skipped.items()
+        }
+        skipped = {bucket: bounds for bucket, bounds in passed.items() if bounds}
+        return NextRange(LogRange(self.wanted.start, end), source, skipped, self.left + unread)
+
+    def around(self, gone: Mapping[str, Sequence[tuple[int, int]]]) -> NextRange:
+        """The same round without the offsets that are ``gone``. It ends before the hole after `MOST_HOLES` of them."""
+        skipped, end = dict(self.skipped), dict(self.wanted.end)
+        for bucket in gone.keys() & end.keys():
+            within = (max(0, self.wanted.start.get(bucket, 0)), end[bucket])
+            clipped = [(max(first, within[0]), min(last, within[1])) for first, last in gone[bucket]]
+            holes = _merged([*_pairs(skipped.get(bucket, ())), *(hole for hole in clipped if hole[0] < hole[1])])
+            if len(holes) > MOST_HOLES:
+                end[bucket] = holes[MOST_HOLES][0]
+            skipped[bucket] = tuple(chain.from_iterable(holes[:MOST_HOLES]))
+        return replace(self, skipped=skipped).up_to(LogOffsets(end))
+
+    def pieces(self) -> list[LogRange]:
+        """What is to be read of ``wanted``, bucket by bucket, between the holes; no empty ones."""
+        found = []
+        for bucket, end in self.wanted.end.items():
+            start = self.wanted.start.get(bucket, 0)
+            for first, last in [*_pairs(self.skipped.get(bucket, ())), (end, end)]:
+                if start < first:
+                    found.append(LogRange(LogOffsets({bucket: start}), LogOffsets({bucket: first})))
+                start = max(start, last)
+        return found
+
+
+def plan_around(log: TableLog, upcoming: NextRange, on_expired: OnExpired) -> tuple[NextRange, list[LogSplit]]:
+    """The splits of a round, and the round without what the log turned out to have lost in the middle of it. Raises
+    `OffsetsExpired` unless ``on_expired`` is SKIP and the source knows what is gone; `StorageError` when more went
+    meanwhile."""
+    try:
+        return upcoming, list(log.plan(upcoming.wanted))
+    except OffsetsExpired as expired:
+        if on_expired is not OnExpired.SKIP or not expired.gone:
+            raise
+        upcoming = upcoming.around(expired.gone)
+    try:
+        return upcoming, [split for piece in upcoming.pieces() for split in log.plan(piece)]
+    except OffsetsExpired as expired:
+        raise skipped_later(expired) from expired
+
+
+def skipped_later(expired: OffsetsExpired) -> StorageError:
+    """For offsets that expire while a round runs whose user allows that: the next one passes over them."""
+    return StorageError(
+        "offsets expired while a round ran",
+        where=expired.where,
+        why=expired.what,
+        fix="Nothing was published; the next round goes on without them, as on-expired is skip.",
+    )
+
+
+def _pairs(bounds: Sequence[int]) -> list[tuple[int, int]]:
+    return list(zip(bounds[::2], bounds[1::2], strict=True))
+
+
+def _merged(holes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(holes):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return found
 
 
 def next_range(
@@ -60,7 +144,7 @@ def next_range(
     """
     start: dict[str, int] = {}
     end: dict[str, int] = {}
-    skipped: dict[str, tuple[int, int]] = {}
+    skipped: dict[str, tuple[int, ...]] = {}
     known = committed or LogOffsets()
     whole = {bucket for bucket, held in bounds.items() if held.initial is not None and bucket not in known}
     for bucket, held in bounds.items():

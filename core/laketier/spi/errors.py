@@ -6,6 +6,7 @@ so a command line or a log can also show them apart.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -95,7 +96,14 @@ class IncompatibleTable(TableError):
 
 
 class OffsetsExpired(TableError):
-    """A part of the range that was to be read is not in the source any more."""
+    """A part of the range that was to be read is not in the source any more. ``gone``: bucket → ranges (start, and end
+    exclusive) that are all of what is missing; empty where the source can't tell, so that nobody may read around it."""
+
+    def __init__(
+        self, what: str, *, gone: Mapping[str, Sequence[tuple[int, int]]] | None = None, **parts: str | None
+    ) -> None:
+        super().__init__(what, **parts)
+        self.gone = {} if gone is None else {bucket: tuple(ranges) for bucket, ranges in gone.items()}
 
 
 class OffsetsRewritten(TableError):

@@ -87,6 +87,13 @@ class TieringRound:
             raise ValueError("a round that merges rows begins before its tasks do")
         return self._base.snapshot_id
 
+    def goes_on_as(self, token: Token) -> None:
+        """The round reads another range than it began with, of the same epoch. Before `commit`, which decides with it;
+        what the tasks merge with stays the same."""
+        if self._token is None or (token.pipeline, token.epoch) != (self._token.pipeline, self._token.epoch):
+            raise ValueError(f"a round of {self._token} can't go on as {token}")
+        self._token = token
+
     def close(self) -> None:
         """Release what `begin` holds, where another process ends the round."""
         self._committer.close()

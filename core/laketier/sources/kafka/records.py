@@ -178,4 +178,5 @@ def expired(topic: str, bucket: str, start: int, end: int, earliest: int) -> Off
         where=topic,
         why=f"the topic's retention deleted what was before {earliest}",
         fix="Keep records for longer than rounds are apart. To go on without them, set on-expired to skip.",
+        gone={bucket: [(start, min(end, earliest))]},
     )

@@ -205,7 +205,9 @@ class LandingLog(TableLog):
                 + (f", and {len(gone) - 1} more up to offset {gone[-1]}" if len(gone) > 1 else ""),
                 where=self._table.name,
                 why="it was deleted or renamed after it was taken, and before it was read",
-                fix="Put it back as it was, its time included, or set on-expired to skip.",
+                fix="Put it back as it was, its time included. To go on without it, set on-expired to skip: the table "
+                "then records which offsets it never read.",
+                gone={BUCKET: [(at, at + 1) for at in gone]},
             )
         for at, (entry, found) in enumerate(zip(entries, now, strict=True), start):
             if found is not None and (found.size, found.mtime_ns) != (entry.size, entry.mtime_ns):
