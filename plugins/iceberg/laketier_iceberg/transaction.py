@@ -114,6 +114,9 @@ class Leaving:
         return cls(frozenset(paths) - missing, found)
 
 
+NOTHING = Leaving()
+
+
 class _ReplaceSome(_MergeAppendFiles):
     """Removes some data files and adds the new ones, in one snapshot.
 
@@ -204,7 +207,7 @@ class StagedSnapshot:
 
 
 def stage(
-    table: Table, files: Sequence[DataFile], summary: Mapping[str, str], *, replace: bool, leaving: Leaving
+    table: Table, files: Sequence[DataFile], summary: Mapping[str, str], *, replace: bool, leaving: Leaving = NOTHING
 ) -> StagedSnapshot:
     """Write the manifests of a snapshot on top of ``table`` as it was loaded. Files are added to what is there, or
     replace all of it, or what is ``leaving``. A snapshot comes out also without files: a commit of properties alone is
