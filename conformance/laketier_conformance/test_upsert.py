@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import (
+    AddColumn,
     BucketSpec,
     CommitError,
     Conflict,
@@ -169,6 +170,19 @@ def test_appends_and_upserts_take_turns(keyed: Keyed) -> None:
     assert keyed.round(1, _epoch_1(keyed)) is Ending.ALREADY_THERE
     assert keyed.round(2, keyed.staged({}, keyed.files(70))) is Ending.PUBLISHED
     assert keyed.rows.keys() == {*AFTER_1, 71}
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_after_a_column_was_added(keyed: Keyed) -> None:
+    """Files that stay have no such column, and those that replace others do."""
+    table = keyed.table
+    table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int64()))])
+    schema = pa.schema([*SCHEMA, ("more", pa.int64())])
+    rows = pa.RecordBatch.from_pylist([{"id": 1, "name": "A", "value": None, "more": 7}], schema=schema)
+    publish(table, 1, replace(table.stage_arrow([rows], mode=UPSERT), replaced=keyed.files(1)))
+    assert table.info.descriptor.primary_key == ("id",)
+    read = table.read(columns=("id", "name", "more")).sort_by("id")
+    assert read.to_pydict() == {"id": [1, 3], "name": ["A", "c"], "more": [7, None]}
 
 
 @pytest.mark.needs(Feature.OVERWRITE)

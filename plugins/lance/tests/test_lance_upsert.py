@@ -96,6 +96,20 @@ def test_columns_in_files_of_their_own_stay(keyed):
     keyed.open().validate()
 
 
+def test_columns_that_were_written_anew_stay(keyed):
+    """A cast leaves the old column in its file, without a field, and the new one in a file of its own."""
+    keyed.foreign("cast")
+    keyed.reload()
+    schema = keyed.open().schema.remove_metadata()
+    assert schema.field("id").type == pa.int32()
+    land(
+        keyed, 3, keyed.stage(pa.RecordBatch.from_pylist([{"id": 3, "name": "new"}], schema=schema)), keyed.fragments(3)
+    )
+    read = keyed.open().to_table().sort_by("id")
+    assert read.to_pydict() == {"id": [1, 2, 3, 5], "name": ["n1", "n2", "new", "n5"]}
+    keyed.open().validate()
+
+
 def test_fragments_that_others_deleted_rows_of(keyed):
     """Replaced they may be, kept not: Lance refuses it, and so do we, with what to do about it."""
     keyed.open().delete("id = 1")
