@@ -248,6 +248,8 @@ class MemorySource(LakeSource):
 
     def plan(self, request: ScanRequest) -> ScanPlan:
         version = self.table.version if request.snapshot_id is None else request.snapshot_id
+        if not version:
+            return ScanPlan(snapshot_id=None, schema=self.table.schema, splits=())
         if version not in self.table.snapshots:
             raise SnapshotNotFound(f"there is no version {version}")
         splits = tuple(

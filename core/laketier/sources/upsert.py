@@ -25,6 +25,7 @@ from laketier.spi import (
     LakeSplit,
     LogSplit,
     LogTable,
+    Overtaken,
     PluginBroken,
     ScanRequest,
     TableDescriptor,
@@ -123,12 +124,19 @@ class Merge:
 def plan_merges(
     source: LakeSource, table: TableInfo, log: LogTable, splits: Sequence[LogSplit], base_snapshot: int | None
 ) -> list[tuple[tuple[LogSplit, ...], Merge]]:
-    """For each task the splits of the log that it reads, and what it merges them with. Driver. Raises what
-    `LakeSource.plan` raises."""
+    """For each task the splits of the log that it reads, and what it merges them with. Driver. Raises `Overtaken` when
+    the table is not at ``base_snapshot`` any more, and what `LakeSource.plan` raises."""
     if not splits:
         return []
-    planned = None if base_snapshot is None else source.plan(ScanRequest(snapshot_id=base_snapshot))
-    lake = () if planned is None else planned.splits
+    # Not by its number: columns that were renamed since it was made have their old names in an older snapshot.
+    planned = source.plan(ScanRequest())
+    if planned.snapshot_id != base_snapshot:
+        raise Overtaken(
+            f"the table moved on while a round was planned: from snapshot {base_snapshot} to {planned.snapshot_id}",
+            where=str(table.path),
+            fix="Nothing was written. Plan the round again.",
+        )
+    lake = planned.splits
     prunable = [
         each.column
         for each in table.descriptor.partition_by
@@ -137,7 +145,7 @@ def plan_merges(
     merges = _Merges(
         Merge(
             source,
-            table.schema if planned is None else planned.schema,
+            planned.schema,
             lake,
             table.schema,
             log.primary_key,

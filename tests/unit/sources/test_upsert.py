@@ -314,6 +314,20 @@ def test_a_round_that_was_overtaken_deletes_what_it_staged_and_is_merged_anew() 
     assert keyed.rows == [(1, "b")]
 
 
+def test_a_table_that_moves_on_while_a_round_is_planned_is_planned_again() -> None:
+    keyed = Keyed.of(ChangeLog.of())
+    keyed.log.append(("+I", 1, "a"))
+
+    def opened(point: str) -> None:
+        if point == failpoints.ROUND_OPENED:
+            commit_nothing(keyed.table)
+
+    with observed(opened), pytest.raises(Overtaken, match="while a round was planned: from snapshot None to 1"):
+        keyed.round()
+    keyed.round()
+    assert keyed.rows == [(1, "a")]
+
+
 def test_after_an_unknown_outcome_nothing_is_deleted() -> None:
     keyed = Keyed.of(ChangeLog.of())
     keyed.log.append(("+I", 1, "a"))
