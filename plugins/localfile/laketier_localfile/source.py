@@ -66,27 +66,19 @@ class LocalFileSource(LakeSource):
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         name, size, footer = split.payload["path"], int(split.payload["bytes"]), split.payload["footer"]
-        path = locate(Path(self.location), name)
-        if path is None:
-            raise CorruptTable(
-                "a data file of the snapshot is missing",
-                where=str(Path(self.location) / name),
-                why="something deleted it, or this host does not see the driver's warehouse",
-                fix="Restore it from a backup, or put lake.warehouse on a file system that all hosts share.",
-            )
-        with open(path, "rb") as file:
+        with _opened(Path(self.location), name) as file:
             try:
                 found = footer_digest(file, size)
             except CorruptTable as error:
-                raise CorruptTable("a data file is damaged", where=str(path), why=error.what) from error
+                raise CorruptTable("a data file is damaged", where=f"{self.location}/{name}", why=error.what) from error
             if found != footer:
                 raise CorruptTable(
                     "a data file is not the one that was published",
-                    where=str(path),
+                    where=f"{self.location}/{name}",
                     why="something wrote another file in its place",
                     fix="Restore it from a backup.",
                 )
-        yield from _batches(path, split.rows or 0, schema)
+            yield from _batches(file, split.rows or 0, schema)
 
     def history(self, limit: int) -> list[SnapshotInfo]:
         manifests = ManifestLog.open(Path(self.location))
@@ -185,8 +177,23 @@ def _prune(
     return kept, tuple(predicate for i, predicate in enumerate(filters) if i in unsure)
 
 
-def _batches(path: Path, rows: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(path) as file:
+def _opened(location: Path, name: str) -> pa.NativeFile:
+    """The data file ``name``, wherever it is. It is opened once: a round may move it, but what is open stays."""
+    while (path := locate(location, name)) is not None:
+        try:
+            return pa.OSFile(str(path))
+        except FileNotFoundError:
+            continue  # it moved on, which it does twice at most
+    raise CorruptTable(
+        "a data file of the snapshot is missing",
+        where=str(location / name),
+        why="something deleted it, or this host does not see the driver's warehouse",
+        fix="Restore it from a backup, or put lake.warehouse on a file system that all hosts share.",
+    )
+
+
+def _batches(data: pa.NativeFile, rows: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(data) as file:
         present = [name for name in schema.names if name in file.schema_arrow.names]
         if not present:
             # Nothing to decode: only the number of rows is asked for, or columns that the file does not have.

@@ -30,6 +30,7 @@ from laketier.spi import (
     to_arrow,
     unpack,
 )
+from laketier_localfile import source as source_module
 from laketier_localfile.options import LocalFileOptions
 
 
@@ -163,6 +164,22 @@ def test_an_open_scan_outlives_an_overwrite(table: Any) -> None:
     table.round(0)
     made, source = plan(table), table.storage.source(table.info)
     table.round(1, mode=WriteMode.OVERWRITE)
+    assert [b.num_rows for split in made.splits for b in source.read(split, made.schema)] == [4]
+
+
+@pytest.mark.parametrize("step", ["locate", "footer_digest"])
+def test_a_file_that_a_round_moves_while_it_is_opened(table: Any, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.round(0)
+    made, source = plan(table), table.storage.source(table.info)
+    real = getattr(source_module, step)
+
+    def overtaken(*arguments: Any) -> Any:
+        done = real(*arguments)
+        monkeypatch.setattr(source_module, step, real)
+        table.round(1, mode=WriteMode.OVERWRITE)
+        return done
+
+    monkeypatch.setattr(source_module, step, overtaken)
     assert [b.num_rows for split in made.splits for b in source.read(split, made.schema)] == [4]
 
 
