@@ -186,6 +186,10 @@ class _Reader:
                 raise
             self.result.expired += 1
             return
+        except Exception as error:  # noqa: BLE001 - whatever it is, a read must not end so
+            self.result.reads += 1
+            self.result.wrong.append(f"read {self.result.reads}: {type(error).__name__}: {error}")
+            return
         self.result.reads += 1
         self.result.from_both += plan.scan.lake is not None and bool(plan.scan.log_splits)
         self.result.beside_commits += self.tally.count("begun") > since
