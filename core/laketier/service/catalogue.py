@@ -54,19 +54,24 @@ class Catalogue:
             except Exception as error:  # noqa: BLE001 - whatever a client library may raise is this source's trouble
                 unlisted.add(name)
                 log.warning("[source=%s] the tables could not be listed: %s", name, error)
-        tables = {table.key: table for table in tiered_tables(self._service, self._listed, origin=self._origin)}
+        refused: dict[str, tuple[TieredTable, ConfigError]] = {}
+        chosen = tiered_tables(self._service, self._listed, origin=self._origin, refused=refused)
+        tables = {table.key: table for table in chosen}
+        every = {**tables, **{key: table for key, (table, _) in refused.items()}}
         with ThreadPoolExecutor(_THREADS) as pool:
-            opened = dict(zip(tables, pool.map(self._try_open, tables.values()), strict=True))
+            opened = dict(zip(every, pool.map(self._try_open, every.values()), strict=True))
         for key, found in opened.items():
             if isinstance(found, LaketierError):
                 # Its registration stays as it is: when the table cannot even be opened, its round says so.
-                unlisted.add(tables[key].source)
+                unlisted.add(every[key].source)
                 log.warning("[table=%s] the log could not be opened: %s", key, found)
         logs = {key: found for key, found in opened.items() if not isinstance(found, LaketierError)}
         with self._lock:
             self._tables, self._logs = tables, {**self._logs, **logs}
         try:
-            self._store.register([_registration(tables[key], each) for key, each in logs.items()], unlisted=unlisted)
+            why = {key: str(error) for key, (_, error) in refused.items()}
+            registrations = [_registration(every[key], each, why.get(key)) for key, each in logs.items()]
+            self._store.register(registrations, unlisted=unlisted)
         except StateError:
             self.expire()
             raise
@@ -111,7 +116,7 @@ class Catalogue:
             source.source.close()
 
 
-def _registration(table: TieredTable, opened: TableLog) -> Registration:
+def _registration(table: TieredTable, opened: TableLog, refusal: str | None) -> Registration:
     return Registration(
         source=table.source,
         table=table.name,
@@ -121,4 +126,5 @@ def _registration(table: TieredTable, opened: TableLog) -> Registration:
         pipeline=table.pipeline,
         freshness_seconds=table.freshness_seconds,
         priority=table.priority,
+        refusal=refusal,
     )

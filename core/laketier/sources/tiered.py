@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from laketier.spi import ConfigError, TableLog
 
 FRESHNESS_SECONDS = 180
 _ODD = re.compile(r"[^A-Za-z0-9_\-]")
+_PIPELINE = re.compile(r"[A-Za-z0-9_.\-]{1,128}\Z")
 _KEPT_OUT = ("lake.table", "lake.pipeline", "lake.epoch", "lake.snapshot-id", "lake.as-of")
 
 
@@ -79,17 +81,30 @@ def open_log(table: TieredTable, sources: Mapping[str, OpenSource]) -> TableLog:
     return KeyedLog.of(log, table.primary_key, table.change_column)
 
 
-def tiered_tables(service: Service, listed: Mapping[str, Iterable[str]], *, origin: str) -> list[TieredTable]:
+def tiered_tables(
+    service: Service,
+    listed: Mapping[str, Iterable[str]],
+    *,
+    origin: str,
+    refused: dict[str, tuple[TieredTable, ConfigError]] | None = None,
+) -> list[TieredTable]:
     """The tables that the rules choose of those ``listed`` (source → names). The first rule that fits decides.
 
-    Raises `ConfigError` when two source tables would go to one lake table, and for settings that do not fit.
+    Raises `ConfigError` when two source tables would go to one lake table, and for settings that do not fit. Where it
+    is names that clash, as a lake table's can't hold all characters, and ``refused`` is given, only the tables with
+    such names are left out and put there, by their keys: nobody who names a topic must stop a service.
     """
     found: dict[tuple[str, str], TieredTable] = {}
     for index, rule in enumerate(service.tables):
         for name in listed.get(rule.source, ()):
             if (rule.source, name) not in found and _fits(rule, name):
                 found[rule.source, name] = _tiered(service, rule, name, f"{origin}, tables.{index}")
-    _refuse_shared_targets(found.values(), origin)
+    clashes = _clashes(found.values(), origin)
+    for table, error, by_name in clashes:
+        if refused is None or not by_name:
+            raise error
+        refused[table.key] = (table, error)
+        del found[table.source, table.name]
     return list(found.values())
 
 
@@ -106,13 +121,13 @@ def _tiered(service: Service, rule: TableRule, name: str, origin: str) -> Tiered
             raise ConfigError(f"{key} is not for `sink`", where=origin, fix="The service sets it; see `target`.")
     target = _of("target", rule, defaults) or "{source}.{table}"
     try:
-        path = target.format(source=_ODD.sub("_", rule.source), table=_ODD.sub("_", name))
+        path = target.format(source=_plain(rule.source), table=_plain(name))
     except (KeyError, IndexError, ValueError) as error:
         raise ConfigError(
             f"target = {target!r} does not fit", where=origin, fix="Use {source} and {table}, for example lake.{table}."
         ) from error
     config = configure(
-        {**sink, "lake.table": path, "lake.pipeline": f"{service.name}.{_ODD.sub('_', rule.source)}.{name}"},
+        {**sink, "lake.table": path, "lake.pipeline": _pipeline(service.name, rule.source, name)},
         origin=origin,
     )
     return TieredTable(
@@ -135,17 +150,44 @@ def _of(name: str, rule: TableSettings, defaults: TableSettings) -> Any:
     return getattr(defaults, name) if own is None else own
 
 
-def _refuse_shared_targets(tables: Iterable[TieredTable], origin: str) -> None:
-    targets: dict[tuple[str, str, str], TieredTable] = {}
+def _pipeline(service: str, source: str, name: str) -> str:
+    """Names of tables may be longer than those of pipelines, and hold other characters."""
+    pipeline = f"{service}.{_ODD.sub('_', source)}.{name}"
+    if _PIPELINE.match(pipeline):
+        return pipeline
+    digest = hashlib.sha256(f"{source}\0{name}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return f"{service}.{_ODD.sub('_', source)[:32]}.{_ODD.sub('_', name)[:40]}.{digest}"
+
+
+def _plain(name: str) -> str:
+    """A name as lake tables may have it."""
+    plain = _ODD.sub("_", name) or "_"
+    return "_" + plain[1:] if plain.startswith("-") else plain
+
+
+def _clashes(tables: Iterable[TieredTable], origin: str) -> list[tuple[TieredTable, ConfigError, bool]]:
+    """The tables that can't go where others go: of those that share a lake table all, or all but the one that has its
+    very name. The last says whether it is only their names that clash."""
+    groups: dict[tuple[str, str, str], list[TieredTable]] = {}
     for table in tables:
         config = table.config
-        other = targets.setdefault((config.format, config.warehouse, str(config.table)), table)
-        if other is not table:
-            raise ConfigError(
-                f"{other.key} and {table.key} would both go to {config.table}",
-                where=origin,
-                fix="Give them targets of their own: `target` may hold {source} and {table}.",
-            )
+        groups.setdefault((config.format, config.warehouse, str(config.table)), []).append(table)
+    found = []
+    for group in groups.values():
+        plain = [table for table in group if _plain(table.name) == table.name]
+        by_name = len({(table.source, _plain(table.name)) for table in group}) == 1
+        kept = plain[0] if by_name and len(plain) == 1 else None
+        for table in group if len(group) > 1 else ():
+            if table is not kept:
+                other = kept or next(each for each in group if each is not table)
+                both = " and ".join(sorted((other.key, table.key)))
+                error = ConfigError(
+                    f"{both} would both go to {table.config.table}",
+                    where=origin,
+                    fix="Give them targets of their own: `target` may hold {source} and {table}.",
+                )
+                found.append((table, error, by_name))
+    return found
 
 
 def all_tiered(file: str | Path) -> list[TieredTable]:
@@ -161,7 +203,7 @@ def all_tiered(file: str | Path) -> list[TieredTable]:
     finally:
         for opened in sources.values():
             opened.source.close()
-    return sorted(tiered_tables(service, listed, origin=origin), key=lambda table: table.key)
+    return sorted(tiered_tables(service, listed, origin=origin, refused={}), key=lambda table: table.key)
 
 
 def open_tiered(file: str | Path, name: str) -> tuple[TieredTable, TableLog]:
@@ -177,7 +219,10 @@ def open_tiered(file: str | Path, name: str) -> tuple[TieredTable, TableLog]:
     for chosen in (named, service.sources):
         sources = open_sources(service.model_copy(update={"sources": chosen}), origin=origin)
         listed = {source: opened.source.list_tables() for source, opened in sources.items()}
-        tables = tiered_tables(service, listed, origin=origin)
+        refused: dict[str, tuple[TieredTable, ConfigError]] = {}
+        tables = tiered_tables(service, listed, origin=origin, refused=refused)
+        if name in refused:
+            raise refused[name][1]
         found = [table for table in tables if name in (table.key, str(table.config.table))]
         if len(found) == 1:
             return found[0], open_log(found[0], sources)

@@ -208,6 +208,20 @@ def test_what_a_round_leaves_is_told(make: Callable[..., Service]) -> None:
     assert ends == [("{}", '{"0":2}'), ('{"0":2}', '{"0":5}'), ('{"0":5}', '{"0":7}')]
 
 
+def test_a_name_that_clashes_stops_its_table_alone(make: Callable[..., Service]) -> None:
+    service = make("a b", "a_b", "-odd name", "z")
+    for name in service.names:
+        service.lines[name].append(1)
+    worker = service.worker()
+    worker.work_once()
+    for name in ("a_b", "-odd name", "z"):
+        assert service.ids(worker, name) == [1]
+        assert service.table(name).state is State.SCHEDULED
+    stopped = service.table("a b")
+    assert (stopped.state, stopped.rounds_total) == (State.STOPPED, 0)
+    assert "src.a b and src.a_b would both go to db.a_b" in (stopped.error or "")
+
+
 def test_a_fence_is_raised_by_its_holder_alone(make: Callable[..., Service]) -> None:
     service = make("t")
     worker = service.worker()

@@ -67,3 +67,33 @@ def test_what_does_not_fit_the_tables_that_there_are_is_named(change: dict[str, 
     with pytest.raises(ConfigError) as caught:
         _tables(GOOD | change, "a", "b")
     assert message in str(caught.value)
+
+
+ODD = ["my table", "-x", "größe", "a/b\nc", "\N{SNOWMAN}", "x" * 249, "ok.ay", "ok"]
+
+
+def test_tables_may_have_any_name() -> None:
+    found = _tables(GOOD, *ODD)
+    assert [found[f"clicks.{name}"].name for name in ODD] == ODD
+    assert len({table.pipeline for table in found.values()}) == len({str(t.config.table) for t in found.values()}) == 8
+    assert found["clicks.ok"].pipeline == "laketier.clicks.ok"
+    assert found["clicks.ok.ay"].pipeline == "laketier.clicks.ok.ay"
+    assert str(found["clicks.-x"].config.table) == "clicks._x"
+
+
+@pytest.mark.parametrize(
+    ("names", "stays", "told"),
+    [
+        (["a b", "a_b", "c"], ["a_b", "c"], "clicks.a b and clicks.a_b would both go to clicks.a_b"),
+        (["a b", "a/b", "c"], ["c"], "clicks.a b and clicks.a/b would both go to clicks.a_b"),
+    ],
+)
+def test_only_tables_whose_names_clash_are_refused(names: list[str], stays: list[str], told: str) -> None:
+    refused: dict[str, Any] = {}
+    service = parse_service(GOOD, origin="s.yaml")
+    found = tiered_tables(service, {"clicks": names}, origin="s.yaml", refused=refused)
+    assert [table.name for table in found] == stays
+    assert refused.keys() == {f"clicks.{name}" for name in names if name not in stays}
+    assert all(told in str(error) for _, error in refused.values())
+    with pytest.raises(ConfigError, match=told):
+        _tables(GOOD, *names)

@@ -66,6 +66,19 @@ def test_a_worker_with_an_older_list_does_not_end_the_table_that_was_made_anew(s
     assert [lease.table.table_id for lease in store.acquire(A, 9, 30)] == ["2"]
 
 
+def test_a_table_that_is_refused_stops_and_no_other(store: StateStore) -> None:
+    did = store.register([table("a"), table("b", refusal="a and b clash")])
+    assert (did.new, did.refused) == (("s.a", "s.b"), ())
+    assert (row(store, "b").state, row(store, "b").error) == (State.STOPPED, "a and b clash")
+    assert [lease.table.source_table for lease in store.acquire(A, 9, 30)] == ["a"]
+    did = store.register([table("a", refusal="both"), table("b", refusal="both")])
+    assert did.refused == ("s.a", "s.b")
+    assert {row(store, name).error for name in "ab"} == {"both"}
+    store.resume("s.b")
+    assert store.register([table("a", refusal="both"), table("b")]) == Registered()
+    assert [lease.table.source_table for lease in store.acquire(A, 9, 30)] == ["b"]
+
+
 def test_no_recreated_table_can_be_resumed(store: StateStore) -> None:
     for table_id in "12":
         store.register([table("t", table_id=table_id)])

@@ -15,7 +15,8 @@ from laketier.service.schedule import State, is_fresh, round_deadline
 @dataclass(frozen=True, kw_only=True)
 class Registration:
     """A table that the service is to tier. ``table_id``: the source's identity of it (`LogTable.table_id`).
-    ``target``: where it goes, as text that shows no secret. ``priority``: higher ones go first."""
+    ``target``: where it goes, as text that shows no secret. ``priority``: higher ones go first. ``refusal``: why it
+    can't be tiered as the file and the source have it; it is STOPPED then."""
 
     source: str
     table: str
@@ -25,6 +26,7 @@ class Registration:
     pipeline: str
     freshness_seconds: int = 180
     priority: int = 0
+    refusal: str | None = None
 
     @property
     def name(self) -> str:
@@ -41,6 +43,7 @@ class Registered:
     returned: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     recreated: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
 
 

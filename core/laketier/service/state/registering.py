@@ -70,6 +70,12 @@ class Registrar:
             self._update(wanted, same[0])
 
     def _update(self, wanted: Registration, row: TieringTable) -> None:
+        if wanted.refusal is not None:
+            if (row.state, row.error) != (State.STOPPED, wanted.refusal) and not row.dropped_by_hand:
+                state = row.state if row.state is State.STOPPED else move(row.name, row.state, State.STOPPED)
+                self._set(row, state, wanted.refusal, Ending.STOPPED)
+                self._did["refused"].append(row.name)
+            return
         if row.state is State.DROPPED and not row.dropped_by_hand:
             state = move(row.name, row.state, State.PAUSED if row.paused else State.SCHEDULED)
             change(
@@ -146,7 +152,8 @@ class Registrar:
                 "pipeline": table.pipeline,
                 "priority": table.priority,
                 "freshness_seconds": table.freshness_seconds,
-                "state": State.NEW.value,
+                "state": State.NEW.value if table.refusal is None else State.STOPPED.value,
+                "error": table.refusal,
                 "paused": False,
                 "dropped_by_hand": False,
                 "fence": fence,
