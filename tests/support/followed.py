@@ -149,15 +149,22 @@ class FollowedIceberg(Followed):
     def compact(self) -> None:
         """pyiceberg has the snapshot for it and no call that makes one."""
         from pyiceberg.io.pyarrow import _dataframe_to_data_files
-        from pyiceberg.table.snapshots import Operation
+        from pyiceberg.table.snapshots import Operation, Summary
         from pyiceberg.table.update.snapshot import _OverwriteFiles
+
+        class _Rewrite(_OverwriteFiles):
+            def _summary(self, snapshot_properties: Any = None) -> Summary:
+                self._operation = Operation.OVERWRITE
+                counted = super()._summary(snapshot_properties or {})
+                self._operation = Operation.REPLACE
+                return Summary(Operation.REPLACE, **counted.additional_properties)
 
         table = self._open()
         old, rows = [task.file for task in table.scan().plan_files()], table.scan().to_arrow()
         assert len(old) > 1
         with table.transaction() as transaction:
             new = list(_dataframe_to_data_files(transaction.table_metadata, rows, table.io))
-            with _OverwriteFiles(operation=Operation.REPLACE, transaction=transaction, io=table.io) as rewrite:
+            with _Rewrite(operation=Operation.REPLACE, transaction=transaction, io=table.io) as rewrite:
                 for file in old:
                     rewrite.delete_data_file(file)
                 for file in new:

@@ -18,7 +18,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.DROP_TABLE: FULL,
     Feature.TIME_TRAVEL: FULL,
     Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,
-    Feature.INCREMENTAL_READ: unsupported("it is not built yet"),
+    Feature.INCREMENTAL_READ: FULL,
     Feature.FILTER_PUSHDOWN: FULL,
     Feature.LIMIT_PUSHDOWN: FULL,
     Feature.PLAIN_PARQUET: FULL,

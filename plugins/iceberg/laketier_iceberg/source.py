@@ -20,9 +20,11 @@ from laketier.spi import (
     SnapshotInfo,
     SnapshotNotFound,
     TableInfo,
+    VersionBounds,
     columns_of,
 )
 from laketier_iceberg.catalog import load
+from laketier_iceberg.changes import Chain, appended
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.filters import is_exact, is_positive, to_expression
 from laketier_iceberg.history import History
@@ -65,6 +67,22 @@ class IcebergSource(LakeSource):
     def history(self, limit: int) -> list[SnapshotInfo]:
         ancestors = History(load(self.settings, self.table.path).metadata).ancestors()
         return [_snapshot_info(snapshot) for snapshot in itertools.islice(ancestors, limit)]
+
+    def versions(self) -> VersionBounds:
+        return Chain.of(load(self.settings, self.table.path).metadata, str(self.table.path)).bounds
+
+    def snapshot_at(self, version: int) -> int | None:
+        return Chain.of(load(self.settings, self.table.path).metadata, str(self.table.path)).at(version)
+
+    def plan_changes(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
+        from pyiceberg.table import FileScanTask
+
+        table = load(self.settings, self.table.path)
+        schema = table.schema()
+        plain = _PlainCheck(table.metadata, schema)
+        files = appended(table, start, end, str(self.table.path), skip_changes=skip_changes)
+        splits = (_split(index, FileScanTask(file), table.metadata, plain) for index, file in enumerate(files))
+        return ScanPlan(snapshot_id=None, schema=to_arrow(schema), splits=tuple(splits))
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         from laketier_iceberg.reader import read_split

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,10 @@ from laketier.spi import (
     SnapshotInfo,
     SnapshotNotFound,
     TableInfo,
+    VersionBounds,
 )
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction, unreadable
+from laketier_lance.changes import COLUMNS, appended, bounds, names_at, names_then, shaped
+from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction, reason, unreadable
 from laketier_lance.filters import to_sql
 from laketier_lance.options import LanceOptions
 from laketier_lance.table import EPOCH, PIPELINE, ROWS
@@ -55,7 +57,7 @@ class LanceSource(LakeSource):
         limit = None if remaining else request.limit
         counted = limit is not None and not request.filters
         splits: list[LakeSplit] = []
-        for group in _grouped(_fragments(dataset), self.options.split_rows):
+        for group in _grouped(_fragments(dataset.get_fragments()), self.options.split_rows):
             if counted and limit == 0:
                 break
             rows = sum(fragment.rows for fragment in group)
@@ -93,23 +95,34 @@ class LanceSource(LakeSource):
         payload = split.payload
         dataset = open_dataset(self.table.location, self.options.storage_options(), int(payload["version"]))
         fragments = [self._fragment(dataset, number) for number in json.loads(payload["fragments"])]
+        then = names_then(payload)
+        columns = [old for name in schema.names if (old := then.get(name, name)) is not None]
         scanner = dataset.scanner(
-            columns=list(schema.names),
+            columns=columns,
             filter=payload["filter"] or None,
             limit=int(payload["limit"]) if payload["limit"] else None,
             batch_size=int(payload["batch_rows"]),
             fragments=fragments,
             scan_in_order=True,
             # A scan of no columns at all is refused; the row id is there without being read.
-            with_row_id=len(schema) == 0,
+            with_row_id=not columns,
         )
         try:
             for batch in scanner.to_batches():
-                if len(schema) == 0:
+                if then:
+                    yield shaped(batch, schema, then)
+                elif len(schema) == 0:
                     yield batch.select([]).replace_schema_metadata(None)
                 elif batch.num_rows:
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         except LANCE_ERRORS as error:
+            if "not found" in reason(error).lower():
+                raise CorruptTable(
+                    f"a data file of version {payload['version']} is missing",
+                    where=self.table.location,
+                    why=reason(error),
+                    fix="Read a newer version.",
+                ) from error
             raise unreadable(self.table.location, error) from error
 
     def history(self, limit: int) -> list[SnapshotInfo]:
@@ -130,6 +143,27 @@ class LanceSource(LakeSource):
                 )
             )
         return found
+
+    def versions(self) -> VersionBounds:
+        return bounds(self.table.location, self.options.storage_options())
+
+    def plan_changes(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
+        location, storage = self.table.location, self.options.storage_options()
+        newest = open_dataset(location, storage)
+        splits: list[LakeSplit] = []
+        for each in appended(newest, location, storage, start, end, skip_changes=skip_changes):
+            then = names_at(each.dataset, newest)
+            for group in _grouped(_fragments(each.fragments), self.options.split_rows):
+                payload = {
+                    "version": str(each.version),
+                    "fragments": json.dumps([fragment.id for fragment in group]),
+                    "filter": "",
+                    "limit": "",
+                    "batch_rows": str(_batch_rows(group)),
+                } | ({COLUMNS: json.dumps(then)} if then else {})
+                rows, size = sum(fragment.rows for fragment in group), sum(fragment.bytes for fragment in group)
+                splits.append(LakeSplit(index=len(splits), rows=rows, bytes=size, payload=payload))
+        return ScanPlan(snapshot_id=end - 1, schema=newest.schema.remove_metadata(), splits=tuple(splits))
 
     def _committed_at(self, version: int) -> int:
         dataset = open_dataset(self.table.location, self.options.storage_options(), version)
@@ -177,9 +211,9 @@ class _Fragment:
     bytes: int
 
 
-def _fragments(dataset: LanceDataset) -> list[_Fragment]:
+def _fragments(fragments: Iterable[LanceFragment]) -> list[_Fragment]:
     found = []
-    for fragment in dataset.get_fragments():
+    for fragment in fragments:
         metadata = fragment.metadata
         size = sum(file.file_size_bytes or 0 for file in metadata.files)
         if metadata.num_rows:

@@ -1,0 +1,130 @@
+"""The table as a log: what each snapshot of the branch ``main`` appended. Driver.
+
+A version is a sequence number: the metadata gives one to each commit, and they only grow. Of the manifests, only those
+that the snapshots of a range added are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from laketier.spi import (
+    Feature,
+    FeatureNotSupported,
+    OffsetsExpired,
+    SnapshotNotFound,
+    VersionBounds,
+    pass_over,
+)
+from laketier_iceberg.history import History
+from laketier_iceberg.spec import FORMAT
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile, ManifestFile
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The retained snapshots of ``main``, the newest first. Raises `FeatureNotSupported` for a table of version 1,
+    whose snapshots have no numbers."""
+
+    metadata: TableMetadata
+    snapshots: tuple[Snapshot, ...]
+
+    @classmethod
+    def of(cls, metadata: TableMetadata, where: str) -> Chain:
+        """Of metadata that was just loaded."""
+        if metadata.format_version < 2:
+            raise FeatureNotSupported(
+                Feature.INCREMENTAL_READ.value,
+                format=FORMAT,
+                reason=f"{where} is of version 1, whose snapshots have no sequence numbers",
+                fix="Upgrade it to version 2.",
+            )
+        return cls(metadata, tuple(History(metadata).ancestors()))
+
+    @property
+    def bounds(self) -> VersionBounds:
+        """Sequence numbers from the oldest retained snapshot's. After a rollback, ``latest`` is lower than before."""
+        if not self.snapshots:
+            return VersionBounds(earliest=1, latest=1)
+        newest, oldest = self.snapshots[0], self.snapshots[-1]
+        return VersionBounds(earliest=number(oldest), latest=number(newest) + 1, latest_at=newest.timestamp_ms)
+
+    def at(self, version: int) -> int | None:
+        """The id of the snapshot that was current at a version."""
+        found = next((snapshot for snapshot in self.snapshots if number(snapshot) <= version), None)
+        if found is None and self.snapshots and number(self.snapshots[-1]) > 1:
+            raise SnapshotNotFound(
+                f"the snapshot with sequence number {version} has expired",
+                fix=f"The oldest one has {number(self.snapshots[-1])}.",
+            )
+        return None if found is None else found.snapshot_id
+
+    def between(self, start: int, end: int, where: str) -> list[Snapshot]:
+        """The snapshots of ``start`` to ``end`` (exclusive), the oldest first. Raises `OffsetsExpired`, and
+        `SnapshotNotFound` when the table has not come to ``end``, or not any more."""
+        bounds = self.bounds
+        if end > bounds.latest:
+            raise SnapshotNotFound(
+                f"the newest sequence number is {bounds.latest - 1}, and {end - 1} was asked for", where=where
+            )
+        if start < min(bounds.earliest, end):
+            raise OffsetsExpired(
+                f"snapshots with sequence numbers from {start} on have expired",
+                where=where,
+                why=f"the oldest that is retained has {bounds.earliest}",
+                fix="Expire snapshots later than rounds lag behind.",
+            )
+        return [snapshot for snapshot in reversed(self.snapshots) if start <= number(snapshot) < end]
+
+    def is_rolled_back(self, start: int) -> bool:
+        """Whether what ended at ``start`` is no part of the history any more: the snapshot before it was of ``main``
+        and is not an ancestor, or is gone although older ones are there."""
+        before = next((snapshot for snapshot in self.snapshots if number(snapshot) < start), None)
+        if before is None or number(before) == start - 1:
+            return False
+        retained = next((s for s in self.metadata.snapshots if number(s) == start - 1), None)
+        return retained is None or any(e.snapshot_id == retained.snapshot_id for e in self.metadata.snapshot_log)
+
+
+def appended(table: Table, start: int, end: int, where: str, *, skip_changes: bool) -> Iterator[DataFile]:
+    """The data files that the snapshots of a range added, in their order. Raises also `RowsChanged`."""
+    from pyiceberg.table.snapshots import Operation
+
+    chain = Chain.of(table.metadata, where)
+    snapshots = chain.between(start, end, where)
+    if start and snapshots and chain.is_rolled_back(start):
+        pass_over(start - 1, "rolled back", where=where, skip_changes=skip_changes)
+    for snapshot in snapshots:
+        operation = None if snapshot.summary is None else snapshot.summary.operation
+        if operation is Operation.APPEND:
+            yield from _added(table, snapshot)
+        elif operation is not Operation.REPLACE:
+            named = "unknown" if operation is None else operation.value
+            pass_over(number(snapshot), named, where=where, skip_changes=skip_changes)
+
+
+def number(snapshot: Snapshot) -> int:
+    """Its sequence number; 0 for one of a table that was of version 1 then."""
+    return snapshot.sequence_number or 0
+
+
+def _added(table: Table, snapshot: Snapshot) -> Iterator[DataFile]:
+    """A manifest that was merged holds files of older snapshots too, as existing ones."""
+    from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
+
+    manifests: list[ManifestFile] = [
+        manifest
+        for manifest in snapshot.manifests(table.io)
+        if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content == ManifestContent.DATA
+    ]
+    for manifest in manifests:
+        for entry in manifest.fetch_manifest_entry(table.io):
+            if entry.status == ManifestEntryStatus.ADDED and entry.snapshot_id in (None, snapshot.snapshot_id):
+                yield entry.data_file

@@ -1,0 +1,148 @@
+"""The table as a log: what each version of a dataset appended. Driver, but for `shaped`.
+
+A version's fragments are compared with those of the version before it, so it does not matter by which operation they
+came: laketier's own rounds are a `Merge`, and so are new columns. Only of a version that took fragments away or changed
+them the transaction says whether it moved rows (a `Rewrite`) or changed them.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from laketier.spi import OffsetsExpired, SnapshotNotFound, VersionBounds, pass_over
+from laketier.spi.schema import FIELD_ID
+from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction, unreadable
+from laketier_lance.lance_schema import with_field_ids
+from laketier_lance.table import TABLE_UUID, metadata_of
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+    from lance.fragment import LanceFragment
+
+COLUMNS = "columns"
+"""Key of a split's payload: JSON, the name of a column as asked for → its name in the split's version, or null. For
+columns that came later, or were renamed, alone."""
+
+_FOREIGN = uuid.UUID("0b5cf2b4-5a43-4b0a-8f0c-3d8f2f3c6d55")
+
+
+@dataclass(frozen=True)
+class Appended:
+    """The fragments that ``version`` appended, and its dataset."""
+
+    version: int
+    dataset: LanceDataset
+    fragments: tuple[LanceFragment, ...]
+
+
+def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:
+    """The changes of the oldest retained version can't be told, unless it is the first of all. A dataset that laketier
+    never wrote to has no identity of its own: it is known by its place."""
+    dataset = open_dataset(location, storage)
+    newest = int(dataset.version)
+    try:
+        retained = {int(reference["version"]) for reference in dataset.version_refs()}
+        committed = dataset.get_version()["timestamp"]
+    except LANCE_ERRORS as error:
+        raise unreadable(location, error) from error
+    oldest = newest
+    while oldest - 1 in retained:  # tags may hold older ones
+        oldest -= 1
+    own = TABLE_UUID in metadata_of(dataset)
+    return VersionBounds(
+        earliest=oldest if oldest == 1 else oldest + 1,
+        latest=newest + 1,
+        latest_at=int(committed.timestamp() * 1000),  # type: ignore[union-attr] # never the int that its type allows
+        lasting_id=None if own else str(uuid.uuid5(_FOREIGN, location)),
+    )
+
+
+def appended(
+    newest: LanceDataset, location: str, storage: Mapping[str, str], start: int, end: int, *, skip_changes: bool
+) -> Iterator[Appended]:
+    """What each version from ``start`` to ``end`` (exclusive) appended. Opens each of them, and the one before. Raises
+    `RowsChanged`, `OffsetsExpired` and `SnapshotNotFound`."""
+    if end > int(newest.version) + 1:
+        raise SnapshotNotFound(f"the newest version is {newest.version}, and {end - 1} was asked for", where=location)
+    before = _fragments(_at(location, storage, start - 1)) if 1 < start < end else {}
+    for version in range(max(start, 1), end):
+        dataset = _at(location, storage, version)
+        now = _fragments(dataset)
+        # One that was rewritten keeps its number, and gets other files or another list of deleted rows.
+        changed = any(number not in now or _state(now[number]) != _state(before[number]) for number in before)
+        new = tuple(fragment for number, fragment in now.items() if number not in before)
+        before = now
+        if not changed and not new:
+            continue
+        operation = _operation(newest, version)
+        if operation is None and changed:
+            raise OffsetsExpired(
+                f"the transaction of version {version} is gone, so what it appended can't be told", where=location
+            )
+        if operation == "Rewrite":
+            continue
+        if changed or operation == "Restore":
+            pass_over(version, operation or "unknown", where=location, skip_changes=skip_changes)
+        else:
+            yield Appended(version, dataset, new)
+
+
+def names_at(dataset: LanceDataset, newest: LanceDataset) -> dict[str, str | None]:
+    """The columns of ``newest`` that have another name in ``dataset``, or none, by Lance's own field ids."""
+    then = {_id(field): field.name for field in with_field_ids(dataset.lance_schema)}
+    now = ((field.name, then.get(_id(field))) for field in with_field_ids(newest.lance_schema))
+    return {name: old for name, old in now if old != name}
+
+
+def shaped(batch: pa.RecordBatch, schema: pa.Schema, then: Mapping[str, str | None]) -> pa.RecordBatch:
+    """The rows in ``schema``, read by the names that the columns had ``then``. Executor."""
+    if not len(schema):
+        return batch.select([]).replace_schema_metadata(None)
+    names = [(field, then.get(field.name, field.name)) for field in schema]
+    arrays = [
+        pa.nulls(batch.num_rows, field.type) if old is None else batch.column(old).cast(field.type)
+        for field, old in names
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def names_then(payload: Mapping[str, str]) -> dict[str, str | None]:
+    """What `COLUMNS` of a split says."""
+    found: dict[str, str | None] = json.loads(payload.get(COLUMNS, "{}"))
+    return found
+
+
+def _at(location: str, storage: Mapping[str, str], version: int) -> LanceDataset:
+    try:
+        return open_dataset(location, storage, version)
+    except SnapshotNotFound as error:
+        raise OffsetsExpired(
+            f"version {version} was cleaned up",
+            where=location,
+            fix="Clean versions up later than rounds lag behind.",
+        ) from error
+
+
+def _fragments(dataset: LanceDataset) -> dict[int, LanceFragment]:
+    return {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
+
+
+def _state(fragment: LanceFragment) -> tuple[object, ...]:
+    metadata = fragment.metadata
+    return (*(file.path for file in metadata.files), str(metadata.deletion_file))
+
+
+def _operation(newest: LanceDataset, version: int) -> str | None:
+    transaction = read_transaction(newest, version)
+    return None if transaction is None else type(transaction.operation).__name__
+
+
+def _id(field: pa.Field) -> bytes | None:
+    found: bytes | None = (field.metadata or {}).get(FIELD_ID)
+    return found
