@@ -62,6 +62,14 @@ def kafka() -> str:
     return "\n\n".join(parts)
 
 
+def fluss() -> str:
+    """The options of the source fluss: of a cluster, and of a table."""
+    plugin = load_source("fluss")
+    parts = ["## Of the cluster: `options`", _keys(document(plugin.options_type, ""))]
+    parts += ["## Of a table: `read`", _keys(document(plugin.table_options_type, ""))]
+    return "\n\n".join(parts)
+
+
 def _ours() -> list[str]:
     return [name for name in format_names() if type(load_format(name)).__module__.startswith("laketier_")]
 
@@ -77,4 +85,4 @@ def _table(rows: list[list[str]]) -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
-GENERATORS = {"configuration": configuration, "features": features, "types": types, "kafka": kafka}
+GENERATORS = {"configuration": configuration, "features": features, "types": types, "kafka": kafka, "fluss": fluss}

@@ -1,0 +1,38 @@
+"""The source ``fluss``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from laketier.plugins import hookimpl
+from laketier.spi import LogSource, LogSourceConfig, LogSourcePlugin, PluginBroken
+from laketier_fluss.options import FlussOptions, FlussTableOptions
+
+
+class FlussPlugin(LogSourcePlugin):
+    """The tables of an Apache Fluss cluster."""
+
+    identifier = "fluss"
+    options_type = FlussOptions
+    table_options_type = FlussTableOptions
+
+    def create_source(self, config: LogSourceConfig) -> LogSource:
+        """Raises `ConfigError` for options that do not fit, and `PluginBroken` without the client. Asks no server."""
+        if find_spec("fluss") is None:
+            raise PluginBroken(
+                "the source fluss needs the client pyfluss, and it is not installed",
+                where=config.name,
+                fix="Install it: `pip install pyfluss`.",
+            )
+        from laketier_fluss.source import FlussSource
+
+        return FlussSource.create(config)
+
+
+_PLUGIN = FlussPlugin()
+
+
+@hookimpl
+def laketier_source() -> LogSourcePlugin:
+    """See `laketier.plugins.discovery.SourceHooks`."""
+    return _PLUGIN
