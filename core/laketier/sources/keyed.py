@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from laketier.sources.changes import check_key
 from laketier.spi import (
+    BadRecord,
     BucketBounds,
     ConfigError,
     LogRange,
@@ -66,6 +67,11 @@ class KeyedLog(TableLog):
         self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
         return self.log.read(split, columns=columns, on_bad_record=on_bad_record)
+
+    def decode(
+        self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        return self.log.decode(records, on_bad_record=on_bad_record)
 
     def close(self) -> None:
         self.log.close()

@@ -40,8 +40,8 @@ def stream(
         raise ConfigError(
             f"output mode {output_mode!r} is not one of append, complete",
             where=str(config.table),
-            why="updated rows can't replace their earlier selves: upsert is not built yet",
-            fix="Use complete, or a watermark with append.",
+            why="the rows of a query replace no earlier ones; those of a log do, in tables with a primary key",
+            fix="Use complete, or a watermark with append; for a log of changes, `laketier serve` with `primary-key`.",
         )
     schema = table_schema(df.schema)
     prepare(config, schema, WriteMode.OVERWRITE if output_mode == "complete" else WriteMode.APPEND)

@@ -18,7 +18,7 @@ from laketier.service.catalogue import Catalogue
 from laketier.service.schedule import State
 from laketier.service.state import LeaseLost, Outcome, StateStore, TieringTable, Worker
 from laketier.service.worker import TieringWorker, WorkerSettings
-from laketier.sources import LogAnswer, LogTask
+from laketier.sources import LogAnswer, LogRound, LogTask, run_log_task
 from laketier.sources.failpoints import PLANNED
 from laketier.sources.log_engine import LocalEngine, LogEngine
 from laketier.sources.scan import scan
@@ -130,6 +130,38 @@ def test_a_schema_that_changes_in_a_round_is_read_anew(make: Callable[..., Servi
     lake = open_lake(worker.catalogue.table("src.t").config)
     _, batches = scan(lake.source(lake.load_table()), ScanRequest())
     assert [row for batch in batches for row in batch.to_pylist()] == [{"id": 1, "text": "a", "more": "kept"}]
+
+
+def test_a_round_that_merged_with_an_older_snapshot_is_merged_anew_at_once(make: Callable[..., Service]) -> None:
+    service = make("t")
+    document = json.loads(service.file.read_text())
+    document["defaults"]["primary-key"] = ["id"]
+    service.file.write_text(json.dumps(document))
+    worker = service.worker()
+    lines = service.lines["t"]
+    lines.append(1, 2)
+    worker.work_once()
+    service.later()
+    lines.append_raw('{"id": 1, "text": "newer"}')
+    config = worker.catalogue.table("src.t").config
+    others = replace(config, pipeline="another")
+
+    def commit(name: str) -> None:
+        if name == PLANNED:
+            other = LogRound(worker.catalogue.log(worker.catalogue.table("src.t")), others)
+            other.finish([run_log_task(task) for task in other.plan()])
+
+    with observed(commit):
+        worker.work_once()
+    failed = service.table("t")
+    assert failed.state is State.FAILED
+    assert "the table moved on while rows were merged" in str(failed.error)
+    worker.work_once()
+    assert service.table("t").state is State.SCHEDULED, "though no time went by"
+    lake = open_lake(config)
+    _, batches = scan(lake.source(lake.load_table()), ScanRequest())
+    rows = [(row["id"], row["text"]) for batch in batches for row in batch.to_pylist()]
+    assert sorted(rows) == [(1, "newer"), (2, "row 2")]
 
 
 def test_a_round_that_is_out_of_time_is_followed_by_the_next_at_once(

@@ -31,9 +31,19 @@ def test_the_first_rule_that_fits_decides_and_the_rest_comes_from_the_defaults()
     assert tables["clicks.other"].pipeline == "laketier.clicks.other"
 
 
+def test_keys_are_given_to_all_tables_or_one() -> None:
+    keyed = {"primary-key": ["id"], "change-column": "op"}
+    rules = [{"source": "clicks", "include": ["big_*"], "primary-key": []}, {"source": "clicks"}]
+    tables = _tables(GOOD | {"defaults": GOOD["defaults"] | keyed, "tables": rules}, "big_one", "other")
+    assert (tables["clicks.other"].primary_key, tables["clicks.other"].change_column) == (("id",), "op")
+    assert tables["clicks.big_one"].primary_key == (), "none at all"
+    assert _tables(GOOD, "other")["clicks.other"].primary_key is None, "the source's"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"tables": [{"source": "clicks", "primary-key": "id"}]}, "tables.0.primary-key = 'id'"),
         ({"stat": "x"}, "unknown key 'stat'. Did you mean 'state'?"),
         ({"sources": {"clicks": {"type": "kafka", "option": {}}}}, "Did you mean 'sources.clicks.options'?"),
         ({"tables": [{"source": "clicks", "round-limit": "1 s"}]}, "unknown key 'tables.0.round-limit'"),

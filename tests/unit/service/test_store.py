@@ -16,6 +16,7 @@ from laketier.service.state import (
     StateStore,
     Worker,
 )
+from laketier.service.state.leasing import TRIES_AT_ONCE
 from laketier.spi import ConfigError
 from state_tables import A, B, Clock, names, row, table
 
@@ -107,6 +108,17 @@ def test_a_table_that_fails_does_not_hold_up_the_others(store: StateStore, clock
     lease = next(lease for lease in store.acquire(A, 2, 30) if lease.table.source_table == "bad")
     store.finish(lease, Outcome())
     assert (row(store, "bad").failures, row(store, "bad").error) == (0, None)
+
+
+def test_what_may_go_better_right_now_is_tried_at_once_a_few_times(store: StateStore) -> None:
+    store.register([table("t")])
+    for _ in range(TRIES_AT_ONCE):
+        (lease,) = store.acquire(A, 1, 30)
+        store.finish_all([(lease, Failure("somebody else committed", True, at_once=True))])
+        assert row(store, "t").state is State.FAILED
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish_all([(lease, Failure("somebody else committed", True, at_once=True))])
+    assert store.acquire(A, 1, 30) == (), "then it waits"
 
 
 def test_what_needs_a_person_waits_for_one(store: StateStore, clock: Clock) -> None:
