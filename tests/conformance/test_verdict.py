@@ -114,7 +114,7 @@ def test_a_run_that_left_tests_out_is_partial(run_suite) -> None:  # type: ignor
 
 
 def test_what_the_report_says(run_suite) -> None:  # type: ignore[no-untyped-def]
-    refused = "test_capabilities.py::test_a_writer_of_changes"
+    refused = "test_capabilities.py::test_a_writer_of_merged_rows"
     report = run_suite("feather", [SOME, refused]).report
     assert report["plugin"] == "laketier-feather==0.1.0"
     assert report["suite"].startswith("laketier==")

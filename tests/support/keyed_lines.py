@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,7 +52,8 @@ class KeyedLines:
 
     def planned(self, **settings: Any) -> tuple[LogRound, list[Any]]:
         made = LogRound(self.opened(), self.config, LogRoundSettings(**settings))
-        return made, list(made.plan())
+        # As they travel to executors.
+        return made, pickle.loads(pickle.dumps(list(made.plan())))  # noqa: S301 - our own bytes
 
     def round(self, **settings: Any) -> LogRoundResult:
         made, tasks = self.planned(**settings)
