@@ -221,8 +221,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             for file in result.files
         ]
         added = len(actions)
-        replaced = [path for result in results for path in result.replaced]
-        actions += removals(state.handle, replaced, now, where=self._location.uri)
+        removed = removals(state.handle, results, now, where=self._location.uri)
+        actions += removed
         attempt = new_attempt_id()
         info: dict[str, Any] = {COMMIT_ID: self._context.commit_id, PUBLISH: attempt}
         if watermark is not None:
@@ -230,8 +230,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         # A write transaction counts no rows, so its history would be silent about them.
         rows = sum(result.rows for result in results)
         info["operationMetrics"] = {"numFiles": str(added), "numOutputRows": str(rows)}
-        if replaced:
-            info["operationMetrics"]["numRemovedFiles"] = str(len(replaced))
+        if removed:
+            info["operationMetrics"]["numRemovedFiles"] = str(len(removed))
         overwrite = self._context.mode is WriteMode.OVERWRITE
         try:
             with panics_as_errors():

@@ -8,8 +8,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from laketier.spi import CommitError
+from laketier.spi import WriteResult
 from laketier.spi.partition import partition_text
+from laketier.spi.staged import replaced_files
 from laketier_delta.engine import arrow_schema, panics_as_errors
 from laketier_delta.pruning import partition_table
 
@@ -18,24 +19,17 @@ if TYPE_CHECKING:
     from deltalake.transaction import RemoveAction
 
 
-def removals(handle: DeltaTable, paths: Sequence[str], now: int, *, where: str) -> list[RemoveAction]:
-    """The actions that remove the files at ``paths`` (relative to the table, as `DeltaSource.plan` names them) from the
-    handle's version. ``now``: ms since the epoch, for their tombstones. Raises `CommitError` for a path that is not in
-    the version: delta-rs would write a tombstone for any."""
+def removals(handle: DeltaTable, results: Sequence[WriteResult], now: int, *, where: str) -> list[RemoveAction]:
+    """The actions that remove what ``results`` replace (relative to the table, as `DeltaSource.plan` names files) from
+    the handle's version. ``now``: ms since the epoch, for their tombstones. Raises `CommitError` for a path that is not
+    in the version: delta-rs would write a tombstone for any."""
     from deltalake.transaction import RemoveAction
 
-    if not paths:
+    if not any(result.replaced for result in results):
         return []
     with panics_as_errors():
         files = pa.table(handle.get_add_actions())
     there = {unquote(path): index for index, path in enumerate(files.column("path").to_pylist())}
-    missing = [path for path in paths if path not in there]
-    if missing or len(set(paths)) != len(paths):
-        raise CommitError(
-            f"files to be replaced are not in version {handle.version()}, or named twice",
-            where=where,
-            why=f"{missing or list(paths)}"[:200],
-        )
     columns = list(handle.metadata().partition_columns)
     values = partition_table(files, arrow_schema(handle), columns).to_pylist() if columns else None
     sizes = files.column("size_bytes").to_pylist()
@@ -47,5 +41,5 @@ def removals(handle: DeltaTable, paths: Sequence[str], now: int, *, where: str) 
             sizes[there[path]],
             {name: partition_text(value) for name, value in values[there[path]].items()} if values else {},
         )
-        for path in paths
+        for path in replaced_files(results, there, where=where)
     ]

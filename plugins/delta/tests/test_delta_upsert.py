@@ -95,7 +95,7 @@ def test_a_file_that_is_not_in_the_table_is_refused(lake):
     assert isinstance(refused.value.__cause__, CommitError)
     assert lake.read().num_rows == 1
     [split] = splits(lake)
-    with pytest.raises(UnknownOutcome, match="named twice"):
+    with pytest.raises(UnknownOutcome, match="replaced twice"):
         epoch(lake, 1, rows((1, "x", "b")), [*split.files, *split.files])
 
 
