@@ -58,15 +58,23 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     try:
         document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise ConfigError("the file does not exist", where=str(path)) from error
+        raise ConfigError("the file does not exist", where=str(path), fix="Check its path.") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError("the file can't be read", where=str(path), why=str(error)) from error
+        raise ConfigError(
+            "the file can't be read",
+            where=str(path),
+            why=str(error),
+            fix="Give a file in UTF-8 that this user may read.",
+        ) from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        raise ConfigError("the file is not YAML", where=place, why=getattr(error, "problem", None)) from error
+        why = getattr(error, "problem", None)
+        raise ConfigError("the file is not YAML", where=place, why=why, fix="Mend it at this place.") from error
     if not isinstance(document, dict):
-        raise ConfigError("the file's top level is not a mapping", where=str(path), fix="Begin with `lake:`.")
+        raise ConfigError(
+            "the file's top level is not a mapping", where=str(path), fix="Write keys and values, as in `name: value`."
+        )
     return document
 
 

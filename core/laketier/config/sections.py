@@ -43,13 +43,32 @@ def _config_error(section: type[Section], error: pydantic.ValidationError, origi
     if first["type"] == "extra_forbidden":
         return ConfigError(f"unknown key {key!r}", where=origin, fix=did_you_mean(key, _known(section, place[:-1])))
     if first["type"] == "missing":
-        return ConfigError(f"{key} must be set", where=origin)
+        return ConfigError(f"{key} must be set", where=origin, fix=_meant(section, place))
     why = first["msg"].removeprefix("Value error, ")
-    return ConfigError(f"{key} = {first['input']!r} does not fit", where=origin, why=why)
+    return ConfigError(f"{key} = {first['input']!r} does not fit", where=origin, why=why, fix=_meant(section, place))
+
+
+def _meant(section: type[Section], place: list[str]) -> str:
+    """What belongs at ``place``, or nearest above it."""
+    for end in range(len(place), 0, -1):
+        inner = _section_at(section, place[: end - 1])
+        field = None if inner is None else inner.model_fields.get(place[end - 1].replace("-", "_"))
+        if field is not None:
+            described = field.description or "a section of its own; see the configuration reference"
+            return f"It is: {described.rstrip('.')}."
+    return "See the configuration reference."
 
 
 def _known(section: type[Section], place: list[str]) -> list[str]:
     """The keys that may stand below ``place``."""
+    inner = _section_at(section, place)
+    if inner is None:
+        return []
+    prefix = "".join(f"{part}." for part in place)
+    return [prefix + dashed(name) for name in inner.model_fields]
+
+
+def _section_at(section: type[Section], place: list[str]) -> type[Section] | None:
     inner: type[Section] | None = section
     annotation: Any = section
     for part in place:
@@ -59,19 +78,16 @@ def _known(section: type[Section], place: list[str]) -> list[str]:
             continue
         found = inner.model_fields.get(part.replace("-", "_"))
         if found is None:
-            return []
+            return None
         annotation = found.annotation
         inner = annotation if _is_section(annotation) else _optional_section(annotation)
-    inner = inner or _section_in(annotation)
-    if inner is None:
-        return []
-    prefix = "".join(f"{part}." for part in place)
-    return [prefix + dashed(name) for name in inner.model_fields]
+    return inner or _section_in(annotation)
 
 
 def _optional_section(annotation: Any) -> type[Section] | None:
     return next(
-        (kind for kind in get_args(annotation) if _is_section(kind) and get_origin(annotation) is not dict), None
+        (kind for kind in get_args(annotation) if _is_section(kind) and get_origin(annotation) not in (dict, list)),
+        None,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from laketier.config import LakeConfig, flatten
 from laketier.config.service import Service, TableRule, TableSettings, load_service
-from laketier.plugins import OpenSource, configure, open_log_source
+from laketier.plugins import OpenSource, configure, format_names, load_format, open_log_source
 from laketier.sources.keyed import KeyedLog
 from laketier.sources.log_round import LogRoundSettings
 from laketier.sources.log_task import OnBadRecordPolicy
@@ -126,10 +126,14 @@ def _tiered(service: Service, rule: TableRule, name: str, origin: str) -> Tiered
         raise ConfigError(
             f"target = {target!r} does not fit", where=origin, fix="Use {source} and {table}, for example lake.{table}."
         ) from error
-    config = configure(
-        {**sink, "lake.table": path, "lake.pipeline": _pipeline(service.name, rule.source, name)},
-        origin=origin,
-    )
+    named = {"lake.table": path, "lake.pipeline": _pipeline(service.name, rule.source, name)}
+    try:
+        config = configure({**sink, **named}, origin=origin)
+    except ConfigError as error:
+        error.where = error.where or origin
+        raise
+    if config.format not in format_names():
+        load_format(config.format)  # says what there is
     return TieredTable(
         source=rule.source,
         name=name,

@@ -69,8 +69,11 @@ class Database:
         why = redacted(str(getattr(error, "orig", None) or error).strip().replace("\n", " "))
         if self._password:
             why = why.replace(str(self._password), "***")
-        if not isinstance(error, OperationalError):
-            return StateError("the state database refused", where=self.shown, why=why)
+        if not isinstance(error, OperationalError) or why.startswith("no such "):
+            fix = "Check that the file is a state database of laketier's, and whole; or name another one."
+            if not self.is_sqlite:
+                fix = "Check the URL, and what its user may do in the database."
+            return StateError("the state database refused", where=self.shown, why=why, fix=fix)
         fix = "Check that the file's folder exists, can be written and has space."
         if not self.is_sqlite:
             fix = "Check that the server runs and that the URL is right; the call may then be made again."

@@ -46,7 +46,8 @@ def make_avro_decoder(topic: str, options: KafkaTableOptions, connection: Connec
     try:
         parsed = json.loads(text)
     except ValueError as error:
-        raise ConfigError("the Avro schema is not JSON", where=where, why=str(error)) from None
+        held = options.schema_file or f"the registry's subject {options.subject or f'{topic}-value'!r}"
+        raise ConfigError("the Avro schema is not JSON", where=where, why=str(error), fix=f"Mend {held}.") from None
     columns = avro_columns(parsed, where)
     schema = pa.schema([pa.field(name, column.kind) for name, column in columns.items()])
     return AvroDecoder(schema, text, connection if framed else None, avro_aliases(parsed))

@@ -28,6 +28,7 @@ _RESERVED = {
 _PUBLIC = re.compile(
     r"security\.protocol|sasl\.mechanisms?|group\.id|client\.id|client\.rack|debug|.*\.location|.*\.(ms|bytes|kbytes)|.*\.max"
 )
+_COUNTS = re.compile(r"timeout|max\.retries|retries\..*|cache\..*")
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ class Connection:
     def _secrets(self) -> list[str]:
         values = {value for key, value in self.client if not _PUBLIC.fullmatch(key)}
         for key, value in self.registry:
-            if key != "url":
+            # How often and how long is no secret, and such numbers are in most addresses.
+            if key != "url" and not (_COUNTS.fullmatch(key) and value.replace(".", "", 1).isdecimal()):
                 values.add(value)
             # user:password, in a key of its own or within the URL
             for userinfo in [value] if "user.info" in key else re.findall(r"//([^/@\s]+)@", value):
