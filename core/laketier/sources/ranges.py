@@ -62,7 +62,9 @@ class NextRange:
             for bucket, bounds in self.skipped.items()
         }
         skipped = {bucket: bounds for bucket, bounds in passed.items() if bounds}
-        return NextRange(LogRange(self.wanted.start, end), source, skipped, self.left + unread)
+        # Of what stays unread nobody looked up when it was written.
+        left_at = None if unread else self.left_at
+        return NextRange(LogRange(self.wanted.start, end), source, skipped, self.left + unread, left_at)
 
     def around(self, gone: Mapping[str, Sequence[tuple[int, int]]]) -> NextRange:
         """The same round without the offsets that are ``gone``. It ends before the hole after `MOST_HOLES` of them."""

@@ -182,7 +182,7 @@ def test_a_round_that_is_out_of_time_is_followed_by_the_next_at_once(
         worker.work_once()
         assert service.ids(worker, "t") == list(range(reached))
         table = service.table("t")
-        assert (table.state, table.lag_rows) == (state, 5 - reached)
+        assert (table.state, table.lag_offsets) == (state, 5 - reached)
 
 
 def test_a_lost_state_database_does_not_fence_the_service_off(

@@ -25,6 +25,8 @@ def test_what_is_left_is_as_new_as_its_newest_record(other: int | None, left_at:
     bounds = {"0": BucketBounds(0, 10, 8_000), "1": BucketBounds(0, 10, other), "2": BucketBounds(5, 5, 99_000)}
     found = next_range(None, bounds, most=10)
     assert (found.left, found.left_at) == (10, left_at)
+    assert found.up_to(found.wanted.end).left_at == left_at
+    assert found.up_to(found.wanted.start).left_at is None, "what a cut leaves may be newer"
     whole = next_range(None, bounds)
     assert (whole.left, whole.left_at) == (0, None)
 
