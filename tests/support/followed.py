@@ -17,6 +17,14 @@ from laketier.spi import LogOffsets, LogRange, TableLog, WriteMode
 NAME = "db.s"
 
 
+def ids_in(log: TableLog, start: int, end: int) -> list[int]:
+    """What the log has there, sorted."""
+    wanted = LogRange(LogOffsets({"table": start}), LogOffsets({"table": end}))
+    batches = [batch for split in log.plan(wanted) for batch in log.read(split)]
+    assert all(batch.schema.equals(log.table.schema) for batch in batches)
+    return sorted(i for batch in batches for i in batch["id"].to_pylist())
+
+
 class Followed(ABC):
     """The table. Each use opens it afresh."""
 
@@ -52,11 +60,7 @@ class Followed(ABC):
 
     def ids(self, start: int, end: int, **options: Any) -> list[int]:
         """What the log has there, sorted."""
-        log = self.log(**options)
-        wanted = LogRange(LogOffsets({"table": start}), LogOffsets({"table": end}))
-        batches = [batch for split in log.plan(wanted) for batch in log.read(split)]
-        assert all(batch.schema.equals(log.table.schema) for batch in batches)
-        return sorted(i for batch in batches for i in batch["id"].to_pylist())
+        return ids_in(self.log(**options), start, end)
 
     def append(self, *ids: int) -> None:
         """By laketier."""
