@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,13 +70,14 @@ def appended(
     `RowsChanged`, `OffsetsExpired` and `SnapshotNotFound`."""
     if end > int(newest.version) + 1:
         raise SnapshotNotFound(f"the newest version is {newest.version}, and {end - 1} was asked for", where=location)
-    before = _fragments(_at(location, storage, start - 1)) if 1 < start < end else {}
+    before = _states(_at(location, storage, start - 1).get_fragments()) if 1 < start < end else {}
     for version in range(max(start, 1), end):
         dataset = _at(location, storage, version)
-        now = _fragments(dataset)
+        fragments = dataset.get_fragments()
+        now = _states(fragments)
         # One that was rewritten keeps its number, and gets other files or another list of deleted rows.
-        changed = any(number not in now or _state(now[number]) != _state(before[number]) for number in before)
-        new = tuple(fragment for number, fragment in now.items() if number not in before)
+        changed = any(now.get(number) != state for number, state in before.items())
+        new = tuple(fragment for fragment in fragments if fragment.fragment_id not in before)
         before = now
         if not changed and not new:
             continue
@@ -129,13 +130,10 @@ def _at(location: str, storage: Mapping[str, str], version: int) -> LanceDataset
         ) from error
 
 
-def _fragments(dataset: LanceDataset) -> dict[int, LanceFragment]:
-    return {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
-
-
-def _state(fragment: LanceFragment) -> tuple[object, ...]:
-    metadata = fragment.metadata
-    return (*(file.path for file in metadata.files), str(metadata.deletion_file))
+def _states(fragments: Iterable[LanceFragment]) -> dict[int, tuple[str, ...]]:
+    """Of each: its files, and its list of deleted rows."""
+    metadata = ((fragment.fragment_id, fragment.metadata) for fragment in fragments)
+    return {number: (*(file.path for file in each.files), str(each.deletion_file)) for number, each in metadata}
 
 
 def _operation(newest: LanceDataset, version: int) -> str | None:

@@ -28,6 +28,7 @@ from laketier.spi import (
     PartitionField,
     RowsChanged,
     ScanRequest,
+    SchemaChanged,
     StorageError,
     TableDescriptor,
     TableNotFound,
@@ -276,7 +277,7 @@ def test_a_column_that_the_source_gets_comes_into_the_lake(tiered: Tiered) -> No
     old = source.log()
     more = pa.record_batch({"id": [2], "name": ["n2"], "more": [0.5]})
     append(lake_at(source.warehouse, source.format, NAME, mergeSchema="true"), more)
-    with pytest.raises(StorageError, match=r"columns \['more'\] of the source's table changed") as refused:
+    with pytest.raises(SchemaChanged, match=r"columns \['more'\] of the source's table changed") as refused:
         LogRound(old, tiered.config).plan()
     assert is_retryable(refused.value), "the service opens the log again"
     tiered.round()

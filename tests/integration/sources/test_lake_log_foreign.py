@@ -10,7 +10,7 @@ import pytest
 from followed import FollowedDelta, FollowedIceberg, FollowedLance, ids_in
 from lakes import SCHEMA, append, lake_at, rows_of
 from laketier.metadata import TableLayout, prepare_table
-from laketier.spi import FeatureNotSupported, PartitionField, RowsChanged, StorageError
+from laketier.spi import FeatureNotSupported, PartitionField, RowsChanged, SchemaChanged
 
 
 def test_a_restored_delta_table(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_the_columns_of_delta_are_remembered_until_they_change(tmp_path: Path, m
     assert len(opened) == 1
     more = pa.record_batch({"id": [9], "name": ["n9"], "more": [0.5]})
     append(lake_at(source.warehouse, "delta", "db.s", mergeSchema="true"), more)
-    with pytest.raises(StorageError, match="changed since its log was opened"):
+    with pytest.raises(SchemaChanged, match="changed since its log was opened"):
         ids_in(log, marks[-1], source.latest)
     assert source.ids(marks[-1], source.latest) == [9]
 
@@ -132,7 +132,7 @@ def test_a_renamed_column_of_iceberg_keeps_its_values(tmp_path: Path) -> None:
     before = source.log()
     with source._open().update_schema() as update:
         update.rename_column("name", "called")
-    with pytest.raises(StorageError, match="changed since its log was opened"):
+    with pytest.raises(SchemaChanged, match="changed since its log was opened"):
         ids_in(before, start, source.latest)
     log = source.log()
     assert [row for split in log.plan(_range(start, source.latest)) for row in _rows(log, split)] == [

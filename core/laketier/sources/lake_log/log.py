@@ -24,6 +24,7 @@ from laketier.spi import (
     OnBadRecord,
     ScanPlan,
     ScanRequest,
+    SchemaChanged,
     SnapshotNotFound,
     StorageError,
     TableLog,
@@ -58,7 +59,7 @@ class LakeLog(TableLog):
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """A split for each split of the format's, all of the whole range. From `INITIAL`: of the snapshot at the
-        range's end. Raises also `RowsChanged`, and `StorageError` when the columns changed since the log was opened.
+        range's end. Raises also `RowsChanged`, and `SchemaChanged` when the columns did since the log was opened.
         """
         start, end = wanted.start.get(BUCKET, INITIAL), wanted.end.get(BUCKET, INITIAL)
         if start >= end:
@@ -116,7 +117,7 @@ class LakeLog(TableLog):
         changed = [field.name for field in plan.schema if field.name not in self.stored.names]
         changed += [f.name for f in self.stored if f.name in types and not types[f.name].equals(f.type)]
         if changed or (absent and not may_lack):
-            raise StorageError(
+            raise SchemaChanged(
                 f"the columns {changed + absent} of the source's table changed since its log was opened",
                 where=self.described.name,
                 fix="Nothing: the log is opened again when the source's tables are listed.",
