@@ -286,9 +286,8 @@ def test_what_is_beyond_the_log_is_not_waited_for_for_ever(feed: Feed, server: F
     impatient.source.close()
 
 
-def test_a_tablet_server_killed_and_started_again_in_mid_round(
-    server: FlussServer, feed: Feed, source: OpenSource, tmp_path: Path
-) -> None:
+def test_a_tablet_server_restarted_in_mid_round(server: FlussServer, feed: Feed, tmp_path: Path) -> None:
+    source = source_at(server, **{"timeout-seconds": 90})
     name = feed.create("plain.restarted", ORDERS, bucket_count=3, bucket_keys=["id"])
     for start in range(0, 30_000, 3_000):
         feed.append(name, orders(*range(start, start + 3_000)))
@@ -298,7 +297,7 @@ def test_a_tablet_server_killed_and_started_again_in_mid_round(
     tasks = one.plan()
     reading = log.read(tasks[0].splits[0])
     next(reading)
-    server.kill_tablet()
+    server.stop_tablet()
     impatient = source_at(server, **{"timeout-seconds": 1})
     with pytest.raises(StorageError):
         impatient.open(name).bounds()

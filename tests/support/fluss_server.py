@@ -29,9 +29,12 @@ class FlussServer:
         (folder / "zk").mkdir()
         (folder / "zk.properties").write_text(
             f"dataDir={folder}/zk\nclientPort={zookeeper}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
+            "tickTime=500\n"
         )
         shared = (
             f"zookeeper.address: 127.0.0.1:{zookeeper}\ndefault.replication.factor: 1\n"
+            # A killed server counts as alive for this long, and no bucket of it gets a leader.
+            "zookeeper.client.session-timeout: 4s\n"
             f"remote.data.dir: {folder}/remote\n{settings}"
         )
         self._configure("coordinator", f"bind.listeners: FLUSS://127.0.0.1:{coordinator}\n{shared}")
@@ -45,8 +48,11 @@ class FlussServer:
     def start_tablet(self) -> None:
         self._java("tablet", "512m", _TABLET, "--configDir", str(self._folder / "tablet"))
 
-    def kill_tablet(self) -> None:
-        self._kill("tablet")
+    def stop_tablet(self) -> None:
+        """In order. One without replicas that is killed may lose what it has acknowledged in its last seconds."""
+        process = self._running.pop("tablet")
+        process.terminate()
+        process.wait()
 
     def close(self) -> None:
         for name in ("tablet", "coordinator", "zookeeper"):
