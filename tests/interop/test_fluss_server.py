@@ -1,4 +1,4 @@
-"""Tables of a real Apache Fluss, tiered into every format.
+"""Tables of a real Apache Fluss as logs.
 
 Runs where FLUSS_LIBS names a folder with the server's jars (org.apache.fluss:fluss-server, log4j's).
 """
@@ -8,22 +8,16 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from fluss_feed import Feed
 from fluss_server import FlussServer
+from fluss_tables import ORDERS, USERS, orders, source_at, tier
 from kafka_logs import read, whole
-from lakes import OURS, lake_at, read_all
-from laketier.plugins import OpenSource, configure, open_log_source
-from laketier.sources.log_engine import LocalEngine
-from laketier.sources.log_round import LogRound, LogRoundResult
-from laketier.sources.log_task import LogAnswer, run_log_task
-from laketier.sources.union import union
+from laketier.plugins import OpenSource
 from laketier.spi import (
     BucketSpec,
     LogOffsets,
@@ -32,119 +26,11 @@ from laketier.spi import (
     OffsetsExpired,
     StorageError,
     TableChanged,
-    TableLog,
     TableNotFound,
     UnsupportedType,
 )
 
-LIBS = os.environ.get("FLUSS_LIBS")
-pytestmark = pytest.mark.skipif(LIBS is None, reason="FLUSS_LIBS names no folder with Fluss's jars")
-
-ORDERS = pa.schema([("id", pa.int64()), ("region", pa.string()), ("at", pa.timestamp("us"))])
-USERS = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("name", pa.string())])
-# What a format can't take over of a Fluss table's layout.
-LAYOUT: dict[str, dict[str, Any]] = {
-    "iceberg": {"with-buckets": False},
-    "lance": {"with-buckets": False, "with-partitions": False},
-}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlussServer]:
-    assert LIBS is not None
-    started = FlussServer(LIBS, tmp_path_factory.mktemp("fluss"))
-    yield started
-    started.close()
-
-
-@pytest.fixture(scope="module")
-def feed(server: FlussServer) -> Iterator[Feed]:
-    started = Feed(server.bootstrap)
-    yield started
-    started.close()
-
-
-@pytest.fixture
-def source(server: FlussServer) -> Iterator[OpenSource]:
-    opened = source_at(server)
-    yield opened
-    opened.source.close()
-
-
-def source_at(server: FlussServer, **options: Any) -> OpenSource:
-    keys = {"bootstrap-servers": server.bootstrap, "timeout-seconds": 20, **options}
-    return open_log_source("fluss", keys, name="shop", origin="service.yaml")
-
-
-def orders(*ids: int, region: str = "eu") -> list[dict[str, Any]]:
-    return [{"id": i, "region": region, "at": 1_700_000_000_000_000 + i} for i in ids]
-
-
-def tier(log: TableLog, warehouse: Path, format: str) -> LogRoundResult:
-    """One round, in this process's threads."""
-    keys = {"lake.format": format, "lake.warehouse": str(warehouse), "lake.table": "lake.t", "lake.pipeline": "p"}
-    one = LogRound(log, configure(keys, environment={}))
-    engine = LocalEngine(2)
-    try:
-        return one.finish(list(engine.run(one.plan())))
-    finally:
-        engine.close()
-
-
-def offsets_of(log: TableLog, split: LogSplit, columns: list[str] | None = None) -> list[int]:
-    return [offset for batch in log.read(split, columns=columns) for offset in batch["_offset"].to_pylist()]
-
-
-def ids_in(warehouse: Path, format: str) -> list[int]:
-    found: list[int] = sorted(read_all(lake_at(warehouse, format, "lake.t"))["id"].to_pylist())
-    return found
-
-
-@pytest.mark.parametrize("format", OURS)
-def test_a_log_table_with_buckets(
-    format: str, server: FlussServer, feed: Feed, source: OpenSource, tmp_path: Path
-) -> None:
-    name = feed.create(f"plain.{format}", ORDERS, bucket_count=3, bucket_keys=["id"])
-    feed.append(name, orders(*range(1_000)))
-    log = source.open(name, LAYOUT.get(format))
-    assert set(log.bounds()) == {"0", "1", "2"}
-    first = tier(log, tmp_path, format)
-    assert first.rows == 1_000
-    feed.append(name, orders(*range(1_000, 1_500)))
-    # Lake and log as one, before the second round has tiered what is new.
-    keys = {"lake.format": format, "lake.warehouse": str(tmp_path), "lake.table": "lake.t", "lake.pipeline": "p"}
-    _, batches = union(configure(keys, environment={}), log)
-    assert sorted(i for batch in batches for i in batch.column("id").to_pylist()) == list(range(1_500))
-    # A second process would know no more than the lake table: that is where the log goes on.
-    second = tier(source.open(name, LAYOUT.get(format)), tmp_path, format)
-    assert (second.rows, second.left) == (500, 0)
-    assert tier(log, tmp_path, format).ending is None
-    rows = read_all(lake_at(tmp_path, format, "lake.t")).sort_by("id")
-    assert rows["id"].to_pylist() == list(range(1_500))
-    assert rows["at"].cast(pa.int64()).to_pylist() == [1_700_000_000_000_000 + i for i in range(1_500)]
-    if format in ("delta", "localfile"):
-        info = lake_at(tmp_path, format, "lake.t").load_table()
-        assert info.descriptor.buckets == BucketSpec(3, ("id",), "fluss")
-
-
-@pytest.mark.parametrize("format", OURS)
-def test_a_partitioned_log_table(format: str, feed: Feed, source: OpenSource, tmp_path: Path) -> None:
-    name = feed.create(
-        f"parts.{format}", ORDERS, [{"region": "eu"}, {"region": "us"}], bucket_count=3, partition_keys=["region"]
-    )
-    feed.append(name, orders(*range(300)))
-    feed.append(name, orders(*range(300, 400), region="us"))
-    log = source.open(name, LAYOUT.get(format))
-    assert len(log.bounds()) == 6
-    assert tier(log, tmp_path, format).rows == 400
-    feed.create_partition(name, region="asia")
-    feed.append(name, orders(*range(400, 450), region="asia"))
-    feed.append(name, orders(*range(450, 500)))
-    assert len(log.bounds()) == 9
-    assert tier(log, tmp_path, format).rows == 100
-    rows = read_all(lake_at(tmp_path, format, "lake.t"))
-    assert sorted(rows["id"].to_pylist()) == list(range(500))
-    assert Counter(rows["region"].to_pylist()) == {"eu": 350, "us": 100, "asia": 50}
+pytestmark = pytest.mark.skipif("FLUSS_LIBS" not in os.environ, reason="FLUSS_LIBS names no folder with Fluss's jars")
 
 
 def test_our_buckets_are_those_of_fluss(feed: Feed, source: OpenSource) -> None:
@@ -274,40 +160,13 @@ def test_times_that_python_would_cut_off_are_refused(feed: Feed, source: OpenSou
         source.open(plain, {"include-timestamp": True})
 
 
-def test_what_is_beyond_the_log_is_not_waited_for_for_ever(feed: Feed, server: FlussServer) -> None:
+def test_what_is_beyond_the_log_is_not_waited_for_for_ever(feed: Feed, fluss: FlussServer) -> None:
     name = feed.create("plain.short", ORDERS, bucket_count=1)
     feed.append(name, orders(1, 2, 3))
-    impatient = source_at(server, **{"timeout-seconds": 1})
+    impatient = source_at(fluss, **{"timeout-seconds": 1})
     log = impatient.open(name)
     with pytest.raises(StorageError, match="the bucket ends at offset 3"):
         list(log.read(LogSplit(bucket="0", start=0, end=9)))
     with pytest.raises(StorageError, match="bucket 0 ends at offset 3"):
         log.plan(LogRange(LogOffsets({"0": 0}), LogOffsets({"0": 9})))
     impatient.source.close()
-
-
-def test_a_tablet_server_restarted_in_mid_round(server: FlussServer, feed: Feed, tmp_path: Path) -> None:
-    source = source_at(server, **{"timeout-seconds": 90})
-    name = feed.create("plain.restarted", ORDERS, bucket_count=3, bucket_keys=["id"])
-    for start in range(0, 30_000, 3_000):
-        feed.append(name, orders(*range(start, start + 3_000)))
-    log = source.open(name)
-    keys = {"lake.format": "delta", "lake.warehouse": str(tmp_path), "lake.table": "lake.t", "lake.pipeline": "p"}
-    one = LogRound(log, configure(keys, environment={}))
-    tasks = one.plan()
-    reading = log.read(tasks[0].splits[0])
-    next(reading)
-    server.stop_tablet()
-    impatient = source_at(server, **{"timeout-seconds": 1})
-    with pytest.raises(StorageError):
-        impatient.open(name).bounds()
-    impatient.source.close()
-    server.start_tablet()
-    # Tasks that begin while it comes up wait for it.
-    answers: list[LogAnswer] = [run_log_task(task) for task in tasks]
-    assert [str(answer.error) for answer in answers if answer.error] == []
-    assert one.finish(answers).rows == 30_000
-    assert sum(batch.num_rows for batch in reading) >= 0
-    feed.append(name, orders(*range(30_000, 30_100)))
-    assert tier(log, tmp_path, "delta").rows == 100
-    assert ids_in(tmp_path, "delta") == list(range(30_100))
