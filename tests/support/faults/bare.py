@@ -15,7 +15,16 @@ from faults import mutations, work
 from faults.progress import Progress, follow
 from laketier.metadata import prepare_table
 from laketier.plugins import configure, open_lake
-from laketier.spi import LaketierError, Outcome, Refused, Token, WriteMode, WriterInitContext, new_attempt_id
+from laketier.spi import (
+    LaketierError,
+    Outcome,
+    Refused,
+    ScanRequest,
+    Token,
+    WriteMode,
+    WriterInitContext,
+    new_attempt_id,
+)
 from laketier.spi.failpoints import VARIABLE, observed
 from laketier.tiering import RetryPolicy, TieringRound, write_task
 
@@ -95,11 +104,13 @@ def _collect(request: dict[str, Any]) -> None:
 
 def _run_epoch(request: dict[str, Any], run: str, epoch: int, content: str) -> None:
     """``tasks``: how many. ``begin`` False: the engine gives no place for a first look. ``duplicates``: each task runs
-    twice, and one result is taken. ``overwrite``: the epoch that replaces the table. ``fence``, ``pipeline``."""
+    twice, and one result is taken. ``overwrite``: the epoch that replaces the table; ``overwrite_by``: the write mode
+    that it does it with. ``fence``, ``pipeline``."""
     lake = _lake(request)
     info = prepare_table(lake, work.SCHEMA)
     factory = lake.storage.tiering_factory(info)
-    mode = WriteMode.OVERWRITE if request.get("overwrite") == epoch else WriteMode.APPEND
+    replacing = request.get("overwrite") == epoch
+    mode = WriteMode(request.get("overwrite_by", "overwrite")) if replacing else WriteMode.APPEND
     token = Token(request.get("pipeline", work.PIPELINE), run, epoch, request.get("fence", 0), content)
     tiering = TieringRound(factory, token=token, mode=mode, policy=QUICK)
     ids = work.ids_of(epoch, request["rows"], request.get("salt", 0))
@@ -109,11 +120,15 @@ def _run_epoch(request: dict[str, Any], run: str, epoch: int, content: str) -> N
         if request.get("begin", True) and tiering.begin() is Outcome.DONE:
             tiering.confirm_done()
             return
+        replaced: list[str] = []
+        if mode is WriteMode.UPSERT:
+            plan = lake.storage.source(info).plan(ScanRequest(snapshot_id=tiering.base_snapshot))
+            replaced = [name for split in plan.splits for name in split.files]
         for index in range(tasks):
             for _ in range(2 if request.get("duplicates") else 1):
                 context = WriterInitContext(attempt=new_attempt_id(), split_index=index, epoch=epoch, mode=mode)
                 rows = work.batch_of(ids[index::tasks], request.get("width", 8))
-                message = write_task(factory, [rows], context)
+                message = write_task(factory, [rows], context, replaced if index == 0 else ())
             messages.append(message)
     except BaseException:
         tiering.abort_messages(messages, commit_was_called=False)

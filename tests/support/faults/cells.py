@@ -57,8 +57,9 @@ class Passage:
         return before + hits[epoch] if hits[epoch] else sum(hits.values())
 
 
-def bare_cells(format: str, passage: Passage, overwriting: Passage) -> Iterator[Cell]:
-    """All cells of a format. ``overwriting``: the passage of a driver whose epoch `EPOCH` is an overwrite."""
+def bare_cells(format: str, passage: Passage, replacing: Mapping[str, Passage]) -> Iterator[Cell]:
+    """All cells of a format. ``replacing``: the passage of a driver whose epoch `EPOCH` replaces all there is, by the
+    write mode that it does it with."""
 
     def cell(fault: str, point: str, script: Callable[[Pipeline], None], needs: str = "") -> Cell:
         return Cell("bare", format, fault, point, script, needs)
@@ -83,10 +84,11 @@ def bare_cells(format: str, passage: Passage, overwriting: Passage) -> Iterator[
                 partial(_overtaken, point=point, hit=hit, fence=1),
             )
             yield cell("pause while orphans are collected", point, partial(_collected, point=point, hit=hit), "orphans")
-    for point in overwriting.points:
-        if EPOCH in overwriting.hits[point]:
-            hit = overwriting.hit(point)
-            yield cell("kill in an overwrite", point, partial(_kill_overwrite, point=point, hit=hit))
+    for mode, other in replacing.items():
+        for point in other.points:
+            if EPOCH in other.hits[point]:
+                script = partial(_kill_replacing, point=point, hit=other.hit(point), mode=mode)
+                yield cell(f"kill in an {mode}", point, script)
     yield cell("kill", DISCARD_BEFORE, _kill_discard)
     yield cell("error once", DISCARD_BEFORE, _fail_discard)
     if format == "iceberg":
@@ -146,8 +148,8 @@ def _collected(pipeline: Pipeline, point: str, hit: int) -> None:
     pipeline.finish()
 
 
-def _kill_overwrite(pipeline: Pipeline, point: str, hit: int) -> None:
-    pipeline.settings["overwrite"] = EPOCH
+def _kill_replacing(pipeline: Pipeline, point: str, hit: int, mode: str) -> None:
+    pipeline.settings |= {"overwrite": EPOCH, "overwrite_by": mode}
     pipeline.only = range(EPOCH, pipeline.epochs)
     pipeline.die(f"{point}=kill@{hit}")
     pipeline.finish()

@@ -69,13 +69,17 @@ class BareLane:
         cold = Processes.of(format)
         try:
             passage, modules = passage_of(format, cold, folder / f"{format}-record")
-            overwriting, _ = passage_of(format, cold, folder / f"{format}-overwrite", overwrite=EPOCH)
+            replacing = {
+                mode: passage_of(format, cold, folder / f"{format}-{mode}", overwrite=EPOCH, overwrite_by=mode)[0]
+                for mode, feature in (("overwrite", Feature.OVERWRITE), ("upsert", Feature.UPSERT))
+                if load_format(format).features[feature].full
+            }
         finally:
             cold.close()
         names = [name for name in modules if name != "__main__"]
         self.processes = Processes.of(format, names)
         self.points = passage.points
-        self.cells = list(bare_cells(format, passage, overwriting))
+        self.cells = list(bare_cells(format, passage, replacing))
 
     def __enter__(self) -> BareLane:
         return self

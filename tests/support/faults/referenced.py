@@ -130,7 +130,7 @@ def _localfile(info: TableInfo) -> Referenced:
     for path in manifests:
         body = _body(path)
         added = {entry["path"] for entry in body["added"]}
-        current = added if body["kind"] == "overwrite" else current | added
+        current = added if body["kind"] == "overwrite" else current.difference(body.get("removed", ())) | added
         known |= added
         known |= {f"__superseded/{name.rpartition('/')[2]}.superseded" for name in added}
     return Referenced(frozenset(known), frozenset(current))
