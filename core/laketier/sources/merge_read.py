@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from laketier.sources.changes import LatestChanges, without_keys
 from laketier.sources.grouping import group_splits
-from laketier.sources.scan import Scan
 from laketier.sources.splits import weight_of
 from laketier.sources.upsert import BucketShare, aligned_buckets, in_order
 from laketier.spi import (
@@ -66,27 +65,21 @@ class MergeRead:
         return [*change, *(name for name in names if name in log.schema.names)]
 
     def merged(
-        self, split: MergeSplit, lake: Scan | None, changes: Iterable[pa.RecordBatch]
+        self, split: MergeSplit, lake: Iterable[pa.RecordBatch], changes: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """The part's rows, for ``changes`` in the order of their log. Executor. Raises `IncompatibleData` for what is
-        no change."""
+        """The part's rows, for the rows of its ``lake`` splits and ``changes`` in the order of their log. Executor.
+        Raises `IncompatibleData` for what is no change."""
         share = split.share
         rows = self.rows if split.newest else pa.schema([self.rows.field(name) for name in self.key])
         latest = LatestChanges(rows, self.key, self.change_column)
         for batch in changes:
             latest.add(batch if share is None else share.own(batch))
         keys = latest.keys
-        for batch in _in_lots(_lake_rows(split, lake), keys.num_rows):
+        for batch in _in_lots(lake, keys.num_rows):
             own = share.own(batch) if share is not None and split.cut else batch
             yield without_keys(own, keys)
         if split.newest:
             yield from latest.rows().to_batches(max_chunksize=_BATCH_ROWS)
-
-
-def _lake_rows(split: MergeSplit, lake: Scan | None) -> Iterator[pa.RecordBatch]:
-    for each in split.lake:
-        assert lake is not None
-        yield from lake.read(each)
 
 
 def _in_lots(batches: Iterable[pa.RecordBatch], keys: int) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,8 @@ the same with the offsets that it keeps beside the snapshot; here the table itse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -42,11 +43,29 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.spi.conform import conform
+from laketier.spi.schema import widens
 from laketier.spi.storage_errors import naming_storage_errors
 
 _LOOKS = 10
 
 UnionSplit = LakeSplit | LogSplit | MergeSplit
+
+
+@dataclass(frozen=True)
+class LakeHalf:
+    """The scan of the snapshot. ``rows``: its columns as the union has them, under the names and with the types that
+    the source gave them since."""
+
+    scan: Scan
+    rows: pa.Schema
+
+    def read(self, splits: Iterable[LakeSplit]) -> Iterator[pa.RecordBatch]:
+        """The rows of ``splits``, on an executor."""
+        names = self.rows.names
+        for split in splits:
+            for batch in self.scan.read(split):
+                named = batch if batch.schema.names == names else batch.rename_columns(names)
+                yield conform(named, self.rows)
 
 
 @dataclass(frozen=True)
@@ -56,7 +75,7 @@ class UnionScan:
     log from there to ``end``."""
 
     schema: pa.Schema
-    lake: Scan | None
+    lake: LakeHalf | None
     log: TableLog
     splits: tuple[UnionSplit, ...]
     """The lake's come first."""
@@ -78,21 +97,24 @@ class UnionScan:
 
     def for_tasks(self) -> UnionScan:
         """The same without its splits, which travel to their tasks one by one."""
-        return replace(self, lake=None if self.lake is None else self.lake.for_tasks(), splits=())
+        lake = None if self.lake is None else replace(self.lake, scan=self.lake.scan.for_tasks())
+        return replace(self, lake=lake, splits=())
 
     def read(self, split: UnionSplit) -> Iterator[pa.RecordBatch]:
         """Read one split, on an executor. The limit holds per split; over all splits the reader stops by itself."""
         match split:
             case LakeSplit():
-                assert self.lake is not None
-                return self._finished(self.lake.read(split))
+                return self._finished(self._lake((split,)))
             case LogSplit():
                 columns = [name for name in self.needed.names if name in self.log.table.schema.names]
                 return self._finished(self._changes((split,), columns))
             case MergeSplit():
                 assert self.merge is not None
                 changes = self._changes(split.log, self.merge.columns(split, self.log.table))
-                return self._finished(self.merge.merged(split, self.lake, changes))
+                return self._finished(self.merge.merged(split, self._lake(split.lake), changes))
+
+    def _lake(self, splits: Sequence[LakeSplit]) -> Iterator[pa.RecordBatch]:
+        return iter(()) if self.lake is None else self.lake.read(splits)
 
     def _changes(self, splits: Iterable[LogSplit], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         handler: OnBadRecord = _passed_over if self.tolerant else fail_on_bad_record
@@ -126,17 +148,21 @@ def plan_union(
         raise FeatureNotSupported("union read", format=f"the log of changes {log.table.name}", reason="it has no key")
     with naming_storage_errors("a union read was planned"):
         seen = _look(config, log)
-        schema = _both(seen, log)
+        columns = _columns(log)
+        lake_names = {} if seen is None else _lake_names(seen.table.schema, columns, log.table.former_names)
+        schema = columns if seen is None else _both(seen.table.schema, lake_names, columns)
         wanted = request.projected(schema, where=where)
         keyed = log.table.primary_key
         hidden = sorted({*columns_of(request.filters), *keyed}.difference(wanted.names))
         needed = pa.schema([*wanted, *(schema.field(name) for name in hidden)])
         lake = (
-            None if seen is None or seen.snapshot_id is None else _lake_half(seen, needed, request, keyed=bool(keyed))
+            None
+            if seen is None or seen.snapshot_id is None
+            else _lake_half(seen, needed, lake_names, request, keyed=bool(keyed))
         )
         # After the lake was looked at: so its end is never before the start.
         upcoming = next_range(None if seen is None else seen.offsets, log.bounds())
-        there = () if lake is None else lake.plan.splits
+        there = () if lake is None else lake.scan.plan.splits
         changes = log.plan(upcoming.wanted)
         splits: tuple[UnionSplit, ...] = (*there, *changes)
         if keyed:
@@ -211,33 +237,52 @@ def _look(config: LakeConfig, log: TableLog) -> _Look | None:
     )
 
 
-def _both(seen: _Look | None, log: TableLog) -> pa.Schema:
-    """The lake's columns, and those that the source has got since its last round."""
+def _columns(log: TableLog) -> pa.Schema:
+    """Those of the log's rows."""
     columns = logical_schema(log.table.schema)
-    if log.table.primary_key:
-        columns = rows_of_changes(columns, log.table.change_column)
-    if seen is None:
-        return columns
-    have = [field.remove_metadata() for field in seen.table.schema]
-    return pa.schema(
-        [*have, *(field.with_nullable(True) for field in columns if field.name not in seen.table.schema.names)]
-    )
+    return rows_of_changes(columns, log.table.change_column) if log.table.primary_key else columns
 
 
-def _lake_half(seen: _Look, needed: pa.Schema, request: ScanRequest, *, keyed: bool) -> Scan:
-    """Filters on columns that the lake lacks are the union's own to apply, and then the limit is too; so it is where
-    the log may say that rows are gone."""
-    there = set(seen.table.schema.names)
-    filters = tuple(predicate for predicate in request.filters if columns_of((predicate,)) <= there)
-    return plan_scan(
+def _lake_names(lake: pa.Schema, columns: pa.Schema, former_names: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The lake's columns by what the source calls them now: it may have renamed some since the last round."""
+    now = {name: name for name in lake.names}
+    for name in columns.names:
+        if name not in lake.names:
+            known = (old for old in former_names.get(name, ()) if old in lake.names and old not in columns.names)
+            now |= dict.fromkeys(itertools.islice(known, 1), name)
+    return {new: old for old, new in now.items()}
+
+
+def _both(lake: pa.Schema, lake_names: Mapping[str, str], columns: pa.Schema) -> pa.Schema:
+    """The lake's columns, and those that the source has got since its last round; with its types where these are wider
+    by now."""
+    have = []
+    for name, old in lake_names.items():
+        field = lake.field(old).remove_metadata().with_name(name)
+        wider = name in columns.names and widens(field.type, columns.field(name).type)
+        have.append(field.with_type(columns.field(name).type) if wider else field)
+    return pa.schema([*have, *(field.with_nullable(True) for field in columns if field.name not in lake_names)])
+
+
+def _lake_half(
+    seen: _Look, needed: pa.Schema, lake_names: Mapping[str, str], request: ScanRequest, *, keyed: bool
+) -> LakeHalf:
+    """Filters on columns that the lake lacks, or has otherwise, are the union's own to apply, and then the limit is
+    too; so it is where the log may say that rows are gone."""
+    table = seen.table.schema
+    rows = pa.schema([field for field in needed if field.name in lake_names])
+    same = {field.name for field in rows if field.name in table.names and table.field(field.name).type == field.type}
+    filters = tuple(predicate for predicate in request.filters if columns_of((predicate,)) <= same)
+    scan = plan_scan(
         seen.lake.source(seen.table),
         ScanRequest(
-            columns=tuple(name for name in needed.names if name in there),
+            columns=tuple(lake_names[name] for name in rows.names),
             filters=filters,
             limit=request.limit if len(filters) == len(request.filters) and not keyed else None,
             snapshot_id=seen.snapshot_id,
         ),
     )
+    return LakeHalf(scan, rows)
 
 
 def _passed_over(record: BadRecord) -> None:

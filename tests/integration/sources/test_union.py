@@ -155,6 +155,19 @@ def test_files_that_vanish_between_plan_and_read_are_an_error_that_names_them(bo
     assert told.value.fix is not None
 
 
+def test_a_column_that_has_a_wider_type_or_another_name_in_the_log_by_now(both: Both) -> None:
+    both.source.describe(columns={"id": "int32", "text": "string"})
+    both.source.append(1, 2)
+    both.tier()
+    both.source.describe(columns={"id": "int64", "said": "string"}, former_names={"said": ["text"]})
+    both.source.append_raw(f'{{"id": {2**40}, "said": "new"}}')
+    rows = sorted(both.rows(), key=lambda row: row["id"])
+    assert rows == [{"id": 1, "said": "row 1"}, {"id": 2, "said": "row 2"}, {"id": 2**40, "said": "new"}]
+    assert both.ids(filters=(Leaf("id", Op.LT, 2**40),)) == [1, 2]
+    assert both.ids(filters=(Leaf("said", Op.EQ, "row 2"),)) == [2]
+    assert both.rows(columns=("said",), filters=(Leaf("id", Op.EQ, 1),), limit=1) == [{"said": "row 1"}]
+
+
 def test_a_column_that_the_table_gets_between_two_looks(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     """The schema is read before the snapshot: a round between them may bring a column, with values."""
     both.source.append(1)

@@ -17,7 +17,7 @@ from laketier.bucketing import assigner_for
 from laketier.sources import merge_read
 from laketier.sources.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
 from laketier.sources.scan import condition_of, plan_scan
-from laketier.sources.union import UnionScan
+from laketier.sources.union import LakeHalf, UnionScan
 from laketier.spi import (
     BucketBounds,
     BucketSpec,
@@ -152,7 +152,16 @@ class World:
         splits = merge_splits(lake.plan.splits, self.log.plan(offsets), self.table, self.log.table, needed)
         merge = MergeRead(("id",), "op", needed)
         return UnionScan(
-            wanted, lake, self.log, splits, offsets, 1, needed, self.request.filters, self.request.limit, merge=merge
+            wanted,
+            LakeHalf(lake, needed),
+            self.log,
+            splits,
+            offsets,
+            1,
+            needed,
+            self.request.filters,
+            self.request.limit,
+            merge=merge,
         )
 
     def read(self) -> list[dict[str, Any]]:

@@ -131,7 +131,14 @@ class LinesSource(LogSource):
         described = _describe(folder)
         schema = pa.schema([(column, pa.type_for_alias(kind)) for column, kind in described["columns"].items()])
         key = tuple(described.get("primary_key", ()))
-        table = LogTable(name, described["id"], schema, primary_key=key, change_column=described.get("change_column"))
+        table = LogTable(
+            name,
+            described["id"],
+            schema,
+            primary_key=key,
+            change_column=described.get("change_column"),
+            former_names={now: tuple(old) for now, old in described.get("former_names", {}).items()},
+        )
         return LinesLog(folder, table)
 
 
