@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from laketier.bucketing import assigner_for
 from laketier.config import LakeConfig
 from laketier.plugins import Lake, load_format, open_lake, open_log_source
 from laketier.sources import LogRound
 from laketier.sources import union as union_module
 from laketier.sources.log_engine import LocalEngine
+from laketier.sources.merge_read import MergeSplit
 from laketier.sources.union import plan_union, union
 from laketier.spi import (
+    BucketSpec,
     ConfigError,
     CorruptTable,
     Feature,
@@ -27,6 +31,7 @@ from laketier.spi import (
     OffsetsExpired,
     Op,
     ScanRequest,
+    TableDescriptor,
     TableInfo,
     TableLog,
 )
@@ -239,6 +244,26 @@ def test_a_bucket_that_the_lake_does_not_know_wins_over_its_rows(keyed: Both) ->
     (keyed.source.folder / "7.jsonl").write_text("")
     change(keyed, ("+U", 1, "A"), bucket=7)
     assert pairs(keyed) == [(1, "A"), (2, "b")]
+
+
+def test_buckets_that_are_the_logs_are_merged_one_by_one(keyed: Both) -> None:
+    """Each bucket of the lake reads the changes of its own bucket of the log only."""
+    if not load_format(keyed.config.format).features[Feature.BUCKETING].full:
+        pytest.skip(f"{keyed.config.format} has no buckets")
+    spec = BucketSpec(2, ("id",), "iceberg" if keyed.config.format == "iceberg" else "fluss")
+    keyed.source.describe(buckets={"count": 2, "keys": ["id"], "function": spec.function})
+    assigner = assigner_for(TableDescriptor(pa.schema([("id", pa.int64())]), buckets=spec))
+    place = assigner.assign(pa.record_batch({"id": pa.array(range(20), pa.int64())})).to_pylist()
+    for bucket in (0, 1):
+        change(keyed, *(("+I", key, "old") for key in range(20) if place[key] == bucket), bucket=bucket)
+    keyed.tier()
+    for bucket in (0, 1):
+        change(keyed, *(("+U", key, "new") for key in range(5) if place[key] == bucket), bucket=bucket)
+    planned = plan_union(keyed.config, keyed.log())
+    merges = [split for split in planned.splits if isinstance(split, MergeSplit)]
+    assert [sorted({each.bucket for each in merge.log}) for merge in merges] == [["0"], ["1"]]
+    assert [{each.bucket for each in merge.lake} for merge in merges] == [{0}, {1}]
+    assert pairs(keyed) == [(key, "new" if key < 5 else "old") for key in range(20)]
 
 
 def test_a_table_that_was_tiered_without_a_key_is_refused(both: Both) -> None:

@@ -16,6 +16,7 @@ from laketier.plugins import hookimpl
 from laketier.spi import (
     BadRecord,
     BucketBounds,
+    BucketSpec,
     ConfigError,
     LogRange,
     LogSource,
@@ -135,6 +136,7 @@ class LinesSource(LogSource):
             name,
             described["id"],
             schema,
+            buckets=_buckets(**described["buckets"]) if "buckets" in described else None,
             primary_key=key,
             change_column=described.get("change_column"),
             former_names={now: tuple(old) for now, old in described.get("former_names", {}).items()},
@@ -150,6 +152,10 @@ def _takes_text(folder: Path) -> bool:
 def _describe(folder: Path) -> dict[str, Any]:
     described: dict[str, Any] = json.loads((folder / "table.json").read_text(encoding="utf-8"))
     return described
+
+
+def _buckets(count: int, keys: list[str], function: str) -> BucketSpec:
+    return BucketSpec(count, tuple(keys), function)
 
 
 class LinesPlugin(LogSourcePlugin):
