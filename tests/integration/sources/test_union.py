@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import laketier
 from laketier.bucketing import assigner_for
 from laketier.config import LakeConfig
 from laketier.plugins import Lake, load_format, open_lake, open_log_source
@@ -278,3 +279,21 @@ def test_changes_without_a_key_are_refused(both: Both) -> None:
     both.source.describe(columns={"op": "string", "id": "int64"}, change_column="op")
     with pytest.raises(FeatureNotSupported, match="no key"):
         both.rows()
+
+
+def test_a_key_that_the_service_file_names(tmp_path: Path) -> None:
+    log = LinesTable(tmp_path / "logs", "t").create()
+    log.append(1, 2)
+    log.append_raw('{"id": 1, "text": "newer"}')
+    document = {
+        "state": f"sqlite:///{tmp_path}/state.db",
+        "sources": {"lines": {"type": "lines", "options": {"path": str(log.root)}}},
+        "defaults": {"sink": {"lake.format": "localfile", "lake.warehouse": str(tmp_path / "lake")}},
+        "tables": [{"source": "lines", "primary-key": ["id"]}],
+    }
+    service = tmp_path / "service.yaml"
+    service.write_text(json.dumps(document))
+    assert laketier.union("lines.t", service=str(service)).read_all().to_pydict() == {
+        "id": [2, 1],
+        "text": ["row 2", "newer"],
+    }
