@@ -18,7 +18,8 @@ READY := .venv/.complete
 READY_COMPAT := .venv-compat/.complete
 SOURCES := core conformance plugins tests scripts $(wildcard benchmarks examples)
 # The formats that the workspace offers, ours and the third party's, by their entry points.
-FORMATS ?= $(shell sed -n '/^\[project.entry-points."laketier.formats"\]/,/^$$/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' $(MEMBERS))
+formats_of = $(shell sed -n '/^\[project.entry-points."laketier.formats"\]/,/^$$/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' $(1))
+FORMATS ?= $(call formats_of,$(MEMBERS))
 # More arguments for pytest, the demo or the benchmarks: make test-unit ARGS="-k tokens"
 ARGS ?=
 
@@ -43,7 +44,7 @@ setup: python $(READY) ## make .venv: the locked environment with all members
 
 .PHONY: demo
 demo: java $(READY) ## stream real data into every format, kill the driver, count what arrived
-	$(BIN)/laketier demo $(patsubst plugins/%/pyproject.toml,--format=%,$(wildcard plugins/*/pyproject.toml)) $(ARGS)
+	$(BIN)/laketier demo $(addprefix --format=,$(call formats_of,$(wildcard plugins/*/pyproject.toml))) $(ARGS)
 
 .PHONY: demo-service
 demo-service: java $(READY) ## tier 20 topics into four formats, kill a worker in mid-round, count what arrived
