@@ -39,11 +39,12 @@ def test_our_buckets_are_those_of_fluss(feed: Feed, source: OpenSource) -> None:
 
     name = feed.create("plain.buckets", ORDERS, bucket_count=5, bucket_keys=["id", "region"])
     feed.append(name, orders(*range(-500, 500)))
-    log = source.open(name)
+    log = source.open(name, {"include-bucket": True})
     assign = assigner_for(TableDescriptor(log.table.schema, buckets=log.table.buckets)).assign
     for split in log.plan(whole(log)):
         for batch in log.read(split):
             assert set(assign(batch).to_pylist()) == {int(split.bucket)}
+            assert assign(batch).equals(batch["_bucket"])
 
 
 def test_ranges_are_cut_where_they_are_asked_to_be(feed: Feed, source: OpenSource) -> None:

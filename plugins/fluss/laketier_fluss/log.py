@@ -40,14 +40,20 @@ _FUNCTIONS = ("fluss", "iceberg", "paimon", "hudi")
 class _Added:
     """Columns of the log that are none of the table."""
 
+    bucket: str | None
     offset: str | None
     timestamp: str | None
     change: str | None
 
     @property
     def fields(self) -> list[pa.Field]:
-        kinds = {self.offset: pa.int64(), self.timestamp: TIMESTAMP, self.change: pa.string()}
-        return [pa.field(name, kind, nullable=False) for name, kind in kinds.items() if name is not None]
+        kinds = [
+            (self.bucket, pa.int32()),
+            (self.offset, pa.int64()),
+            (self.timestamp, TIMESTAMP),
+            (self.change, pa.string()),
+        ]
+        return [pa.field(name, kind, nullable=False) for name, kind in kinds if name is not None]
 
 
 class FlussLog(TableLog):
@@ -76,6 +82,7 @@ class FlussLog(TableLog):
         header, payload = ask(connection, {"op": "describe", "table": name})
         rows = pa.ipc.read_schema(payload)
         added = _Added(
+            options.bucket_column if options.include_bucket else None,
             options.offset_column if options.include_offset else None,
             options.timestamp_column if options.include_timestamp else None,
             options.change_column if header["primary_key"] else None,
@@ -178,6 +185,7 @@ class FlussLog(TableLog):
             order=list(names),
             # Which records there are must not depend on the columns: a table with a primary key has no other way.
             by_row=bool(self._table.primary_key) or added.timestamp in names,
+            bucket=added.bucket if added.bucket in names else None,
             offset=added.offset if added.offset in names else None,
             timestamp=added.timestamp if added.timestamp in names else None,
             change=added.change if added.change in names else None,
@@ -213,13 +221,15 @@ class FlussLog(TableLog):
 
 def _with_added(rows: pa.Schema, added: _Added, table: str) -> pa.Schema:
     fields = added.fields
+    taken = {name.lower() for name in rows.names}
     for field in fields:
-        if field.name.lower() in {name.lower() for name in rows.names}:
+        if field.name.lower() in taken:
             raise ConfigError(
-                f"the table has a column {field.name!r} of its own",
+                f"there would be two columns {field.name!r}",
                 where=table,
-                fix="Give the added one another name: offset-column, timestamp-column or change-column.",
+                fix="Give the added one another name: bucket-column, offset-column, timestamp-column or change-column.",
             )
+        taken.add(field.name.lower())
     return pa.schema([*(field.remove_metadata() for field in rows), *fields])
 
 

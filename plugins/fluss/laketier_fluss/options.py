@@ -30,6 +30,7 @@ class FlussTableOptions:
     with_buckets: bool = option(
         True, "Give the lake table the Fluss table's buckets. Set it to false for formats without that bucket function."
     )
+    include_bucket: bool = option(False, "Add the bucket of records, as int32.")
     include_offset: bool = option(False, "Add the offset of records, as int64.")
     include_timestamp: bool = option(
         False, "Add the time of records, as timestamp[ms, UTC]. Slow: the client then reads row by row."
@@ -37,6 +38,7 @@ class FlussTableOptions:
     truncated_changelog: bool = option(
         False, "Begin a primary-key table at the earliest change that is left, without the rows before it."
     )
+    bucket_column: str = option("_bucket", "Its name.")
     offset_column: str = option("_offset", "Its name.")
     timestamp_column: str = option("_timestamp", "Its name.")
     change_column: str = option("_change_type", "The column of change types, of tables with a primary key.")

@@ -124,6 +124,7 @@ class Reading:
         kept = rows.slice(0, max(0, min(self._end - base, rows.num_rows)))
         self._reached = found.last_offset + 1
         columns = {name: kept.column(name) for name in self._asked.columns}
+        self._add_bucket(columns, kept.num_rows)
         if self._asked.offset is not None:
             columns[self._asked.offset] = pa.array(np.arange(base, base + kept.num_rows, dtype=np.int64))
         return self._asked.batch(columns, kept.num_rows)
@@ -138,7 +139,13 @@ class Reading:
             )
         self._reached = offsets[-1] + 1
         kept = [record for record in records if record.offset < self._end]
-        return self._asked.batch(record_columns(kept, self._asked), len(kept))
+        columns = record_columns(kept, self._asked)
+        self._add_bucket(columns, len(kept))
+        return self._asked.batch(columns, len(kept))
+
+    def _add_bucket(self, columns: dict[str, pa.Array], rows: int) -> None:
+        if self._asked.bucket is not None:
+            columns[self._asked.bucket] = pa.array(np.full(rows, self._bucket.number, dtype=np.int32))
 
     def _emit(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:

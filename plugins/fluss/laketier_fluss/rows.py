@@ -21,6 +21,7 @@ class Asked:
     types: str
     order: list[str]
     by_row: bool
+    bucket: str | None = None
     offset: str | None = None
     timestamp: str | None = None
     change: str | None = None
