@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import AddColumn, Feature, LakeSplit, RowsChanged, SnapshotNotFound, WriteMode, pack, unpack
-from laketier_conformance.lake import SCHEMA, Table, batch, ids_of, read_plan, token
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
+from laketier_conformance.test_upsert import Keyed
 
 EPOCHS = 4
 
@@ -116,3 +117,19 @@ def test_a_commit_that_replaced_rows_is_refused_or_passed_over(table: Table) -> 
     assert _appended(table, start, replaced)["id"].to_pylist() == ids_of(1)
     assert _appended(table, after, _latest(table))["id"].to_pylist() == ids_of(3)
     assert _appended(table, start, _latest(table), skip_changes=True)["id"].to_pylist() == ids_of(1) + ids_of(3)
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.UPSERT)
+def test_a_commit_that_replaced_files_by_key_is_refused(lake: Lake) -> None:
+    keyed = Keyed(lake.create(primary_key=("id",)))
+    keyed.round(0, keyed.staged({1: "a", 2: "b"}), keyed.staged({3: "c"}))
+    table = keyed.table
+    marks = [_latest(table)]
+    keyed.round(1, keyed.staged({1: "A", 2: "b", 4: "d"}, keyed.files(1)))
+    marks.append(_latest(table))
+    keyed.round(2, keyed.staged({}, keyed.files(3)))
+    marks.append(_latest(table))
+    for start, end in itertools.pairwise(marks):
+        with pytest.raises(RowsChanged):
+            table.source.plan_changes(start, end)
+        assert _appended(table, start, end, skip_changes=True).num_rows == 0
