@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from followed import FollowedDelta, FollowedIceberg, FollowedLance, ids_in
+from followed import NAME, FollowedDelta, FollowedIceberg, FollowedLance, ids_in
 from lakes import SCHEMA, append, lake_at, rows_of
 from laketier.metadata import TableLayout, prepare_table
-from laketier.spi import FeatureNotSupported, PartitionField, RowsChanged, SchemaChanged
+from laketier.spi import FeatureNotSupported, PartitionField, RowsChanged, SchemaChanged, TableDescriptor, TablePath
 
 
 def test_a_restored_delta_table(tmp_path: Path) -> None:
@@ -179,3 +180,18 @@ def test_a_lance_dataset_of_others_keeps_its_identity(tmp_path: Path) -> None:
     source.expire()
     assert source.log().table.table_id == before
     assert source.ids(0, source.latest) == [0, 1, 2]
+
+
+def test_merged_manifests_of_iceberg_hold_no_row_twice(tmp_path: Path) -> None:
+    source = FollowedIceberg(tmp_path)
+    properties = {"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "2"}
+    source.lake.storage.catalog().create_table(TablePath.parse(NAME), TableDescriptor(SCHEMA, properties=properties))
+    marks = [source.latest]
+    for number in range(4):
+        source.foreign_append(number)
+        marks.append(source.latest)
+    table = source._open()
+    assert len(table.current_snapshot().manifests(table.io)) == 1
+    log = source.log()
+    assert [ids_in(log, start, end) for start, end in itertools.pairwise(marks)] == [[0], [1], [2], [3]]
+    assert ids_in(log, marks[0], marks[-1]) == [0, 1, 2, 3]
