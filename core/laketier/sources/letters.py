@@ -162,6 +162,17 @@ def see_letters(config: LakeConfig) -> LettersSeen | None:
     return seen
 
 
+def marks_of(letters: Sequence[Letter], epoch: int) -> pa.RecordBatch:
+    """That the replay ``epoch`` takes them, in `REPLAYED_SCHEMA`."""
+    columns = [
+        pa.array([letter.id for letter in letters], pa.string()),
+        pa.array([letter.record.bucket for letter in letters], pa.string()),
+        pa.array([letter.record.offset for letter in letters], pa.int64()),
+        pa.array([epoch] * len(letters), pa.int64()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=REPLAYED_SCHEMA)
+
+
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     at = batch.schema.get_field_index("at")
     # As a number: a time in a log may lie outside of what Python's dates hold.

@@ -28,6 +28,7 @@ from laketier.sources.letters import (
     Replays,
     lake_beside,
     lake_replay,
+    marks_of,
     read_replays,
     replayed_table,
     scan_letters,
@@ -141,7 +142,7 @@ class _Replay:
         marks = beside.tiering_factory(prepare_table(beside, REPLAYED_SCHEMA))
         # Before what was replayed is read: should another replay go on in between, ours is refused, and knows no less.
         last = token_of(pipelines.show(marks, self._pipeline))
-        done = self._finish_earlier(factory, read_replays(self._config), last)
+        done = self._finish_earlier(factory, marks, read_replays(self._config), last)
         replays = read_replays(self._config)
         for letters in self._chunks(replays, LetterState.OPEN):
             result, last = self._epoch(factory, marks, letters, last)
@@ -205,27 +206,24 @@ class _Replay:
         failpoint(LETTERS_STAGED)
         token = self._token(fit, last)
         chosen = write_task(
-            marks, [_marks(fit, epoch)], WriterInitContext(attempt=new_attempt_id(), split_index=0, epoch=epoch)
+            marks, [marks_of(fit, epoch)], WriterInitContext(attempt=new_attempt_id(), split_index=0, epoch=epoch)
         )
         try:
             TieringRound(marks, token=token).commit_messages([chosen])
         except (TokenMismatch, Gap, Stale) as refused:
             TieringRound(factory).abort_messages([message], commit_was_called=False)
-            raise Stale(
-                "another replay of the table runs at the same time",
-                where=self._where,
-                why=str(refused),
-                fix="Nothing of this one was published beyond what it told; run it again when the other has ended.",
-            ) from refused
+            raise _overtaken(self._where, str(refused)) from refused
         failpoint(LETTERS_CHOSEN)
         TieringRound(factory, token=token).commit_messages([message])
         return result, token
 
-    def _finish_earlier(self, factory: _Factory, replays: Replays, last: Token | None) -> ReplayResult:
+    def _finish_earlier(self, factory: _Factory, marks: _Factory, replays: Replays, last: Token | None) -> ReplayResult:
         """End the replay that chose letters and was killed before their rows were in the lake table."""
         lake = 0 if replays.lake is None else replays.lake.epoch + 1
         chosen = 0 if last is None else last.epoch + 1
         if lake > chosen:
+            if token_of(pipelines.show(marks, self._pipeline)) != last:
+                raise _overtaken(self._where, "it went on while this one looked how far they are")
             raise WatermarkLost(
                 f"the lake table holds {lake} replays, and the table of what was replayed knows {chosen}",
                 where=str(replayed_table(self._config.table)),
@@ -268,6 +266,15 @@ class _Replay:
         )
 
 
+def _overtaken(where: str, why: str) -> Stale:
+    return Stale(
+        "another replay of the table runs at the same time",
+        where=where,
+        why=why,
+        fix="Run this one again when the other has ended; it goes on from there.",
+    )
+
+
 def _content(letters: Sequence[Letter]) -> str:
     ids = sorted(letter.id for letter in letters)
     return f"letters:{hashlib.sha256(' '.join(ids).encode()).hexdigest()}"
@@ -276,16 +283,6 @@ def _content(letters: Sequence[Letter]) -> str:
 def _key(record: BadRecord) -> _Key:
     """What decides whether it is a row."""
     return record.bucket, record.offset, record.key, record.value
-
-
-def _marks(letters: Sequence[Letter], epoch: int) -> pa.RecordBatch:
-    columns = [
-        pa.array([letter.id for letter in letters], pa.string()),
-        pa.array([letter.record.bucket for letter in letters], pa.string()),
-        pa.array([letter.record.offset for letter in letters], pa.int64()),
-        pa.array([epoch] * len(letters), pa.int64()),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=REPLAYED_SCHEMA)
 
 
 def _sum(one: ReplayResult, other: ReplayResult) -> ReplayResult:

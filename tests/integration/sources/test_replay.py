@@ -19,13 +19,15 @@ from kafka_logs import json_options, produce, read_with_bad, source_at
 from laketier.config import LakeConfig
 from laketier.plugins import open_lake, open_log_source
 from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy, failpoints
-from laketier.sources.letters import LetterState, read_replays, replayed_table, scan_letters, see_letters
+from laketier.sources.dead_letters import dead_letter_table
+from laketier.sources.letters import LetterState, Replays, read_replays, replayed_table, scan_letters, see_letters
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.replay import ReplayResult, replay
 from laketier.sources.scan import scan
 from laketier.spi import (
     BadRecord,
     ConfigError,
+    CorruptTable,
     FeatureNotSupported,
     ScanRequest,
     Stale,
@@ -211,6 +213,36 @@ def test_the_same_replay_twice_at_once_is_one(lettered: Lettered) -> None:
     with observed(another):
         lettered.replay()
     assert lettered.ids() == [1, 2, 3]
+
+
+@ONE
+def test_a_replay_that_is_overtaken_while_it_looks_is_refused(
+    lettered: Lettered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lettered.mend()
+
+    def overtaken(config: LakeConfig) -> Replays:
+        monkeypatch.undo()
+        assert lettered.replay().replayed == 2
+        return read_replays(config)
+
+    monkeypatch.setattr("laketier.sources.replay.read_replays", overtaken)
+    with pytest.raises(Stale, match="another replay of the table runs"):
+        lettered.replay()
+    assert (lettered.ids(), lettered.replay().replayed) == ([1, 2, 3], 0)
+
+
+@ONE
+def test_chosen_letters_that_are_gone_are_missed(lettered: Lettered) -> None:
+    lettered.mend()
+    _replay_up_to(lettered, failpoints.LETTERS_CHOSEN)
+    for folder in Path(lettered.config.warehouse).rglob(dead_letter_table(lettered.config.table).table):
+        shutil.rmtree(folder)
+    lettered.source.append_raw("more poison")
+    lettered.round()
+    with pytest.raises(CorruptTable, match="letters that a replay had chosen are not in the dead-letter table"):
+        lettered.replay()
+    assert lettered.ids() == [1]
 
 
 @ONE
