@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 
 from laketier.service.catalogue import Catalogue
 from laketier.service.held import HeldLeases
+from laketier.service.idle import IdleTables
 from laketier.service.schedule import is_retryable
 from laketier.service.state import Failure, Lease, Outcome
 from laketier.sources import LogAnswer, LogRound, LogRoundResult, LogTask
 from laketier.sources.failpoints import COMMITTED, STAGED, failpoint
-from laketier.spi import LaketierError, Overtaken, StorageError, TableChanged
+from laketier.spi import LaketierError, LogOffsets, LogTable, Overtaken, StorageError, TableChanged
+from laketier.spi.storage_errors import naming_storage_errors
 
 log = logging.getLogger(__name__)
 
@@ -24,10 +26,13 @@ class LeasedRound:
     lease: Lease
     held: HeldLeases
     catalogue: Catalogue
+    idle: IdleTables
     planned_at: int = 0
     tasks: Sequence[LogTask] = ()
     answers: list[LogAnswer] = field(default_factory=list)
     _round: LogRound | None = None
+    _table: LogTable | None = None
+    _idle_at: LogOffsets | None = None
 
     def __post_init__(self) -> None:
         # A worker that lost a lease may get the table anew while the old round still runs.
@@ -57,10 +62,16 @@ class LeasedRound:
             )
         settings = table.round_settings(fence=self.lease.fence)
         self.planned_at = now
+        self._table = opened.table
+        with naming_storage_errors(f"the log of {table.name} was read"):
+            bounds = opened.bounds()
+        self._idle_at = self.idle.end_of(self.lease, opened.table, bounds)
+        if self._idle_at is not None:
+            return
         self._round = LogRound(
             opened, table.config, settings, self.name, self._outranked, lambda: self.catalogue.look_again(table)
         )
-        self.tasks = self._round.plan()
+        self.tasks = self._round.plan(bounds)
 
     def _outranked(self, lake: int) -> int:
         self.lease = self.held.outrank(self.lease, lake)
@@ -84,6 +95,7 @@ class LeasedRound:
 
     def failed(self, error: Exception) -> tuple[Lease, Failure]:
         """How the lease ends after an error."""
+        self.idle.forget(self.lease)
         if isinstance(error, TableChanged):
             self.catalogue.expire()
         if not isinstance(error, LaketierError):
@@ -94,7 +106,13 @@ class LeasedRound:
         return self.lease, Failure(error, is_retryable(error), at_once=isinstance(error, Overtaken))
 
     def _commit(self, failure: LaketierError | None) -> Outcome:
+        if self._idle_at is not None:
+            if failure is not None:
+                raise failure
+            self.idle.still(self.lease)
+            return self._outcome(LogRoundResult(None, self._idle_at, 0))
         assert self._round is not None
+        assert self._table is not None
         if failure is None and self.held.is_lost(self.lease):
             failure = StorageError("the lease was lost", where=self.key, why="another worker has the table")
         if failure is not None:
@@ -107,6 +125,11 @@ class LeasedRound:
                 "[table=%s epoch=%s fence=%s] %s: %d rows, %d files, %d bytes, %d bad records",
                 self.key, done.epoch, self.lease.fence, done.ending.value, done.rows, done.files, done.bytes, done.bad,
             )  # fmt: skip
+        if not done.left:
+            self.idle.saw(self.lease, self._table, done.end)
+        return self._outcome(done)
+
+    def _outcome(self, done: LogRoundResult) -> Outcome:
         return Outcome(
             force_completed=done.left > 0,
             epoch=done.epoch,

@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 
 from laketier.service.catalogue import Catalogue
 from laketier.service.held import HeldLeases
+from laketier.service.idle import IdleTables
 from laketier.service.rounds import LeasedRound
 from laketier.service.schedule import State
 from laketier.service.state import Failure, Lease, Outcome, StateError, StateStore, Worker
@@ -65,6 +66,7 @@ class TieringWorker:
     def __post_init__(self) -> None:
         self._stopping = threading.Event()
         self._held = HeldLeases(self.store, self.worker, self.settings.lease_seconds)
+        self._idle = IdleTables()
         self._permits = threading.Semaphore(self.settings.threads)
         self._big = threading.Semaphore(_BIG_JOBS)
         self._planned: SimpleQueue[LeasedRound] = SimpleQueue()
@@ -182,7 +184,7 @@ class TieringWorker:
                 return rounds
 
     def _plan_one(self, lease: Lease, permit: Permit) -> None:
-        each = LeasedRound(lease, self._held, self.catalogue)
+        each = LeasedRound(lease, self._held, self.catalogue, self._idle)
         try:
             with permit:
                 if self._stopping.is_set():

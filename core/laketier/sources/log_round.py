@@ -6,7 +6,7 @@ for its schedule and for people, and may be lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +25,7 @@ from laketier.sources.splits import split_groups
 from laketier.sources.upsert import Merge, plan_merges
 from laketier.spi import (
     FIRST_EPOCH,
+    BucketBounds,
     ConfigError,
     Gap,
     LakeTieringFactory,
@@ -108,15 +109,16 @@ class LogRound:
         self._last: Token | None = None
         self._factory: LakeTieringFactory[Any] | None = None
 
-    def plan(self) -> Sequence[LogTask]:
-        """Look at the log and at the table, and say what there is to do: nothing, when the log holds nothing new.
+    def plan(self, bounds: Mapping[str, BucketBounds] | None = None) -> Sequence[LogTask]:
+        """Look at the log (unless ``bounds`` say what it held a moment ago) and at the table, and say what there is to
+        do: nothing, when the log holds nothing new.
 
         Raises what `LogRound` can't decide for its user: `OffsetsExpired`, `TableChanged` (the source's table was made
         anew), `Refused`; and `TableError`, `StorageError`, `ConfigError` for either side.
         """
         name = self.log.table.name
         with naming_storage_errors(f"the log of {name} was read"):
-            bounds = self.log.bounds()
+            bounds = self.log.bounds() if bounds is None else bounds
         lake = open_lake(self.config)
         prepared = prepared_table(lake, self.log.table)
         factory = self._factory = lake.tiering_factory(prepared)

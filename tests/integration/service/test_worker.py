@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ import pytest
 from laketier.config.service import load_service
 from laketier.plugins import open_lake
 from laketier.service.catalogue import Catalogue
+from laketier.service.idle import TRUSTED_SECONDS
 from laketier.service.schedule import State
 from laketier.service.state import LeaseLost, Outcome, StateStore, TieringTable, Worker
 from laketier.service.worker import TieringWorker, WorkerSettings
@@ -162,6 +164,74 @@ def test_a_round_that_merged_with_an_older_snapshot_is_merged_anew_at_once(make:
     _, batches = scan(lake.source(lake.load_table()), ScanRequest())
     rows = [(row["id"], row["text"]) for batch in batches for row in batch.to_pylist()]
     assert sorted(rows) == [(1, "newer"), (2, "row 2")]
+
+
+@dataclass
+class Idle:
+    """A table whose one row is in the lake, and whose lake folder was taken away: a worker that looks for it makes it
+    anew, so that it is seen to have looked."""
+
+    service: Service
+    worker: TieringWorker
+
+    def take_away(self) -> None:
+        shutil.rmtree(self.service.folder / "lake")
+
+    def looked(self, worker: TieringWorker | None = None) -> bool:
+        self.service.later()
+        (worker or self.worker).work_once()
+        assert self.service.table("t").state is State.SCHEDULED, self.service.table("t").error
+        return (self.service.folder / "lake").exists()
+
+
+@pytest.fixture
+def idle(make: Callable[..., Service]) -> Idle:
+    service = make("t")
+    worker = service.worker()
+    service.lines["t"].append(1)
+    worker.work_once()
+    found = Idle(service, worker)
+    found.take_away()
+    return found
+
+
+def test_an_idle_table_costs_no_look_into_the_lake(idle: Idle) -> None:
+    rounds = idle.service.table("t").rounds_total
+    for _ in range(3):
+        assert not idle.looked()
+    table = idle.service.table("t")
+    assert (table.rounds_total, table.lag_offsets, table.offsets) == (rounds + 3, 0, '{"0":1}')
+    idle.service.lines["t"].append(2)
+    assert idle.looked()
+    assert idle.service.ids(idle.worker, "t") == [1, 2], "the lake decides where the log goes on"
+
+
+def test_an_idle_table_that_another_worker_had_is_looked_at(idle: Idle) -> None:
+    other = idle.service.worker()
+    assert idle.looked(other), "it never saw the lake table"
+    idle.take_away()
+    assert idle.looked(), "another worker had it in between"
+    idle.take_away()
+    assert not idle.looked()
+
+
+def test_an_idle_table_with_a_new_column_is_looked_at(idle: Idle) -> None:
+    assert not idle.looked()
+    idle.service.lines["t"].describe(columns={"id": "int64", "text": "string", "more": "string"})
+    idle.worker.catalogue.discover()
+    assert idle.looked()
+
+
+def test_an_idle_table_is_looked_at_now_and_then(idle: Idle) -> None:
+    later = [0.0]
+    idle.worker._idle.clock = lambda: later[0]
+    idle.service.lines["t"].append(2)
+    assert idle.looked()
+    idle.take_away()
+    later[0] = TRUSTED_SECONDS - 1
+    assert not idle.looked()
+    later[0] = TRUSTED_SECONDS
+    assert idle.looked(), "a check that skipped the look does not count as one"
 
 
 def test_a_round_that_is_out_of_time_is_followed_by_the_next_at_once(
