@@ -4,7 +4,8 @@ A writer appends to a log whose buckets grow in number; another process tiers it
 table with the format's own library and expires what the lake has held for long. Meanwhile lake and log are read as one:
 all of it, or some columns, with filters and limits; at once, or some reads after it was planned. Each read must be just
 a prefix of the log: of each bucket what its rows up to the offset that the read says come down to, and this offset must
-lie between what was in the log before the read was planned and after. ``--keyed``: a log of changes with a primary key.
+lie between what was in the log before the read was planned and after. ``--keyed``: a log of changes with a primary key,
+whose buckets are the lake's as well in every second table.
 
 After some reads all begins anew with another table, so that the first rounds are met as often as later ones.
 """
@@ -32,11 +33,11 @@ from faults.races import write_json
 from faults.union_judge import Plan, Verdict, judge, some_request
 from faults.union_log import WrittenLog
 from laketier.config import LakeConfig
-from laketier.plugins import configure, open_log_source
+from laketier.plugins import configure, load_format, open_log_source
 from laketier.sources import LogRound
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.union import plan_union
-from laketier.spi import OffsetsExpired, ScanRequest, TableLog
+from laketier.spi import BucketSpec, Feature, OffsetsExpired, ScanRequest, TableLog
 from lines import LinesTable
 
 READS_PER_TABLE = 200
@@ -120,7 +121,7 @@ def run(format: str, reads: int, folder: Path, *, seed: int = 1, keyed: bool = F
 def _one_table(folder: Path, tiering: Process, result: Unions, reads: int, draw: random.Random) -> None:
     root, tally = folder / "logs", _Tally(folder)
     root.mkdir(parents=True)
-    log = WrittenLog(root, result.keyed, random.Random(draw.random()))
+    log = WrittenLog(root, result.keyed, random.Random(draw.random()), _aligned(result))
     reader = _Reader(config_of(result.format, folder / "lake"), log, tally, draw, result)
     over = threading.Event()
     writer = threading.Thread(target=log.write, args=(over,))
@@ -141,6 +142,13 @@ def _one_table(folder: Path, tiering: Process, result: Unions, reads: int, draw:
     result.compactions += answer.get("compactions", 0)
     reader.finish()
     result.rows += sum(log.done().values())
+
+
+def _aligned(result: Unions) -> BucketSpec | None:
+    """Every second table of changes has its log's buckets, in formats that have any."""
+    if not result.keyed or not result.tables % 2 or not load_format(result.format).features[Feature.BUCKETING].full:
+        return None
+    return BucketSpec(3, ("id",), "iceberg" if result.format == "iceberg" else "fluss")
 
 
 @dataclass

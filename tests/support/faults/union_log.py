@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import random
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from laketier.bucketing import assigner_for
+from laketier.spi import BucketSpec, TableDescriptor
 from lines import LinesTable
 
 STRIDE = 1_000_000_000
@@ -31,16 +33,19 @@ class _Bucket:
     keys: list[int] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     alive: set[int] = field(default_factory=set)
+    pool: Sequence[int] = range(_KEYS)
 
 
 @dataclass
 class WrittenLog:
     """Row i of bucket b has ``v`` = i and ``n`` = i modulo 7. Its ``id`` is b * STRIDE + i, or with ``keyed`` one of
-    a few keys, so that all is written over again and again. New buckets come up meanwhile."""
+    a few keys, so that all is written over again and again. New buckets come up meanwhile; with ``aligned``, there are
+    as many as that says, and they hold the keys that the lake puts there too."""
 
     root: Path
     keyed: bool
     draw: random.Random
+    aligned: BucketSpec | None = None
     buckets: list[_Bucket] = field(default_factory=lambda: [_Bucket()])
 
     def __post_init__(self) -> None:
@@ -48,6 +53,9 @@ class WrittenLog:
         self.source = LinesTable(self.root, "t").create(columns=columns)
         if self.keyed:
             self.source.describe(primary_key=["id"], change_column=CHANGE)
+        if self.aligned is not None:
+            self.source.describe(buckets=vars(self.aligned))
+            self.buckets = [_Bucket(pool=_keys_of(self.aligned, number)) for number in range(self.aligned.count)]
 
     def write(self, over: threading.Event) -> None:
         """Until ``over``. A thread of its own."""
@@ -56,7 +64,7 @@ class WrittenLog:
 
     def append(self) -> None:
         """Some rows to one bucket, which may be a new one."""
-        if len(self.buckets) < MOST_BUCKETS and self.draw.random() < 0.01:
+        if self.aligned is None and len(self.buckets) < MOST_BUCKETS and self.draw.random() < 0.01:
             self.buckets.append(_Bucket())
         number = self.draw.randrange(len(self.buckets))
         bucket = self.buckets[number]
@@ -71,7 +79,7 @@ class WrittenLog:
         row = {"n": offset % 7, "v": offset}
         if not self.keyed:
             return json.dumps({"id": number * STRIDE + offset, **row})
-        key = self.draw.randrange(_KEYS)
+        key = self.draw.choice(bucket.pool)
         kind = self.draw.choice(("+U", "+U", "-U", "-D") if key in bucket.alive else ("+I", "+I", "+I", "-D"))
         {"-D": bucket.alive.discard, "-U": lambda _: None}.get(kind, bucket.alive.add)(key)
         bucket.keys.append(key)
@@ -107,3 +115,11 @@ class WrittenLog:
                     latest.pop(bucket.keys[offset], None)
         keys, offsets = (np.array(list(part), dtype=np.int64) for part in (latest.keys(), latest.values()))
         return number * STRIDE + keys, offsets
+
+
+def _keys_of(spec: BucketSpec, number: int) -> list[int]:
+    """Some keys that ``spec`` puts into bucket ``number``."""
+    keys = range(number * STRIDE, number * STRIDE + 100 * spec.count)
+    batch = pa.record_batch({"id": pa.array(keys, pa.int64())})
+    assigned = assigner_for(TableDescriptor(SCHEMA, buckets=spec)).assign(batch).to_pylist()
+    return [key - number * STRIDE for key, bucket in zip(keys, assigned, strict=True) if bucket == number][:_KEYS]
