@@ -79,7 +79,6 @@ def test_what_the_format_can_not_do_is_refused_and_makes_nothing(lake, support):
     )
     for error, descriptor in (
         (FeatureNotSupported, TableDescriptor(schema, (PartitionField.parse("day(ts)"),))),
-        (FeatureNotSupported, TableDescriptor(schema, primary_key=("id",))),
         (UnsupportedType, TableDescriptor(schema, (PartitionField("f"),))),
         (UnsupportedType, TableDescriptor(schema, (PartitionField("d"),))),
         (ConfigError, TableDescriptor(schema.empty_table().select(["id"]).schema, (PartitionField("id"),))),
