@@ -21,6 +21,7 @@ from laketier.sources.following import check_same, mode_of, prepared_table
 from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy
 from laketier.sources.ranges import NextRange, OnExpired, next_range, plan_around, skipped_later
 from laketier.sources.reached import reached, required
+from laketier.sources.round_settings import LogRoundResult, LogRoundSettings
 from laketier.sources.splits import split_groups
 from laketier.sources.upsert import Merge, plan_merges
 from laketier.spi import (
@@ -41,40 +42,7 @@ from laketier.spi import (
     TokenMismatch,
 )
 from laketier.spi.storage_errors import naming_storage_errors
-from laketier.tiering import Ending, TieringRound, pipelines
-
-
-@dataclass(frozen=True)
-class LogRoundSettings:
-    """How a table's rounds go. ``fence``: of the lease, 0 without one. ``most``: offsets per round, about.
-    ``within``: seconds after which a round begins no more tasks, but those without which a bucket would not get on; the
-    rest of its range is left to the next one."""
-
-    fence: int = 0
-    most: int | None = None
-    on_expired: OnExpired = OnExpired.FAIL
-    on_bad_record: OnBadRecordPolicy = OnBadRecordPolicy.FAIL
-    within: float | None = None
-
-
-@dataclass(frozen=True)
-class LogRoundResult:
-    """What a round did. ``ending`` is None when the log held nothing new. ``end``: where the table has read up to.
-    ``left``: offsets that the log held beyond that when the round was planned, ``left_at``: when the newest of them was
-    written (ms since the epoch, UTC), where the source says so. ``start``: where this round began. ``rows``: written,
-    so with a primary key those of rewritten files too, and no deleted ones. ``bad``: records that are no rows."""
-
-    ending: Ending | None
-    end: LogOffsets
-    left: int
-    epoch: int | None = None
-    rows: int = 0
-    files: int = 0
-    bytes: int = 0
-    bad: int = 0
-    snapshot_id: int | None = None
-    left_at: int | None = None
-    start: LogOffsets | None = None
+from laketier.tiering import TieringRound, pipelines
 
 
 @dataclass
