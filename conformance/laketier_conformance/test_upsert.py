@@ -22,6 +22,7 @@ from laketier.spi import (
     LakeSplit,
     LaketierError,
     PartitionField,
+    RowsChanged,
     ScanRequest,
     Watermark,
     WriteMode,
@@ -245,6 +246,21 @@ def test_buckets(lake: Lake) -> None:
     keyed.round(1, keyed.staged(changed, replaced))
     assert {key: split.bucket for split, keys in keyed.splits() for key in keys} == before
     assert keyed.rows == {i: changed.get(i, f"row {i}") for i in range(30)}
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ)
+def test_as_a_log(keyed: Keyed) -> None:
+    """What replaces nothing was appended. What replaces rows is told: read on, a row would be there twice."""
+    source = keyed.table.source
+    start = source.versions().latest
+    keyed.round(1, keyed.staged({5: "e"}))
+    end = keyed.table.source.versions().latest
+    assert read_plan(source, source.plan_changes(start, end))["id"].to_pylist() == [5]
+    keyed.round(2, keyed.staged({5: "E"}, keyed.files(5)))
+    latest = keyed.table.source.versions().latest
+    with pytest.raises(RowsChanged):
+        source.plan_changes(start, latest)
+    assert read_plan(source, source.plan_changes(start, latest, skip_changes=True))["id"].to_pylist() == [5]
 
 
 # -- one atomic step ------------------------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ def appended(
         raise SnapshotNotFound(f"the table has no snapshot {end - 1}", where=str(manifests.location))
     for number in range(start, end):
         manifest = manifests.at(number, head)
-        if manifest.kind in _APPENDS or (manifest.resets and not files_at(manifests, number - 1)):
+        replaces_nothing = manifest.kind == "upsert" and not manifest.removed
+        if manifest.kind in _APPENDS or replaces_nothing or (manifest.resets and not files_at(manifests, number - 1)):
             yield from manifest.added
         else:
             pass_over(number, manifest.kind, where=str(manifests.location), skip_changes=skip_changes)
