@@ -28,7 +28,8 @@ def nested(inner: st.SearchStrategy[pa.DataType]) -> st.SearchStrategy[pa.DataTy
     return st.one_of(
         inner.map(pa.list_),
         inner.map(pa.large_list),
-        fields.map(lambda found: pa.struct([pa.field(n, t, nullable=o) for n, t, o in found])),
+        # Arrow has no null type that is not nullable.
+        fields.map(lambda found: pa.struct([pa.field(n, t, nullable=o or pa.types.is_null(t)) for n, t, o in found])),
         st.tuples(st.sampled_from([pa.string(), pa.int64()]), inner).map(lambda pair: pa.map_(*pair)),
     )
 
