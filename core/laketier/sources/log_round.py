@@ -18,6 +18,7 @@ from laketier.sources.dead_letters import DEAD_LETTERS, DeadLetterRounds, token_
 from laketier.sources.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
 from laketier.sources.failpoints import failpoint
 from laketier.sources.following import check_same, mode_of, prepared_table
+from laketier.sources.letter_check import check_still_letters
 from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy
 from laketier.sources.ranges import NextRange, OnExpired, next_range, plan_around, skipped_later
 from laketier.sources.reached import reached, required
@@ -100,6 +101,7 @@ class LogRound:
             self._epoch = self._last.epoch + 1
         if self.settings.on_bad_record is OnBadRecordPolicy.DEAD_LETTER:
             self._dead = DeadLetterRounds.open(self.config, self._pipeline + DEAD_LETTERS)
+            check_still_letters(self.config, self.log, self._next.wanted.start, self._dead.known)
         self._take_rank()
         token = self._token(self._pipeline, self._epoch, self._next.source)
         self._tiering = TieringRound(factory, token=token, mode=mode_of(self.log.table))

@@ -107,6 +107,28 @@ def test_what_fits_now_is_replayed_once_and_the_rest_stays(lettered: Lettered) -
     assert sum(count for _, count in seen.errors) == 5
 
 
+def test_a_letter_of_a_killed_round_that_is_a_row_by_now_stops_the_table(lettered: Lettered) -> None:
+    lettered.source.append_raw('{"id": "4"}', "poison", '{"id": 5}')
+    lettered.mend(mended=False)
+    made = LogRound(lettered.opened(), lettered.config, DEAD)
+    answers = list(lettered.engine.run(list(made.plan())))
+
+    def kill(name: str) -> None:
+        if name == failpoints.DEAD_LETTERS:
+            raise _Killed
+
+    with observed(kill), pytest.raises(_Killed):
+        made.finish(answers)
+    lettered.mend()
+    with pytest.raises(ConfigError, match=r"1 dead letters of a round that was killed are rows by now.*0:4"):
+        lettered.round()
+    lettered.mend(mended=False)
+    lettered.round()
+    lettered.mend()
+    lettered.replay()
+    assert lettered.ids() == [1, 2, 3, 4, 5]
+
+
 def test_many_letters_are_several_epochs(lettered: Lettered) -> None:
     lettered.mend(mended=False)
     lettered.source.append_raw(*(f'{{"id": "{number}"}}' for number in range(10, 20)))
