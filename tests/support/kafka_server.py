@@ -15,7 +15,9 @@ _PROPERTIES = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
+listeners={protocol}://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL
+inter.broker.listener.name={protocol}
 controller.listener.names=CONTROLLER
 log.dirs={folder}/data
 offsets.topic.replication.factor=1
@@ -27,12 +29,30 @@ log.cleaner.backoff.ms=100
 log.retention.check.interval.ms=500
 auto.create.topics.enable=true
 """
+_SECURED = """
+sasl.enabled.mechanisms=PLAIN
+sasl.mechanism.inter.broker.protocol=PLAIN
+listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\
+  username="broker" password="{password}" user_broker="{password}" user_{user}="{password}";
+ssl.keystore.type=PKCS12
+ssl.keystore.location={folder}/server.p12
+ssl.keystore.password={password}
+ssl.truststore.type=PEM
+ssl.truststore.location={folder}/ca.pem
+ssl.endpoint.identification.algorithm=
+"""
+USER = "laketier"
+PASSWORD = "correct-horse-battery"
 
 
 class KafkaServer:
-    """One node, for its own controller. It is nobody's child, so that its CPU time is not taken for its starter's."""
+    """One node, for its own controller. It is nobody's child, so that its CPU time is not taken for its starter's.
 
-    def __init__(self, libraries: str, folder: Path) -> None:
+    ``secured``: over TLS alone, with a certificate of its own, and for `USER` with `PASSWORD` alone. ``client`` holds
+    librdkafka's settings for it.
+    """
+
+    def __init__(self, libraries: str, folder: Path, *, secured: bool = False) -> None:
         ports = []
         for _ in range(2):
             with socket.create_server(("127.0.0.1", 0)) as reserved:
@@ -41,7 +61,20 @@ class KafkaServer:
         self._folder = folder
         self._java = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", f"{libraries}/*"]
         self._properties = folder / "server.properties"
-        self._properties.write_text(_PROPERTIES.format(broker=ports[0], controller=ports[1], folder=folder))
+        protocol = "SASL_SSL" if secured else "PLAINTEXT"
+        text = _PROPERTIES.format(broker=ports[0], controller=ports[1], folder=folder, protocol=protocol)
+        self.client: dict[str, str] = {}
+        if secured:
+            _make_certificate(folder)
+            text += _SECURED.format(folder=folder, user=USER, password=PASSWORD)
+            self.client = {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": USER,
+                "sasl.password": PASSWORD,
+                "ssl.ca.location": str(folder / "ca.pem"),
+            }
+        self._properties.write_text(text)
         format_storage = ["kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c"]
         with (folder / "format.log").open("wb") as log:
             subprocess.run(
@@ -61,7 +94,7 @@ class KafkaServer:
             check=True,
         )
         self._pid = int(started.stdout)
-        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0, **self.client})
         self.admin.list_topics(timeout=60)
 
     def kill(self) -> None:
@@ -76,6 +109,24 @@ class KafkaServer:
         settings = {key.replace("_", "."): value for key, value in config.items()}
         self.admin.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result(30)
         return name
+
+
+def _make_certificate(folder: Path) -> None:
+    store = [
+        "-keystore",
+        str(folder / "server.p12"),
+        "-storetype",
+        "PKCS12",
+        "-storepass",
+        PASSWORD,
+        "-alias",
+        "server",
+    ]
+    names = ["-dname", "CN=127.0.0.1", "-ext", "SAN=IP:127.0.0.1"]
+    made = ["-genkeypair", "-keyalg", "RSA", "-keysize", "2048", "-validity", "2", *names]
+    shown = ["-exportcert", "-rfc", "-file", str(folder / "ca.pem")]
+    for command in (made, shown):
+        subprocess.run(["keytool", *command, *store], check=True, capture_output=True)
 
 
 def _runs(pid: int) -> bool:

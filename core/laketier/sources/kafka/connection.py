@@ -162,7 +162,7 @@ def refusal(connection: Connection, error: Any, doing: str, where: str | None, r
             why=connection.redact(error.str()),
             fix="The keys below client. are librdkafka's; its CONFIGURATION.md lists them.",
         )
-    fix = "Check bootstrap-servers, and that this machine reaches the brokers."
+    fix = "Check bootstrap-servers, that this machine reaches the brokers, and whether they want TLS."
     if code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED) or "SASL" in why or "SSL" in why:
         fix = "Check client.security.protocol, client.sasl.* and client.ssl.*."
     elif "AUTHORIZATION" in error.name():
