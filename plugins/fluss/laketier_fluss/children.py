@@ -7,6 +7,7 @@ A child costs about a second to start, so those that have done their work wait h
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import selectors
@@ -173,6 +174,13 @@ def close_idle(connection: Connection) -> None:
         waiting = _idle.pop((os.getpid(), connection), [])
     for child in waiting:
         child.close()
+
+
+@atexit.register
+def _close_all() -> None:
+    for process, connection in list(_idle):
+        if process == os.getpid():
+            close_idle(connection)
 
 
 def _taken(key: tuple[int, Connection]) -> Child | None:
