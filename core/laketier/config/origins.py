@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from laketier.config.lake import PREFIX, LakeConfig, parse_lake_config
+from laketier.config.references import resolved
 from laketier.spi import ConfigError
 
 ENVIRONMENT_PREFIX = "LAKETIER_"
@@ -54,7 +55,8 @@ def from_environment(environment: Mapping[str, str] | None = None) -> dict[str, 
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """A YAML file whose top level is a mapping. Raises `ConfigError` naming file, line and column."""
+    """A YAML file whose top level is a mapping, with each ``${NAME}`` in it taken from the environment. Raises
+    `ConfigError` naming file, line and column, or the key."""
     try:
         document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -75,7 +77,8 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
         raise ConfigError(
             "the file's top level is not a mapping", where=str(path), fix="Write keys and values, as in `name: value`."
         )
-    return document
+    found: dict[str, Any] = resolved(document, where=str(path))
+    return found
 
 
 def load_config(

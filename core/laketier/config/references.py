@@ -1,0 +1,46 @@
+"""``${NAME}`` in the values of a file: what the environment holds, so that a secret need not stand in the file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from laketier.config.suggest import nearest
+from laketier.spi import ConfigError
+
+_REFERENCE = re.compile(r"\$(?:(?P<literal>\$)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\})")
+
+
+def resolved(document: Any, *, where: str, environment: Mapping[str, str] | None = None) -> Any:
+    """``document`` (mappings, lists, scalars) with each ``${NAME}`` in its texts replaced, and ``$$`` by ``$``. Keys
+    stay as they are. Raises `ConfigError`, naming the key, for a variable that is not set."""
+    return _resolved(document, where, "", os.environ if environment is None else environment)
+
+
+def _resolved(value: Any, where: str, key: str, environment: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: _resolved(each, where, f"{key}.{name}" if key else str(name), environment)
+            for name, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_resolved(each, where, f"{key}.{index}", environment) for index, each in enumerate(value)]
+    if not isinstance(value, str) or "$" not in value:
+        return value
+
+    def replacement(match: re.Match[str]) -> str:
+        if match["literal"]:
+            return "$"
+        name = match["name"]
+        if name not in environment:
+            near = nearest(name, environment)
+            raise ConfigError(
+                f"{key} refers to the environment variable {name}, which is not set",
+                where=where,
+                fix=(f"Did you mean {near}? " if near else "") + "Set it, or write $$ for a dollar sign.",
+            )
+        return environment[name]
+
+    return _REFERENCE.sub(replacement, value)
