@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from faults.foreign_read import NAMES
+from faults.keyed_lab import KeyedLab
 from faults.races import write_json
 from faults.service_judge import Verdict
 from faults.service_lab import Lab
@@ -41,7 +42,7 @@ def play(scenario: Scenario, format: str, folder: Path) -> Verdict:
             stack.callback(broker.kill)
             lab: Lab = TopicsLab(format, folder, broker, **scenario.lab)
         else:
-            lab = Lab(format, folder, server=server, **scenario.lab)
+            lab = (KeyedLab if scenario.keyed else Lab)(format, folder, server=server, **scenario.lab)
         stack.callback(lab.close)
         try:
             return scenario.script(lab)

@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from faults.service_judge import Verdict
@@ -32,13 +32,19 @@ _NEW_IDS = 1_000_000_000
 @dataclass(frozen=True)
 class Scenario:
     """``script`` harms a lab, and judges it. ``server``: the state is in a PostgreSQL server, not in a file.
-    ``broker``: the logs are topics of a real Kafka."""
+    ``broker``: the logs are topics of a real Kafka. ``keyed``: they are logs of changes."""
 
     name: str
     script: Callable[[Lab], Verdict]
     lab: dict[str, Any] = field(default_factory=dict)
     server: bool = False
     broker: bool = False
+    keyed: bool = False
+
+
+def keyed(scenario: Scenario) -> Scenario:
+    """The same with logs of changes."""
+    return replace(scenario, name=f"by key: {scenario.name}", keyed=True)
 
 
 def killed(*points: str, hit: int = 4) -> Scenario:
@@ -272,6 +278,8 @@ SCENARIOS: Sequence[Scenario] = (
     killed(*KILLS),
     killed(failpoints.DEAD_LETTERS, failpoints.DEAD_LETTERS, failpoints.STAGED, hit=2),
     zombies(*ZOMBIES),
+    keyed(killed(*KILLS)),
+    keyed(zombies(*ZOMBIES)),
     _recreated(failpoints.PLANNED),
     _recreated(failpoints.STAGED),
     Scenario("state database lost", _state_lost),
