@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from laketier.spi import (
     AddColumn,
@@ -24,7 +25,7 @@ from laketier.spi import (
     reshaped,
     same_table,
 )
-from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect
+from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
 from laketier_iceberg.types import to_arrow, to_iceberg, type_to_iceberg, without_ids
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.update.schema import UpdateSchema
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 RESERVED = "laketier."
 """Table properties below this prefix are ours."""
@@ -49,12 +53,24 @@ CREATED_WITH: dict[str, str] = {
 _ALTER_ATTEMPTS = 20
 
 
+def _told(method: Callable[Concatenate[IcebergCatalog, P], R]) -> Callable[Concatenate[IcebergCatalog, P], R]:
+    """What the catalog's database says of itself in the words of `naming_catalog_errors`."""
+
+    @wraps(method)
+    def told(self: IcebergCatalog, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with naming_catalog_errors(self._settings):
+            return method(self, *args, **kwargs)
+
+    return told
+
+
 class IcebergCatalog(LakeCatalog):
     """A pyiceberg catalog behind the SPI."""
 
     def __init__(self, settings: CatalogSettings) -> None:
         self._settings = settings
 
+    @_told
     def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
         from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
 
@@ -88,9 +104,11 @@ class IcebergCatalog(LakeCatalog):
             return same_table(self.load_table(path), wanted)
         return info_of(path, table)
 
+    @_told
     def load_table(self, path: TablePath) -> TableInfo:
         return info_of(path, load(self._settings, path))
 
+    @_told
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
         from pyiceberg.exceptions import CommitFailedException
 
@@ -113,6 +131,7 @@ class IcebergCatalog(LakeCatalog):
                     raise
         raise AssertionError("unreachable")
 
+    @_told
     def drop_table(self, path: TablePath) -> None:
         from pyiceberg.exceptions import NoSuchTableError
 
@@ -128,6 +147,7 @@ class IcebergCatalog(LakeCatalog):
         if self._settings.embedded and Path(table.location()) == Path(self._location(path) or ""):
             shutil.rmtree(table.location(), ignore_errors=True)
 
+    @_told
     def list_tables(self, database: str | None = None) -> list[TablePath]:
         from pyiceberg.exceptions import NoSuchNamespaceError
 
@@ -168,9 +188,9 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
 
     if settings.embedded and not settings.database.exists():
         raise _not_found(path, why=f"the warehouse {settings.warehouse} has no {EMBEDDED_FILE}")
-    catalog = connect(settings)
     try:
-        return catalog.load_table((path.database, path.table))
+        with naming_catalog_errors(settings):
+            return connect(settings).load_table((path.database, path.table))
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         raise _not_found(path) from error
     except (FileNotFoundError, ValidationError, ValueError, KeyError) as error:

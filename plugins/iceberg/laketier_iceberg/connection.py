@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlparse
 
-from laketier.spi import ConfigError, Passthrough
+from laketier.spi import ConfigError, Passthrough, StorageError
 from laketier.spi.durable import make_directories
 from laketier_iceberg.options import IcebergOptions
 
@@ -110,7 +112,7 @@ def _connect(settings: CatalogSettings) -> Catalog:
 
 
 def _embedded(settings: CatalogSettings) -> Catalog:
-    from sqlalchemy.exc import DatabaseError
+    from sqlalchemy.exc import DatabaseError, OperationalError
 
     from laketier_iceberg.embedded import EmbeddedCatalog
 
@@ -128,12 +130,39 @@ def _embedded(settings: CatalogSettings) -> Catalog:
         # Two processes made the catalog's tables at once and this one came second: now they are there.
         try:
             return EmbeddedCatalog(settings.name, **properties)
+        except OperationalError as error:
+            if "locked" in str(error.orig):
+                raise
+            raise ConfigError(
+                f"the catalog file {settings.database} can't be opened",
+                why=str(error.orig),
+                fix="Check the folder's permissions.",
+            ) from error
         except DatabaseError as error:
             raise ConfigError(
                 f"the catalog file {settings.database} can't be opened",
                 why=str(error.orig),
                 fix="Check the folder's permissions.",
             ) from error
+
+
+@contextmanager
+def naming_catalog_errors(settings: CatalogSettings) -> Iterator[None]:
+    """Raise what a catalog's database says of itself (locked, not there) as `StorageError`: it may answer later. Not
+    for commits, where no answer does not mean that nothing happened."""
+    try:
+        yield
+    except Exception as error:
+        # The class is only there when the library was loaded, and then the error may be of it.
+        raised = sys.modules.get("sqlalchemy.exc")
+        if raised is None or not isinstance(error, raised.OperationalError):
+            raise
+        raise StorageError(
+            f"the catalog {settings.name!r} did not answer",
+            where=str(settings.database) if settings.embedded else None,
+            why=_without_secrets(str(error.orig), dict(settings.properties)),
+            fix="Try again. If it goes on, look for a process that holds the catalog's database.",
+        ) from error
 
 
 def _without_secrets(text: str, properties: dict[str, str]) -> str:

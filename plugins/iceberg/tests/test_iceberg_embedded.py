@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyiceberg.serializers import FromByteStream
 
-from laketier.spi import LaketierError
+from laketier.plugins import configure, open_lake
+from laketier.spi import LaketierError, StorageError, TableDescriptor, TablePath
+from laketier_iceberg import connection
 
 
 def _parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -45,3 +50,21 @@ def test_a_damaged_metadata_file_is_noticed(events) -> None:
     newest.unlink()
     with pytest.raises(LaketierError):
         events.table()
+
+
+def test_a_catalog_that_somebody_locks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_LOCK_SECONDS", 0.1)
+    keys = {"lake.format": "iceberg", "lake.warehouse": str(tmp_path), "lake.table": "db.t"}
+    catalog = open_lake(configure(keys, environment={})).storage.catalog()
+    made = TableDescriptor(pa.schema([("id", pa.int64())]))
+    catalog.create_table(TablePath("db", "t"), made)
+    with closing(sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        for ask in (
+            lambda: catalog.load_table(TablePath("db", "t")),
+            lambda: catalog.create_table(TablePath("db", "u"), made),
+            catalog.list_tables,
+        ):
+            with pytest.raises(StorageError, match="did not answer, because database is locked"):
+                ask()
+    assert catalog.list_tables() == [TablePath("db", "t")]

@@ -46,6 +46,11 @@ class Worker:
         """What it said so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
+    def is_stopped(self) -> bool:
+        """Whether none of its threads runs."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/stat")
+        return all(task.read_text().rpartition(")")[2].split()[0] in "Tt" for task in tasks)
+
     def send(self, number: int) -> None:
         self.process.send_signal(number)
 
@@ -211,6 +216,8 @@ class Lab(Judged):
         self.quiet()
         self.until_tiered(but)
         for worker in self.workers:
+            # One that was not told yet what a signal means could only die of it.
+            self.until(lambda w=worker: w.process.poll() is not None or " serves" in w.text, "a worker did not start")
             if worker.process.poll() is None and (code := worker.end()):
                 raise AssertionError(f"a worker ended with {code} after SIGTERM: {worker.text[-2000:]}")
 
@@ -242,6 +249,8 @@ class Lab(Judged):
             for connection in connections:
                 connection.execute("BEGIN EXCLUSIVE")
             worker.send(signal.SIGSTOP)
+            # A signal takes its time; until then a thread may get what is let go here.
+            self.until(worker.is_stopped, "the worker did not stop")
         finally:
             for connection in connections:
                 connection.close()
