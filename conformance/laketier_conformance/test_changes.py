@@ -121,7 +121,7 @@ def test_a_commit_that_replaced_rows_is_refused_or_passed_over(table: Table) -> 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.UPSERT)
 def test_a_commit_that_replaced_files_by_key_is_refused(lake: Lake) -> None:
-    keyed = Keyed(lake.create(primary_key=("id",)))
+    keyed = Keyed.of(lake.create(primary_key=("id",)))
     keyed.round(0, keyed.staged({1: "a", 2: "b"}), keyed.staged({3: "c"}))
     table = keyed.table
     marks = [_latest(table)]
