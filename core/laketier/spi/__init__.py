@@ -75,12 +75,22 @@ from laketier.spi.predicate import And, Leaf, Not, Op, Or, Predicate, columns_of
 from laketier.spi.record import RecordStore
 from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, WidenColumn, schema_fingerprint, widens
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer, from_plain, pack, to_plain, unpack
-from laketier.spi.source import LakeSource, LakeSplit, ScanPlan, ScanRequest, SnapshotInfo, VersionBounds, pass_over
+from laketier.spi.source import (
+    CHANGE_TYPE,
+    LakeSource,
+    LakeSplit,
+    ScanPlan,
+    ScanRequest,
+    SnapshotInfo,
+    VersionBounds,
+    pass_over,
+)
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.token import FIRST_EPOCH, Outcome, SourceRange, Token, Watermark, decide
 from laketier.spi.writer import WR, LakeWriter, StagedFile, WriteResult, attempt_began_at, new_attempt_id
 
 __all__ = [
+    "CHANGE_TYPE",
     "COLLECTOR",
     "FIRST_EPOCH",
     "FULL",

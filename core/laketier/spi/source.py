@@ -16,6 +16,9 @@ from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializ
 
 log = logging.getLogger(__name__)
 
+CHANGE_TYPE = "_change_type"
+"""The column of `LakeSource.plan_change_feed`, named as Delta's and Iceberg's readers name it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScanRequest:
@@ -158,6 +161,21 @@ class LakeSource(ABC):
         table has not come to ``end``.
         """
         raise self._no_incremental_read()
+
+    def check_change_feed(self) -> None:
+        """Driver. Raises `FeatureNotSupported` for a format without `plan_change_feed`, and `ConfigError` for a table
+        that does not keep a change feed."""
+        raise FeatureNotSupported(
+            "a change feed", format=type(self).__name__, reason="it does not tell which rows a commit changed"
+        )
+
+    def plan_change_feed(self, start: int, end: int) -> ScanPlan:
+        """As `plan_changes`, but of all that the commits did to rows, with the text column `CHANGE_TYPE` after the
+        table's: ``+I``, ``+U`` and ``-D``. No commit raises `RowsChanged`. The splits are in the order of the versions,
+        and within one the rows that went come before those that came. A row's old state is ``-D``, as a format knows
+        no key that would stay. Raises `IncompatibleTable` for versions from before the feed was kept."""
+        self.check_change_feed()
+        raise NotImplementedError
 
     def _no_incremental_read(self) -> FeatureNotSupported:
         return FeatureNotSupported(

@@ -39,6 +39,7 @@ from laketier_delta.references import REQUESTS
 from laketier_delta.tablelog import TableLog
 
 _ENTRY = re.compile(r"(\d{20})\.json")
+FEED = "delta.enableChangeDataFeed"
 _MANY = 100
 """Entries that are read, at most, to find out whether the columns changed before a range."""
 _REMEMBERED_TABLES = 1024
@@ -47,14 +48,18 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\b.*")
 
 @dataclass(frozen=True)
 class Appended:
-    """What one commit appended. ``operation`` as its writer named it; ``changes``: it took rows back too;
-    ``describes``: it says what the table looks like."""
+    """What one commit appended. ``operation`` as its writer named it; ``changes``: it took rows back too, those of
+    ``removed``; ``describes``: it says what the table looks like. Of a table with a change feed, ``fed`` are the files
+    that say what it did to rows; ``feed``: whether it switched the feed on or off, None for neither."""
 
     version: int
     operation: str
     files: tuple[Mapping[str, Any], ...]
     changes: bool
     describes: bool
+    removed: tuple[Mapping[str, Any], ...] = ()
+    fed: tuple[Mapping[str, Any], ...] = ()
+    feed: bool | None = None
 
 
 def bounds(location: Location) -> VersionBounds:
@@ -82,27 +87,33 @@ def bounds(location: Location) -> VersionBounds:
 
 def plan_changes(table: TableInfo, location: Location, start: int, end: int, *, skip_changes: bool) -> ScanPlan:
     """See `LakeSource.plan_changes`. Raises also `IncompatibleTable`."""
-    memory = _memory_of(location.uri, table.table_uuid)
-    known = memory.columns
-    if known is None or known.version < (table.snapshot_id or 0) or start - known.version > _MANY:
-        known = memory.columns = _Columns.look(location)
-    commits = _read_all(location, min(start, known.version + 1), end)
-    if any(commit.describes and commit.version > known.version for commit in commits):
-        known = _Columns.look(location)
-    memory.columns = replace(known, version=max(known.version, end - 1))
+    known, commits = commits_of(table, location, start, end)
     adds: list[Mapping[str, Any]] = []
     for commit in commits:
-        if commit.version >= start and commit.changes:
+        if commit.changes:
             pass_over(commit.version, commit.operation, where=location.uri, skip_changes=skip_changes)
-        elif commit.version >= start:
+        else:
             adds += commit.files
     buckets = table.descriptor.buckets is not None
-    splits = tuple(_splits(adds, known.schema, known.partition_columns, buckets=buckets))
+    splits = tuple(splits_of(adds, known.schema, known.partition_columns, buckets=buckets))
     return ScanPlan(snapshot_id=end - 1, schema=known.schema, splits=splits)
 
 
+def commits_of(table: TableInfo, location: Location, start: int, end: int) -> tuple[Columns, list[Appended]]:
+    """What the table looks like now, and the commits ``start`` to ``end`` (exclusive)."""
+    memory = memory_of(location.uri, table.table_uuid)
+    known = memory.columns
+    if known is None or known.version < (table.snapshot_id or 0) or start - known.version > _MANY:
+        known = memory.columns = Columns.look(location)
+    commits = _read_all(location, min(start, known.version + 1), end)
+    if any(commit.describes and commit.version > known.version for commit in commits):
+        known = Columns.look(location)
+    memory.columns = replace(known, version=max(known.version, end - 1))
+    return known, [commit for commit in commits if commit.version >= start]
+
+
 @dataclass(frozen=True)
-class _Columns:
+class Columns:
     """What the table looks like as of ``version``."""
 
     version: int
@@ -110,7 +121,7 @@ class _Columns:
     partition_columns: tuple[str, ...]
 
     @classmethod
-    def look(cls, location: Location) -> _Columns:
+    def look(cls, location: Location) -> Columns:
         """Raises `IncompatibleTable` for a table that the plugin does not read."""
         handle = open_table(location)
         check_readable(handle, location.uri)
@@ -119,11 +130,13 @@ class _Columns:
 
 @dataclass
 class _Memory:
-    columns: _Columns | None = None
+    columns: Columns | None = None
+    feed_at: int | None = None
+    """The version before which the table is known to have had its change feed on."""
 
 
 @lru_cache(_REMEMBERED_TABLES)
-def _memory_of(uri: str, table_uuid: str) -> _Memory:  # noqa: ARG001 - what it is of
+def memory_of(uri: str, table_uuid: str) -> _Memory:  # noqa: ARG001 - what it is of
     return _Memory()
 
 
@@ -146,7 +159,7 @@ def _read_all(location: Location, start: int, end: int) -> list[Appended]:
         ) from error
 
 
-def _splits(
+def splits_of(
     adds: Iterable[Mapping[str, Any]], schema: pa.Schema, partition_columns: Sequence[str], *, buckets: bool
 ) -> Iterator[LakeSplit]:
     """A split for each file. Raises `IncompatibleTable`."""
@@ -173,21 +186,33 @@ def _splits(
 def _read(log: TableLog, version: int) -> Appended:
     with log.filesystem.open_input_stream(log.path(version)) as stream:
         lines = stream.read().splitlines()
-    operation, files, changes, describes = "unknown", [], False, False
+    operation, changes, describes, feed = "unknown", False, False, None
+    files, removed, fed = [], [], []
     try:
         for line in filter(None, lines):
             for kind, action in json.loads(line).items():
                 if kind == "add" and action.get("dataChange", True):
                     files.append(action)
-                elif kind == "remove":
-                    changes |= action.get("dataChange", True)
+                elif kind == "remove" and action.get("dataChange", True):
+                    removed.append(action)
+                    changes = True
+                elif kind == "cdc":
+                    fed.append(action)
+                elif kind == "metaData":
+                    feed = has_feed(action.get("configuration") or {})
                 elif kind == "commitInfo":
                     operation = str(action.get("operation", operation))
                 describes |= kind in ("metaData", "protocol")
     except (ValueError, AttributeError) as error:
         raise CorruptTable(f"{log.path(version)} is not a log entry", why=str(error)) from error
     # A restore may only add files: of rows that were there before and had gone.
-    return Appended(version, operation, tuple(files), changes or operation.upper() == "RESTORE", describes)
+    changes = changes or operation.upper() == "RESTORE"
+    return Appended(version, operation, tuple(files), changes, describes, tuple(removed), tuple(fed), feed)
+
+
+def has_feed(properties: Mapping[str, str]) -> bool:
+    """Whether a table with these properties keeps a change feed."""
+    return str(properties.get(FEED, "false")).lower() == "true"
 
 
 def _is_there(filesystem: pafs.FileSystem, path: str) -> bool:

@@ -28,6 +28,7 @@ from laketier.spi.partition import partition_text
 from laketier_delta.changes import bounds, plan_changes
 from laketier_delta.committer import commit_rows
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
+from laketier_delta.feed import check_feed, is_of_feed, plan_feed, with_change_types
 from laketier_delta.layout import bucket_of, fingerprint_of, relative_path
 from laketier_delta.location import Location
 from laketier_delta.nullability import declared
@@ -76,6 +77,11 @@ class DeltaSource(LakeSource):
         )
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        if is_of_feed(split):
+            return with_change_types(split, schema, lambda rows: self._read_file(split, rows))
+        return self._read_file(split, schema)
+
+    def _read_file(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         import pyarrow.parquet as pq
 
         partition = dict(split.partition)
@@ -116,6 +122,12 @@ class DeltaSource(LakeSource):
 
     def plan_changes(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
         return plan_changes(self.table, self.location, start, end, skip_changes=skip_changes)
+
+    def check_change_feed(self) -> None:
+        check_feed(self.location)
+
+    def plan_change_feed(self, start: int, end: int) -> ScanPlan:
+        return plan_feed(self.table, self.location, start, end)
 
     def _snapshot(self, request: ScanRequest) -> DeltaTable:
         if request.as_of is not None:

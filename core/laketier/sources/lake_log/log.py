@@ -1,7 +1,8 @@
 """The log of one lake table: its versions are the offsets.
 
 A reader that has nothing yet gets the table as it is, from a snapshot: so tables whose first commits expired long ago,
-or that were once rewritten, can be followed. From then on it gets what commits append.
+or that were once rewritten, can be followed. From then on it gets what commits append;
+where the change feed is read, all that they did to rows.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ class LakeLog(TableLog):
             return []
         if start == INITIAL:
             plan = self._snapshot(end - 1)
+        elif self.described.change_column is not None:
+            plan = self.source.plan_change_feed(start, end)
         else:
             plan = self.source.plan_changes(start, end, skip_changes=self.skip_changes)
         if plan is None:
@@ -96,7 +99,7 @@ class LakeLog(TableLog):
         try:
             for batch in self.source.read(part, stored):
                 if batch.num_rows:
-                    yield _shaped(batch, wanted)
+                    yield _shaped(batch, wanted, self.described.change_column)
         except (CorruptTable, SnapshotNotFound) as error:
             raise self._gone(split, error) from error
 
@@ -140,11 +143,14 @@ class LakeLog(TableLog):
         )
 
 
-def _shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema, change_column: str | None) -> pa.RecordBatch:
+    """In exactly ``schema``. What lacks change types is a snapshot, whose rows are all new."""
     if not schema.names:
         return batch.replace_schema_metadata(None)
     arrays = [
-        batch.column(index).cast(field.type) if index >= 0 else pa.nulls(batch.num_rows, field.type)
+        batch.column(index).cast(field.type)
+        if index >= 0
+        else pa.repeat(pa.scalar("+I" if field.name == change_column else None, field.type), batch.num_rows)
         for field in schema
         for index in (batch.schema.get_field_index(field.name),)
     ]

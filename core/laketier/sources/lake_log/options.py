@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from laketier.spi import Passthrough, option
 
@@ -16,12 +17,23 @@ class LakeLogOptions:
     )
 
 
+class Changes(Enum):
+    """What is read of a table's commits."""
+
+    APPENDS = "appends"
+    FEED = "feed"
+
+
 @dataclass(frozen=True)
 class LakeLogTableOptions:
     """``read.*`` of one of its tables."""
 
     skip_changes: bool = option(
         False, "Pass over commits that deleted, updated or replaced rows, with the rows that they added."
+    )
+    changes: Changes = option(
+        Changes.APPENDS,
+        "What is read of commits. feed: the table's change feed, with the column _change_type; else appended rows.",
     )
     keep_layout: bool = option(
         True, "A lake table that is created gets the partitions and buckets of the one that is read."

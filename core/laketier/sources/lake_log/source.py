@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from laketier.config import LakeConfig
 from laketier.metadata import logical_schema
 from laketier.plugins import Lake, configure, open_lake
 from laketier.sources.lake_log.log import LakeLog
-from laketier.sources.lake_log.options import LakeLogOptions, LakeLogTableOptions
-from laketier.spi import ConfigError, Feature, LogSource, LogTable, TablePath, require
+from laketier.sources.lake_log.options import Changes, LakeLogOptions, LakeLogTableOptions
+from laketier.spi import CHANGE_TYPE, ConfigError, Feature, LogSource, LogTable, TablePath, require
 from laketier.spi.storage_errors import naming_storage_errors
 
 _REQUIRED = ("lake.format", "lake.warehouse")
@@ -46,21 +48,42 @@ class LakeTables(LogSource):
             return [str(path) for path in self._lake().storage.catalog().list_tables()]
 
     def open(self, name: str, options: LakeLogTableOptions) -> LakeLog:
-        """See `LogSource.open`."""
+        """See `LogSource.open`. Raises also `FeatureNotSupported` for a change feed that the format has not."""
+        feed = options.changes is Changes.FEED
+        if feed and options.skip_changes:
+            raise ConfigError(
+                "read.changes: feed and read.skip-changes contradict each other",
+                where=name,
+                fix="Leave out skip-changes: with the feed, no change has to be passed over.",
+            )
         with naming_storage_errors("a table of the lake was opened"):
             storage = self._lake().storage
             info = storage.catalog().load_table(TablePath.parse(name))
             source = storage.source(info)
             lasting_id = source.versions().lasting_id
+            if feed:
+                source.check_change_feed()
+        stored = _with_change_type(info.schema, name) if feed else info.schema
         layout = info.descriptor
         table = LogTable(
             name=name,
             table_id=lasting_id or info.table_uuid,
-            schema=logical_schema(info.schema),
+            schema=logical_schema(stored),
             partition_by=layout.partition_by if options.keep_layout else (),
             buckets=layout.buckets if options.keep_layout else None,
+            change_column=CHANGE_TYPE if feed else None,
         )
-        return LakeLog(table, source, info.schema, options.skip_changes)
+        return LakeLog(table, source, stored, options.skip_changes)
 
     def _lake(self) -> Lake:
         return open_lake(self.config)
+
+
+def _with_change_type(schema: pa.Schema, table: str) -> pa.Schema:
+    if CHANGE_TYPE in schema.names:
+        raise ConfigError(
+            f"the table has a column {CHANGE_TYPE!r}, and the change types would be in one of that name",
+            where=table,
+            fix="Rename the column, or leave out read.changes.",
+        )
+    return schema.append(pa.field(CHANGE_TYPE, pa.string()))

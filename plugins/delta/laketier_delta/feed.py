@@ -1,0 +1,147 @@
+"""The change feed of a table: what each commit did to rows. Planned on the driver, read on executors.
+
+A commit that has files of changes says all in them. Any other is told by the files that it added and removed, as the
+protocol asks. Within a version all rows as they were come before those as they are, so a key that one commit took
+away and added is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from laketier.spi import (
+    CHANGE_TYPE,
+    ConfigError,
+    CorruptTable,
+    IncompatibleTable,
+    LakeSplit,
+    OffsetsExpired,
+    ScanPlan,
+    TableInfo,
+)
+from laketier_delta.changes import FEED, Appended, commits_of, has_feed, memory_of, splits_of
+from laketier_delta.engine import open_table
+from laketier_delta.location import Location
+
+_KIND = "change"
+"""Key of a split's payload: the change type of all its rows, or which rows of a file of changes it has."""
+_INSERT, _DELETE = "+I", "-D"
+_BEFORE, _AFTER = "before", "after"
+_TYPES = {
+    # Not -U: nothing keeps an update from changing the values that the reader takes for the key.
+    _BEFORE: {"delete": "-D", "update_preimage": "-D"},
+    _AFTER: {"insert": "+I", "update_postimage": "+U"},
+}
+_KNOWN = [name for types in _TYPES.values() for name in types]
+
+
+def check_feed(location: Location) -> None:
+    """Raise `ConfigError` for a table whose feed is off."""
+    if not has_feed(open_table(location).metadata().configuration):
+        raise ConfigError(
+            "the table keeps no change feed",
+            where=location.uri,
+            why=f"{FEED} is not true",
+            fix=f"Set the table property {FEED} to true, or leave out read.changes.",
+        )
+
+
+def plan_feed(table: TableInfo, location: Location, start: int, end: int) -> ScanPlan:
+    """See `LakeSource.plan_change_feed`. Raises also `IncompatibleTable`."""
+    known, commits = commits_of(table, location, start, end)
+    _check_on(table, location, commits, start, end)
+    buckets = table.descriptor.buckets is not None
+    numbers = count()
+
+    def splits(actions: Iterable[Mapping[str, Any]], kind: str) -> Iterator[LakeSplit]:
+        actions = list(actions)
+        if known.partition_columns:
+            _check_values(actions, location)
+        for split in splits_of(actions, known.schema, known.partition_columns, buckets=buckets):
+            yield replace(split, index=next(numbers), payload={**split.payload, _KIND: kind})
+
+    planned: list[LakeSplit] = []
+    for commit in commits:
+        if commit.fed:
+            planned += [*splits(commit.fed, _BEFORE), *splits(commit.fed, _AFTER)]
+        else:
+            planned += [*splits(commit.removed, _DELETE), *splits(commit.files, _INSERT)]
+    schema = known.schema.append(pa.field(CHANGE_TYPE, pa.string()))
+    return ScanPlan(snapshot_id=end - 1, schema=schema, splits=tuple(planned))
+
+
+def is_of_feed(split: LakeSplit) -> bool:
+    """Whether the split's rows have change types."""
+    return _KIND in split.payload
+
+
+def with_change_types(
+    split: LakeSplit, schema: pa.Schema, read: Callable[[pa.Schema], Iterator[pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """The split's rows in ``schema``. ``read`` gives those of its file. Raises `CorruptTable`."""
+    kind = split.payload[_KIND]
+    rows = pa.schema([field for field in schema if field.name != CHANGE_TYPE])
+    if kind not in _TYPES:
+        for batch in read(rows):
+            yield _typed(batch, pa.repeat(pa.scalar(kind), batch.num_rows), schema)
+        return
+    types = _TYPES[kind]
+    for batch in read(rows.append(pa.field(CHANGE_TYPE, pa.string()))):
+        found = batch.column(CHANGE_TYPE)
+        if not pc.all(pc.is_in(found, value_set=pa.array(_KNOWN))).as_py() and batch.num_rows:
+            raise CorruptTable(f"a file of changes has other change types than {_KNOWN}", where=split.payload["path"])
+        wanted = batch.filter(pc.is_in(found, value_set=pa.array(list(types))))
+        places = pc.index_in(wanted.column(CHANGE_TYPE), value_set=pa.array(list(types)))
+        yield _typed(wanted, pa.array(list(types.values())).take(places), schema)
+
+
+def _typed(batch: pa.RecordBatch, types: pa.Array, schema: pa.Schema) -> pa.RecordBatch:
+    if not len(schema):
+        return batch.select([])
+    arrays = [types if field.name == CHANGE_TYPE else batch.column(field.name) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _check_on(table: TableInfo, location: Location, commits: Iterable[Appended], start: int, end: int) -> None:
+    """Without the feed, nothing keeps a writer from leaving out the files of changes."""
+    memory = memory_of(location.uri, table.table_uuid)
+    on = memory.feed_at == start or _was_on(location, start)
+    for commit in commits:
+        on = on if commit.feed is None else commit.feed
+        if not on:
+            raise IncompatibleTable(
+                f"version {commit.version} was committed while the table kept no change feed",
+                where=location.uri,
+                why=f"{FEED} was not true then",
+                fix="Give the table a new target, which begins with a snapshot.",
+            )
+    memory.feed_at = end
+
+
+def _was_on(location: Location, version: int) -> bool:
+    try:
+        return has_feed(open_table(location, version).metadata().configuration)
+    except CorruptTable as error:
+        raise OffsetsExpired(
+            f"whether version {version} has a change feed can't be told any more",
+            where=location.uri,
+            why=error.why or error.what,
+            fix="Keep delta.logRetentionDuration longer than rounds lag behind.",
+        ) from error
+
+
+def _check_values(actions: Iterable[Mapping[str, Any]], location: Location) -> None:
+    for action in actions:
+        if action.get("partitionValues") is None:
+            raise IncompatibleTable(
+                "a commit does not say which partition a file was removed from",
+                where=f"{location.uri}/{action['path']}",
+                why="the table's writer leaves out extended file metadata",
+                fix="Give the table a new target, which begins with a snapshot.",
+            )
