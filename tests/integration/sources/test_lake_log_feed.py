@@ -305,3 +305,16 @@ def test_options_that_do_not_fit(source: FedDelta) -> None:
         source.feed(skip_changes="true")
     with pytest.raises(ConfigError, match="changes"):
         source.log(changes="all")
+
+
+def test_a_column_of_that_name(tmp_path: Path) -> None:
+    from deltalake import write_deltalake
+
+    source = FedDelta(tmp_path / "from").make()
+    write_deltalake(
+        str(source.warehouse / "db" / "x"),
+        pa.table({"id": [1], "_change_type": ["odd"]}),
+        configuration=FEED,
+    )
+    with pytest.raises(ConfigError, match="has a column '_change_type'"):
+        source.open().open("db.x", {"changes": "feed"})
