@@ -24,8 +24,7 @@ class TopicsLab(Lab):
     def __init__(self, format: str, folder: Path, broker: KafkaServer, **settings: Any) -> None:
         self.broker = broker
         # Idempotent: what a restart of the broker makes it send again is there once.
-        settings = {"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "log_level": 0}
-        self._sending = Producer(settings)
+        self._sending = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "log_level": 0})
         super().__init__(format, folder, **settings)
 
     def _logs(self, folder: Path, tables: int, buckets: int) -> Sequence[LinesTable]:
