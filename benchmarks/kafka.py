@@ -48,7 +48,8 @@ def record(number: int) -> bytes:
     return json.dumps(row, separators=(",", ":")).encode()
 
 
-def _fill(bootstrap: str, topic: str, rows: int) -> int:
+def fill(bootstrap: str, topic: str, rows: int, partitions: int) -> int:
+    """Write the topic; how many bytes its values have."""
     settings = {
         "compression.type": "zstd",
         "linger.ms": 50,
@@ -62,7 +63,7 @@ def _fill(bootstrap: str, topic: str, rows: int) -> int:
         size += len(value)
         while True:
             try:
-                producer.produce(topic, value, partition=number % _PARTITIONS)
+                producer.produce(topic, value, partition=number % partitions)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -121,7 +122,7 @@ def main() -> None:
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
     with KafkaBroker() as broker:
         broker.create_topic("rows", _PARTITIONS)
-        mebibytes = _fill(broker.bootstrap, "rows", arguments.rows) / 2**20
+        mebibytes = fill(broker.bootstrap, "rows", arguments.rows, _PARTITIONS) / 2**20
         for turn in range(arguments.repetitions + 1):
             for name, case in cases.items() if turn % 2 else reversed(cases.items()):
                 wall, cpu = time.perf_counter(), time.process_time()

@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 from rich.console import Console
 
 from benchmarks import lakes
-from benchmarks.kafka import COLUMNS, SCHEMA, record
+from benchmarks.kafka import COLUMNS, SCHEMA, fill
 from benchmarks.measure import Case, Measured, interleaved, median
 from benchmarks.report import Section, save, show
 from benchmarks.session import spark_session
@@ -39,27 +39,6 @@ if TYPE_CHECKING:
 
 PARTITIONS = 8
 TOPIC = "rows"
-
-
-def fill(bootstrap: str, rows: int) -> int:
-    """Write the topic; how many bytes its values have."""
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "compression.type": "zstd", "linger.ms": 50, "batch.size": 1_000_000}
-    )
-    size = 0
-    for number in range(rows):
-        value = record(number)
-        size += len(value)
-        while True:
-            try:
-                producer.produce(TOPIC, value, partition=number % PARTITIONS)
-                break
-            except BufferError:
-                producer.poll(0.1)
-        producer.poll(0)
-    if producer.flush(120):
-        raise RuntimeError("the broker did not take all records")
-    return size
 
 
 def tier(engine: LogEngine, bootstrap: str, name: str, folder: Path) -> None:
@@ -161,7 +140,7 @@ def main() -> None:
     try:
         server.create(TOPIC, PARTITIONS)
         say(f"{arguments.rows:,} records to {server.bootstrap}")
-        size = fill(server.bootstrap, arguments.rows)
+        size = fill(server.bootstrap, TOPIC, arguments.rows, PARTITIONS)
         with spark_session(work, jars=os.environ.get("SPARK_KAFKA_LIBS")) as spark:
             from laketier.spark.log_engine import SparkLogEngine
 

@@ -1,5 +1,7 @@
 """Shows both: python deltalake_load_cdf.py"""
 
+# ruff: noqa: T201 - it prints its result
+
 import tempfile
 
 import deltalake
