@@ -82,7 +82,7 @@ def _schema_changed(pipeline: Pipeline) -> None:
     catalog = pipeline.lake.storage.catalog()
     catalog.alter_table(pipeline.lake.config.table, [AddColumn(pa.field("more", pa.int64()))])
     life.resume()
-    pipeline.end(life, "TableChanged")
+    pipeline.end(life, "SchemaChanged")
     pipeline.look()
     pipeline.finish()
 

@@ -12,9 +12,9 @@ from laketier.spi import (
     Collected,
     Fenced,
     Gap,
+    SchemaChanged,
     SourceRange,
     Stale,
-    TableChanged,
     Token,
     TokenMismatch,
     WatermarkLost,
@@ -131,7 +131,7 @@ class Model:
             if decided is not None:
                 return decided
         if staged and staged_with != self.added:
-            return TableChanged
+            return SchemaChanged
         if any(result.files and attempt_began_at(result.attempt) < self.horizon for result in staged):
             return Collected
         return Ending.PUBLISHED
