@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -126,6 +127,14 @@ class LogSplit:
     end: int
     bytes: int | None = None
     payload: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def cut(self, most: int) -> Iterator[LogSplit]:
+        """The same offsets in even parts of at most ``most`` each; none for no offsets. For logs whose rows lie evenly:
+        ``bytes`` are left out, and each part has the whole ``payload``."""
+        parts = -(-(self.end - self.start) // most)
+        bounds = [self.start + (self.end - self.start) * part // parts for part in range(parts + 1)] if parts else []
+        for first, last in pairwise(bounds):
+            yield replace(self, start=first, end=last, bytes=None)
 
 
 @dataclass(frozen=True, kw_only=True)

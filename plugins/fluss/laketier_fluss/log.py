@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -144,7 +143,7 @@ class FlussLog(TableLog):
                     why="its leader lost records, or has just started",
                     fix="If it stays so, compare it with the lake table.",
                 )
-            splits.extend(_cut(bucket, start, end, self._options.split_offsets))
+            splits.extend(LogSplit(bucket=bucket, start=start, end=end).cut(self._options.split_offsets))
         return tuple(splits)
 
     def read(
@@ -239,14 +238,6 @@ def _buckets(described: Mapping[str, Any]) -> BucketSpec | None:
         return None  # its rows go to any bucket
     lake = described["properties"].get("table.datalake.format", "fluss")
     return BucketSpec(described["buckets"], keys, lake if lake in _FUNCTIONS else "fluss")
-
-
-def _cut(bucket: str, start: int, end: int, most: int) -> Iterator[LogSplit]:
-    """Even parts of at most ``most`` offsets."""
-    parts = -(-(end - start) // most)
-    bounds = [start + (end - start) * part // parts for part in range(parts + 1)]
-    for first, last in pairwise(bounds):
-        yield LogSplit(bucket=bucket, start=first, end=last)
 
 
 def _received(rows: int, payload: pa.Buffer | None, sent: pa.Schema, wanted: pa.Schema) -> pa.RecordBatch:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -100,7 +99,7 @@ class KafkaLog(TableLog):
                     where=self._topic.name,
                     fix="Was the topic made again, or did its leader lose records? Compare it with the lake table.",
                 )
-            splits.extend(_cut(bucket, start, end, self._options.split_offsets))
+            splits.extend(LogSplit(bucket=bucket, start=start, end=end).cut(self._options.split_offsets))
         return tuple(splits)
 
     def read(
@@ -187,14 +186,6 @@ class KafkaLog(TableLog):
 def _bounds(earliest: int, latest: int, newest: OffsetAt) -> BucketBounds:
     known = newest.timestamp >= 0 and earliest <= newest.offset < latest
     return BucketBounds(earliest, latest, newest.timestamp if known else None)
-
-
-def _cut(bucket: str, start: int, end: int, most: int) -> Iterator[LogSplit]:
-    """Even parts of at most ``most`` offsets."""
-    parts = -(-(end - start) // most)
-    bounds = [start + (end - start) * part // parts for part in range(parts + 1)]
-    for first, last in pairwise(bounds):
-        yield LogSplit(bucket=bucket, start=first, end=last)
 
 
 def _bad_record(message: Any, why: Undecodable) -> BadRecord:
