@@ -4,9 +4,10 @@
 from laketier.sources.content import plan_content
 from laketier.sources.folder import ParquetFolder
 from laketier.sources.grouping import group_splits
-from laketier.sources.log_round import LogRound, LogRoundResult, LogRoundSettings
+from laketier.sources.log_round import LogRound
 from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy, run_log_task
 from laketier.sources.ranges import NextRange, OnExpired, next_range
+from laketier.sources.round_settings import LogRoundResult, LogRoundSettings
 from laketier.sources.scan import Scan, plan_scan
 from laketier.sources.table import open_source, scan_request
 

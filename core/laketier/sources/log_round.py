@@ -283,6 +283,3 @@ class LogRound:
             dead_letters_from=LogOffsets() if self._dead is None else self._dead.known,
             merge=merge,
         )
-
-
-__all__ = ["DEAD_LETTERS", "LogRound", "LogRoundResult", "LogRoundSettings", "committed_offsets"]

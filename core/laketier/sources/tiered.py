@@ -14,9 +14,9 @@ from laketier.config import LakeConfig, flatten
 from laketier.config.service import Service, TableRule, TableSettings, load_service
 from laketier.plugins import OpenSource, configure, format_names, load_format, open_log_source
 from laketier.sources.keyed import KeyedLog
-from laketier.sources.log_round import LogRoundSettings
 from laketier.sources.log_task import OnBadRecordPolicy
 from laketier.sources.ranges import OnExpired
+from laketier.sources.round_settings import LogRoundSettings
 from laketier.spi import ConfigError, TableLog
 
 FRESHNESS_SECONDS = 180

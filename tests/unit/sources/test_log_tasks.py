@@ -25,3 +25,10 @@ def test_small_splits_share_a_task_and_big_ones_do_not(count: int, size: int, ta
     assert len(groups) == tasks
     assert [split for group in groups for split in group] == splits
     assert all(len(group) == 1 or sum(map(weight_of, group)) <= WEIGHT_OF_A_TASK for group in groups)
+
+
+def test_a_split_is_cut_into_even_parts_that_leave_nothing_out() -> None:
+    whole = LogSplit(bucket="0", start=2, end=12, bytes=100, payload={"a": "b"})
+    assert [(part.start, part.end, part.bytes) for part in whole.cut(4)] == [(2, 5, None), (5, 8, None), (8, 12, None)]
+    assert {part.payload["a"] for part in whole.cut(4)} == {"b"}
+    assert list(LogSplit(bucket="0", start=5, end=5).cut(4)) == []
