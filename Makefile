@@ -53,20 +53,20 @@ demo-service: java $(READY) ## tier 20 topics into four formats, kill a worker i
 .PHONY: test
 test: java $(READY) lint test-conformance ## everything: lint, types, import rules, unit, conformance, integration
 	@# The suite ran just now, in every lane; tests/conformance would run its bare lane again.
-	$(BIN)/pytest --deselect tests/conformance/test_formats_conform.py::test_conforms
+	$(BIN)/pytest -m "not deep" --deselect tests/conformance/test_formats_conform.py::test_conforms
 
 .PHONY: test-unit
 test-unit: python $(READY) ## the quick tests without Spark; needs no Java
-	$(BIN)/pytest -m "not spark and not slow" $(ARGS)
+	$(BIN)/pytest -m "not spark and not slow and not deep" $(ARGS)
 
 .PHONY: test-spark
 test-spark: java $(READY) ## the tests on Spark
-	$(BIN)/pytest -m spark $(ARGS)
+	$(BIN)/pytest -m "spark and not deep" $(ARGS)
 
 .PHONY: test-compat
 test-compat: java $(READY_COMPAT) ## the tests on Spark once more, on the oldest supported line of pyspark
 	PYSPARK_PYTHON=$(CURDIR)/.venv-compat/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/.venv-compat/bin/python \
-		.venv-compat/bin/pytest -m spark $(ARGS)
+		.venv-compat/bin/pytest -m "spark and not deep" $(ARGS)
 
 .PHONY: test-conformance
 test-conformance: java $(READY) ## the conformance suite on every format here, or: FORMATS="delta lance"
