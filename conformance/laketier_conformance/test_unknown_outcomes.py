@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from laketier.spi import FailpointError, Feature, LaketierError, UnknownOutcome, WriteMode
+from laketier.spi import Conflict, FailpointError, Feature, LaketierError, UnknownOutcome, WriteMode
 from laketier.tiering import Ending, TieringRound
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.lake import QUICK, Table, ids_of, token
@@ -17,6 +19,29 @@ def test_the_effect_landed_and_the_answer_was_lost(table: Table, failpoints: Cou
     table.append(0, pipeline="before")
     failpoints.switch_on("publish.after=error@1")
     result = table.round(token(0) if known else None, [ids_of(1, 0), ids_of(1, 1)])
+    assert (result.ending, result.rows) == (Ending.RECOVERED, 10)
+    assert table.ids == ids_of(0) + ids_of(1, 0) + ids_of(1, 1)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_the_effect_landed_and_was_called_a_conflict(
+    table: Table, monkeypatch: pytest.MonkeyPatch, known: bool, attempts: int
+) -> None:
+    """A transport that repeats a request is told that the name is taken: by its own. The table knows better, through
+    the watermark or through `TableState.landed`; nothing is doubled, and no live file deleted."""
+    committer = type(table.committer())
+    publish = committer.publish
+
+    def misunderstood(self: Any, *arguments: Any) -> None:
+        publish(self, *arguments)
+        raise Conflict("another commit came first")
+
+    table.append(0, pipeline="before")
+    monkeypatch.setattr(committer, "publish", misunderstood)
+    factory = table.factory
+    tiering = TieringRound(factory, token=token(0) if known else None, policy=replace(QUICK, conflicts=attempts))
+    result = tiering.commit_messages([table.stage(ids_of(1, 0), 0, factory), table.stage(ids_of(1, 1), 1, factory)])
     assert (result.ending, result.rows) == (Ending.RECOVERED, 10)
     assert table.ids == ids_of(0) + ids_of(1, 0) + ids_of(1, 1)
 

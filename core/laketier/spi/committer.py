@@ -47,9 +47,11 @@ class TableState(ABC):
 
     @abstractmethod
     def landed(self, commit_id: str) -> bool:
-        """Whether a commit with this id is part of the table's recent history. Resolves the unknown outcome of a
-        batch without a pipeline; so it may look at as many commits as can have come since. Raises `UnknownOutcome`
-        when the history does not reach back far enough to say."""
+        """Whether a commit with this id, of any pipeline or none, is part of the table's recent history.
+
+        Resolves the unknown outcome of a batch without a pipeline, and decides after a conflict whether staged files
+        may be deleted; so it may look at as many commits as can have come since the first attempt. Raises
+        `UnknownOutcome` when the history does not reach back far enough to say."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,9 @@
 """The publish loop: open, decide, check, one attempt, and the resolution of what its outcome left unknown.
 
 Everything that makes a commit exactly once is in this file and in `laketier.spi.decide`; formats only supply the
-attempt. The loop holds one invariant: **files are deleted only when it is certain that they did not land**.
+attempt. The loop holds one invariant: **files are deleted only when it is certain that they did not land**. A
+`Conflict` is the word of a format, or of its store, for that. The table is asked as well, since a transport that repeats
+a request can get "somebody was first" for a commit of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NoReturn
+from typing import Any
 
 from laketier.spi import (
     Conflict,
@@ -125,7 +127,7 @@ class _Loop:
             commit = self.committer.publish(state, self.results, watermark)
             failpoint(PUBLISH_AFTER)
         except Conflict as conflict:
-            self._lost(conflict)
+            return self._lost(conflict)
         except Exception as error:  # noqa: BLE001 - every other failure is an unknown outcome: the next pass reads it
             return self._unknown(error)
         else:
@@ -133,6 +135,7 @@ class _Loop:
 
     def _look(self) -> tuple[TableState, RoundResult | None]:
         """Read the table: its state, and the result if the epoch is there. Whatever is refused has not landed."""
+        state = None
         try:
             with naming_storage_errors("the table was read"):
                 state = self.committer.open()
@@ -143,7 +146,7 @@ class _Loop:
                     check_not_collected(state, self.results)
                 return state, done
         except Refused:
-            self._discard_if_certain()
+            self._discard_if_certain(state)
             raise
         except UnknownOutcome:
             raise
@@ -159,8 +162,7 @@ class _Loop:
     def _done(self, state: TableState) -> RoundResult | None:
         """The result, if the epoch is in the table already. Raises `Refused`."""
         if self.token is None:
-            landed = bool(self.unknown) and state.landed(self.commit_id)
-            return self._result(Ending.RECOVERED, state.snapshot_id, None) if landed else None
+            return self._result(Ending.RECOVERED, state.snapshot_id, None) if self._landed(state) else None
         watermark = state.watermark(self.token.pipeline)
         if decide(watermark, self.token) is not Outcome.DONE:
             return None
@@ -170,16 +172,38 @@ class _Loop:
         # The epoch was published by another attempt. Every publish is a compare-and-set against a state of an
         # earlier epoch, so ours can't land any more. It may have landed before that, if somebody then took the table
         # back: an older snapshot may still need its files.
-        self._discard_if_certain()
+        self._discard_if_certain(state)
         return RoundResult(Ending.ALREADY_THERE, watermark.rows, 0, 0, watermark.snapshot_id, self.conflicts)
 
-    def _lost(self, conflict: Conflict) -> NoReturn:
+    def _landed(self, state: TableState) -> bool:
+        """Whether this batch without a pipeline is in the table, though publishing it raised. Raises `UnknownOutcome`
+        when that can't be said; after nothing but conflicts it did not land, as the format said."""
+        if self.unknown:
+            return state.landed(self.commit_id)
+        return bool(self.conflicts) and self._landed_despite_conflict(state) is True
+
+    def _landed_despite_conflict(self, state: TableState) -> bool | None:
+        """None when the history does not reach back far enough to say."""
+        try:
+            landed = state.landed(self.commit_id)
+        except UnknownOutcome as error:
+            log.info("whether the attempt landed that ended in a conflict can't be looked up: %s", error)
+            return None
+        if landed:
+            log.warning("an attempt landed although it ended in a conflict: the store, or the format, was wrong")
+        return landed
+
+    def _lost(self, conflict: Conflict) -> RoundResult:
         self.conflicts += 1
         log.info("lost attempt %d to another commit: %s", self.conflicts, conflict)
-        if self.conflicts >= self.policy.conflicts:
-            self._discard_if_certain()
-            raise conflict
-        raise _Attempt from conflict
+        if self.conflicts < self.policy.conflicts:
+            raise _Attempt from conflict
+        # One last look: were we that other commit?
+        state, done = self._look()
+        if done is not None:
+            return done
+        self._discard_if_certain(state)
+        raise conflict
 
     def _unknown(self, error: Exception) -> RoundResult:
         self.unknown = [*(self.unknown or []), error]
@@ -197,11 +221,21 @@ class _Loop:
             "same round again.",
         ) from error
 
-    def _discard_if_certain(self) -> None:
-        if self.unknown or self.repeatable:
+    def _discard_if_certain(self, state: TableState | None) -> None:
+        if self.unknown or self.repeatable or (self.conflicts and not self._certainly_absent(state)):
             log.warning("an earlier attempt may have landed: staged files are left to orphan collection")
         else:
             discard(self.committer, self.results)
+
+    def _certainly_absent(self, state: TableState | None) -> bool:
+        """Whether the table, too, says that no attempt landed. False where it can't be asked."""
+        if state is None:
+            return False
+        try:
+            return self._landed_despite_conflict(state) is False
+        except Exception:  # deleting is the only use of the answer, and it can wait
+            log.warning("the table could not be asked whether an attempt landed", exc_info=True)
+            return False
 
     def _watermark(self) -> Watermark | None:
         if self.token is None:

@@ -281,6 +281,61 @@ def test_a_conflict_after_an_unknown_outcome_deletes_nothing() -> None:
     assert count(table, "discard") == 0
 
 
+WRONG = Conflict("somebody was first: us, by a request that was sent twice")
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+@pytest.mark.parametrize("conflicts", [1, FAST.conflicts])
+def test_a_conflict_after_the_effect_doubles_nothing(known: bool, conflicts: int) -> None:
+    """Also when it was the last attempt: what landed is no loss, and its files are live."""
+    table = MemoryTable(after=[WRONG])
+    table.rivals = [rival(table, n, 10 + n, pipeline="other") for n in range(conflicts - 1)]
+    result = run(table, token() if known else None, table.stage(1))
+    assert (result.ending, result.conflicts) == (Ending.RECOVERED, conflicts)
+    assert table.rows.count(1) == 1
+    assert not table.discarded
+
+
+@pytest.mark.parametrize(("rival_epochs", "refusal"), [([(1, {})], Stale), ([(1, {"fence": 2})], Fenced)])
+def test_a_refusal_after_a_conflict_that_landed_deletes_nothing(
+    rival_epochs: list[tuple[int, dict[str, object]]], refusal: type[Exception]
+) -> None:
+    """Another driver went on from our epoch before we looked: our files are live."""
+    table = MemoryTable()
+    committer = table.committer()
+    original = committer.land
+
+    def land_and_be_followed(results: object, watermark: object) -> object:
+        original(results, watermark)  # type: ignore[arg-type]
+        for epoch, fields in rival_epochs:
+            rival(table, epoch, 7, **fields)()
+        raise WRONG
+
+    committer.land = land_and_be_followed  # type: ignore[method-assign, assignment]
+    with pytest.raises(refusal):
+        publish(committer, [table.stage(1)], token=token(), commit_id="c1", policy=FAST)
+    assert table.rows == [1, 7]
+    assert count(table, "discard") == 0
+
+
+def test_a_history_that_is_too_short_does_not_turn_a_conflict_into_an_unknown_outcome(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The format said that nothing landed. Only the deletion waits for somebody who knows."""
+
+    def too_short(state: object, commit_id: str) -> bool:
+        raise UnknownOutcome("older snapshots have expired")
+
+    monkeypatch.setattr("memory_lake.MemoryState.landed", too_short)
+    table = MemoryTable()
+    table.rivals = [rival(table, 0, 10, pipeline="other")]
+    assert run(table, None, table.stage(1)).ending is Ending.PUBLISHED
+    table.rivals = [rival(table, n, 10 + n, pipeline="other") for n in range(1, 6)]
+    with pytest.raises(Conflict):
+        run(table, None, table.stage(2, attempt="second"), commit_id="c2")
+    assert count(table, "discard") == 0
+
+
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(1)])
 def test_an_interrupt_is_passed_on_and_deletes_nothing(stop: BaseException) -> None:
     table = MemoryTable(after=[stop])
