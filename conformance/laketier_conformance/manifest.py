@@ -16,19 +16,27 @@ def expected_tests() -> tuple[str, ...]:
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
-def name_of(nodeid: str) -> str | None:
-    """A node id without the way to the suite, which differs between installations; None for tests of others."""
-    _, found, tail = nodeid.rpartition(f"{_PACKAGE}/")
-    return tail if found and tail.startswith("test_") else None
+def name_of(path: Path, nodeid: str) -> str | None:
+    """What the suite calls one of its tests; None for tests of others.
+
+    The path tells whose a test is. A node id does not: pytest makes it relative to its root, or to what it was called
+    with where that lies elsewhere, so it may or may not name this package.
+    """
+    _, _, test = nodeid.partition("::")
+    if not test or not path.is_relative_to(MANIFEST.parent):
+        return None
+    return f"{path.relative_to(MANIFEST.parent).as_posix()}::{test}"
 
 
 def collected_tests(format: str) -> tuple[str, ...]:
     """The names of all tests as pytest finds them, with any installed format. Starts a pytest of its own."""
-    command = [sys.executable, "-m", "pytest", "--pyargs", _PACKAGE, f"--lake-format={format}", "--collect-only", "-q"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=MANIFEST.parents[1])
+    root = MANIFEST.parents[1]
+    command = [sys.executable, "-m", "pytest", "--pyargs", _PACKAGE, f"--rootdir={root}", "--collect-only", "-q"]
+    done = subprocess.run([*command, f"--lake-format={format}"], capture_output=True, text=True, check=False, cwd=root)
     if done.returncode:
         raise RuntimeError(done.stdout + done.stderr)
-    names = (name_of(line.strip()) for line in done.stdout.splitlines() if "::" in line)
+    nodeids = [line.strip() for line in done.stdout.splitlines() if "::" in line]
+    names = (name_of(root / nodeid.partition("::")[0], nodeid) for nodeid in nodeids)
     return tuple(sorted(name for name in names if name is not None))
 
 

@@ -16,7 +16,7 @@ from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin, Plugin
 from laketier_conformance.manifest import expected_tests, name_of
 from laketier_conformance.verdict import FAIL, Result, Verdict, judge
 
-REFUSED = "laketier_refused"
+NAME, REFUSED = "laketier_test", "laketier_refused"
 
 
 class Suite:
@@ -28,6 +28,7 @@ class Suite:
         self._reports = not hasattr(config, "workerinput")
         self.lanes = lanes
         self.results: dict[str, Result] = {}
+        self._expected = expected_tests()
         self.verdict: Verdict | None = None
         file = config.getoption("lake_report")
         self._file = None if file is None else Path(file).absolute()
@@ -46,7 +47,10 @@ class Suite:
         for item in items:
             lane = item.get_closest_marker("lane")
             (chosen if lane is None or lane.args[0] in self.lanes else left_out).append(item)
-            if name_of(item.nodeid) is not None:
+            name = name_of(item.path, item.nodeid)
+            if name is not None:
+                # Travels with each report, also out of the processes of xdist.
+                item.user_properties.append((NAME, name))
                 # Engines may warn as they like, whatever the author's own configuration makes of it; laketier may not.
                 item.add_marker(pytest.mark.filterwarnings("default", "error:::laketier"))
         if left_out:
@@ -75,17 +79,22 @@ class Suite:
     # -- results ----------------------------------------------------------------------------------------------------
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        name = name_of(report.nodeid)
+        told = dict(report.user_properties)
+        name = str(told[NAME]) if NAME in told else self._failure_of(report)
         if name is not None:
-            result = self.results.setdefault(name, Result(name))
-            refused = dict(report.user_properties).get(REFUSED)
-            result.add(report, None if refused is None else str(refused))
+            refused = told.get(REFUSED)
+            self.results.setdefault(name, Result(name)).add(report, None if refused is None else str(refused))
+
+    def _failure_of(self, report: pytest.TestReport) -> str | None:
+        """The test that ended its process, which xdist reports by its node id alone. Only a failure is believed."""
+        known = (test for test in self._expected if report.nodeid == test or report.nodeid.endswith(f"/{test}"))
+        return next(known, None) if report.failed else None
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if not self._reports or session.config.getoption("collectonly"):
             return
-        self.verdict = judge(self.results.values(), expected_tests(), int(exitstatus))
+        self.verdict = judge(self.results.values(), self._expected, int(exitstatus))
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._file.write_text(json.dumps(self.report(), indent=1) + "\n", encoding="utf-8")

@@ -60,7 +60,8 @@ class Verdict:
 
 def judge(results: Iterable[Result], expected: Collection[str], exit_status: int) -> Verdict:
     """Conformant: all expected tests ran, and each passed or was refused as declared. Partial: some did not run, and
-    none failed. Else fail."""
+    nothing failed. Else fail: a run without any result shows nothing, and of a failure that has no name while results
+    are missing, nobody knows whose it was."""
     found = {result.name: result for result in results}
     failed = sorted(name for name, result in found.items() if result.outcome == "failed")
     skipped = sorted(name for name, result in found.items() if result.outcome == "skipped")
@@ -70,10 +71,14 @@ def judge(results: Iterable[Result], expected: Collection[str], exit_status: int
     why += [f"skipped: {name} ({found[name].detail})" for name in skipped]
     why += _some("not run", missing)
     why += _some("not in the suite's MANIFEST", unknown)
+    if not found:
+        why.insert(0, "no results: no test of the suite was run")
     broken = exit_status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
-    if broken:
+    nameless = exit_status == pytest.ExitCode.TESTS_FAILED and not failed and bool(missing)
+    if broken or nameless:
         why.append(f"pytest ended with exit code {exit_status}")
-    name = FAIL if failed or unknown or broken else PARTIAL if skipped or missing else CONFORMANT
+    wrong = failed or unknown or broken or nameless or not found
+    name = FAIL if wrong else PARTIAL if skipped or missing else CONFORMANT
     unproven: dict[str, str] = {}
     for result in found.values():
         unproven.update(result.unproven)

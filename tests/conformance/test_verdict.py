@@ -28,7 +28,10 @@ def results(*outcomes: str) -> list[Result]:
         (("passed", "refused"), 0, "conformant"),
         (("passed", "skipped"), 0, "partial"),
         (("passed",), 0, "partial"),
-        ((), 5, "partial"),
+        ((), 0, "fail"),
+        ((), 5, "fail"),
+        (("passed",), 1, "fail"),
+        (("passed", "passed"), 1, "conformant"),
         (("passed", "failed"), 1, "fail"),
         (("skipped", "failed"), 1, "fail"),
         (("failed",), 1, "fail"),
@@ -73,17 +76,13 @@ def test_the_manifest_is_in_step() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("nodeid", "name"),
-    [
-        ("conformance/laketier_conformance/test_a.py::t", "test_a.py::t"),
-        ("../x/site-packages/laketier_conformance/test_a.py::t[b/c]", "test_a.py::t[b/c]"),
-        ("tests/conformance/test_a.py::t", None),
-        ("laketier_conformance/conftest.py::t", None),
-    ],
-)
-def test_names_do_not_depend_on_where_the_suite_lies(nodeid: str, name: str | None) -> None:
-    assert name_of(nodeid) == name
+@pytest.mark.parametrize("way", ["laketier_conformance/", "../x/site-packages/laketier_conformance/", ""])
+@pytest.mark.parametrize("folder", [MANIFEST.parent, Path("/x")], ids=["ours", "others"])
+def test_names_depend_on_the_path_alone(folder: Path, way: str) -> None:
+    """A node id is relative to pytest's root, or to what pytest was called with."""
+    name = name_of(folder / "test_a.py", f"{way}test_a.py::t[b/c::d]")
+    assert name == ("test_a.py::t[b/c::d]" if folder == MANIFEST.parent else None)
+    assert name_of(folder, way) is None
 
 
 def test_the_pytest_plugin_imports_nothing_heavy() -> None:
@@ -111,6 +110,25 @@ def test_a_run_that_left_tests_out_is_partial(run_suite) -> None:  # type: ignor
     assert run.report["results"] == {SOME: run.report["results"][SOME]}
     assert "verdict: partial" in run.output
     assert "not run: test_capabilities.py::" in run.output
+
+
+@pytest.mark.parametrize("root", ["/", "."])
+def test_results_count_wherever_the_suite_is_run(run_suite, root: str) -> None:  # type: ignore[no-untyped-def]
+    """pytest names tests in another way when its root is not above the package."""
+    wrong, test = "wrong-counts", "test_rounds.py::test_the_counts_are_those_of_the_files"
+    select = ["-k", f"{test.partition('::')[2]} or a_result_travels_unchanged"]
+    run = run_suite(wrong, offers={wrong: "wrong_counts"}, arguments=[f"--rootdir={root}", *select])
+    assert {name: result["outcome"] for name, result in run.report["results"].items()} == {
+        test: "failed",
+        SOME: "passed",
+    }
+    assert run.report["verdict"] == "fail"
+
+
+def test_a_run_without_results_fails(run_suite) -> None:  # type: ignore[no-untyped-def]
+    run = run_suite("feather", arguments=["-k", "nothing_has_this_name"])
+    assert (run.code, run.report["verdict"]) == (1, "fail")
+    assert "no results" in run.output
 
 
 def test_what_the_report_says(run_suite) -> None:  # type: ignore[no-untyped-def]

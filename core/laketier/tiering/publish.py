@@ -2,8 +2,8 @@
 
 Everything that makes a commit exactly once is in this file and in `laketier.spi.decide`; formats only supply the
 attempt. The loop holds one invariant: **files are deleted only when it is certain that they did not land**. A
-`Conflict` is the word of a format, or of its store, for that. The table is asked as well, since a transport that repeats
-a request can get "somebody was first" for a commit of its own.
+`Conflict` is the word of a format, or of its store, for that. The table is asked as well, since a transport that
+repeats a request can get "somebody was first" for a commit of its own.
 """
 
 from __future__ import annotations
