@@ -47,7 +47,8 @@ def split_by_values(
     table: pa.Table, keys: Sequence[pa.ChunkedArray | pa.Array]
 ) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
     """Split ``table`` by the distinct combinations of ``keys`` (arrays as long as the table), in the order of first
-    appearance per run; rows keep their order within a part. Yields (Python values, rows).
+    appearance per run; rows keep their order within a part. Yields (Python values, rows). Raises `IncompatibleData` for
+    a time or day that Python's dates don't reach.
 
     One dictionary encoding per key, one stable sort of the combined codes, then slices: no filter per partition.
     """
@@ -82,5 +83,16 @@ def _decode(code: int, dictionaries: Sequence[pa.Array]) -> tuple[Any, ...]:
     values: list[Any] = []
     for dictionary in reversed(dictionaries):
         code, index = divmod(code, max(len(dictionary), 1))
-        values.append(dictionary[index].as_py())
+        values.append(_value(dictionary[index]))
     return tuple(reversed(values))
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError) as error:
+        raise IncompatibleData(
+            f"a {scalar.type} can't be a partition value",
+            why=f"it is {scalar.value} since 1970, outside the years 1 to 9999",
+            fix="Leave such rows out in the query, or partition by another column.",
+        ) from error

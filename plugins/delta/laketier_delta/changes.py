@@ -17,7 +17,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
-import pyarrow.types as pt
 
 from laketier.spi import (
     CorruptTable,
@@ -30,10 +29,10 @@ from laketier.spi import (
     VersionBounds,
     pass_over,
 )
-from laketier.spi.partition import partition_text
 from laketier_delta.engine import arrow_schema, open_table
 from laketier_delta.layout import bucket_of, relative_path
 from laketier_delta.location import LOG, Location
+from laketier_delta.partitions import text_of_log
 from laketier_delta.protocol import check_readable
 from laketier_delta.references import REQUESTS
 from laketier_delta.tablelog import TableLog
@@ -163,6 +162,7 @@ def splits_of(
     adds: Iterable[Mapping[str, Any]], schema: pa.Schema, partition_columns: Sequence[str], *, buckets: bool
 ) -> Iterator[LakeSplit]:
     """A split for each file. Raises `IncompatibleTable`."""
+    kinds = {name: schema.field(name).type for name in partition_columns}
     for index, add in enumerate(adds):
         path = relative_path(add["path"])
         if add.get("deletionVector"):
@@ -178,7 +178,7 @@ def splits_of(
             rows=_rows(add),
             bytes=add.get("size"),
             bucket=bucket_of(path) if buckets else -1,
-            partition=tuple((name, _text(values.get(name), schema.field(name).type)) for name in partition_columns),
+            partition=tuple((name, text_of_log(values.get(name), kind)) for name, kind in kinds.items()),
             payload={"path": path},
         )
 
@@ -222,14 +222,3 @@ def _is_there(filesystem: pafs.FileSystem, path: str) -> bool:
 def _rows(add: Mapping[str, Any]) -> int | None:
     rows = json.loads(add["stats"]).get("numRecords") if add.get("stats") else None
     return None if rows is None else int(rows)
-
-
-def _text(raw: str | None, kind: pa.DataType) -> str | None:
-    """A partition value of the log as laketier spells it. The protocol reads the empty text as null."""
-    from laketier_delta.source import partition_scalar
-
-    if not raw:
-        return None
-    if pt.is_timestamp(kind):
-        raw = raw.removesuffix("Z").replace("T", " ")
-    return partition_text(partition_scalar(raw, kind).as_py())

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from laketier.spi import BucketSpec, CorruptTable, IncompatibleData, IncompatibleTable
-from laketier.spi.partition import partition_text
+from laketier_delta.partitions import log_text
 
 BUCKETS_PROPERTY = "laketier.buckets"
 """The table property that holds the bucket spec as JSON."""
@@ -80,8 +80,9 @@ def names_in(text: bytes) -> set[str]:
 
 
 def partition_values(columns: Sequence[str], values: Sequence[Any]) -> tuple[tuple[str, str | None], ...]:
-    """The values as text. Raises `IncompatibleData` for the empty string, which the protocol reads as null."""
-    texts = tuple((column, partition_text(value)) for column, value in zip(columns, values, strict=True))
+    """The values as the log has them. Raises `IncompatibleData` for the empty string, which the protocol reads as
+    null."""
+    texts = tuple((column, log_text(value)) for column, value in zip(columns, values, strict=True))
     for column, text in texts:
         if text == "":
             raise IncompatibleData(
@@ -126,7 +127,7 @@ def primary_key_from(configuration: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _folder(column: str, value: Any) -> str:
-    text = partition_text(value)
+    text = log_text(value)
     if text is None:
         return _NULL
     name = quote(text, safe="")

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from laketier.spi import And, Leaf, Op, Or, Predicate, columns_of, to_arrow
+from laketier.spi import And, IncompatibleTable, Leaf, Op, Or, Predicate, columns_of, to_arrow
 
 _HIGHEST = "\U0010ffff"
 
@@ -113,6 +113,19 @@ def partition_table(files: pa.Table, schema: pa.Schema, columns: list[str]) -> p
     found = struct_columns(files, "partition")
     arrays = [found[name].cast(schema.field(name).type) for name in columns]
     return pa.table(arrays, schema=pa.schema([schema.field(name) for name in columns]))
+
+
+def partition_rows(files: pa.Table, schema: pa.Schema, columns: list[str]) -> list[dict[str, Any]]:
+    """`partition_table` as Python values. Raises `IncompatibleTable` for times that Python's dates don't reach."""
+    try:
+        rows: list[dict[str, Any]] = partition_table(files, schema, columns).to_pylist()
+    except (OverflowError, ValueError) as error:
+        raise IncompatibleTable(
+            f"a partition of {', '.join(columns)} lies outside the years 1 to 9999",
+            why=str(error),
+            fix="Read and write that table with Spark.",
+        ) from error
+    return rows
 
 
 def struct_columns(files: pa.Table, name: str) -> dict[str, Any]:

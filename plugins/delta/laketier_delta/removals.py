@@ -9,10 +9,10 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from laketier.spi import WriteResult
-from laketier.spi.partition import partition_text
 from laketier.spi.staged import replaced_files
 from laketier_delta.engine import arrow_schema, panics_as_errors
-from laketier_delta.pruning import partition_table
+from laketier_delta.partitions import log_text
+from laketier_delta.pruning import partition_rows
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -31,7 +31,7 @@ def removals(handle: DeltaTable, results: Sequence[WriteResult], now: int, *, wh
         files = pa.table(handle.get_add_actions())
     there = {unquote(path): index for index, path in enumerate(files.column("path").to_pylist())}
     columns = list(handle.metadata().partition_columns)
-    values = partition_table(files, arrow_schema(handle), columns).to_pylist() if columns else None
+    values = partition_rows(files, arrow_schema(handle), columns) if columns else None
     sizes = files.column("size_bytes").to_pylist()
     return [
         RemoveAction(
@@ -39,7 +39,7 @@ def removals(handle: DeltaTable, results: Sequence[WriteResult], now: int, *, wh
             True,
             now,
             sizes[there[path]],
-            {name: partition_text(value) for name, value in values[there[path]].items()} if values else {},
+            {name: log_text(value) for name, value in values[there[path]].items()} if values else {},
         )
         for path in replaced_files(results, there, where=where)
     ]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.spi import (
@@ -32,8 +31,9 @@ from laketier_delta.feed import check_feed, is_of_feed, plan_feed, with_change_t
 from laketier_delta.layout import bucket_of, fingerprint_of, relative_path
 from laketier_delta.location import Location
 from laketier_delta.nullability import declared
+from laketier_delta.partitions import partition_scalar
 from laketier_delta.protocol import check_deletions, check_readable
-from laketier_delta.pruning import FilePruner, partition_table, struct_columns
+from laketier_delta.pruning import FilePruner, partition_rows, struct_columns
 from laketier_delta.tablelog import EPOCH, PIPELINE, TableLog
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class DeltaSource(LakeSource):
     def _splits(
         self, files: pa.Table, schema: pa.Schema, partition_columns: list[str], *, buckets: bool
     ) -> list[LakeSplit]:
-        values = partition_table(files, schema, partition_columns).to_pylist() if partition_columns else None
+        values = partition_rows(files, schema, partition_columns) if partition_columns else None
         whole = _whole(files, schema, partition_columns)
         splits: list[LakeSplit] = []
         columns = (files.column(name).to_pylist() for name in ("path", "num_records", "size_bytes"))
@@ -246,16 +246,6 @@ def _shaped(batch: pa.RecordBatch, schema: pa.Schema, partition: dict[str, str |
         else:
             arrays.append(pa.nulls(batch.num_rows, column.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def partition_scalar(text: str | None, kind: pa.DataType) -> pa.Scalar:
-    """A partition value read from its text. Timestamps with a zone are written in UTC without naming it."""
-    if text is None:
-        return pa.scalar(None, kind)
-    if pt.is_timestamp(kind) and kind.tz is not None:
-        naive = pc.cast(pa.scalar(text), pa.timestamp("us"))
-        return pc.assume_timezone(naive, "UTC").cast(kind)
-    return pc.cast(pa.scalar(text), kind)
 
 
 def _snapshot_info(version: int, info: dict[str, Any]) -> SnapshotInfo:

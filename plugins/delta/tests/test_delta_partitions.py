@@ -1,0 +1,152 @@
+"""Partition values are spelled as delta-spark 4.4 spells them, and every spelling of an instant is read as that one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from urllib.parse import unquote
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from laketier.spi import IncompatibleData, IncompatibleTable, Leaf, Op, ScanRequest, TableDescriptor, Token, WriteMode
+from laketier.spi.table import PartitionField
+from laketier.tiering import TieringRound
+from laketier_delta.partitions import log_text, text_of_log
+
+SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+ZONED = pa.timestamp("us", "UTC")
+LOCAL = pa.timestamp("us")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        # What delta-spark 4.4.0 on Spark 4.1.4 wrote, in a session of New York.
+        (datetime(2026, 1, 1, 5, 0, 0, 123456, tzinfo=UTC), "2026-01-01T05:00:00.123456Z"),
+        (datetime(2026, 1, 1, tzinfo=UTC), "2026-01-01T00:00:00.000000Z"),
+        (datetime(2026, 1, 1, 0, 0, 0, 500000, tzinfo=UTC), "2026-01-01T00:00:00.500000Z"),
+        (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00.000000Z"),
+        (datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC), "9999-12-31T23:59:59.999999Z"),
+        (datetime(2026, 1, 1), "2026-01-01 00:00:00"),
+        (datetime(2026, 1, 1, 0, 0, 0, 500000), "2026-01-01 00:00:00.5"),
+        (datetime(1, 1, 1, 0, 0, 0, 500000), "0001-01-01 00:00:00.5"),
+        (date(1, 1, 1), "0001-01-01"),
+        (True, "true"),
+        (None, None),
+    ],
+)
+def test_values_are_spelled_as_delta_spark_spells_them(value, text):
+    assert log_text(value) == text
+
+
+@pytest.mark.parametrize(
+    "raw", ["2026-01-01T00:00:00.500000Z", "2026-01-01 00:00:00.5", "2026-01-01 00:00:00.500000",
+            "2026-01-01T01:00:00.5+01:00"]
+)  # fmt: skip
+def test_every_spelling_of_an_instant_is_that_instant(raw):
+    assert text_of_log(raw, ZONED) == "2026-01-01 00:00:00.500000"
+
+
+def test_what_is_no_time_is_refused_and_not_guessed():
+    with pytest.raises(IncompatibleTable, match="12026"):
+        text_of_log("+12026-01-01T00:00:00.000000Z", ZONED)
+    assert text_of_log("", LOCAL) is None
+
+
+def adds(lake) -> list[dict]:
+    entries = sorted(Path(lake.uri, "_delta_log").glob("*.json"))
+    actions = [json.loads(line) for entry in entries for line in entry.read_text().splitlines()]
+    return [action["add"] for action in actions if "add" in action]
+
+
+def at(*moments: datetime | None) -> pa.Table:
+    return pa.table({"id": range(len(moments)), "at": pa.array(moments, ZONED)})
+
+
+def test_a_new_table_says_that_its_instants_are_in_utc(lake):
+    """In the log and in folders, for readers of either."""
+    lake.create(SCHEMA, "at")
+    lake.append(at(NOON, None))
+    [zoned, null] = sorted(adds(lake), key=lambda add: add["partitionValues"]["at"] is None)
+    assert zoned["partitionValues"] == {"at": "2026-01-01T12:00:00.000000Z"}
+    assert unquote(unquote(zoned["path"])).startswith("at=2026-01-01T12:00:00.000000Z/")
+    assert null["partitionValues"] == {"at": None}
+    expected = [(0, NOON), (1, None)]
+    table = DeltaTable(lake.uri)
+    assert sorted(pl.read_delta(lake.uri).select("id", "at").rows()) == expected
+    assert duckdb.from_arrow(table.to_pyarrow_table()).order("id").project('id, epoch_us("at")').fetchall() == [
+        (0, round(NOON.timestamp() * 1_000_000)),
+        (1, None),
+    ]
+    with duckdb.connect() as session:
+        session.sql("SET TimeZone = 'America/New_York'")
+        folders = session.read_parquet(f"{lake.uri}/at=2026*/*.parquet", hive_partitioning=True)
+        assert folders.project('epoch("at"::timestamptz)').fetchall() == [(NOON.timestamp(),)]
+
+
+def as_before(lake) -> None:
+    """The log as laketier wrote it once: instants in UTC, without saying so."""
+    for entry in Path(lake.uri, "_delta_log").glob("*.json"):
+        actions = [json.loads(line) for line in entry.read_text().splitlines()]
+        for add in (action["add"] for action in actions if "add" in action):
+            text = add["partitionValues"]["at"]
+            add["partitionValues"]["at"] = text.replace("T", " ").removesuffix(".000000Z")
+        entry.write_text("\n".join(map(json.dumps, actions)))
+
+
+KEYED = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("at", ZONED, nullable=False)])
+
+
+def test_a_table_of_an_older_laketier_is_read_pruned_and_replaced_as_before(lake, support):
+    """And a merge finds the file of a key, whichever way its partition is spelled."""
+    lake.storage.catalog().create_table(
+        support.PATH, TableDescriptor(KEYED, (PartitionField("at"),), primary_key=("id", "at"))
+    )
+    lake.append(at(NOON), mode=WriteMode.UPSERT)
+    as_before(lake)
+    lake.append(at(NOON.replace(hour=13), NOON).slice(0, 1), mode=WriteMode.UPSERT)
+    assert [add["partitionValues"]["at"] for add in adds(lake)] == [
+        "2026-01-01 12:00:00",
+        "2026-01-01T13:00:00.000000Z",
+    ]
+    assert lake.read(Leaf("at", Op.EQ, NOON)).num_rows == 1
+    source = lake.storage.source(lake.table)
+    splits = source.plan(ScanRequest()).splits
+    assert sorted(dict(split.partition)["at"] for split in splits) == ["2026-01-01 12:00:00", "2026-01-01 13:00:00"]
+    assert sorted(dict(s.partition)["at"] for s in source.plan_changes(1, 3).splits) == [
+        "2026-01-01 12:00:00",
+        "2026-01-01 13:00:00",
+    ]
+    [old] = [split for split in splits if dict(split.partition)["at"] == "2026-01-01 12:00:00"]
+    factory = lake.factory()
+    tiering = TieringRound(factory, token=Token("p", "run", 0), mode=WriteMode.UPSERT)
+    tiering.begin()
+    tiering.commit([replace(lake.stage(at(NOON), factory), replaced=tuple(old.files))])
+    table = DeltaTable(lake.uri)
+    assert sorted(table.to_pyarrow_table()["at"].to_pylist()) == [NOON, NOON.replace(hour=13)]
+    table.create_checkpoint()
+    assert DeltaTable(lake.uri).to_pyarrow_table().num_rows == 2, "the tombstone fits its file"
+
+
+def test_beside_delta_rs_which_spells_instants_without_a_zone(lake):
+    lake.create(SCHEMA, "at")
+    write_deltalake(lake.uri, at(NOON), mode="append")
+    lake.append(at(NOON))
+    assert lake.read(Leaf("at", Op.EQ, NOON))["id"].to_pylist() == [0, 0]
+    assert DeltaTable(lake.uri).to_pyarrow_table(filters=[("at", "=", NOON)]).num_rows == 2
+
+
+@pytest.mark.parametrize(
+    "array", [pa.array([3 * 10**17], ZONED), pa.array([-(10**17)], LOCAL), pa.array([10**7], pa.date32())], ids=str
+)
+def test_moments_that_no_partition_can_name_are_refused_by_name(lake, array):
+    lake.create(pa.schema([("id", pa.int64()), ("at", array.type)]), "at")
+    with pytest.raises(IncompatibleData, match="outside the years"):
+        lake.append(pa.table({"id": pa.array([1]), "at": array}))
