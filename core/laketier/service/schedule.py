@@ -23,6 +23,7 @@ from laketier.spi.errors import (
     Refused,
     RowsChanged,
     SchemaChanged,
+    StagedFileLost,
     Stale,
     UnsafeTable,
     UnsupportedType,
@@ -141,6 +142,7 @@ _NEEDS_A_PERSON = (
 
 def is_retryable(error: BaseException) -> bool:
     """Whether trying the round again may help. Not for what only a person can mend. `Fenced`, `Stale` and
-    `Overtaken` may: they say that someone else moved the table on; `SchemaChanged` too: the next round has the new
-    schema."""
-    return isinstance(error, (Fenced, Stale, Overtaken, SchemaChanged)) or not isinstance(error, _NEEDS_A_PERSON)
+    `Overtaken` may: they say that someone else moved the table on; `SchemaChanged` and `StagedFileLost` too: the next
+    round has the new schema, and files of its own."""
+    moved_on = (Fenced, Stale, Overtaken, SchemaChanged, StagedFileLost)
+    return isinstance(error, moved_on) or not isinstance(error, _NEEDS_A_PERSON)

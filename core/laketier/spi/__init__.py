@@ -7,6 +7,7 @@ An author writes a `LakeStoragePlugin`, a `LakeStorage`, a `LakeCatalog`, a `Lak
 from laketier.spi.bucket import BucketAssigner, BucketAssignerFactory
 from laketier.spi.catalog import LakeCatalog, reshaped, same_table
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
+from laketier.spi.confine import confined, escapes
 from laketier.spi.conform import conform
 from laketier.spi.context import CommitterInitContext, WriteMode, WriterInitContext
 from laketier.spi.errors import (
@@ -23,6 +24,7 @@ from laketier.spi.errors import (
     LaketierError,
     OffsetsExpired,
     OffsetsRewritten,
+    OutsideTable,
     Overtaken,
     PluginBroken,
     PluginConflict,
@@ -35,6 +37,7 @@ from laketier.spi.errors import (
     SerializationError,
     SnapshotNotFound,
     SpiVersionMismatch,
+    StagedFileLost,
     Stale,
     StorageError,
     TableChanged,
@@ -48,6 +51,7 @@ from laketier.spi.errors import (
 )
 from laketier.spi.failpoints import FailpointError, failpoint
 from laketier.spi.features import FULL, DeliveryLevel, Feature, Support, require, require_mode, unsupported
+from laketier.spi.local_folder import LocalFolder
 from laketier.spi.log import (
     BadRecord,
     BucketBounds,
@@ -86,6 +90,7 @@ from laketier.spi.source import (
     pass_over,
 )
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
+from laketier.spi.table_folder import TableFolder
 from laketier.spi.token import FIRST_EPOCH, Outcome, SourceRange, Token, Watermark, decide
 from laketier.spi.writer import WR, LakeWriter, StagedFile, WriteResult, attempt_began_at, new_attempt_id
 
@@ -131,6 +136,7 @@ __all__ = [
     "LakeWriter",
     "LaketierError",
     "Leaf",
+    "LocalFolder",
     "LogOffsets",
     "LogRange",
     "LogSource",
@@ -147,6 +153,7 @@ __all__ = [
     "Or",
     "OrphanFile",
     "Outcome",
+    "OutsideTable",
     "Overtaken",
     "PartitionField",
     "Passthrough",
@@ -172,12 +179,14 @@ __all__ = [
     "SourceRange",
     "SpiVersionMismatch",
     "StagedFile",
+    "StagedFileLost",
     "Stale",
     "StorageError",
     "Support",
     "TableChanged",
     "TableDescriptor",
     "TableError",
+    "TableFolder",
     "TableInfo",
     "TableLog",
     "TableNotFound",
@@ -198,8 +207,10 @@ __all__ = [
     "WriterInitContext",
     "attempt_began_at",
     "columns_of",
+    "confined",
     "conform",
     "decide",
+    "escapes",
     "fail_on_bad_record",
     "failpoint",
     "from_plain",

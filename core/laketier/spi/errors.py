@@ -196,6 +196,14 @@ class Collected(Refused):
     """The files were staged so long ago that orphan collection may have deleted them."""
 
 
+class OutsideTable(Refused):
+    """A path that should name a file of a table leads out of it: by its text, or through a symbolic link."""
+
+
+class StagedFileLost(Refused, CommitError):
+    """A staged file is gone, or is not the one that its writer left. Running the round again stages it anew."""
+
+
 class TableChanged(Refused):
     """The table was recreated, or its schema or partitioning changed after the files were staged."""
 

@@ -14,13 +14,11 @@ from urllib.parse import quote, unquote
 
 import pyarrow.fs as pafs
 
+from laketier.spi.confine import RECORDS
 from laketier.spi.durable import create_exclusively, make_directories
 from laketier.spi.errors import CorruptTable
 from laketier.spi.maintenance import OrphanFile
 from laketier.spi.token import Watermark
-
-RECORDS = "_laketier"
-"""The folder below the table's location. Readers and cleaners of all formats leave ``_`` folders alone."""
 
 _RECORD = re.compile(r"[0-9a-f]{16}\.json")
 _TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.json\.[0-9a-f]{32}\.tmp")

@@ -40,7 +40,8 @@ def attempt_began_at(attempt: str) -> int:
 class StagedFile:
     """One staged data file.
 
-    ``path`` is what `discard` needs to find it again: relative to the table's location, with ``/``. ``partition``
+    ``path`` is what `discard` needs to find it again: relative to the table's location, with ``/`` (`confined`), or to
+    the folder elsewhere that the table's metadata names for data. ``partition``
     holds (partition field name, canonical text or None for null). ``payload`` is the format's own (a footer,
     statistics, fragment metadata), small.
     """

@@ -14,6 +14,7 @@ from laketier.spi import (
     TableState,
     WriteResult,
     attempt_began_at,
+    confined,
 )
 from laketier.tiering.horizon import horizon_of
 
@@ -21,10 +22,13 @@ from laketier.tiering.horizon import horizon_of
 def check_results(state: TableState, results: Sequence[WriteResult]) -> None:
     """Refuse files that were written for another table, schema or partitioning than the one just opened.
 
-    Libraries accept such files and turn values into nulls, or rows into the wrong partition.
-    Raises `TableChanged`.
+    Libraries accept such files and turn values into nulls, or rows into the wrong partition. Results come from
+    executors, so the files are also refused when they are not the table's to have.
+    Raises `TableChanged` and `OutsideTable`.
     """
     for result in results:
+        for file in result.files:
+            confined(file.path, where=f"result of attempt {result.attempt}")
         if result.table_uuid != state.table_uuid:
             raise TableChanged(
                 f"the table was recreated: files were staged for {result.table_uuid}, it is now {state.table_uuid}",

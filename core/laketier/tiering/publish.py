@@ -128,6 +128,9 @@ class _Loop:
             failpoint(PUBLISH_AFTER)
         except Conflict as conflict:
             return self._lost(conflict)
+        except Refused:
+            # What is left of the staged files is left to orphan collection: this is the format's word alone.
+            raise
         except Exception as error:  # noqa: BLE001 - every other failure is an unknown outcome: the next pass reads it
             return self._unknown(error)
         else:

@@ -28,14 +28,14 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
-from laketier.spi.staged import check_staged
+from laketier.spi.staged import check_staged, discard_staged
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, transaction_version
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
 from laketier_delta.removals import removals
 from laketier_delta.tablelog import COMMIT_ID, EPOCH, PIPELINE, PUBLISH, TableLog
-from laketier_delta.writer import STATS, delete_files
+from laketier_delta.writer import STATS
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -194,13 +194,11 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         )
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        delete_files(self._location, (file.path for result in results for file in result.files))
+        discard_staged(self._location.folder, results)
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
         """delta-rs commits files that are missing, and every later read of the table fails."""
-        root = self._location.root
-        sizes = {f"{root}/{file.path}": file.bytes for result in results for file in result.files}
-        check_staged(self._log.filesystem, sizes, where=self._location.uri)
+        check_staged(self._location.folder, results, where=self._location.uri)
 
     def _commit(
         self,

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
 
-from laketier.spi import ConfigError, Passthrough, TablePath
+from laketier.spi import ConfigError, Passthrough, TableFolder, TablePath
 
 LOG = "_delta_log"
 
@@ -60,6 +60,11 @@ class Location:
     def filesystem(self) -> pafs.FileSystem:
         """For data files and watermark records."""
         return pafs.LocalFileSystem() if self.is_local else pafs.S3FileSystem(**s3_arguments(self.storage))
+
+    @property
+    def folder(self) -> TableFolder:
+        """The table's files, for what lists, compares and deletes them."""
+        return TableFolder(self.filesystem, self.root)
 
     def local(self, relative: str) -> Path:
         """A file of a local table."""

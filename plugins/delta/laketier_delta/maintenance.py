@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-
-import pyarrow.fs as pafs
 
 from laketier.spi import COLLECTOR, LakeMaintenance, OrphanFile, RecordStore, WriteMode, attempt_began_at
-from laketier.spi.record import RECORDS
+from laketier.spi.confine import RECORDS
+from laketier.spi.staged import remove_files
 from laketier_delta.committer import transaction_ids
 from laketier_delta.engine import open_table, transaction_version
 from laketier_delta.layout import attempt_of
 from laketier_delta.location import Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import RETENTION, check_writable
-from laketier_delta.references import REQUESTS, unreferenced
-
-log = logging.getLogger(__name__)
+from laketier_delta.references import unreferenced
 
 
 class DeltaMaintenance(LakeMaintenance):
@@ -53,33 +48,19 @@ class DeltaMaintenance(LakeMaintenance):
         return [] if all(file.path.startswith(own) for file in found) else found
 
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
-        with ThreadPoolExecutor(REQUESTS) as pool:
-            gone = list(pool.map(self._delete, orphans))
-        return [file for file, is_gone in zip(orphans, gone, strict=True) if is_gone]
+        return remove_files(self._location.folder, orphans)
 
     def _staged(self, partition_columns: Sequence[str], modified_before: int) -> list[OrphanFile]:
         """Data files of laketier's that are old, and whose attempts are. Attempts are what the horizon bars, so it is
         certain that none of these will be published, whatever the storage's clock says."""
-        root = self._location.root
         found = []
-        for info in self._filesystem.get_file_info(pafs.FileSelector(root, recursive=bool(partition_columns))):
-            path = info.path[len(root) + 1 :]
-            attempt = attempt_of(path, partition_columns) if info.type is pafs.FileType.File else None
-            if attempt is not None and attempt_began_at(attempt) < modified_before:
-                file = OrphanFile(path, info.size, info.mtime_ns // 1_000_000)
-                if file.modified_at < modified_before:
-                    found.append(file)
+        for file in self._location.folder.files(recursive=bool(partition_columns)):
+            attempt = attempt_of(file.path, partition_columns)
+            if attempt is None or attempt_began_at(attempt) >= modified_before:
+                continue
+            if file.modified_at < modified_before:
+                found.append(OrphanFile(file.path, file.bytes, file.modified_at))
         return found
-
-    def _delete(self, file: OrphanFile) -> bool:
-        try:
-            self._filesystem.delete_file(f"{self._location.root}/{file.path}")
-        except FileNotFoundError:
-            pass
-        except OSError:
-            log.warning("%s was not deleted", file.path, exc_info=True)
-            return False
-        return True
 
 
 def _name(file: OrphanFile) -> str:

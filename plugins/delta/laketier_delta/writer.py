@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,14 +13,13 @@ from laketier.bucketing import assigner_for
 from laketier.spi import LakeWriter, StagedFile, TableError, TableInfo, WriteResult, conform
 from laketier.spi.durable import fsync_directory, fsync_file, make_directories
 from laketier.spi.parquet import ClosedFile, RollingParquetWriter
+from laketier.spi.staged import remove
 from laketier_delta.layout import file_path, partition_values
 from laketier_delta.location import LOG, Location
 from laketier_delta.nullability import relaxed
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import INDEXED_COLUMNS, integer_property
 from laketier_delta.stats import DEFAULT_INDEXED_COLUMNS, FileStatistics
-
-log = logging.getLogger(__name__)
 
 STATS = "stats"
 """The key of a staged file's payload that holds the statistics of its add action."""
@@ -66,7 +64,7 @@ class DeltaWriter(LakeWriter[WriteResult]):
 
     def abort(self) -> None:
         self._files.abandon()
-        delete_files(self._location, self._files.paths)
+        remove(self._location.folder, self._files.paths)
 
     def _create(self, key: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
         values, bucket = (key[:-1], key[-1]) if self._assigner else (key, None)
@@ -118,18 +116,6 @@ class DeltaWriter(LakeWriter[WriteResult]):
                 why="the warehouse is a path on the driver's own disk, or the table was dropped",
                 fix="Use a warehouse that all machines mount, or s3://.",
             )
-
-
-def delete_files(location: Location, paths: Iterable[str]) -> None:
-    """Delete files below a table; those that are gone are fine, and failures are logged."""
-    filesystem = location.filesystem
-    for path in paths:
-        try:
-            filesystem.delete_file(f"{location.root}/{path}")
-        except FileNotFoundError:
-            continue
-        except OSError:
-            log.warning("%s could not be deleted; VACUUM will find it", path, exc_info=True)
 
 
 def _statistics(table: TableInfo, file_schema: pa.Schema) -> FileStatistics:

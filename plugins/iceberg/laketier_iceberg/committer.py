@@ -22,7 +22,7 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier.spi.failpoints import failpoint
-from laketier.spi.staged import check_staged, replaced_files
+from laketier.spi.staged import check_staged, discard_staged, replaced_files
 from laketier_iceberg.catalog import load
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.data_files import data_files
@@ -30,7 +30,7 @@ from laketier_iceberg.files import Files
 from laketier_iceberg.history import COMMIT_ID, SEQUENCE, WATERMARK, History
 from laketier_iceberg.spec import FORMAT
 from laketier_iceberg.types import to_arrow
-from laketier_iceberg.writer import WriterPlan, absolute
+from laketier_iceberg.writer import WriterPlan
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -112,7 +112,7 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         leaving = Leaving.of(state.table, {name for result in results for name in result.replaced})
         replaced_files(results, leaving.paths, where=str(self._plan.table.path))
         failpoint("publish.before_manifests")
-        files = data_files(state.table, results)
+        files = data_files(state.table, results, self._plan.base)
         staged = stage(
             state.table,
             files,
@@ -143,22 +143,12 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         )
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        files = Files(self._plan.io)
-        for result in results:
-            for file in result.files:
-                files.delete(absolute(file.path, self._plan.table.location))
+        discard_staged(Files(self._plan.io).folder(self._plan.base), results)
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
         """pyiceberg commits files that are missing, and every later read of the table fails."""
-        files = Files(self._plan.io)
-        sizes = {}
-        system = None
-        for file in (file for result in results for file in result.files):
-            # All are below one data path, so on one system.
-            system, path = files.resolve(absolute(file.path, self._plan.table.location))
-            sizes[path] = file.bytes
-        if system is not None:
-            check_staged(system, sizes, where=str(self._plan.table.path))
+        if any(result.files for result in results):
+            check_staged(Files(self._plan.io).folder(self._plan.base), results, where=str(self._plan.table.path))
 
     def _resolve(self, state: IcebergState, staged: StagedSnapshot, error: Exception) -> None:
         """Find out what "commit failed" means. A transport that repeats a request gets it for a commit that landed.

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from laketier.spi import WriteResult
+from laketier.spi import WriteResult, confined
 from laketier_iceberg.metrics import FileMetrics
 from laketier_iceberg.partitions import from_json
-from laketier_iceberg.writer import absolute
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
 
 
-def data_files(table: Table, results: Iterable[WriteResult]) -> list[DataFile]:
-    """`DataFile`s for the table's current spec. The core has compared it with the results' own."""
+def data_files(table: Table, results: Iterable[WriteResult], base: str) -> list[DataFile]:
+    """`DataFile`s for the table's current spec. The core has compared it with the results' own. ``base``: what their
+    paths, which are confined to it, are relative to."""
     from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
     from pyiceberg.typedef import Record
 
     spec = table.spec()
     types = [field.field_type for field in spec.partition_type(table.schema()).fields]
-    location = table.metadata.location
     made = []
     for result in results:
         for staged in result.files:
@@ -30,7 +29,7 @@ def data_files(table: Table, results: Iterable[WriteResult]) -> list[DataFile]:
             columns = sorted(metrics.columns.items())
             file = DataFile.from_args(
                 content=DataFileContent.DATA,
-                file_path=absolute(staged.path, location),
+                file_path=f"{base}/{confined(staged.path, where=base)}",
                 file_format=FileFormat.PARQUET,
                 partition=Record(*from_json(staged.payload["partition"], types)),
                 record_count=staged.rows,

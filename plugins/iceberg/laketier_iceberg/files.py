@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow.fs as pafs
 
+from laketier.spi import TableFolder
 from laketier.spi.durable import fsync_directory, fsync_file, make_directories
 from laketier_iceberg.locations import is_local, split
 
@@ -53,18 +54,13 @@ class Files:
         filesystem, path = self.resolve(location)
         return filesystem.open_input_file(path)
 
-    def below(self, location: str, folder: str) -> Iterator[tuple[str, int, int]]:
-        """The files in ``folder`` of ``location``, at any depth: path relative to ``location``, bytes, and when it was
-        written (ms since the epoch, by the storage's clock). Nothing where there is no such folder."""
+    def folder(self, location: str) -> TableFolder:
+        """The files below a location, for what lists, compares and deletes them."""
         filesystem, root = self.resolve(location)
-        start = f"{root}/{folder}".rstrip("/")
-        for found in filesystem.get_file_info(pafs.FileSelector(start, allow_not_found=True, recursive=True)):
-            if found.type is pafs.FileType.File:
-                assert found.path.startswith(f"{root}/"), f"{found.path} was listed in {root}"
-                yield found.path[len(root) + 1 :], found.size, found.mtime_ns // 1_000_000
+        return TableFolder(filesystem, root.rstrip("/"))
 
     def delete(self, location: str) -> None:
-        """Best effort: a file that is gone is fine, any other failure is logged."""
+        """Of a writer's own files. Best effort: one that is gone is fine, any other failure is logged."""
         try:
             filesystem, path = self.resolve(location)
             filesystem.delete_file(path)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import posixpath
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NoReturn
 
 from laketier.spi import Feature, FeatureNotSupported, LakeMaintenance, OrphanFile, TableChanged, TableInfo
+from laketier.spi.staged import remove_files
 from laketier_iceberg.catalog import load
 from laketier_iceberg.committer import refuse_version
 from laketier_iceberg.connection import CatalogSettings
@@ -31,7 +31,6 @@ METADATA_PATH = "write.metadata.path"
 _DATA = (".parquet", ".orc", ".avro", ".puffin")
 _STATISTICS = (".stats", ".puffin")
 _SECOND = 1_000
-_DELETIONS_AT_ONCE = 8
 
 
 class IcebergMaintenance(LakeMaintenance):
@@ -47,20 +46,7 @@ class IcebergMaintenance(LakeMaintenance):
         return self._unreferenced(listed, self._load()) if listed else []
 
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
-        filesystem, root = Files(self._load().io.properties).resolve(self._location)
-
-        def is_gone(file: OrphanFile) -> bool:
-            try:
-                filesystem.delete_file(f"{root}/{file.path}")
-            except FileNotFoundError:
-                return True
-            except OSError:
-                log.warning("%s was not deleted", file.path, exc_info=True)
-                return False
-            return True
-
-        with ThreadPoolExecutor(_DELETIONS_AT_ONCE) as pool:
-            return [file for file, gone in zip(orphans, pool.map(is_gone, orphans), strict=True) if gone]
+        return remove_files(Files(self._load().io.properties).folder(self._location), orphans)
 
     @property
     def _location(self) -> str:
@@ -86,17 +72,16 @@ class IcebergMaintenance(LakeMaintenance):
     def _listed(self, table: Table) -> Iterator[OrphanFile]:
         below = Below(self._location)
         folders = _Folders(table, below)
-        files = Files(table.io.properties)
+        files = Files(table.io.properties).folder(self._location)
         # Object stores cut off all but the seconds. A file must not look older than the attempt that wrote it, as an
         # attempt that began after the horizon may still be published.
         cut_off = 0 if is_local(split(self._location)) else _SECOND - 1
         for folder in folders.roots:
-            for path, size, modified_at in files.below(self._location, folder):
-                kind = folders.kind(path)
-                # A link in the folder may lead out of the table.
-                if kind is not None and below.key(f"{self._location}/{path}") is not None:
-                    in_full = modified_at + cut_off if modified_at % _SECOND == 0 else modified_at
-                    yield OrphanFile(path, size, in_full, kind)
+            for file in files.files(folder):
+                kind = folders.kind(file.path)
+                if kind is not None and below.key(f"{self._location}/{file.path}") is not None:
+                    in_full = file.modified_at + cut_off if file.modified_at % _SECOND == 0 else file.modified_at
+                    yield OrphanFile(file.path, file.bytes, in_full, kind)
 
     def _unreferenced(self, listed: Sequence[OrphanFile], table: Table) -> list[OrphanFile]:
         below = Below(self._location)

@@ -13,7 +13,6 @@ import pyarrow.types as pt
 from laketier.spi import LakeWriter, Passthrough, StagedFile, TableInfo, WriteResult
 from laketier.spi.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
 from laketier_iceberg.files import Files
-from laketier_iceberg.locations import split
 from laketier_iceberg.metrics import Leaf, collect, leaves
 from laketier_iceberg.partitions import PartitionPlan
 
@@ -30,6 +29,12 @@ class WriterPlan:
     """Where data files go: below the table's location, or elsewhere (``write.data.path``)."""
     io: Passthrough
     """Properties of the table's FileIO; may hold secrets."""
+
+    @property
+    def base(self) -> str:
+        """What the paths of staged files are relative to: the table's location, or the data folder elsewhere."""
+        location = self.table.location.rstrip("/")
+        return location if f"{self.data}/".startswith(f"{location}/") else self.data
 
 
 class IcebergWriter(LakeWriter[WriteResult]):
@@ -86,7 +91,7 @@ class IcebergWriter(LakeWriter[WriteResult]):
         partitions = self._plan.partitions
         metrics = collect(file.footer, self._leaves, self._plan.metrics, no_nan)
         return StagedFile(
-            path=relative(file.path, self._plan.table.location),
+            path=file.path.removeprefix(f"{self._plan.base}/"),
             rows=file.rows,
             bytes=file.bytes,
             partition=partitions.text(file.partition),
@@ -101,13 +106,3 @@ def _has_nan(array: pa.Array) -> bool:
 
 def _may_be_nan(leaf: Leaf, schema: pa.Schema) -> bool:
     return pt.is_floating(leaf.type) and not leaf.repeated and leaf.name in schema.names
-
-
-def relative(path: str, location: str) -> str:
-    """``path`` below ``location`` where it is there, else as it is."""
-    return path.removeprefix(f"{location.rstrip('/')}/")
-
-
-def absolute(path: str, location: str) -> str:
-    """Undo `relative`."""
-    return path if path.startswith("/") or split(path).scheme else f"{location.rstrip('/')}/{path}"

@@ -74,5 +74,5 @@ def test_refusals_are_one_family() -> None:
     names = {kind.__name__ for kind in KINDS if issubclass(kind, Refused)}
     assert names == {
         "Refused", "Fenced", "Stale", "Gap", "TokenMismatch", "WatermarkLost", "RolledBack", "TableChanged",
-        "SchemaChanged", "Overtaken", "Collected",
+        "SchemaChanged", "Overtaken", "Collected", "OutsideTable", "StagedFileLost",
     }  # fmt: skip

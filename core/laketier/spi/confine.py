@@ -1,0 +1,97 @@
+"""The one rule for paths that come from outside: from a table's metadata, staged results, records and listings.
+
+Such a path names a file below a folder (the table's location), and nothing else, *whatever reads it*: the kernel, a
+library that knows URIs, one that normalises, one that decodes ``%2e``. So a path is not repaired, it is refused.
+
+Order matters: what a format's metadata holds encoded is decoded first, by that format's rules, and then confined; what
+has been confined is never decoded again. What the text can't tell, a symbolic link on the way, is the file system's to
+say: `laketier.spi.local_folder`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+from laketier.spi.errors import OutsideTable
+
+RECORDS = "_laketier"
+"""The folder of watermark records (`laketier.spi.record`). Readers and cleaners of all formats leave ``_`` folders
+alone."""
+
+LONGEST = 4096
+"""The most bytes of a path, as a kernel takes them. Object stores take 1,024."""
+
+_SHOWN = 80
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+
+
+def confined(path: str, *, where: str) -> str:
+    """``path`` itself, when it is relative, normalised and inside of the folder that it is relative to. ``where`` names
+    that folder, or the document that holds the path. Raises `OutsideTable`, which names both."""
+    why = escapes(path)
+    if why is not None:
+        raise OutsideTable(
+            f"{_shown(path)} is not the path of a file of the table, and was not touched",
+            where=where,
+            why=why,
+            fix="No writer of laketier makes such a path: find out who wrote it, and restore that file from a backup.",
+        )
+    return path
+
+
+def escapes(path: object) -> str | None:
+    """Why ``path`` is not confined, as a clause; None when it is. For those who leave such a path alone."""
+    if not isinstance(path, str):
+        return f"it is of type {type(path).__name__}, and a path is text"
+    if not path:
+        return "it is empty"
+    try:
+        size = len(path.encode())
+    except UnicodeEncodeError:
+        return "it is not Unicode"
+    if size > LONGEST:
+        return f"it has {size} bytes, and {LONGEST} are the most"
+    if _CONTROL.search(path):
+        return "it holds a control character"
+    if "\\" in path:
+        return "it holds a backslash, which separates folders for some readers"
+    if path.startswith(("/", "~")):
+        return "it is absolute"
+    if _SCHEME.match(path):
+        return "it begins with a scheme or a drive"
+    names = path.split("/")
+    return next((why for i, name in enumerate(names) if (why := _leaves(name, names[:i])) is not None), None)
+
+
+def _leaves(component: str, above: Sequence[str]) -> str | None:
+    if not component:
+        return "it is not normalised: one of its folders has no name"
+    decoded = _decoded(component)
+    # Some file systems drop dots and blanks at the end of a name.
+    if not component.strip(". "):
+        return f"it is not normalised: {_shown(component)} names no file"
+    # A partition's folder, ``column=value``, may hold any value, and that of watermark records any pipeline.
+    encoded = "=" in component or above == [RECORDS]
+    if decoded != component and not encoded and _leaves_decoded(decoded):
+        return f"{_shown(component)} is another place to who decodes it"
+    return None
+
+
+def _leaves_decoded(decoded: str) -> bool:
+    names = decoded.replace("\\", "/").split("/")
+    return not names[0] or not all(name.strip(". ") for name in names if name) or _CONTROL.search(decoded) is not None
+
+
+def _decoded(component: str) -> str:
+    """Without percent-encoding, however often it was applied."""
+    while (decoded := unquote(component)) != component:
+        component = decoded
+    return component
+
+
+def _shown(path: object) -> str:
+    text = ascii(path)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,201 @@
+"""A folder on a local disk, and the files below it that are really there: no symbolic link leads out of it.
+
+A path is walked from folder to folder by their descriptors, and none of them, nor the file, may be a link. So nobody
+who swaps a folder for a link between a check and its use gets anything of somebody else's read, moved or deleted. The
+folder itself is the user's choice, and may be reached through links.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from laketier.spi.confine import confined, escapes
+from laketier.spi.errors import OutsideTable
+
+log = logging.getLogger(__name__)
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_IS_LINK = (errno.ELOOP, errno.EMLINK)
+"""What kernels answer when the last name is a link, and O_NOFOLLOW was given."""
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file that a listing found. ``path`` is relative to the folder. ``modified_at``: ms since the epoch, UTC."""
+
+    path: str
+    bytes: int
+    modified_at: int
+
+
+@dataclass(frozen=True)
+class LocalFolder:
+    """Everything takes paths relative to ``root``, confines them, and raises `OutsideTable` for those that lead out.
+
+    ``root`` need not exist.
+    """
+
+    root: Path
+
+    def status(self, path: str) -> os.stat_result | None:
+        """Of a regular file; None when there is none. Raises `OutsideTable` for a link."""
+        try:
+            with self._parent(path) as (folder, name):
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            raise self._link(path, path)
+        return found if stat.S_ISREG(found.st_mode) else None
+
+    def open(self, path: str) -> int:
+        """A descriptor to read a regular file by, which the caller closes. Raises `FileNotFoundError`."""
+        with self._parent(path) as (folder, name):
+            try:
+                # Without O_NONBLOCK, a pipe in a file's place would wait for a writer for ever.
+                found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            except OSError as error:
+                if error.errno in _IS_LINK:
+                    raise self._link(path, path) from error
+                raise
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            os.close(found)
+            raise FileNotFoundError(errno.ENOENT, "not a regular file", str(self.root / path))
+        return found
+
+    def unlink(self, path: str) -> bool:
+        """Delete a file. False when it was gone already. A link is refused, not deleted."""
+        if self.status(path) is None:
+            return False
+        try:
+            with self._parent(path) as (folder, name):
+                os.unlink(name, dir_fd=folder)  # of a link that was put there just now, the link alone
+        except FileNotFoundError:
+            return False
+        return True
+
+    def link(self, source: str, target: str) -> None:
+        """Give the regular file ``source`` a second name. Raises `FileNotFoundError`, `FileExistsError`."""
+        if self.status(source) is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.root / source))
+        with self._parent(source) as (old, old_name), self._parent(target) as (new, new_name):
+            os.link(old_name, new_name, src_dir_fd=old, dst_dir_fd=new, follow_symlinks=False)
+            if not stat.S_ISREG(os.stat(new_name, dir_fd=new, follow_symlinks=False).st_mode):
+                os.unlink(new_name, dir_fd=new)  # swapped for a link since it was looked at
+                raise self._link(source, source)
+
+    def make_folders(self, path: str) -> None:
+        """Create a folder and its missing parents below ``root``, each durable in its own parent. Idempotent."""
+        confined(path, where=str(self.root))
+        here = os.open(self.root, _FOLDER)
+        done = ""
+        try:
+            for name in path.split("/"):
+                done = f"{done}/{name}" if done else name
+                try:
+                    os.mkdir(name, dir_fd=here)
+                    made = True
+                except FileExistsError:
+                    made = False
+                # Also the last of those that were there: who made it may have been killed before it synced this one.
+                if made or done == path:
+                    os.fsync(here)
+                below = self._step(here, name, done, path)
+                os.close(here)
+                here = below
+        finally:
+            os.close(here)
+
+    def sync_folder(self, path: str = "") -> None:
+        """Flush a folder: the names created or removed in it. Raises `FileNotFoundError`."""
+        with self._folder(path, asked=path) as folder:
+            os.fsync(folder)
+
+    def refuse_links(self, path: str) -> None:
+        """Raise `OutsideTable` unless ``path`` is confined and nothing on the way to it, so far as it exists, is a
+        link."""
+        self.status(path)
+
+    def files(self, folder: str = "", *, recursive: bool = True) -> Iterator[FoundFile]:
+        """All regular files below ``folder``, in no order. Links are neither followed nor listed, and what a path can't
+        say (`escapes`) is left out; both are logged. Nothing when there is no such folder."""
+        try:
+            with self._folder(folder, asked=folder) as top:
+                yield from self._files(top, folder, recursive=recursive)
+        except FileNotFoundError:
+            return
+
+    def _files(self, here: int, prefix: str, *, recursive: bool) -> Iterator[FoundFile]:
+        with os.scandir(here) as entries:
+            found = list(entries)
+        for entry in found:
+            path = f"{prefix}/{entry.name}" if prefix else entry.name
+            why = "it is a symbolic link" if entry.is_symlink() else escapes(path)
+            if why is not None:
+                log.warning("%s: %a is left alone, because %s", self.root, path, why)
+                continue
+            with suppress(FileNotFoundError):  # deleted, or moved, meanwhile
+                if entry.is_dir(follow_symlinks=False):
+                    if recursive:
+                        below = self._step(here, entry.name, path, path)
+                        try:
+                            yield from self._files(below, path, recursive=True)
+                        finally:
+                            os.close(below)
+                else:
+                    status = os.stat(entry.name, dir_fd=here, follow_symlinks=False)
+                    if stat.S_ISREG(status.st_mode):
+                        yield FoundFile(path, status.st_size, status.st_mtime_ns // 1_000_000)
+
+    @contextmanager
+    def _parent(self, path: str) -> Iterator[tuple[int, str]]:
+        folder, _, name = confined(path, where=str(self.root)).rpartition("/")
+        with self._folder(folder, asked=path) as descriptor:
+            yield descriptor, name
+
+    @contextmanager
+    def _folder(self, path: str, *, asked: str) -> Iterator[int]:
+        here = os.open(self.root, _FOLDER)
+        try:
+            if path:
+                confined(path, where=str(self.root))
+                done = ""
+                for name in path.split("/"):
+                    done = f"{done}/{name}" if done else name
+                    below = self._step(here, name, done, asked)
+                    os.close(here)
+                    here = below
+            yield here
+        finally:
+            os.close(here)
+
+    def _step(self, here: int, name: str, done: str, asked: str) -> int:
+        try:
+            return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=here)
+        except OSError as error:
+            # With O_DIRECTORY, Linux says of a link that it is no folder.
+            if error.errno in (*_IS_LINK, errno.ENOTDIR) and _is_link(here, name):
+                raise self._link(asked, done) from error
+            raise
+
+    def _link(self, path: str, link: str) -> OutsideTable:
+        return OutsideTable(
+            f"{path!r} is reached through a symbolic link, and was not touched",
+            where=str(self.root),
+            why=f"{link!r} is a link, and may lead out of the table",
+            fix="Put the files themselves there, or mount their file system, and remove the link.",
+        )
+
+
+def _is_link(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,74 @@
+"""A table's folder on any file system of pyarrow, for formats that look after their own files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.fs as pafs
+
+from laketier.spi.confine import confined, escapes
+from laketier.spi.local_folder import FoundFile, LocalFolder
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TableFolder:
+    """The files below ``root``, a path on ``filesystem``. All paths are relative to it, and `OutsideTable` is raised
+    for those that lead out of it: by their text, or on a local disk through a symbolic link."""
+
+    filesystem: pafs.FileSystem
+    root: str
+
+    @property
+    def local(self) -> LocalFolder | None:
+        """As a folder of a local disk; None on an object store, where there are no links."""
+        return LocalFolder(Path(self.root)) if isinstance(self.filesystem, pafs.LocalFileSystem) else None
+
+    def full(self, path: str) -> str:
+        """``path`` on `filesystem`. By its text alone: for what reads."""
+        return f"{self.root.rstrip('/')}/{confined(path, where=self.root)}"
+
+    def files(self, folder: str = "", *, recursive: bool = True) -> Iterator[FoundFile]:
+        """All files below ``folder``, in no order; nothing when there is none. Links, and names that are no path of a
+        file in a table, are left out."""
+        if self.local is not None:
+            yield from self.local.files(folder, recursive=recursive)
+            return
+        start = self.full(folder) if folder else self.root
+        selector = pafs.FileSelector(start, allow_not_found=True, recursive=recursive)
+        cut = len(self.root.rstrip("/")) + 1
+        for info in self.filesystem.get_file_info(selector):
+            if info.type is not pafs.FileType.File:
+                continue
+            why = escapes(info.path[cut:])
+            if why is None:
+                yield FoundFile(info.path[cut:], info.size, info.mtime_ns // 1_000_000)
+            else:
+                log.warning("%s: %a is left alone, because %s", self.root, info.path[cut:], why)
+
+    def sizes(self, paths: Sequence[str]) -> Mapping[str, int | None]:
+        """The bytes of each file; None for what is no file. On object stores one request for each, all at once."""
+        local = self.local
+        if local is not None:
+            found = {path: local.status(path) for path in paths}
+            return {path: None if status is None else status.st_size for path, status in found.items()}
+        infos = self.filesystem.get_file_info([self.full(path) for path in paths]) if paths else ()
+        return {
+            path: info.size if info.type is pafs.FileType.File else None
+            for path, info in zip(paths, infos, strict=True)
+        }
+
+    def delete(self, path: str) -> bool:
+        """Delete a file. False when it was gone already, where the storage can tell. Raises `OSError`."""
+        local = self.local
+        if local is not None:
+            return local.unlink(path)
+        try:
+            self.filesystem.delete_file(self.full(path))
+        except FileNotFoundError:
+            return False
+        return True
