@@ -58,11 +58,11 @@ def escapes(path: object) -> str | None:
         return "it holds a control character"
     if "\\" in path:
         return "it holds a backslash, which separates folders for some readers"
-    if path.startswith(("/", "~")):
+    names = path.split("/")
+    if not names[0] or (names[0][0] == "~" and "=" not in names[0]):
         return "it is absolute"
     if _SCHEME.match(path):
         return "it begins with a scheme or a drive"
-    names = path.split("/")
     return next((why for i, name in enumerate(names) if (why := _leaves(name, names[:i])) is not None), None)
 
 

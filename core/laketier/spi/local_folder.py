@@ -48,12 +48,9 @@ class LocalFolder:
         """Of a regular file; None when there is none. Raises `OutsideTable` for a link."""
         try:
             with self._parent(path) as (folder, name):
-                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                return self._status(folder, name, path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if stat.S_ISLNK(found.st_mode):
-            raise self._link(path, path)
-        return found if stat.S_ISREG(found.st_mode) else None
 
     def open(self, path: str) -> int:
         """A descriptor to read a regular file by, which the caller closes. Raises `FileNotFoundError`."""
@@ -71,21 +68,20 @@ class LocalFolder:
         return found
 
     def unlink(self, path: str) -> bool:
-        """Delete a file. False when it was gone already. A link is refused, not deleted."""
-        if self.status(path) is None:
-            return False
+        """Delete a file. False when it was gone already. Raises `OutsideTable` for a link, `OSError` for a folder."""
         try:
             with self._parent(path) as (folder, name):
+                self._status(folder, name, path)
                 os.unlink(name, dir_fd=folder)  # of a link that was put there just now, the link alone
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
         return True
 
     def link(self, source: str, target: str) -> None:
         """Give the regular file ``source`` a second name. Raises `FileNotFoundError`, `FileExistsError`."""
-        if self.status(source) is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.root / source))
         with self._parent(source) as (old, old_name), self._parent(target) as (new, new_name):
+            if self._status(old, old_name, source) is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.root / source))
             os.link(old_name, new_name, src_dir_fd=old, dst_dir_fd=new, follow_symlinks=False)
             if not stat.S_ISREG(os.stat(new_name, dir_fd=new, follow_symlinks=False).st_mode):
                 os.unlink(new_name, dir_fd=new)  # swapped for a link since it was looked at
@@ -120,8 +116,16 @@ class LocalFolder:
 
     def refuse_links(self, path: str) -> None:
         """Raise `OutsideTable` unless ``path`` is confined and nothing on the way to it, so far as it exists, is a
-        link."""
-        self.status(path)
+        link. For what is then opened by its name: to read it, or to make it under a name that nobody can guess."""
+        here, done = self.root, ""
+        for name in confined(path, where=str(self.root)).split("/"):
+            here, done = here / name, f"{done}/{name}" if done else name
+            try:
+                mode = os.lstat(here).st_mode
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            if stat.S_ISLNK(mode):
+                raise self._link(path, done)
 
     def files(self, folder: str = "", *, recursive: bool = True) -> Iterator[FoundFile]:
         """All regular files below ``folder``, in no order. Links are neither followed nor listed, and what a path can't
@@ -184,6 +188,15 @@ class LocalFolder:
             if error.errno in (*_IS_LINK, errno.ENOTDIR) and _is_link(here, name):
                 raise self._link(asked, done) from error
             raise
+
+    def _status(self, folder: int, name: str, path: str) -> os.stat_result | None:
+        try:
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            raise self._link(path, path)
+        return found if stat.S_ISREG(found.st_mode) else None
 
     def _link(self, path: str, link: str) -> OutsideTable:
         return OutsideTable(

@@ -24,11 +24,16 @@ class TablePath:
 
     def __post_init__(self) -> None:
         for part in (self.database, self.table):
-            if not _NAME.match(part):
+            if not self.is_name(part):
                 raise ConfigError(
                     f"{part!r} is not a name for a database or table",
                     fix="Use letters, digits, _ and -, for example `sales.orders`.",
                 )
+
+    @staticmethod
+    def is_name(part: str) -> bool:
+        """Whether a database or table may have this name."""
+        return _NAME.match(part) is not None
 
     @classmethod
     def parse(cls, text: str) -> TablePath:

@@ -208,7 +208,7 @@ def test_the_spec_id_that_from_args_drops_is_set(make: Any) -> None:
         table.storage.tiering_factory(info),
     )
     assert info.spec_id == 1
-    files = data_files(fresh.table(), [fresh.stage(fresh.batch(0, 10))])
+    files = data_files(fresh.table(), [fresh.stage(fresh.batch(0, 10))], info.location)
     assert {file.spec_id for file in files} == {1}
     assert {len(file.partition) for file in files} == {2}
 

@@ -18,6 +18,7 @@ from laketier.spi import (
     Feature,
     IncompatibleTable,
     LakeCatalog,
+    LocalFolder,
     RenameColumn,
     SchemaChange,
     TableDescriptor,
@@ -95,6 +96,7 @@ class LocalFileCatalog(LakeCatalog):
 
     def drop_table(self, path: TablePath) -> None:
         location = self._location(path)
+        LocalFolder(location.parent).refuse_links(location.name)
         table_uuid = _open(path, location).table_uuid
         # One rename takes the table away from readers and writers; what follows may be interrupted.
         dropped = location.with_name(f".dropped-{location.name}-{table_uuid}")
@@ -109,8 +111,8 @@ class LocalFileCatalog(LakeCatalog):
     def list_tables(self, database: str | None = None) -> list[TablePath]:
         pattern = f"{database if database is not None else '*'}/*/{TABLE_FILE}"
         found = [Path(file).relative_to(self._warehouse).parts for file in self._warehouse.glob(pattern)]
-        # A name with a dot is none of ours: a table half dropped, or something else's.
-        return sorted(TablePath(parts[0], parts[1]) for parts in found if "." not in parts[0] + parts[1])
+        # Other names are none of ours: a table half dropped, or something else's.
+        return sorted(TablePath(*parts[:2]) for parts in found if all(map(TablePath.is_name, parts[:2])))
 
     def _location(self, path: TablePath) -> Path:
         return self._warehouse / path.database / path.table
@@ -119,8 +121,10 @@ class LocalFileCatalog(LakeCatalog):
         _refuse_foreign(location)
         table = TableFile(uuid.uuid4().hex, self._manifests_per_rollup)
         manifests = ManifestLog(location, table.table_uuid, table.manifests_per_rollup)
-        make_directories(location / IN_PROGRESS)
-        make_directories(manifests.folder / ROLLUPS)
+        make_directories(location)
+        folder = LocalFolder(location)
+        folder.make_folders(IN_PROGRESS)
+        folder.make_folders(f"{MANIFESTS}/{table.table_uuid}/{ROLLUPS}")
         first = Manifest(
             table_uuid=table.table_uuid,
             number=0,

@@ -9,14 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pyarrow.fs as pafs
+
 from laketier.spi import (
     CommitError,
     CommitterInitContext,
+    CorruptTable,
     LakeCommitResult,
     LakeCommitter,
     LaketierError,
+    LocalFolder,
     StagedFile,
+    StagedFileLost,
     TableDescriptor,
+    TableFolder,
     TableNotFound,
     TableState,
     UnsafeTable,
@@ -25,11 +31,11 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier.spi.failpoints import failpoint
-from laketier.spi.staged import replaced_files
+from laketier.spi.staged import check_staged, replaced_files
 from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, SUPERSEDED, final_path, staged_path
 from laketier_localfile.log import ManifestLog
 from laketier_localfile.manifest import FileEntry, Manifest
-from laketier_localfile.parquet import stats_from_text
+from laketier_localfile.parquet import footer_digest, stats_from_text
 from laketier_localfile.rollup import files_at, find_commit
 from laketier_localfile.settle import finish
 
@@ -125,16 +131,20 @@ class LocalFileCommitter(LakeCommitter[WriteResult]):
                 if file.path in published:
                     log.error("%s was to be discarded, and is published: kept", file.path)
                 else:
-                    (self._location / file.path).unlink(missing_ok=True)
+                    LocalFolder(self._location).unlink(file.path)
             except (LaketierError, OSError):
-                log.warning("%s was not deleted", file.path, exc_info=True)
+                log.warning("%a was not deleted", file.path, exc_info=True)
 
     def _entries(self, state: LocalFileState, results: Sequence[WriteResult]) -> tuple[FileEntry, ...]:
         files = [file for result in results for file in result.files]
         if len({file.path for file in files}) != len(files):
             raise CommitError("a staged file was handed over twice", where=str(self._location))
+        check_staged(table_folder(self._location), results, where=str(self._location))
         for file in files:
-            self._refuse_incomplete(file)
+            self._refuse_replaced(file)
+        folder = LocalFolder(self._location)
+        for file in files:
+            folder.refuse_links(final_path(file.path, file.partition))
         return tuple(
             FileEntry(
                 path=final_path(file.path, file.partition),
@@ -155,23 +165,30 @@ class LocalFileCommitter(LakeCommitter[WriteResult]):
         live = {entry.path for entry in files_at(state.manifests, state.head.number)}
         return replaced_files(results, live, where=str(self._location))
 
-    def _refuse_incomplete(self, file: StagedFile) -> None:
+    def _refuse_replaced(self, file: StagedFile) -> None:
+        """The size is that of what was written. So is the footer, or no reader would take the file for it."""
         path = self._location / file.path
         try:
-            size = path.stat().st_size
-        except FileNotFoundError as error:
-            raise CommitError(
-                "a staged file is not on the driver's disk; nothing was published",
-                where=str(path),
-                why="the executors wrote to disks of their own, or something deleted it",
-                fix="Put lake.warehouse on a file system that driver and executors share.",
-            ) from error
-        if size != file.bytes:
-            raise CommitError(
-                f"a staged file has {size} bytes, and its writer wrote {file.bytes}; nothing was published",
-                where=str(path),
-                fix="Run the round again.",
-            )
+            with os.fdopen(LocalFolder(self._location).open(file.path), "rb") as data:
+                found = footer_digest(data, file.bytes)
+        except (FileNotFoundError, CorruptTable) as error:
+            raise _replaced(path, str(error)) from error
+        if found != file.payload["footer"]:
+            raise _replaced(path, "its footer is another one")
+
+
+def _replaced(path: Path, why: str) -> StagedFileLost:
+    return StagedFileLost(
+        "a staged file is not the one that its writer left; nothing was published",
+        where=str(path),
+        why=why,
+        fix="Find out what writes into the table's folder, and run the round again: it will be staged anew.",
+    )
+
+
+def table_folder(location: Path) -> TableFolder:
+    """The table's files, for what compares and deletes them."""
+    return TableFolder(pafs.LocalFileSystem(), str(location))
 
 
 def open_finished(location: Path) -> LocalFileState:

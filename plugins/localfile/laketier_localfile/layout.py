@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from laketier.spi import CorruptTable, IncompatibleData
+from laketier.spi import IncompatibleData, OutsideTable, confined
 
 IN_PROGRESS = "__in_progress"
 SUPERSEDED = "__superseded"
@@ -33,6 +33,7 @@ _STAGED_SUFFIX = ".inprogress"
 _SUPERSEDED_SUFFIX = ".superseded"
 _MAX_NAME_BYTES = 255
 _BASE_NAME = re.compile(r"part-[0-9a-z-]+\.parquet\Z")
+_PARTITION_FOLDER = re.compile(r"(?:[^_.=][^=]*)?=.+\Z", re.DOTALL)
 
 # What Hive and Spark escape, and NUL, which no path can hold.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
@@ -56,13 +57,24 @@ def superseded_path(path: str) -> str:
 
 
 def final_path(staged: str, partition: Sequence[tuple[str, str | None]]) -> str:
-    """Where a staged file becomes visible. Raises `CorruptTable` for a path that no writer of ours made, so that a
+    """Where a staged file becomes visible. Raises `OutsideTable` for a path that no writer of ours made, so that a
     forged or foreign write result can't name a file outside the table."""
-    folder, _, name = staged.rpartition("/")
+    folder, _, name = confined(staged, where="a write result").rpartition("/")
     base = name.removesuffix(_STAGED_SUFFIX)
     if folder != IN_PROGRESS or name == base or not _BASE_NAME.match(base):
-        raise CorruptTable(f"{staged!r} is not the path of a staged file of this format")
-    return "/".join((*partition_folders(partition), base))
+        raise OutsideTable(
+            f"{staged!r} is not the path of a staged file of this format, and was not touched", where="a write result"
+        )
+    return data_path("/".join((*partition_folders(partition), base)), where="a write result")
+
+
+def data_path(path: str, *, where: str) -> str:
+    """``path`` itself, when it can be that of a data file: below folders of partitions alone, under a name of ours.
+    Raises `OutsideTable`, also for the table's own documents: what moves and deletes data files takes no other."""
+    *folders, name = confined(path, where=where).split("/")
+    if not _BASE_NAME.match(name) or not all(map(_PARTITION_FOLDER.match, folders)):
+        raise OutsideTable(f"{path!r} is not the path of a data file of this format, and was not touched", where=where)
+    return path
 
 
 def partition_folders(partition: Sequence[tuple[str, str | None]]) -> list[str]:

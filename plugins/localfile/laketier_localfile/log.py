@@ -10,21 +10,32 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from laketier.spi import Conflict, CorruptTable, RolledBack, SnapshotNotFound, TableDescriptor, TableNotFound
+from laketier.spi import (
+    Conflict,
+    CorruptTable,
+    LocalFolder,
+    OutsideTable,
+    RolledBack,
+    SnapshotNotFound,
+    TableDescriptor,
+    TableNotFound,
+)
 from laketier.spi.durable import create_exclusively, fsync_directory
 from laketier_localfile.layout import MANIFESTS, TABLE_FILE
-from laketier_localfile.manifest import FORMAT_VERSION, Manifest, decode, digest_of, encode
+from laketier_localfile.manifest import FORMAT_VERSION, Manifest, decode, digest_of, encode, whole
 
 log = logging.getLogger(__name__)
 
 ROLLUPS = "rollups"
 _HEAD_FILE = "head.json"
 _SUFFIX = ".json"
+_UUID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -48,13 +59,27 @@ class TableFile:
 
     @classmethod
     def read(cls, location: Path) -> TableFile:
-        """Read it. Raises `TableNotFound` when it is not there, and `CorruptTable`."""
+        """Read it. Raises `TableNotFound` when it is not there, `CorruptTable`, and `OutsideTable` when it, or the
+        folder of the manifests, is a link: another table's, perhaps."""
         path = location / TABLE_FILE
+        folder = LocalFolder(location)
         try:
+            folder.refuse_links(TABLE_FILE)
             data = path.read_bytes()
         except (FileNotFoundError, NotADirectoryError) as error:
             raise TableNotFound("there is no table here", where=str(location)) from error
-        return decode(data, path, lambda body, _: cls(body["table_uuid"], body["manifests_per_rollup"]))
+        table = decode(data, path, cls._from_body)
+        folder.refuse_links(f"{MANIFESTS}/{table.table_uuid}/{ROLLUPS}/{_HEAD_FILE}")
+        return table
+
+    @classmethod
+    def _from_body(cls, body: dict[str, Any], _: str) -> TableFile:
+        table_uuid, manifests_per_rollup = body["table_uuid"], whole(body["manifests_per_rollup"])
+        if not _UUID.fullmatch(table_uuid):
+            raise OutsideTable(f"{table_uuid!r} is no name of a folder of manifests", where="table_uuid")
+        if manifests_per_rollup < 2:
+            raise ValueError(f"manifests_per_rollup is {manifests_per_rollup}")
+        return cls(table_uuid, manifests_per_rollup)
 
 
 @dataclass(frozen=True)
@@ -186,6 +211,8 @@ class ManifestLog:
         Raises `Conflict` when it is certain that it is not part of the table, and never will be.
         """
         path, document = self.path(manifest.number), manifest.encode()
+        # What could not be read back is not published.
+        published = Manifest.decode(document, path)
         try:
             create_exclusively(path, document)
         except FileExistsError as error:
@@ -197,7 +224,7 @@ class ManifestLog:
                 raise Conflict("the table was dropped meanwhile", where=str(self.location)) from error
             raise
         self._refuse_reused_name(manifest.number, digest_of(document))
-        return Manifest.decode(document, path)
+        return published
 
     def note_head(self, manifest: Manifest) -> None:
         """Remember a manifest whose files are in place. Never goes back."""
@@ -256,4 +283,4 @@ class ManifestLog:
 
 
 def _number_and_digest(body: dict[str, Any], _: str) -> tuple[int, str]:
-    return body["number"], body["sha256"]
+    return whole(body["number"]), str(body["sha256"])

@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from laketier.spi import BucketSpec, CorruptTable, PartitionField, TableDescriptor, Watermark
+from laketier.spi import BucketSpec, CorruptTable, OutsideTable, PartitionField, TableDescriptor, Watermark
+from laketier_localfile.layout import data_path
 
 FORMAT_VERSION = 1
 KEYED_VERSION = 2
@@ -65,13 +66,13 @@ class FileEntry:
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> FileEntry:
-        """Undo `to_plain`."""
+        """Undo `to_plain`. Raises `OutsideTable`."""
         return cls(
-            path=plain["path"],
-            rows=plain["rows"],
-            bytes=plain["bytes"],
+            path=data_path(plain["path"], where="added"),
+            rows=whole(plain["rows"]),
+            bytes=whole(plain["bytes"]),
             footer=plain["footer"],
-            schema=plain["schema"],
+            schema=whole(plain["schema"]),
             partition=tuple((name, value) for name, value in plain["partition"]),
             bucket=plain["bucket"],
             stats={name: (low, high, nulls) for name, (low, high, nulls) in plain["stats"].items()},
@@ -153,15 +154,15 @@ class Manifest:
         metadata = body["metadata"]
         return cls(
             table_uuid=body["table_uuid"],
-            number=body["number"],
+            number=whole(body["number"]),
             previous=body["previous"],
-            at=body["at"],
+            at=whole(body["at"]),
             commit_id=body["commit_id"],
             kind=body["kind"],
-            metadata_at=body["metadata_at"],
+            metadata_at=whole(body["metadata_at"]),
             added=tuple(FileEntry.from_plain(entry) for entry in body["added"]),
-            removed=tuple(body.get("removed", ())),
-            watermarks=body["watermarks"],
+            removed=removed_paths(body),
+            watermarks=dict(body["watermarks"]),
             metadata=None if metadata is None else _descriptor_from_plain(metadata),
             sha256=sha256,
         )
@@ -199,8 +200,29 @@ def decode(data: bytes, path: Path, build: Callable[[dict[str, Any], str], T]) -
                 fix="Use a newer laketier-localfile.",
             )
         return build(document, sha256)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except OutsideTable as error:
+        raise CorruptTable(
+            f"{error.where}: {error.what}",
+            where=str(path),
+            why=error.why or "somebody else than laketier wrote it",
+            fix="Find out who wrote the file, and restore it from a backup. Nothing outside of the table was touched.",
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
         raise CorruptTable("the file is not what its place says", where=str(path), why=repr(error)) from error
+
+
+def whole(number: Any) -> int:
+    """A number that may become part of a name, or a count. Raises `TypeError` and `ValueError` for any other value."""
+    if type(number) is not int:
+        raise TypeError(f"{number!r} is no whole number")
+    if not 0 <= number < 2**63:
+        raise ValueError(f"{number} is no count")
+    return number
+
+
+def removed_paths(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths below ``removed``. Raises `OutsideTable`."""
+    return tuple(data_path(path, where="removed") for path in body.get("removed", ()))
 
 
 def _descriptor_to_plain(descriptor: TableDescriptor) -> dict[str, Any]:

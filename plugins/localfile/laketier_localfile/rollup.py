@@ -19,7 +19,17 @@ from typing import Any
 from laketier.spi import CorruptTable
 from laketier.spi.durable import create_exclusively, make_directories
 from laketier_localfile.log import ROLLUPS, ManifestLog
-from laketier_localfile.manifest import FORMAT_VERSION, KEYED_VERSION, Commit, FileEntry, Manifest, decode, encode
+from laketier_localfile.manifest import (
+    FORMAT_VERSION,
+    KEYED_VERSION,
+    Commit,
+    FileEntry,
+    Manifest,
+    decode,
+    encode,
+    removed_paths,
+    whole,
+)
 
 log = logging.getLogger(__name__)
 
@@ -93,14 +103,14 @@ class Block:
     def from_body(cls, body: dict[str, Any], _: str) -> Block:
         """Undo `encode`."""
         return cls(
-            body["first"],
-            body["last"],
+            whole(body["first"]),
+            whole(body["last"]),
             body["previous"],
             body["sha256"],
             body["resets"],
             tuple(FileEntry.from_plain(entry) for entry in body["files"]),
             tuple(Commit(*commit) for commit in body["commits"]),
-            tuple(body.get("removed", ())),
+            removed_paths(body),
         )
 
 

@@ -24,10 +24,10 @@ import errno
 import logging
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from laketier.spi import CommitError, CorruptTable
-from laketier.spi.durable import fsync_directory, make_directories
+from laketier.spi import CommitError, CorruptTable, LocalFolder
 from laketier.spi.failpoints import failpoint
 from laketier_localfile.layout import SUPERSEDED, staged_path, superseded_path
 from laketier_localfile.log import ManifestLog
@@ -55,63 +55,71 @@ def finish(manifests: ManifestLog, head: Manifest) -> None:
 
 def locate(location: Path, path: str) -> Path | None:
     """Where the data file ``path`` is now, None when it is nowhere. It moves only forward, from staged to final to
-    superseded, and is always in at least one place: hence the order, and the second look at the final one."""
+    superseded, and is always in at least one place: hence the order, and the second look at the final one. Raises
+    `OutsideTable` for a path, or a link in its place, that leads out of the table."""
+    folder = LocalFolder(location)
     for place in (path, staged_path(path), path, superseded_path(path)):
-        candidate = location / place
-        if candidate.exists():
-            return candidate
+        if folder.status(place) is not None:
+            return location / place
     return None
 
 
 def _promote(location: Path, entries: Iterable[FileEntry]) -> None:
-    folders: set[Path] = set()
-    staged: list[Path] = []
+    folder = LocalFolder(location)
+    folders: set[str] = set()
+    staged: list[str] = []
     for entry in entries:
-        source, target = location / staged_path(entry.path), location / entry.path
-        if target.parent not in folders:
-            make_directories(target.parent)
-            folders.add(target.parent)
-        if _link(source, target) or _is_settled(location, entry):
+        source, home = staged_path(entry.path), _folder_of(entry.path)
+        if home not in folders:
+            if home:
+                folder.make_folders(home)
+            folders.add(home)
+        if _link(folder, source, entry.path) or _is_settled(location, entry):
             staged.append(source)
         failpoint("publish.mid_renames")
     failpoint("publish.after_renames_before_sync")
-    _sync_and_unlink(folders, staged)
+    _sync_and_unlink(folder, folders, staged)
 
 
 def _retire(location: Path, paths: Iterable[str]) -> None:
-    gone: list[Path] = []
-    folders: set[Path] = set()
-    make_directories(location / SUPERSEDED)
+    folder = LocalFolder(location)
+    gone: list[str] = []
+    folders: set[str] = set()
+    folder.make_folders(SUPERSEDED)
     for path in paths:
-        source, target = location / path, location / superseded_path(path)
-        folders.add(source.parent)
-        if _link(source, target):
-            gone.append(source)
-        elif not target.exists():
-            log.warning("%s was to be superseded and is missing; time travel to it is not possible", source)
+        target = superseded_path(path)
+        folders.add(_folder_of(path))
+        if _link(folder, path, target):
+            gone.append(path)
+        elif folder.status(target) is None:
+            log.warning("%s/%s was to be superseded and is missing; time travel to it is not possible", location, path)
         failpoint("publish.mid_retire")
-    _sync_and_unlink([location / SUPERSEDED], gone)
+    _sync_and_unlink(folder, [SUPERSEDED], gone)
     # Also those of files that are gone already: whoever unlinked them may have been killed before it synced.
-    for folder in filter(Path.exists, folders):
-        fsync_directory(folder)
+    for home in folders:
+        with suppress(FileNotFoundError):
+            folder.sync_folder(home)
 
 
-def _link(source: Path, target: Path) -> bool:
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _link(folder: LocalFolder, source: str, target: str) -> bool:
     """Give ``source`` the second name ``target``. True when it has it now, False when there is no ``source``."""
     try:
-        os.link(source, target)
+        folder.link(source, target)
     except FileNotFoundError:
         return False
     except FileExistsError as error:
-        try:
-            same = source.samefile(target)
-        except FileNotFoundError:
+        there, wanted = folder.status(target), folder.status(source)
+        if wanted is None:
             return False
-        if not same:
+        if there is None or not os.path.samestat(there, wanted):
             raise CorruptTable(
                 "another file has the name of a published data file",
-                where=str(target),
-                why=f"the published one is {source}",
+                where=str(folder.root / target),
+                why=f"the published one is {folder.root / source}",
                 fix="Move the other file out of the table, and run the round again.",
             ) from error
     except OSError as error:
@@ -119,7 +127,7 @@ def _link(source: Path, target: Path) -> bool:
             raise
         raise CommitError(
             "a published file can't be moved into place",
-            where=str(target),
+            where=str(folder.root / target),
             why="its folder is on another file system than the table",
             fix="Keep a table's folders on one file system. Nothing is lost: the next round moves the file.",
         ) from error
@@ -137,8 +145,8 @@ def _is_settled(location: Path, entry: FileEntry) -> bool:
     return True
 
 
-def _sync_and_unlink(folders: Iterable[Path], sources: Iterable[Path]) -> None:
-    for folder in folders:
-        fsync_directory(folder)
+def _sync_and_unlink(folder: LocalFolder, homes: Iterable[str], sources: Iterable[str]) -> None:
+    for home in homes:
+        folder.sync_folder(home)
     for source in sources:
-        source.unlink(missing_ok=True)
+        folder.unlink(source)

@@ -13,6 +13,7 @@ from laketier.spi import (
     BucketAssigner,
     ConfigError,
     LakeWriter,
+    LocalFolder,
     StagedFile,
     TableInfo,
     TableNotFound,
@@ -83,7 +84,9 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         partition_folders(partition)
         bucket = values[-1] if self._assigner is not None else None
         name = base_name(self._context.split_index, bucket, self._context.attempt, len(self._made))
-        path = str(self._location / staged_path(name))
+        staged = staged_path(name)
+        LocalFolder(self._location).refuse_links(staged)
+        path = str(self._location / staged)
         with access("staging a file", Path(path)):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         self._made[path] = (partition, bucket)

@@ -20,6 +20,7 @@ from laketier.spi import (
     IncompatibleTable,
     LakeStorageConfig,
     PartitionField,
+    StagedFileLost,
     TableDescriptor,
     TableNotFound,
     TablePath,
@@ -169,11 +170,15 @@ def test_a_host_that_does_not_see_the_warehouse_is_refused_before_it_writes(tabl
 def test_a_file_that_the_driver_does_not_see_is_not_published(table: Any) -> None:
     staged, committer = table.stage(table.ids(0)), table.committer()
     path = table.location / staged.files[0].path
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(Exception, match=r"has \d+ bytes, and its writer wrote"):
+    written = path.read_bytes()
+    path.write_bytes(written[:-1])
+    with pytest.raises(StagedFileLost, match=r"has \d+ bytes, and its writer wrote"):
+        committer.publish(committer.open(), [staged], None)
+    path.write_bytes(written.replace(b"region", b"regiom"))
+    with pytest.raises(StagedFileLost, match="footer is another one"):
         committer.publish(committer.open(), [staged], None)
     path.unlink()
-    with pytest.raises(Exception, match="not on the driver's disk"):
+    with pytest.raises(StagedFileLost, match="does not see the executors' disks"):
         committer.publish(committer.open(), [staged], None)
     assert table.info.snapshot_id == 0
 

@@ -41,18 +41,22 @@ def traced(make_table: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Trace
         real_fsync(descriptor)
         trace.add("fsync", descriptor)
 
-    def link(source: Any, target: Any) -> None:
-        real_link(source, target)
-        trace.add("link", target)
+    def link(source: Any, target: Any, *, dst_dir_fd: int | None = None, **more: Any) -> None:
+        real_link(source, target, dst_dir_fd=dst_dir_fd, **more)
+        trace.add("link", target if dst_dir_fd is None else below(dst_dir_fd, target))
 
-    def unlink(path: Any) -> None:
-        real_unlink(path)
-        trace.add("unlink", path)
+    def unlink(path: Any, *, dir_fd: int | None = None) -> None:
+        real_unlink(path, dir_fd=dir_fd)
+        trace.add("unlink", path if dir_fd is None else below(dir_fd, path))
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "link", link)
     monkeypatch.setattr(os, "unlink", unlink)
     return table, trace
+
+
+def below(folder: int, name: str) -> Path:
+    return Path(os.readlink(f"/proc/self/fd/{folder}"), name)
 
 
 def is_manifest(path: str) -> bool:

@@ -39,6 +39,9 @@ def _counted(
 ) -> Callable[..., Any]:
     def call(target: Any, *arguments: Any, **more: Any) -> Any:
         path = os.readlink(f"/proc/self/fd/{target}") if isinstance(target, int) else os.fspath(target)
+        folder = more.get("dir_fd", more.get("src_dir_fd"))
+        if folder is not None:
+            path = os.path.join(os.readlink(f"/proc/self/fd/{folder}"), path)
         if str(path).startswith(warehouse):
             made.append(name)
             number = len(made) - 1

@@ -95,7 +95,7 @@ def test_sums_of_manifests(data: Any) -> None:
     for number in range(data.draw(st.integers(1, 20))):
         kind = data.draw(st.sampled_from(["append", "upsert", "upsert", "overwrite"]))
         gone = data.draw(st.lists(st.sampled_from(live), unique=True)) if live and kind == "upsert" else []
-        added = [f"{number}-{i}" for i in range(data.draw(st.integers(0, 2)))]
+        added = [f"part-{number}-{i}.parquet" for i in range(data.draw(st.integers(0, 2)))]
         kept = [] if kind == "overwrite" else [name for name in live if name not in gone]
         live = kept + added
         manifest = Manifest(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hostile import FIXED, PIECES
 from laketier.spi import OutsideTable, confined, escapes
 from laketier.spi.confine import LONGEST
+from laketier_conformance.hostile import FIXED, PIECES
 
 ROOT = "/lake/db/t"
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +15,19 @@ def test_a_name_is_taken_once(tmp_path: Path) -> None:
         create_exclusively(tmp_path / "1", b"second")
     assert [path.name for path in tmp_path.iterdir()] == ["1"], "no temporary file stays"
     assert (tmp_path / "1").read_bytes() == b"first"
+
+
+def test_a_new_folder_is_durable_in_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    make_directories(tmp_path / "a" / "b")
+    assert synced[-2:] == [str(tmp_path), str(tmp_path / "a")]
 
 
 def test_one_of_many_wins(tmp_path: Path) -> None:

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from hostile import paths
 from laketier.spi import LocalFolder, OutsideTable
+from laketier_conformance.hostile import paths
 
 Act = Callable[[LocalFolder, str], object]
 
 ACTS: dict[str, Act] = {
     "status": LocalFolder.status,
+    "refuse links": LocalFolder.refuse_links,
     "open": lambda folder, path: os.close(folder.open(path)),
     "unlink": LocalFolder.unlink,
     "link": lambda folder, path: folder.link(path, "new"),
@@ -124,6 +125,8 @@ def test_moving_and_deleting(folder: LocalFolder) -> None:
     folder.sync_folder("k=1/l=2")
     assert [folder.unlink("own"), folder.unlink("own"), folder.unlink("nothing/x")] == [True, False, False]
     assert (folder.root / "k=1" / "l=2" / "own").read_text() == "mine"
+    with pytest.raises(IsADirectoryError):
+        folder.unlink("data")
 
 
 def test_the_folder_itself_may_be_reached_through_a_link(folder: LocalFolder, tmp_path: Path) -> None:
