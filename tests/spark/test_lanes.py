@@ -13,7 +13,16 @@ from pyspark.sql import functions as F  # noqa: N812
 import laketier.spark
 from laketier.sources import ParquetFolder, group_splits
 from laketier.spark.arrow_batches import MAX_BYTES
-from laketier.spi import ConfigError, CorruptTable, IncompatibleData, LakeSplit, Leaf, Op, TokenMismatch
+from laketier.spi import (
+    ConfigError,
+    CorruptTable,
+    IncompatibleData,
+    LakeSplit,
+    Leaf,
+    Op,
+    TokenMismatch,
+    UnsupportedType,
+)
 from laketier.tiering import Ending
 from spark_lake import Landing, Target, setting_seen_by_tasks
 
@@ -131,3 +140,15 @@ def test_a_folder_says_what_is_wrong_with_it(spark: SparkSession, tmp_path: Path
     with pytest.raises(IncompatibleData, match="more"):
         laketier.spark.tier(spark, ParquetFolder(str(tmp_path / "empty")), target.options())
     assert not target.data_files()
+
+
+def test_a_variant_is_refused_by_name_in_every_lane_and_makes_no_table(spark: SparkSession, target: Target) -> None:
+    variants = spark.range(1).select("id", F.parse_json(F.lit('{"a": 1}')).alias("v"))
+    with pytest.raises(UnsupportedType, match=r"'v' is a variant.*to_json"):
+        laketier.spark.write(variants, named(target, 0))
+    with pytest.raises(Exception, match="'v' is a variant"):
+        variants.write.format("laketier").mode("append").options(**named(target, 0)).save()
+    assert not target.folder.exists() or list(target.folder.rglob("*")) == []
+    text = variants.select("id", F.to_json("v").alias("v"))
+    assert laketier.spark.write(text, named(target, 0)).rows == 1
+    assert laketier.spark.read(spark, target.options()).collect()[0].v == '{"a":1}'

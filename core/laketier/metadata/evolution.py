@@ -26,6 +26,7 @@ from laketier.spi import (
     widens,
 )
 from laketier.spi.conform import fits
+from laketier.spi.marks import refuse_marked
 from laketier.spi.storage_errors import naming_storage_errors
 
 
@@ -89,6 +90,7 @@ def prepare_table(
     has one, and for a key that can't be the table's; `UnsupportedType` and `FeatureNotSupported` from the format on
     creation, and for changes of columns that it can't follow.
     """
+    refuse_marked(schema, where=str(lake.config.table))
     with naming_storage_errors("the table was prepared"):
         return _prepare(lake, logical_schema(schema), layout or TableLayout(), former_names)
 

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from laketier.spark.types_apart import refuse_types_apart
 from laketier.spi import IncompatibleData, UnsupportedType
 from laketier.spi.conform import fits
 
@@ -22,8 +23,9 @@ def table_schema(schema: StructType) -> pa.Schema:
     """The Arrow schema of a table made from a DataFrame's schema: timestamps with a zone are in UTC, and every
     column may be null, as in Spark's own file formats (a stream's columns always may). Metadata is left out.
 
-    Raises `UnsupportedType` for what Spark itself can't give as Arrow.
+    Raises `UnsupportedType` for what Spark itself can't give as Arrow, and for what it gives as something else.
     """
+    refuse_types_apart(schema)
     fields = []
     for field in schema.fields:
         try:
