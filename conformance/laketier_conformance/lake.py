@@ -156,9 +156,10 @@ class Table:
         factory: LakeTieringFactory[Any] | None = None,
         mode: WriteMode = WriteMode.APPEND,
         epoch: int | None = None,
+        attempt: str | None = None,
     ) -> bytes:
         """One task: its message."""
-        context = WriterInitContext(attempt=new_attempt_id(), split_index=index, epoch=epoch, mode=mode)
+        context = WriterInitContext(attempt=attempt or new_attempt_id(), split_index=index, epoch=epoch, mode=mode)
         return write_task(factory or self.factory, [batch(ids)] if ids else [], context)
 
     def staged(self, ids: Sequence[int], index: int = 0) -> WriteResult:

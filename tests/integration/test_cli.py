@@ -17,6 +17,10 @@ import pytest
 
 from lakes import OURS, append, ids, lake_at, rows_of
 from laketier.cli.app import main
+from laketier.spi import host_time
+from laketier.spi.clocks import shifted
+from laketier.tiering import Ending
+from laketier.tiering.horizon import raise_horizon
 
 
 @dataclass(frozen=True)
@@ -204,6 +208,40 @@ def test_orphans_are_listed_and_deleted_only_when_told(cli: Cli, table: tuple[st
     assert [(file["kind"], file["bytes"], file["deleted"]) for file in deleted["files"]] == [("data", 4, True)]
     assert not staged.exists()
     assert cli("read", *table, "--count").out.strip() == "3"
+
+
+def test_a_collection_by_a_clock_ten_days_ahead_stops_nobody(cli: Cli, table: tuple[str, ...], tmp_path: Path) -> None:
+    lake = lake_at(tmp_path / "lake", "localfile")
+    staged = tmp_path / "lake/db/t/__in_progress" / "part-00000-dead-0000.parquet.inprogress"
+    staged.write_bytes(b"dead")
+    os.utime(staged, (time.time() - 400_000,) * 2)
+    with shifted(10 * 86_400_000):
+        assert cli("maintain", "orphans", *table, "--delete").code == 0
+    assert not staged.exists()
+    assert append(lake, rows_of(4), epoch=2).ending is Ending.PUBLISHED
+    assert "from before" in cli("maintain", "horizon", *table).out
+    assert cli("maintain", "horizon", *table, "--json").json()["ahead"] == 0
+    assert "were collected" in next(
+        f["finding"] for f in cli("doctor", *table, "--json").json() if f["subject"] == "orphans"
+    )
+
+
+def test_a_horizon_in_the_future_is_seen_and_lowered(cli: Cli, table: tuple[str, ...], tmp_path: Path) -> None:
+    lake = lake_at(tmp_path / "lake", "localfile")
+    info = lake.load_table()
+    assert cli("maintain", "horizon", *table).out.strip() == "orphans were never collected"
+    raise_horizon(lake.tiering_factory(info), info.table_uuid, host_time() + 10 * 86_400_000)
+    seen = cli("doctor", *table)
+    assert seen.code == 2
+    assert f"`laketier maintain horizon --lower db.t -f localfile -w {tmp_path / 'lake'}`" in seen.out
+    assert "10d ahead" in cli("maintain", "horizon", *table).out
+    refused = cli("pipeline", "forget", *table, "-p", "laketier-orphans", "--yes")
+    assert (refused.code, "maintain horizon" in refused.err) == (2, True)
+    assert "10d ahead" in cli("maintain", "horizon", *table).out
+    assert cli("maintain", "horizon", *table, "--lower", "--yes").code == 0
+    assert cli("maintain", "horizon", *table, "--json").json()["ahead"] == 0
+    again = cli("maintain", "horizon", *table, "--lower", "--yes")
+    assert (again.code, "no horizon that lies in the future" in again.err) == (2, True)
 
 
 def test_a_short_grace_needs_a_word(cli: Cli, table: tuple[str, ...]) -> None:

@@ -34,6 +34,7 @@ from laketier.spi import (
     WriteResult,
     WriterInitContext,
     conform,
+    host_time,
 )
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -43,7 +44,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 class MemoryTable:
     """The shared storage. ``before`` and ``after`` hold what the coming attempts raise, None for nothing, ``opens`` and
     ``looks`` what opening and reading a watermark raise; ``rivals`` are called between an `open` and the `publish`
-    against it."""
+    against it. ``time`` says what time it is by the storage, None where it can't be asked."""
 
     uuid: str = "uuid-1"
     spec_id: int = 0
@@ -65,6 +66,7 @@ class MemoryTable:
     looks: list[BaseException | None] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     discarded: list[str] = field(default_factory=list)
+    time: Callable[[], int] | None = host_time
 
     @property
     def info(self) -> TableInfo:
@@ -200,6 +202,9 @@ class MemoryCommitter(LakeCommitter[WriteResult]):
         for result in results:
             for file in result.files:
                 self.table.discarded.append(file.path)
+
+    def storage_time(self) -> int | None:
+        return None if self.table.time is None else self.table.time()
 
     def close(self) -> None:
         self.table.calls.append("close")

@@ -17,9 +17,11 @@ import typer
 
 import laketier
 from laketier.cli.lakes import Json, LakeOptions, console, print_json, takes_lake
+from laketier.cli.maintain import horizon_text
 from laketier.plugins import installed_formats, load_format
 from laketier.spark.session import require_java
 from laketier.spi import ConfigError, LaketierError
+from laketier.tiering.horizon import Horizon, show_horizon
 
 EPILOG = "Example: [bold]laketier doctor[/], or [bold]laketier doctor sales.orders -c lake.yaml[/] to check a table too"
 
@@ -47,7 +49,7 @@ def doctor(options: LakeOptions, json: Json = False) -> None:
         out = console()
         for finding in findings:
             out.print(f"[{colours[finding.level]}]{finding.level:8}[/] [bold]{finding.subject}[/]: ", end="")
-            out.print(finding.finding + (f". {finding.fix}" if finding.fix else ""), markup=False)
+            out.print(finding.finding + (f". {finding.fix}" if finding.fix else ""), markup=False, soft_wrap=True)
     if any(finding.level == "problem" for finding in findings):
         raise typer.Exit(2)
 
@@ -124,10 +126,23 @@ def _formats() -> Iterator[Finding]:
 def _table(options: LakeOptions) -> Iterator[Finding]:
     try:
         lake, info = options.opened()
-        lake.tiering_factory(info)
+        horizon = show_horizon(lake.tiering_factory(info))
     except LaketierError as error:
         yield Finding("problem", "table", str(error))
     else:
         yield Finding(
             "ok", "table", f"{info.path}, {lake.config.format}, snapshot {info.snapshot_id}: ready for rounds"
         )
+        yield _horizon(options, horizon)
+
+
+def _horizon(options: LakeOptions, horizon: Horizon | None) -> Finding:
+    if horizon is None or not horizon.ahead:
+        return Finding("ok", "orphans", horizon_text(horizon))
+    return Finding(
+        "problem",
+        "orphans",
+        f"{horizon_text(horizon)}; rounds that were under way when it was set are refused, and what fails now is not "
+        "collected until then, because a clock was ahead then, or this one is behind",
+        f"Set the clocks right, then run `laketier maintain horizon --lower {options.words}`.",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -17,6 +18,7 @@ from rich.console import Console
 from laketier.config import flatten, from_environment, read_yaml
 from laketier.plugins import Lake, configure, open_lake
 from laketier.spi import ConfigError, TableInfo
+from laketier.spi.redaction import is_secret, redacted
 
 _PLAIN_WIDTH = 160
 """Where nobody sees a window's edge, in characters."""
@@ -58,6 +60,17 @@ class LakeOptions:
             return True
         values = {**(flatten(read_yaml(self.config)) if self.config else {}), **from_environment(), **self._values()}
         return any(key.lower() == "lake.table" for key in values)
+
+    @property
+    def words(self) -> str:
+        """What another command must be told to mean the same table, as a shell reads it. Secrets are left out."""
+        words = [] if self.table is None else [self.table]
+        for flag, value in (("-c", self.config), ("-f", self.format), ("-w", self.warehouse)):
+            words += [] if value is None else [flag, redacted(str(value))]
+        for item in self.set or []:
+            key, _, value = item.partition("=")
+            words += ["-s", f"{key}={'***' if is_secret(key) else redacted(value)}"]
+        return shlex.join(words)
 
     def _values(self) -> dict[str, Any]:
         values: dict[str, Any] = {}

@@ -1,9 +1,8 @@
-"""``laketier maintain orphans``: what failed attempts left behind."""
+"""``laketier maintain orphans | horizon``: what failed attempts left behind, and which rounds may not end any more."""
 
 from __future__ import annotations
 
 import re
-import time
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -13,7 +12,8 @@ from rich.table import Table as RichTable
 
 from laketier.cli.lakes import Json, LakeOptions, console, print_json, takes_lake
 from laketier.cli.watermarks import moment
-from laketier.spi import ConfigError, OrphanFile
+from laketier.spi import ConfigError, OrphanFile, attempt_began_at
+from laketier.tiering.horizon import Horizon, lower_horizon, show_horizon
 from laketier.tiering.orphans import DEFAULT_GRACE, Collection, collect_orphans, list_orphans
 
 app = typer.Typer(help="Keep tables tidy.", no_args_is_help=True)
@@ -43,7 +43,8 @@ def orphans(
     """List the files of a table that nothing references, with sizes and ages; delete them with --delete.
 
     Rounds of laketier that staged files so long ago and are not committed yet will be refused, and must be run again.
-    Other writers know nothing of that: against them only the grace period helps.
+    Other writers know nothing of that: against them only the grace period helps. With --delete the storage is asked
+    for the time; a list, which changes nothing, takes this host's.
     """
     grace = parse_duration(older_than)
     if delete and grace < _LEAST_GRACE and not no_other_writers:
@@ -61,6 +62,50 @@ def orphans(
         _print(found, deleted=delete)
     if delete and len(found.removed) < len(found.orphans):
         typer.echo("some were not deleted: they were published meanwhile, or the storage refused (see above)", err=True)
+
+
+@app.command(epilog="Example: [bold]laketier maintain horizon sales.orders -c lake.yaml --lower[/]")
+@takes_lake
+def horizon(
+    options: LakeOptions,
+    lower: Annotated[
+        bool, typer.Option("--lower", help="Take a horizon that lies in the future back to the storage's now.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Show up to when orphans were collected: files staged before that are not published any more.
+
+    It lies in the future where a clock was ahead when orphans were collected. Rounds that begin now start after it all
+    the same, but those that were under way are refused, and what fails is not collected until then. --lower undoes it.
+    Run it while nobody collects orphans.
+    """
+    lake, info = options.opened()
+    factory = lake.tiering_factory(info)
+    if lower:
+        if not yes:
+            typer.confirm(f"No collection of orphans of {info.path} is under way?", abort=True, err=True)
+        lower_horizon(factory, info.table_uuid)
+    found = show_horizon(factory)
+    if json:
+        print_json(horizon_document(found))
+    else:
+        typer.echo(horizon_text(found))
+
+
+def horizon_document(found: Horizon | None) -> dict[str, Any] | None:
+    """For machines."""
+    return None if found is None else {"at": found.at, "set_at": found.set_at, "ahead": found.ahead}
+
+
+def horizon_text(found: Horizon | None) -> str:
+    """For people: one line."""
+    if found is None:
+        return "orphans were never collected"
+    text = f"orphans from before {moment(found.at)} were collected"
+    if found.ahead:
+        text += f": that is {_duration(found.ahead / 1000)} ahead of this host's clock"
+    return text
 
 
 def parse_duration(text: str) -> timedelta:
@@ -87,6 +132,12 @@ def _document(found: Collection) -> dict[str, Any]:
 
 
 def _print(found: Collection, *, deleted: bool) -> None:
+    if found.ahead:
+        last = max(attempt_began_at(file.attempt) for file in found.ahead if file.attempt)
+        typer.echo(
+            f"{len(found.ahead)} orphans are left until {moment(last)}: by their names they were staged then, by a "
+            "host whose clock is ahead"
+        )
     if not found.orphans:
         typer.echo("no orphans")
         return
@@ -94,7 +145,7 @@ def _print(found: Collection, *, deleted: bool) -> None:
     for column in ("file", "kind", "size", "age"):
         out.add_column(column, overflow="fold")
     for file in found.orphans[:_SHOWN]:
-        out.add_row(file.path, file.kind, decimal(file.bytes), _age(file))
+        out.add_row(file.path, file.kind, decimal(file.bytes), _age(file, found.at))
     console().print(out)
     if len(found.orphans) > _SHOWN:
         typer.echo(f"and {len(found.orphans) - _SHOWN} more (--json lists all)")
@@ -106,8 +157,11 @@ def _print(found: Collection, *, deleted: bool) -> None:
         typer.echo("nothing was changed; --delete deletes them")
 
 
-def _age(file: OrphanFile) -> str:
-    seconds = max(0, time.time() - file.modified_at / 1000)
+def _age(file: OrphanFile, now: int) -> str:
+    return _duration(max(0, now - file.modified_at) / 1000)
+
+
+def _duration(seconds: float) -> str:
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f}{unit}"

@@ -22,6 +22,7 @@ from laketier.spi import (
     Watermark,
 )
 from laketier.tiering import TieringRound, pipelines
+from laketier.tiering.horizon import look
 
 SUFFIX = "__dead_letters"
 DEAD_LETTERS = ".dead-letters"
@@ -72,6 +73,7 @@ class DeadLetterRounds:
     last: Token | None
     known: LogOffsets
     publish_was_called: bool = False
+    attempts_after: int = 0
 
     @classmethod
     def open(cls, config: LakeConfig, pipeline: str) -> DeadLetterRounds:
@@ -80,9 +82,11 @@ class DeadLetterRounds:
         )
         lake = open_lake(beside)
         factory = lake.tiering_factory(prepare_table(lake, SCHEMA))
-        last = token_of(pipelines.show(factory, pipeline))
+        seen = look(factory, pipeline)
+        last = token_of(seen.watermark)
         source = None if last is None else last.source
-        return cls(factory, pipeline, last, LogOffsets() if source is None else LogOffsets.from_text(source.end))
+        known = LogOffsets() if source is None else LogOffsets.from_text(source.end)
+        return cls(factory, pipeline, last, known, attempts_after=seen.attempts_after)
 
     def moved_on(self) -> bool:
         return token_of(pipelines.show(self.factory, self.pipeline)) != self.last

@@ -270,6 +270,7 @@ class LogRound:
         index: int,
         must: bool,
     ) -> LogTask:
+        assert self._tiering is not None
         return LogTask(
             table=self.name or self._pipeline,
             log=self.log,
@@ -282,4 +283,6 @@ class LogRound:
             dead_letters=None if self._dead is None else self._dead.factory,
             dead_letters_from=LogOffsets() if self._dead is None else self._dead.known,
             merge=merge,
+            attempts_after=self._tiering.attempts_after,
+            letters_after=0 if self._dead is None else self._dead.attempts_after,
         )

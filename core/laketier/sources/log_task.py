@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -25,6 +24,7 @@ from laketier.spi import (
     WriteMode,
     WriterInitContext,
     fail_on_bad_record,
+    host_time,
     new_attempt_id,
 )
 from laketier.tiering import write_task
@@ -58,6 +58,9 @@ class LogTask:
     """Bad records below are in the dead-letter table already: a round before this one put them there, and failed."""
     merge: Merge | None = None
     """For a table with a primary key."""
+    attempts_after: int = 0
+    """`TieringRound.attempts_after`; ``letters_after`` the same, for the dead-letter table."""
+    letters_after: int = 0
 
     @property
     def weight(self) -> int:
@@ -67,11 +70,7 @@ class LogTask:
     def begun(self) -> LogTask:
         """As it is handed to an engine, now. Driver. Clocks of executors that differ from the driver's move the moment,
         and nothing else."""
-        return self if self.within is None else replace(self, not_after=_now() + round(self.within * 1000))
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
+        return self if self.within is None else replace(self, not_after=host_time() + round(self.within * 1000))
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def run_log_task(task: LogTask) -> LogAnswer:
 
 
 def _run(task: LogTask) -> LogAnswer:
-    if task.not_after is not None and _now() >= task.not_after:
+    if task.not_after is not None and host_time() >= task.not_after:
         return LogAnswer(task.table, index=task.index, unread=True)
     merge = task.merge
     bad = _BadRecords(task.policy, task.dead_letters_from, told=merge is None or merge.counts_bad)
@@ -131,13 +130,14 @@ def _run(task: LogTask) -> LogAnswer:
     dead = None
     if bad.kept:
         assert task.dead_letters is not None
-        dead = write_task(task.dead_letters, [dead_letter_batch(task.log.table.name, bad.kept)], _context(task, None))
+        context = replace(_context(task, None), attempt=new_attempt_id(task.letters_after))
+        dead = write_task(task.dead_letters, [dead_letter_batch(task.log.table.name, bad.kept)], context)
     return LogAnswer(task.table, message, dead, bad.count, index=task.index)
 
 
 def _context(task: LogTask, merge: Merge | None) -> WriterInitContext:
     return WriterInitContext(
-        attempt=new_attempt_id(),
+        attempt=new_attempt_id(task.attempts_after),
         split_index=task.index,
         epoch=task.epoch,
         mode=WriteMode.APPEND if merge is None else WriteMode.UPSERT,

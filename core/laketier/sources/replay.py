@@ -55,6 +55,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import TieringRound, pipelines, write_task
+from laketier.tiering.horizon import look
 
 LETTERS_PER_EPOCH = 50_000
 _Factory = LakeTieringFactory[Any]
@@ -99,6 +100,7 @@ class _Replay:
         self._most = most
         self._pipeline = config.pipeline + REPLAY
         self._where = str(config.table)
+        self._rows_after = self._marks_after = 0
         self._reached = self._tiered_up_to()
 
     def _tiered_up_to(self) -> LogOffsets:
@@ -141,7 +143,9 @@ class _Replay:
         beside = lake_beside(self._config, replayed_table(self._config.table))
         marks = beside.tiering_factory(prepare_table(beside, REPLAYED_SCHEMA))
         # Before what was replayed is read: should another replay go on in between, ours is refused, and knows no less.
-        last = token_of(pipelines.show(marks, self._pipeline))
+        seen = look(marks, self._pipeline)
+        last, self._marks_after = token_of(seen.watermark), seen.attempts_after
+        self._rows_after = look(factory, self._pipeline).attempts_after
         done = self._finish_earlier(factory, marks, read_replays(self._config), last)
         replays = read_replays(self._config)
         for letters in self._chunks(replays, LetterState.OPEN):
@@ -188,7 +192,7 @@ class _Replay:
         return ReplayResult(len(fit), rows, len(letters) - len(fit), errors=errors), fit, answer
 
     def _stage(self, factory: _Factory, epoch: int) -> Callable[[Iterator[pa.RecordBatch]], bytes]:
-        context = WriterInitContext(attempt=new_attempt_id(), split_index=0, epoch=epoch)
+        context = WriterInitContext(attempt=new_attempt_id(self._rows_after), split_index=0, epoch=epoch)
         return lambda batches: write_task(factory, batches, context)
 
     def _epoch(
@@ -205,9 +209,8 @@ class _Replay:
             return result, last
         failpoint(LETTERS_STAGED)
         token = self._token(fit, last)
-        chosen = write_task(
-            marks, [marks_of(fit, epoch)], WriterInitContext(attempt=new_attempt_id(), split_index=0, epoch=epoch)
-        )
+        context = WriterInitContext(attempt=new_attempt_id(self._marks_after), split_index=0, epoch=epoch)
+        chosen = write_task(marks, [marks_of(fit, epoch)], context)
         try:
             TieringRound(marks, token=token).commit_messages([chosen])
         except (TokenMismatch, Gap, Stale) as refused:

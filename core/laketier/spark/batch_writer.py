@@ -31,13 +31,23 @@ class LakeBatchWriter(DataSourceArrowWriter):
         self._factory = prepare(config, table_schema(schema), self._mode).factory
         if self._token is None:
             say_at_least_once(round_log(__name__, config), config)
-        self._done = decided(self._round()) is Outcome.DONE
+        tiering = self._round()
+        self._done = decided(tiering) is Outcome.DONE
+        self._attempts_after = tiering.attempts_after
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Executor. Stages the partition, or nothing at all when the epoch is in the table."""
         if self._done:
             return answer(None)
-        return answer(stage(self._factory, iterator, epoch=self._config.epoch, mode=self._mode))
+        return answer(
+            stage(
+                self._factory,
+                iterator,
+                epoch=self._config.epoch,
+                mode=self._mode,
+                attempts_after=self._attempts_after,
+            )
+        )
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Driver, another process than the one that planned. Raises what `TieringRound.commit` raises."""

@@ -51,7 +51,7 @@ def write(df: DataFrame, config: LakeConfig | Mapping[str, Any], *, mode: str = 
 
     def run(staged: Accumulator[list[bytes]]) -> list[bytes]:
         with arrow_batches(df.sparkSession, schema):
-            staging = _staging(factory, config.epoch, write_mode, staged)
+            staging = _staging(factory, config.epoch, write_mode, tiering.attempts_after, staged)
             return [row[_MESSAGE] for row in df.mapInArrow(staging, f"{_MESSAGE} binary").collect()]
 
     return _drive(df.sparkSession, tiering, run, config)
@@ -87,7 +87,7 @@ def tier(
         if not groups:
             return []
         work = spark.sparkContext.parallelize(list(enumerate(groups)), len(groups))
-        return work.map(_splitting(factory, scan, config.epoch, write_mode, staged)).collect()
+        return work.map(_splitting(factory, scan, config.epoch, write_mode, tiering.attempts_after, staged)).collect()
 
     return _drive(spark, tiering, run, config)
 
@@ -157,10 +157,14 @@ def _opened(
 
 
 def _staging(
-    factory: LakeTieringFactory[Any], epoch: int | None, mode: WriteMode, staged: Accumulator[list[bytes]]
+    factory: LakeTieringFactory[Any],
+    epoch: int | None,
+    mode: WriteMode,
+    attempts_after: int,
+    staged: Accumulator[list[bytes]],
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def staging(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        message = stage(factory, batches, epoch=epoch, mode=mode)
+        message = stage(factory, batches, epoch=epoch, mode=mode, attempts_after=attempts_after)
         staged.add([message])
         yield pa.record_batch([pa.array([message], pa.binary())], names=[_MESSAGE])
 
@@ -172,12 +176,13 @@ def _splitting(
     scan: Scan,
     epoch: int | None,
     mode: WriteMode,
+    attempts_after: int,
     staged: Accumulator[list[bytes]],
 ) -> Callable[[tuple[int, Sequence[LakeSplit]]], bytes]:
     def splitting(work: tuple[int, Sequence[LakeSplit]]) -> bytes:
         index, splits = work
         batches = (batch for split in splits for batch in scan.read(split))
-        message = stage(factory, batches, epoch=epoch, mode=mode, partition=index)
+        message = stage(factory, batches, epoch=epoch, mode=mode, partition=index, attempts_after=attempts_after)
         staged.add([message])
         return message
 

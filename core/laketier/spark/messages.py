@@ -50,13 +50,15 @@ def stage(
     epoch: int | None,
     mode: WriteMode,
     partition: int | None = None,
+    attempts_after: int = 0,
 ) -> bytes:
-    """Write a task's batches, and pack what was staged. Executor."""
+    """Write a task's batches, and pack what was staged. Executor. ``attempts_after``: see `TieringRound`."""
     if partition is None:
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
+    attempt = new_attempt_id(attempts_after)
     return write_task(
-        factory, batches, WriterInitContext(attempt=new_attempt_id(), split_index=partition, epoch=epoch, mode=mode)
+        factory, batches, WriterInitContext(attempt=attempt, split_index=partition, epoch=epoch, mode=mode)
     )
 
 

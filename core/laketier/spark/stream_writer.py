@@ -39,6 +39,7 @@ class _Prepared:
     epoch: int
     loaded_at: float
     factory: LakeTieringFactory[Any]
+    attempts_after: int
 
 
 _prepared: dict[tuple[str, str, str], _Prepared] = {}
@@ -63,6 +64,7 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
         self._report = report
         self._factory: LakeTieringFactory[Any] | None = None
         self._done_epoch: int | None = None
+        self._attempts_after = 0
 
     # -- planning: driver, before the tasks ---------------------------------------------------------------------
 
@@ -76,19 +78,26 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
         epoch = None if isinstance(checkpoint, Unreadable) else checkpoint.latest_epoch()
         if isinstance(checkpoint, Unreadable) or epoch is None:
             self._factory = prepare(self._config, table_schema(self._schema), self._mode).factory
+            self._begun(None)
             return
         key = (self._config.warehouse, str(self._config.table), str(self._checkpoint))
         last = _prepared.get(key)
         loaded_at = time.monotonic()
         if last is not None and self._follows(last, epoch, loaded_at):
             # No restart since the epoch before, so this one can't be in the table; commit decides again anyway.
-            self._factory, loaded_at = last.factory, last.loaded_at
+            self._factory, self._attempts_after, loaded_at = last.factory, last.attempts_after, last.loaded_at
         else:
             self._factory = prepare(self._config, table_schema(self._schema), self._mode).factory
-            token = self._token(checkpoint, epoch)
-            if decided(TieringRound(self._factory, token=token, mode=self._mode)) is Outcome.DONE:
+            if self._begun(self._token(checkpoint, epoch)) is Outcome.DONE:
                 self._done_epoch = epoch
-        _prepared[key] = _Prepared(self._config, self._schema, epoch, loaded_at, self._factory)
+        _prepared[key] = _Prepared(self._config, self._schema, epoch, loaded_at, self._factory, self._attempts_after)
+
+    def _begun(self, token: Token | None) -> Outcome:
+        assert self._factory is not None
+        tiering = TieringRound(self._factory, token=token, mode=self._mode)
+        outcome = decided(tiering)
+        self._attempts_after = tiering.attempts_after
+        return outcome
 
     def _follows(self, last: _Prepared, epoch: int, now: float) -> bool:
         return (
@@ -106,7 +115,8 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
         epoch = task_epoch()
         if epoch is not None and epoch == self._done_epoch:
             return answer(None, self._factory)
-        return answer(stage(self._factory, iterator, epoch=epoch, mode=self._mode), self._factory)
+        result = stage(self._factory, iterator, epoch=epoch, mode=self._mode, attempts_after=self._attempts_after)
+        return answer(result, self._factory)
 
     # -- the end of the round: driver, in a process of its own --------------------------------------------------
 

@@ -6,6 +6,7 @@ An author writes a `LakeStoragePlugin`, a `LakeStorage`, a `LakeCatalog`, a `Lak
 
 from laketier.spi.bucket import BucketAssigner, BucketAssignerFactory
 from laketier.spi.catalog import LakeCatalog, reshaped, same_table
+from laketier.spi.clocks import host_time, time_of_storage
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
 from laketier.spi.confine import confined, escapes
 from laketier.spi.conform import conform
@@ -214,6 +215,7 @@ __all__ = [
     "fail_on_bad_record",
     "failpoint",
     "from_plain",
+    "host_time",
     "new_attempt_id",
     "option",
     "pack",
@@ -223,6 +225,7 @@ __all__ = [
     "reshaped",
     "same_table",
     "schema_fingerprint",
+    "time_of_storage",
     "to_arrow",
     "to_plain",
     "unpack",

@@ -102,5 +102,13 @@ class LakeCommitter(ABC, Generic[WR]):
         file that is gone is fine, a failure is logged, not raised. A path that leads out of the table is such a
         failure: nothing is deleted there."""
 
+    def storage_time(self) -> int | None:
+        """What time it is by the clock that dates the table's files, ms since the epoch: `time_of_storage` tells.
+        May write, and delete, a file of its own; changes nothing else. Raises `OSError` or `StorageError`.
+
+        None where the format can't ask. Orphans are then as old as the newest of them makes them.
+        """
+        return None
+
     def close(self) -> None:
         """Release what ``open`` holds. Called once, at the end."""

@@ -16,12 +16,15 @@ class OrphanFile:
 
     ``path`` is relative to the table's location, with ``/``. ``modified_at``: ms since the epoch, UTC, by the
     storage's clock. ``kind`` says what it was for: ``data``, or a word of the format's own (``manifest``, ``record``).
+    ``attempt``: of a file that a `LakeWriter` staged, from its name. Such a file is deleted only when its attempt can't
+    be published any more. None for all others, which a commit makes anew when it has to start over.
     """
 
     path: str
     bytes: int
     modified_at: int
     kind: str = "data"
+    attempt: str | None = None
 
 
 class LakeMaintenance(ABC):

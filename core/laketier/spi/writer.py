@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
+from laketier.spi.clocks import host_time
 from laketier.spi.table import TableInfo
 
 log = logging.getLogger(__name__)
@@ -21,15 +21,24 @@ _TIME_DIGITS = 12
 _RANDOM_BYTES = 10
 
 
-def new_attempt_id() -> str:
-    """32 hex digits, unguessable. For task attempts and commit ids. They begin with the time, as UUIDs of version 7 do:
-    an attempt is older than each of its files, and orphan collection can tell that without asking anybody."""
-    return f"{time.time_ns() // 1_000_000:0{_TIME_DIGITS}x}{secrets.token_hex(_RANDOM_BYTES)}"
+LATEST = (1 << 4 * _TIME_DIGITS) - 1
+"""The last moment that the name of an attempt can hold, in ms since the epoch: in the year 10889."""
+
+
+def new_attempt_id(after: int = 0) -> str:
+    """32 hex digits, unguessable. For task attempts and commit ids. They begin with the time, as UUIDs of version 7 do,
+    so that orphan collection can bar all attempts before a moment without knowing them.
+
+    ``after``: the moment that attempts were barred up to when the round began (`TieringRound.attempts_after`). A host
+    whose clock is behind it takes that moment, as Lamport's clocks do: such an attempt did begin later, whatever the
+    clocks say.
+    """
+    return f"{min(max(host_time(), after), LATEST):0{_TIME_DIGITS}x}{secrets.token_hex(_RANDOM_BYTES)}"
 
 
 def attempt_began_at(attempt: str) -> int:
-    """When `new_attempt_id` made it, in ms since the epoch by the clock of the host that did. 0, which is before
-    everything, for a name that it did not make."""
+    """The moment in its name: when `new_attempt_id` made it, in ms since the epoch by the clock of the host that did,
+    or the horizon that it was told. 0, which is before everything, for a name that it did not make."""
     try:
         return int(attempt[:_TIME_DIGITS], 16) if len(attempt) == _TIME_DIGITS + 2 * _RANDOM_BYTES else 0
     except ValueError:

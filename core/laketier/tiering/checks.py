@@ -16,7 +16,7 @@ from laketier.spi import (
     attempt_began_at,
     confined,
 )
-from laketier.tiering.horizon import horizon_of
+from laketier.tiering.horizon import Clock, horizon_of
 
 
 def check_results(state: TableState, results: Sequence[WriteResult]) -> None:
@@ -66,22 +66,24 @@ def check_base(state: TableState, base: BaseSnapshot | None) -> None:
         )
 
 
-def check_not_collected(state: TableState, results: Sequence[WriteResult]) -> None:
+def check_not_collected(state: TableState, results: Sequence[WriteResult], clock: Clock) -> None:
     """Refuse files of an attempt that began before the table's horizon: orphan collection may have deleted them.
+    ``clock`` is asked only where a rollback took the horizon away.
 
     Raises `Collected`. See `laketier.tiering.orphans` for why that is enough.
     """
     oldest = min((attempt_began_at(result.attempt) for result in results if result.files), default=None)
     if oldest is None:
         return
-    horizon = horizon_of(state)
+    horizon = horizon_of(state, clock)
     if horizon is not None and oldest < horizon:
         raise Collected(
             f"the round's files were staged from {_moment(oldest)} on, and orphans from before {_moment(horizon)} have "
             "been collected since",
             why="so some of these files may have been deleted as orphans",
-            fix="Run the round again: it will be staged anew. If rounds take this long, collect orphans with a longer "
-            "grace period (`laketier maintain orphans --older-than`).",
+            fix="Run the round again: it will be staged anew, after that moment. If rounds take this long, collect "
+            "orphans with a longer grace period (`laketier maintain orphans --older-than`); if that moment lies in the "
+            "future, a clock was ahead (`laketier maintain horizon --lower`).",
         )
 
 

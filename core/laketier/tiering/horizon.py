@@ -2,31 +2,125 @@
 
 It is a watermark like any other, of the pipeline `COLLECTOR`, so every format keeps it as safely as those of the users'
 pipelines, and setting it is a compare-and-set that no round's publish can overlap.
+
+It is a moment, but no clock has to be right for it. A collector deletes only files whose attempts it bars by it, so
+what is deleted and what may be published never overlap, whatever hosts take the time to be. And a round is told the
+horizon when it begins, so that its attempts begin after it also where a clock is behind, or where the horizon was set
+by one that was ahead. Only attempts that were under way when a horizon was raised can be refused by it.
 """
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from laketier.spi import COLLECTOR, CorruptTable, LakeTieringFactory, RolledBack, TableState, Token, Watermark
-from laketier.tiering.pipelines import set_watermark
+from laketier.spi import (
+    COLLECTOR,
+    CommitterInitContext,
+    ConfigError,
+    CorruptTable,
+    LakeCommitter,
+    LakeTieringFactory,
+    RolledBack,
+    TableState,
+    Token,
+    Watermark,
+    host_time,
+    new_attempt_id,
+)
+from laketier.spi.storage_errors import naming_storage_errors
+from laketier.spi.writer import LATEST
+from laketier.tiering.pipelines import set_watermark, show
 
 _UNKNOWN_AGE = 3_600_000
 """After a foreign rollback the horizon may be later than the table says: rounds older than this (ms) are refused."""
 
+Clock = Callable[[], int]
+"""Ms since the epoch, by the storage where it can be asked. Asking may cost requests."""
 
-def horizon_of(state: TableState) -> int | None:
+
+@dataclass(frozen=True)
+class Look:
+    """What a round that begins wants to know: its pipeline's watermark, and from when on its attempts begin."""
+
+    watermark: Watermark | None
+    attempts_after: int
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """A table's horizon as people may want to see it: ``at`` and ``set_at`` in ms since the epoch, the second by the
+    collector's own clock. ``ahead``: by how many ms it lies in the future of this host, 0 where it does not."""
+
+    at: int
+    set_at: int
+
+    @property
+    def ahead(self) -> int:
+        return max(0, self.at - host_time())
+
+
+def show_horizon(factory: LakeTieringFactory[Any]) -> Horizon | None:
+    """None where orphans were never collected. Driver. Raises `RolledBack` and `CorruptTable`."""
+    watermark = show(factory, COLLECTOR)
+    at = _horizon(watermark)
+    return None if watermark is None or at is None else Horizon(at, watermark.committed_at)
+
+
+def clock_of(committer: LakeCommitter[Any]) -> Clock:
+    """The storage's clock; this host's where the format can't ask the storage."""
+
+    def now() -> int:
+        told = committer.storage_time()
+        return host_time() if told is None else told
+
+    return now
+
+
+def look(factory: LakeTieringFactory[Any], pipeline: str) -> Look:
+    """For rounds whose tasks are made before anything is decided. Driver. Raises `RolledBack`, for the pipeline."""
+    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id(), pipeline=pipeline))
+    try:
+        with naming_storage_errors("the table was read"):
+            state = committer.open()
+            return Look(state.watermark(pipeline), attempts_after(state, clock_of(committer)))
+    finally:
+        committer.close()
+
+
+def horizon_of(state: TableState, clock: Clock = host_time) -> int | None:
     """The horizon, in ms since the epoch; None where orphans were never collected. O(1). Raises `CorruptTable`."""
     try:
         return _horizon(state.watermark(COLLECTOR))
     except RolledBack:
-        return _after_rollback()
+        return _after_rollback(clock)
 
 
-def raise_horizon(factory: LakeTieringFactory[Any], table_uuid: str, horizon: int) -> int:
-    """Set the horizon, unless it is later already, and return what it is now. Driver. Raises `Conflict` and
-    `UnknownOutcome`, as `set_watermark` does."""
+def attempts_after(state: TableState, clock: Clock) -> int:
+    """What a round that begins at ``state`` gives to `new_attempt_id`: then only a horizon that is raised later can
+    refuse its attempts."""
+    try:
+        return _horizon(state.watermark(COLLECTOR)) or 0
+    except RolledBack:
+        return clock()
+
+
+def raise_horizon(
+    factory: LakeTieringFactory[Any],
+    table_uuid: str,
+    horizon: int,
+    *,
+    newest: int | None = None,
+    clock: Clock | None = None,
+) -> int:
+    """Set the horizon, unless it is later already, and return what it is now. Driver.
+
+    ``newest``: the newest time that the storage knows. Raises `ValueError` for a horizon beyond it, which only a clock
+    that is ahead can ask for; and `Conflict` and `UnknownOutcome`, as `set_watermark` does.
+    """
+    if newest is not None and horizon > newest:
+        raise ValueError(f"the horizon {horizon} is beyond {newest}, the newest time that the storage knows")
 
     def change(last: Watermark | None) -> Token:
         epoch = 0 if last is None else last.token.epoch + 1
@@ -35,19 +129,53 @@ def raise_horizon(factory: LakeTieringFactory[Any], table_uuid: str, horizon: in
     def after_rollback() -> Token:
         # No lower than what rounds were held to since the rollback: an earlier collection, with a shorter grace period,
         # may have deleted files of rounds that a lower horizon would let through.
-        return Token(COLLECTOR, table_uuid, 0, content=str(max(horizon, _after_rollback())))
+        return Token(COLLECTOR, table_uuid, 0, content=str(max(horizon, _after_rollback(clock or host_time))))
 
     return _horizon(set_watermark(factory, COLLECTOR, change, after_rollback=after_rollback)) or 0
 
 
-def _after_rollback() -> int:
-    return time.time_ns() // 1_000_000 - _UNKNOWN_AGE
+def lower_horizon(factory: LakeTieringFactory[Any], table_uuid: str) -> tuple[int, int]:
+    """Take a horizon that lies in the storage's future back to the storage's now. Driver. Returns what it was and what
+    it is. Raises `ConfigError` where there is none, and as `set_watermark`.
+
+    No lower: whatever was deleted had been staged before now, and rounds that were staged before now stay refused.
+    """
+    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id(), pipeline=COLLECTOR))
+    try:
+        with naming_storage_errors("the storage was asked for the time"):
+            now = committer.storage_time()
+    finally:
+        committer.close()
+    if now is None:
+        raise ConfigError(
+            "the horizon can't be lowered",
+            why="the format can't say what time it is by the storage's clock, so nobody knows what would be safe",
+            fix="Wait until the horizon has passed; rounds that begin now are not refused.",
+        )
+    was = 0
+
+    def change(last: Watermark | None) -> Token:
+        nonlocal was
+        was = _horizon(last) or 0
+        if last is None or was <= now:
+            raise ConfigError(
+                "there is no horizon that lies in the future",
+                fix="Nothing was changed. See `laketier maintain horizon`.",
+            )
+        return Token(COLLECTOR, table_uuid, last.token.epoch + 1, content=str(now))
+
+    lowered = _horizon(set_watermark(factory, COLLECTOR, change)) or 0
+    return was, lowered
+
+
+def _after_rollback(clock: Clock) -> int:
+    return clock() - _UNKNOWN_AGE
 
 
 def _horizon(watermark: Watermark | None) -> int | None:
     if watermark is None:
         return None
     content = watermark.token.content or ""
-    if not content.isdecimal():
-        raise CorruptTable(f"the horizon of orphan collection is {content!r}, which is no time")
+    if not content.isdecimal() or int(content[:20]) > LATEST:
+        raise CorruptTable(f"the horizon of orphan collection is {content[:40]!r}, which is no time")
     return int(content)

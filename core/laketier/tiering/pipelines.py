@@ -6,12 +6,12 @@ which rows are in the table; no round ever calls them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from laketier.spi import (
+    COLLECTOR,
     CommitterInitContext,
     ConfigError,
     Conflict,
@@ -23,6 +23,7 @@ from laketier.spi import (
     UnknownOutcome,
     Watermark,
     WatermarkLost,
+    host_time,
     new_attempt_id,
 )
 from laketier.spi.storage_errors import naming_storage_errors
@@ -41,6 +42,7 @@ def show(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark | None:
 
 def adopt(factory: LakeTieringFactory[Any], pipeline: str, *, run: str, epoch: int) -> Watermark:
     """Declare that the table holds all rows up to ``epoch`` of ``run``: the next round may be ``epoch + 1``."""
+    _refuse_horizon(pipeline)
 
     def change(last: Watermark | None) -> Token:
         fence = 0 if last is None else last.token.fence
@@ -52,6 +54,7 @@ def adopt(factory: LakeTieringFactory[Any], pipeline: str, *, run: str, epoch: i
 def rewind(factory: LakeTieringFactory[Any], pipeline: str, *, epoch: int) -> Watermark:
     """Go back to ``epoch`` of the same run, after the rows of later epochs were removed. Raises `ConfigError` when
     the table is not past it, and `WatermarkLost` when it does not know the pipeline."""
+    _refuse_horizon(pipeline)
 
     def change(last: Watermark | None) -> Token:
         if last is None or last.forgotten:
@@ -68,6 +71,7 @@ def rewind(factory: LakeTieringFactory[Any], pipeline: str, *, epoch: int) -> Wa
 
 def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
     """Make the table treat the pipeline as new: its next round must be the first epoch."""
+    _refuse_horizon(pipeline)
 
     def change(last: Watermark | None) -> Token:
         if last is None or last.forgotten:
@@ -75,6 +79,15 @@ def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
         return last.token
 
     return set_watermark(factory, pipeline, change, forgotten=True)
+
+
+def _refuse_horizon(pipeline: str) -> None:
+    if pipeline == COLLECTOR:
+        raise ConfigError(
+            f"{COLLECTOR} is no pipeline: its watermark is the horizon of orphan collection",
+            why="without it, rounds would be published whose files have been deleted",
+            fix="Use `laketier maintain horizon`, which lowers it as far as is safe.",
+        )
 
 
 def set_watermark(
@@ -124,8 +137,7 @@ class _Change:
         if self.conflicts >= self.policy.conflicts or self.unknowns >= self.policy.unknowns:
             self._give_up()
         token = self.after_rollback() if rolled_back and self.after_rollback is not None else self.change(last)
-        now = time.time_ns() // 1_000_000
-        watermark = Watermark(token, self.commit_id, committed_at=now, forgotten=self.forgotten)
+        watermark = Watermark(token, self.commit_id, committed_at=host_time(), forgotten=self.forgotten)
         try:
             self.committer.publish(state, [], watermark)
         except Conflict as error:

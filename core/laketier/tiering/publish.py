@@ -9,7 +9,6 @@ repeats a request can get "somebody was first" for a commit of its own.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -27,10 +26,12 @@ from laketier.spi import (
     Watermark,
     WriteResult,
     decide,
+    host_time,
 )
 from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering.checks import BaseSnapshot, check_base, check_not_collected, check_results
 from laketier.tiering.failpoints import ACK_BEFORE, DISCARD_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE, failpoint
+from laketier.tiering.horizon import clock_of
 from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
 log = logging.getLogger(__name__)
@@ -146,7 +147,7 @@ class _Loop:
                 if done is None:
                     check_results(state, self.results)
                     check_base(state, self.base)
-                    check_not_collected(state, self.results)
+                    check_not_collected(state, self.results, clock_of(self.committer))
                 return state, done
         except Refused:
             self._discard_if_certain(state)
@@ -247,7 +248,7 @@ class _Loop:
             self.token,
             self.commit_id,
             rows=sum(result.rows for result in self.results),
-            committed_at=time.time_ns() // 1_000_000,
+            committed_at=host_time(),
         )
 
     def _result(self, ending: Ending, snapshot_id: int | None, commit: LakeCommitResult | None) -> RoundResult:

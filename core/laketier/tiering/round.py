@@ -28,6 +28,7 @@ from laketier.spi import (
 from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering.checks import BaseSnapshot
 from laketier.tiering.failpoints import ROUND_OPENED, failpoint
+from laketier.tiering.horizon import attempts_after, clock_of
 from laketier.tiering.publish import Ending, RoundResult, discard, publish
 from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
@@ -59,6 +60,7 @@ class TieringRound:
         self._mode = mode
         self._commit_id = commit_id
         self._base: BaseSnapshot | None = None
+        self._attempts_after = 0
         self._committer = self._committer_for(commit_id or new_attempt_id())
 
     def _committer_for(self, commit_id: str) -> LakeCommitter[Any]:
@@ -74,6 +76,8 @@ class TieringRound:
             outcome = Outcome.PROCEED
             if self._token is not None:
                 outcome = decide(state.watermark(self._token.pipeline), self._token)
+            if outcome is Outcome.PROCEED:
+                self._attempts_after = attempts_after(state, clock_of(self._committer))
         if self._mode is WriteMode.UPSERT:
             self._base = BaseSnapshot(state.snapshot_id)
         failpoint(ROUND_OPENED)
@@ -86,6 +90,11 @@ class TieringRound:
         if self._base is None:
             raise ValueError("a round that merges rows begins before its tasks do")
         return self._base.snapshot_id
+
+    @property
+    def attempts_after(self) -> int:
+        """What the tasks of a round that has begun give to `new_attempt_id`: the table's horizon. 0 before `begin`."""
+        return self._attempts_after
 
     def goes_on_as(self, token: Token) -> None:
         """The round reads another range than it began with, of the same epoch. Before `commit`, which decides with it;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,8 +23,10 @@ from laketier.spi import (
     WriteMode,
     WriteResult,
     failpoint,
+    host_time,
     new_attempt_id,
     schema_fingerprint,
+    time_of_storage,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
 from laketier.spi.staged import check_staged, discard_staged
@@ -193,6 +194,9 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             bytes=sum(result.bytes for result in results),
         )
 
+    def storage_time(self) -> int:
+        return time_of_storage(self._log.filesystem, self._location.root)
+
     def discard(self, results: Sequence[WriteResult]) -> None:
         discard_staged(self._location.folder, results)
 
@@ -212,7 +216,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         from deltalake.exceptions import CommitFailedError
         from deltalake.transaction import AddAction, RemoveAction
 
-        now = time.time_ns() // 1_000_000
+        now = host_time()
         actions: list[AddAction | RemoveAction] = [
             AddAction(file.path, file.bytes, dict(file.partition), now, True, file.payload[STATS])
             for result in results

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from laketier.spi import COLLECTOR, LakeMaintenance, OrphanFile, RecordStore, WriteMode, attempt_began_at
+from laketier.spi import COLLECTOR, LakeMaintenance, OrphanFile, RecordStore, WriteMode
 from laketier.spi.confine import RECORDS
 from laketier.spi.staged import remove_files
 from laketier_delta.committer import transaction_ids
@@ -51,15 +51,12 @@ class DeltaMaintenance(LakeMaintenance):
         return remove_files(self._location.folder, orphans)
 
     def _staged(self, partition_columns: Sequence[str], modified_before: int) -> list[OrphanFile]:
-        """Data files of laketier's that are old, and whose attempts are. Attempts are what the horizon bars, so it is
-        certain that none of these will be published, whatever the storage's clock says."""
+        """Data files of laketier's that are old. Their names say of which attempt they are."""
         found = []
         for file in self._location.folder.files(recursive=bool(partition_columns)):
             attempt = attempt_of(file.path, partition_columns)
-            if attempt is None or attempt_began_at(attempt) >= modified_before:
-                continue
-            if file.modified_at < modified_before:
-                found.append(OrphanFile(file.path, file.bytes, file.modified_at))
+            if attempt is not None and file.modified_at < modified_before:
+                found.append(OrphanFile(file.path, file.bytes, file.modified_at, attempt=attempt))
         return found
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from laketier.spi import BucketSpec, CorruptTable, IncompatibleTable, WriteMode, attempt_began_at, failpoints
+from laketier.spi import BucketSpec, CorruptTable, IncompatibleTable, WriteMode, failpoints
 from laketier.tiering import Ending
 from laketier.tiering.failpoints import COLLECTION, PROTOCOL
 from laketier.tiering.orphans import collect_orphans
@@ -223,14 +223,14 @@ def test_absolute_paths_and_files_elsewhere(lake, support, tmp_path):
     assert (elsewhere / there).exists()
 
 
-def test_age_is_that_of_the_file_and_of_its_attempt(lake, support):
-    """The horizon bars attempts, so a file whose time says old is young while its attempt is."""
+def test_age_is_that_of_the_file_and_the_attempt_is_named(lake, support):
+    """The horizon bars attempts, so a file whose time says old is left while its attempt may be published."""
     lake.create()
     (path,) = staged(lake, support.ids(1))
-    began = attempt_began_at(path.split("-")[2])
     os.utime(Path(lake.uri, path), (1, 1))
-    assert orphans(lake, began) == []
-    assert len(orphans(lake, began + 1)) == 1
+    assert [file.attempt for file in orphans(lake, 1_001)] == [path.split("-")[2]]
+    collected = collect_orphans(lake.storage, lake.table, grace=timedelta(days=3))
+    assert [[file.path for file in files] for files in (collected.removed, collected.ahead)] == [[], [path]]
     Path(lake.uri, path).touch()
     modified = Path(lake.uri, path).stat().st_mtime_ns // 1_000_000
     assert orphans(lake, modified) == []

@@ -20,6 +20,7 @@ from laketier.spi import (
     WriteMode,
     WriteResult,
     schema_fingerprint,
+    time_of_storage,
 )
 from laketier.spi.failpoints import failpoint
 from laketier.spi.staged import check_staged, discard_staged, replaced_files
@@ -141,6 +142,9 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
             files=len(files),
             bytes=sum(result.bytes for result in results),
         )
+
+    def storage_time(self) -> int:
+        return time_of_storage(*Files(self._plan.io).resolve(self._plan.table.location))
 
     def discard(self, results: Sequence[WriteResult]) -> None:
         discard_staged(Files(self._plan.io).folder(self._plan.base), results)

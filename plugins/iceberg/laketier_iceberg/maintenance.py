@@ -20,6 +20,7 @@ from laketier_iceberg.files import Files
 from laketier_iceberg.locations import Below, is_local, split
 from laketier_iceberg.references import References, name_of
 from laketier_iceberg.spec import FORMAT
+from laketier_iceberg.writer import attempt_of
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -81,7 +82,7 @@ class IcebergMaintenance(LakeMaintenance):
                 kind = folders.kind(file.path)
                 if kind is not None and below.key(f"{self._location}/{file.path}") is not None:
                     in_full = file.modified_at + cut_off if file.modified_at % _SECOND == 0 else file.modified_at
-                    yield OrphanFile(file.path, file.bytes, in_full, kind)
+                    yield OrphanFile(file.path, file.bytes, in_full, kind, attempt_of(file.path))
 
     def _unreferenced(self, listed: Sequence[OrphanFile], table: Table) -> list[OrphanFile]:
         below = Below(self._location)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from laketier.spi.parquet import ClosedFile, ParquetSettings, RollingParquetWrit
 from laketier_iceberg.files import Files
 from laketier_iceberg.metrics import Leaf, collect, leaves
 from laketier_iceberg.partitions import PartitionPlan
+
+_NAME = re.compile(r"(^|/)\d{5,}-(?P<attempt>[0-9a-f]{32})-\d{5,}\.parquet\Z")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,12 @@ class WriterPlan:
         """What the paths of staged files are relative to: the table's location, or the data folder elsewhere."""
         location = self.table.location.rstrip("/")
         return location if f"{self.data}/".startswith(f"{location}/") else self.data
+
+
+def attempt_of(path: str) -> str | None:
+    """The attempt that wrote a data file. None for files of other writers."""
+    match = _NAME.search(path)
+    return match["attempt"] if match else None
 
 
 class IcebergWriter(LakeWriter[WriteResult]):

@@ -129,7 +129,8 @@ def test_size_and_time_are_the_storages_own(events: Any) -> None:
     path = Path(events.info.location, staged.path)
     os.utime(path, ns=(0, 1_700_000_000_123_456_789))
     (found,) = events.storage.maintenance(events.info).orphans(1_700_000_000_124)
-    assert found == OrphanFile(staged.path, path.stat().st_size, 1_700_000_000_123, "data")
+    attempt = path.name.split("-")[1]
+    assert found == OrphanFile(staged.path, path.stat().st_size, 1_700_000_000_123, "data", attempt)
     assert orphans(events, before=1_700_000_000_123) == {}
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from laketier.spi import (
@@ -18,11 +18,11 @@ from laketier.spi import (
     Watermark,
     WriteMode,
     WriteResult,
-    attempt_began_at,
     failpoint,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
 from laketier.spi.staged import replaced_files
+from laketier_lance.clock import storage_time
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.lance_schema import column_field_ids, with_field_ids, with_metadata
 from laketier_lance.location import local_path
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_OLD_MILLISECONDS = 3_600_000
+_REQUESTS = 16
 
 
 class LanceCommitter(LakeCommitter[WriteResult]):
@@ -105,6 +105,9 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             bytes=sum(result.bytes for result in results),
         )
 
+    def storage_time(self) -> int:
+        return storage_time(self._location, self._options)
+
     def discard(self, results: Sequence[WriteResult]) -> None:
         delete_files(self._location, self._options, [file.path for result in results for file in result.files])
 
@@ -129,34 +132,34 @@ class LanceCommitter(LakeCommitter[WriteResult]):
     def _check_files(self, results: Sequence[WriteResult]) -> None:
         """Lance commits fragments whose files are missing, and every later read of the table fails."""
         local = local_path(self._location)
-        for result in results:
-            if local is None:
-                self._check_old(result)
-                continue
-            for file in result.files:
-                found = (local / file.path).stat().st_size if (local / file.path).exists() else None
-                if found != file.bytes:
-                    raise TableError(
-                        f"staged file {file.path} has {found} bytes here, and {file.bytes} were written",
-                        where=self._location,
-                        why="the driver does not see the executors' files" if found is None else "it was cut short",
-                        fix="Use a warehouse that all machines share.",
-                    )
+        files = [file for result in results for file in result.files]
+        if local is None:
+            self._check_in_store([file.path for file in files])
+            return
+        for file in files:
+            found = (local / file.path).stat().st_size if (local / file.path).exists() else None
+            if found != file.bytes:
+                raise TableError(
+                    f"staged file {file.path} has {found} bytes here, and {file.bytes} were written",
+                    where=self._location,
+                    why="the driver does not see the executors' files" if found is None else "it was cut short",
+                    fix="Use a warehouse that all machines share.",
+                )
 
-    def _check_old(self, result: WriteResult) -> None:
-        """A request for each file, so only for attempts so old that orphan collection may have taken their files. The
-        horizon refuses those, unless a restore took it away."""
+    def _check_in_store(self, paths: Sequence[str]) -> None:
+        """A request for each. Age says nothing about which may be gone: it would be one host's word against
+        another's."""
         from lance.file import LanceFileSession
 
-        if time.time_ns() // 1_000_000 - attempt_began_at(result.attempt) < _OLD_MILLISECONDS:
-            return
         session = LanceFileSession(self._location, self._options.storage_options() or None)
-        for file in result.files:
-            if not session.contains(file.path):
+        with ThreadPoolExecutor(_REQUESTS) as pool:
+            present = list(pool.map(session.contains, paths))
+        for path, is_there in zip(paths, present, strict=True):
+            if not is_there:
                 raise TableError(
-                    f"staged file {file.path} is gone",
+                    f"staged file {path} is gone",
                     where=self._location,
-                    why="it was staged long ago, and orphans have been collected since",
+                    why="something deleted it, such as a collection of orphans by a host whose clock was wrong",
                     fix="Run the round again: it will be staged anew.",
                 )
 

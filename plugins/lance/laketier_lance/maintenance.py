@@ -40,6 +40,7 @@ and the sidecars of blobs, as no API of Lance tells who refers to one."""
 
 _MANIFEST = re.compile(r"_versions/\d+\.manifest")
 _DETACHED = re.compile(r"(tree/.+/)?_versions/d\d+\.manifest")
+_ATTEMPT = re.compile(r"data/(?P<attempt>[0-9a-f]{32})-\d{5,}\.lance")
 _ROWS = 65_536
 
 
@@ -137,8 +138,15 @@ def _candidates(
     for kind in _KINDS.keys() - set(without):
         of_kind = old.filter(pc.match_substring_regex(old.column("path"), _KINDS[kind]))
         columns = (of_kind.column(name).to_pylist() for name in ("path", "size_bytes", "modified"))
-        found |= {path: OrphanFile(path, size, at, kind) for path, size, at in zip(*columns, strict=True)}
+        found |= {
+            path: OrphanFile(path, size, at, kind, _attempt(path)) for path, size, at in zip(*columns, strict=True)
+        }
     return found
+
+
+def _attempt(path: str) -> str | None:
+    match = _ATTEMPT.fullmatch(path)
+    return match["attempt"] if match else None
 
 
 def _unlinked(location: str, modified_before: int) -> dict[str, OrphanFile]:

@@ -22,6 +22,8 @@ from lance.fragment import write_fragments
 from laketier.spi import Collected, FeatureNotSupported, TableError, failpoints
 from laketier.tiering import Ending
 from laketier.tiering.orphans import Collection, collect_orphans
+from laketier_lance.clock import storage_time
+from laketier_lance.options import LanceOptions
 
 SOON = 60_000
 LISTED = "orphans.between_files_and_versions"
@@ -48,9 +50,9 @@ def orphans(table) -> dict[str, str]:
 
 
 def collect(table) -> Collection:
-    """All that was there a millisecond ago, or before."""
-    now = time.time_ns() // 1_000_000
-    while time.time_ns() // 1_000_000 <= now:
+    """All that was there before: by the clock of the file system, which goes on by some milliseconds at a time."""
+    now = storage_time(table.location, LanceOptions())
+    while storage_time(table.location, LanceOptions()) <= now:
         pass
     return collect_orphans(table.storage, table.info, grace=timedelta(0))
 

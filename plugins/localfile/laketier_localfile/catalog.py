@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from laketier.spi import (
     TablePath,
     Transform,
     UnsupportedType,
+    host_time,
     new_attempt_id,
     reshaped,
     same_table,
@@ -129,7 +129,7 @@ class LocalFileCatalog(LakeCatalog):
             table_uuid=table.table_uuid,
             number=0,
             previous="",
-            at=time.time_ns() // 1_000_000,
+            at=host_time(),
             commit_id=new_attempt_id(),
             kind="create",
             metadata_at=0,

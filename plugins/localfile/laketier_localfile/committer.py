@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +27,9 @@ from laketier.spi import (
     UnsafeTable,
     Watermark,
     WriteResult,
+    host_time,
     schema_fingerprint,
+    time_of_storage,
 )
 from laketier.spi.failpoints import failpoint
 from laketier.spi.staged import check_staged, replaced_files
@@ -113,6 +114,9 @@ class LocalFileCommitter(LakeCommitter[WriteResult]):
             files=len(added),
             bytes=sum(entry.bytes for entry in added),
         )
+
+    def storage_time(self) -> int:
+        return time_of_storage(pafs.LocalFileSystem(), str(self._location))
 
     def discard(self, results: Sequence[WriteResult]) -> None:
         # Only the newest commit can still have staged files. Whoever calls this is certain that it is not these; a
@@ -210,7 +214,7 @@ def following(head: Manifest, *, commit_id: str, kind: str, **changes: object) -
             table_uuid=head.table_uuid,
             number=head.number + 1,
             previous=head.sha256,
-            at=max(time.time_ns() // 1_000_000, head.at + 1),
+            at=max(host_time(), head.at + 1),
             commit_id=commit_id,
             kind=kind,
             metadata_at=head.metadata_at,

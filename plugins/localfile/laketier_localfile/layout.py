@@ -32,6 +32,7 @@ NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _STAGED_SUFFIX = ".inprogress"
 _SUPERSEDED_SUFFIX = ".superseded"
 _MAX_NAME_BYTES = 255
+_ATTEMPT = re.compile(r"-(?P<attempt>[0-9a-f]{32})-\d+\.parquet(\.inprogress)?\Z")
 _BASE_NAME = re.compile(r"part-[0-9a-z-]+\.parquet\Z")
 _PARTITION_FOLDER = re.compile(r"(?:[^_.=][^=]*)?=.+\Z", re.DOTALL)
 
@@ -44,6 +45,12 @@ def base_name(split_index: int, bucket: int | None, attempt: str, number: int) -
     """The name of a data file. Unique by its attempt, so no two writers ever choose the same one."""
     middle = "" if bucket is None else f"b{bucket:05}-"
     return f"part-{split_index:05}-{middle}{attempt}-{number:04}.parquet"
+
+
+def attempt_of(path: str) -> str | None:
+    """The attempt that wrote a data file, wherever it is now. None for other files."""
+    match = _ATTEMPT.search(path)
+    return match["attempt"] if match else None
 
 
 def staged_path(path: str) -> str:

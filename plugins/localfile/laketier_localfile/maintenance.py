@@ -8,7 +8,7 @@ from pathlib import Path
 from laketier.spi import LakeMaintenance, LocalFolder, OrphanFile
 from laketier.spi.staged import remove_files
 from laketier_localfile.committer import table_folder
-from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, TABLE_FILE, staged_path
+from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, TABLE_FILE, attempt_of, staged_path
 from laketier_localfile.log import ManifestLog
 
 _TEMPORARY = ".tmp"
@@ -41,4 +41,4 @@ class LocalFileMaintenance(LakeMaintenance):
 
     def _files(self, folder: str, kind: str) -> Iterator[OrphanFile]:
         for file in LocalFolder(self._location).files(folder):
-            yield OrphanFile(file.path, file.bytes, file.modified_at, kind)
+            yield OrphanFile(file.path, file.bytes, file.modified_at, kind, attempt_of(file.path))

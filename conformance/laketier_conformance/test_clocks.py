@@ -1,0 +1,133 @@
+"""Hosts whose clocks are days off: they cost no row, and stop no round that begins afterwards.
+
+`laketier.spi.host_time` is what is wrong here, in turn for whoever stages, publishes and collects. What a library takes
+from its own clock is not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from datetime import timedelta
+
+import pytest
+
+from laketier.spi import Collected, Feature, OrphanFile, host_time, new_attempt_id
+from laketier.spi.clocks import shifted
+from laketier.tiering import Ending, TieringRound
+from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
+from laketier.tiering.orphans import collect_orphans
+from laketier_conformance.lake import QUICK, Table, ids_of, token
+
+DAY = 86_400_000
+CLOCKS = (-10 * DAY, 0, DAY, 10 * DAY)
+NONE = timedelta(0)
+
+
+def staged(table: Table, tiering: TieringRound, epoch: int, clock: int = 0) -> list[bytes]:
+    with shifted(clock):
+        return [table.stage(ids_of(epoch), attempt=new_attempt_id(tiering.attempts_after))]
+
+
+def begun(table: Table, epoch: int) -> TieringRound:
+    tiering = TieringRound(table.factory, token=token(epoch), policy=QUICK)
+    tiering.begin()
+    return tiering
+
+
+def test_rounds_of_hosts_whose_clocks_differ(table: Table) -> None:
+    """Each epoch by other clocks; none is refused, and the table's newest state holds them all."""
+    rounds = list(enumerate(itertools.permutations(CLOCKS, 2)))
+    for epoch, (stager, driver) in rounds:
+        tiering = begun(table, epoch)
+        messages = staged(table, tiering, epoch, stager)
+        with shifted(driver):
+            assert tiering.commit_messages(messages).ending is Ending.PUBLISHED
+            assert table.append(epoch).ending is Ending.ALREADY_THERE
+    assert table.ids == [i for epoch, _ in rounds for i in ids_of(epoch)]
+
+
+def test_the_storage_tells_the_time(table: Table) -> None:
+    """Or the format says that it can't. It follows what was written before, whatever this host takes the time to be."""
+    committer = table.committer()
+    try:
+        with shifted(10 * DAY):
+            first = committer.storage_time()
+        assert first is None or abs(first - host_time()) < 60_000
+        files = table.lake.files()
+        time.sleep(0.02)
+        second = committer.storage_time()
+        assert table.lake.files() == files, "nothing is left behind"
+        assert first is None or second >= first
+    finally:
+        committer.close()
+
+
+@pytest.mark.needs(Feature.ORPHAN_COLLECTION)
+@pytest.mark.parametrize("collector", CLOCKS)
+def test_a_live_round_and_a_collector(table: Table, collector: int) -> None:
+    """Without grace: what stagers of any clock staged is published whole, or refused and published when run again."""
+    for epoch, (stager, driver) in enumerate(itertools.product(CLOCKS, (-10 * DAY, 10 * DAY))):
+        tiering = begun(table, epoch)
+        messages = staged(table, tiering, epoch, stager)
+        time.sleep(0.02)
+        with shifted(collector):
+            collect_orphans(table.lake.storage, table.info, grace=NONE)
+        with shifted(driver):
+            try:
+                tiering.commit_messages(messages)
+            except Collected:
+                again = begun(table, epoch)
+                ending = again.commit_messages(staged(table, again, epoch, stager)).ending
+                assert ending is Ending.PUBLISHED, "refused once at the most"
+    assert table.ids == [i for epoch in range(2 * len(CLOCKS)) for i in ids_of(epoch)]
+
+
+@pytest.mark.needs(Feature.ORPHAN_COLLECTION)
+@pytest.mark.parametrize("collector", [DAY, 10 * DAY])
+def test_a_collector_ahead_deletes_nothing_that_is_young(table: Table, collector: int) -> None:
+    young = table.staged(ids_of(0))
+    with shifted(collector):
+        collected = collect_orphans(table.lake.storage, table.info, grace=timedelta(hours=1))
+    assert (collected.removed, collected.horizon) == ((), None)
+    assert table.commit([young], token(0)).ending is Ending.PUBLISHED
+    assert table.ids == ids_of(0)
+
+
+@pytest.mark.needs(Feature.ORPHAN_COLLECTION)
+def test_staged_files_name_their_attempts(table: Table) -> None:
+    """By them it is certain that what is deleted can't be published, whatever any clock says."""
+    result = table.staged(ids_of(0))
+    listed = table.lake.storage.maintenance(table.info).orphans(1 << 53)
+    assert {(file.path, result.attempt) for file in result.files} <= {_named(file) for file in listed}
+
+
+def _named(file: OrphanFile) -> tuple[str, str | None]:
+    return file.path, file.attempt
+
+
+@pytest.mark.needs(Feature.ORPHAN_COLLECTION)
+def test_a_horizon_in_the_future(table: Table) -> None:
+    """As earlier releases wrote by a clock that was ahead: it stops what was under way and nothing else, and is taken
+    back to the storage's now."""
+    table.lake.storage.maintenance(table.info)
+    tiering = begun(table, 0)
+    under_way = staged(table, tiering, 0)
+    future = host_time() + 10 * DAY
+    raise_horizon(table.factory, table.info.table_uuid, future)
+    with pytest.raises(Collected):
+        tiering.commit_messages(under_way)
+    again = begun(table, 0)
+    assert again.commit_messages(staged(table, again, 0)).ending is Ending.PUBLISHED
+    again = begun(table, 1)
+    under_way = staged(table, TieringRound(table.factory), 1)
+    was, now = lower_horizon(table.factory, table.info.table_uuid)
+    assert was == future
+    assert abs(now - host_time()) < 60_000
+    committer = table.committer()
+    assert horizon_of(committer.open()) == now
+    committer.close()
+    with pytest.raises(Collected):  # staged before it was lowered, when files were still deleted
+        again.commit_messages(under_way)
+    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.ids == ids_of(0) + ids_of(1)

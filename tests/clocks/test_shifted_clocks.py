@@ -1,0 +1,23 @@
+"""Processes whose whole clock is shifted by libfaketime: also the clocks of delta-rs, Lance and pyiceberg, which the
+product cannot shift."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clocks.host import MISSING, library
+from clocks.matrix import shown
+from laketier.plugins import format_names
+
+pytestmark = [pytest.mark.deep, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("format", format_names())
+def test_no_row_is_lost_or_there_twice(format: str, tmp_path: Path) -> None:
+    if library() is None:
+        pytest.skip(MISSING)
+    result = shown(format, tmp_path)
+    assert result.skewed > 9 * 86_400, "the clocks really were shifted"
+    assert result.right, result
