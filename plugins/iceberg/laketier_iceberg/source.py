@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -29,10 +30,13 @@ from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.filters import is_exact, is_positive, to_expression
 from laketier_iceberg.history import History
 from laketier_iceberg.metrics import leaves
+from laketier_iceberg.resolution import NAME_MAPPING, Resolution
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT
 from laketier_iceberg.types import to_arrow
 
 if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.manifest import DataFile
     from pyiceberg.schema import Schema
     from pyiceberg.table import FileScanTask, Table
     from pyiceberg.table.metadata import TableMetadata
@@ -56,7 +60,8 @@ class IcebergSource(LakeSource):
         tasks = _tasks(table, snapshot_id, request, schema)
         remaining = _remaining(request, schema, table.metadata, tasks)
         plain = _PlainCheck(table.metadata, schema)
-        splits = [_split(index, task, table.metadata, plain) for index, task in enumerate(tasks)]
+        resolution = Resolution(table.metadata, schema, wanted, str(self.table.path))
+        splits = [_split(index, task, resolution, plain) for index, task in enumerate(tasks)]
         limited = request.limit is not None and not remaining and not any(task.delete_files for task in tasks)
         if limited:
             splits = _cut(splits, request.limit or 0)
@@ -80,9 +85,11 @@ class IcebergSource(LakeSource):
         table = load(self.settings, self.table.path)
         schema = table.schema()
         plain = _PlainCheck(table.metadata, schema)
+        wanted = to_arrow(schema)
+        resolution = Resolution(table.metadata, schema, wanted, str(self.table.path))
         files = appended(table, start, end, str(self.table.path), skip_changes=skip_changes)
-        splits = (_split(index, FileScanTask(file), table.metadata, plain) for index, file in enumerate(files))
-        return ScanPlan(snapshot_id=None, schema=to_arrow(schema), splits=tuple(splits))
+        splits = (_split(index, FileScanTask(file), resolution, plain) for index, file in enumerate(files))
+        return ScanPlan(snapshot_id=None, schema=wanted, splits=tuple(splits))
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         from laketier_iceberg.reader import read_split
@@ -132,9 +139,8 @@ def _tasks(table: Table, snapshot_id: int, request: ScanRequest, schema: Schema)
 
     expressions = [e for predicate in request.filters if (e := to_expression(predicate, schema)) is not None]
     row_filter = expressions[0] if len(expressions) == 1 else And(*expressions) if expressions else AlwaysTrue()
-    scan = table.scan(row_filter=row_filter, snapshot_id=snapshot_id)
     try:
-        tasks = list(scan.plan_files())
+        tasks = _files(table, snapshot_id, row_filter)
     except ValueError as error:
         if "equality deletes" not in str(error):
             raise
@@ -145,6 +151,17 @@ def _tasks(table: Table, snapshot_id: int, request: ScanRequest, schema: Schema)
             fix="Compact the table with Spark's rewrite_data_files, or read it with Spark.",
         ) from error
     return sorted(tasks, key=lambda task: task.file.file_path)
+
+
+def _files(table: Table, snapshot_id: int, row_filter: BooleanExpression) -> list[FileScanTask]:
+    from pyiceberg.expressions import AlwaysTrue
+
+    try:
+        return list(table.scan(row_filter=row_filter, snapshot_id=snapshot_id).plan_files())
+    except struct.error:
+        # pyiceberg takes the bounds of dates for those of timestamps, after that promotion (version 3). Filters only
+        # skip files here, so without them the rows are the same.
+        return list(table.scan(row_filter=AlwaysTrue(), snapshot_id=snapshot_id).plan_files())
 
 
 def _remaining(
@@ -173,12 +190,18 @@ class _PlainCheck:
     def __init__(self, metadata: TableMetadata, schema: Schema) -> None:
         self._ids = {leaf.field_id for leaf in leaves(to_arrow(schema))}
         now = _shapes(schema)
-        # A column that was renamed, moved into another type or dropped somewhen makes names ambiguous.
-        self._stable = "schema.name-mapping.default" not in metadata.properties and all(
-            now[field_id] == shape
-            for s in metadata.schemas
-            for field_id, shape in _shapes(s).items()
-            if field_id in now
+        # A column that was renamed, moved into another type or dropped somewhen makes names ambiguous. Expiry may have
+        # removed the schema in which it had its old name (Spark's clean_expired_metadata), which leaves a gap.
+        every = {s.schema_id for s in metadata.schemas} >= set(range(schema.schema_id + 1))
+        self._stable = (
+            NAME_MAPPING not in metadata.properties
+            and every
+            and all(
+                now[field_id] == shape
+                for s in metadata.schemas
+                for field_id, shape in _shapes(s).items()
+                if field_id in now
+            )
         )
 
     def __call__(self, task: FileScanTask) -> bool:
@@ -195,15 +218,15 @@ def _shapes(schema: Schema) -> dict[int, tuple[str, str]]:
     return {leaf.field_id: (leaf.name, str(leaf.type)) for leaf in leaves(to_arrow(schema))}
 
 
-def _split(index: int, task: FileScanTask, metadata: TableMetadata, plain: _PlainCheck) -> LakeSplit:
+def _split(index: int, task: FileScanTask, resolution: Resolution, plain: _PlainCheck) -> LakeSplit:
     file = task.file
     if not str(file.file_format).upper().endswith("PARQUET"):
         raise FeatureNotSupported(
             "reading other files than Parquet", format=FORMAT, reason=f"{file.file_path} is none", fix="Use Spark."
         )
-    _refuse_absent_partition_columns(task, metadata)
-    partition, bucket = _partition(task, metadata)
-    payload: dict[str, str] = {"path": file.file_path}
+    _refuse_encrypted(file)
+    partition, bucket = _partition(task, resolution.metadata)
+    payload = {"path": file.file_path, **resolution.payload(file)}
     if task.delete_files:
         payload["deletes"] = json.dumps([_delete(delete) for delete in task.delete_files])
     return LakeSplit(
@@ -218,18 +241,11 @@ def _split(index: int, task: FileScanTask, metadata: TableMetadata, plain: _Plai
     )
 
 
-def _refuse_absent_partition_columns(task: FileScanTask, metadata: TableMetadata) -> None:
-    """Files moved in from Hive leave partition columns out, and the values would read as null."""
-    present = set(task.file.column_sizes or {})
-    for position, field in enumerate(metadata.specs()[task.file.spec_id].fields):
-        value = task.file.partition[position]
-        if present and value is not None and str(field.transform) == "identity" and field.source_id not in present:
-            raise FeatureNotSupported(
-                "reading files without their partition columns",
-                format=FORMAT,
-                reason=f"{task.file.file_path} has no column for {field.name!r}",
-                fix="Rewrite the table's files with Spark, or read it with pyiceberg.",
-            )
+def _refuse_encrypted(file: DataFile) -> None:
+    if file.key_metadata is not None:
+        raise FeatureNotSupported(
+            "reading encrypted files", format=FORMAT, reason=f"{file.file_path} has a key of its own", fix="Use Spark."
+        )
 
 
 def _delete(file: Any) -> str:

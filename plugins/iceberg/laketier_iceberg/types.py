@@ -213,26 +213,31 @@ def type_to_iceberg(kind: pa.DataType, ids: Any) -> IcebergType:
 
 
 def to_arrow(schema: Schema) -> pa.Schema:
-    """The Arrow schema that readers get and writers must write: field ids in the metadata, at every level."""
+    """The Arrow schema that readers get and writers must write: field ids in the metadata, at every level.
+
+    Raises `UnsupportedType` with the name of a column that Arrow, or this format, has no type for.
+    """
     return pa.schema([_field(f.name, f.field_type, f.field_id, f.required) for f in schema.fields])
 
 
-def _field(name: str, kind: IcebergType, field_id: int, required: bool) -> pa.Field:
-    return pa.field(name, _type(kind), nullable=not required, metadata={FIELD_ID: str(field_id).encode()})
+def _field(name: str, kind: IcebergType, field_id: int, required: bool, above: str = "") -> pa.Field:
+    arrow = _type(kind, f"{above}{name}")
+    return pa.field(name, arrow, nullable=not required, metadata={FIELD_ID: str(field_id).encode()})
 
 
-def _type(kind: IcebergType) -> pa.DataType:
+def _type(kind: IcebergType, where: str) -> pa.DataType:
     from pyiceberg import types as it
 
+    above = f"{where}."
     match kind:
         case it.StructType():
-            return pa.struct([_field(f.name, f.field_type, f.field_id, f.required) for f in kind.fields])
+            return pa.struct([_field(f.name, f.field_type, f.field_id, f.required, above) for f in kind.fields])
         case it.ListType():
-            return pa.list_(_field("element", kind.element_type, kind.element_id, kind.element_required))
+            return pa.list_(_field("element", kind.element_type, kind.element_id, kind.element_required, above))
         case it.MapType():
             return pa.map_(
-                _field("key", kind.key_type, kind.key_id, True),
-                _field("value", kind.value_type, kind.value_id, kind.value_required),
+                _field("key", kind.key_type, kind.key_id, True, above),
+                _field("value", kind.value_type, kind.value_id, kind.value_required, above),
             )
         case it.DecimalType():
             return pa.decimal128(kind.precision, kind.scale)
@@ -253,11 +258,17 @@ def _type(kind: IcebergType) -> pa.DataType:
     }
     found = plain.get(type(kind))
     if found is None:
-        raise UnsupportedType(
-            f"a column of Iceberg's type {kind} can't be read or written",
-            fix="Use a reader of that type, for example Spark.",
-        )
+        raise unreadable(where, str(kind))
     return found
+
+
+def unreadable(column: str, kind: str) -> UnsupportedType:
+    """The refusal of a table for the type of one column."""
+    return UnsupportedType(
+        f"column {column!r} is of Iceberg's type {kind}, which can't be read or written here",
+        why="neither pyiceberg nor Arrow keeps its values as they are",
+        fix="Use Spark for this table, or drop the column.",
+    )
 
 
 def without_ids(schema: pa.Schema) -> pa.Schema:

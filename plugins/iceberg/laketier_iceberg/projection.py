@@ -1,0 +1,196 @@
+"""From the columns of a file to those of a table, by the rules of Iceberg's specification. Executor: pyarrow only.
+
+A column of the table is the one of the file with its field id. Where the file has none, it is, in this order: the value
+of the file's identity partition, the column without an id that the table's name mapping names, the field's initial
+default, null. A file's own names say nothing: a name may have belonged to another column when the file was written.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from laketier.spi import CorruptTable, FeatureNotSupported
+from laketier.spi.schema import FIELD_ID
+from laketier_iceberg.promotion import promoted
+
+NAMES, PARTITION, DEFAULTS = "names", "partition", "defaults"
+"""Keys of a split's payload."""
+FORMAT = "iceberg"
+
+
+def id_of(field: pa.Field) -> int | None:
+    """The field id that a file or a table gives it; None where there is none."""
+    found = (field.metadata or {}).get(FIELD_ID)
+    return None if found is None else int(found)
+
+
+def values_to_text(values: Mapping[int, pa.Scalar]) -> str:
+    """One value per field id, of any type, for a payload."""
+    arrays = [pa.array([value.as_py()], value.type) for value in values.values()]
+    row = pa.RecordBatch.from_arrays(arrays, names=[str(field_id) for field_id in values])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, row.schema) as writer:
+        writer.write_batch(row)
+    return base64.b64encode(sink.getvalue()).decode("ascii")
+
+
+def values_from_text(text: str) -> dict[int, pa.Scalar]:
+    """Undo `values_to_text`."""
+    with pa.ipc.open_stream(base64.b64decode(text, validate=True)) as reader:
+        row = reader.read_next_batch()
+    return {int(name): row.column(index)[0] for index, name in enumerate(row.schema.names)}
+
+
+@dataclass(frozen=True)
+class Projection:
+    """How one file is read as columns of its table.
+
+    ``names``: field id → its names in the table's name mapping, where these are not just the field's own name now; None
+    for a table without a mapping. ``partition`` and ``defaults``: field id → value.
+    """
+
+    path: str
+    names: Mapping[int, Sequence[str]] | None
+    partition: Mapping[int, pa.Scalar]
+    defaults: Mapping[int, pa.Scalar]
+
+    @classmethod
+    def of(cls, payload: Mapping[str, str]) -> Projection:
+        """From a split's payload."""
+        names = {int(key): value for key, value in json.loads(payload[NAMES]).items()} if NAMES in payload else None
+        given = {key: values_from_text(payload[key]) for key in (PARTITION, DEFAULTS) if key in payload}
+        return cls(payload["path"], names, given.get(PARTITION, {}), given.get(DEFAULTS, {}))
+
+    def find(self, fields: Sequence[pa.Field], wanted: pa.Field, above: str = "") -> int | None:
+        """Which of a file's ``fields`` is ``wanted``; None where it has none, or its partition's value goes first.
+
+        Raises `FeatureNotSupported` where nothing says what columns without ids are, and `CorruptTable` where two are
+        the same column.
+        """
+        field_id = id_of(wanted)
+        assert field_id is not None, "fields of a table have ids"
+        found = [index for index, field in enumerate(fields) if id_of(field) == field_id]
+        if not found:
+            if field_id in self.partition:
+                return None
+            nameless = [index for index, field in enumerate(fields) if id_of(field) is None]
+            if nameless and self.names is None:
+                raise FeatureNotSupported(
+                    "reading files without field ids in a table without a name mapping",
+                    format=FORMAT,
+                    reason=f"the columns of {self.path} have no ids ({fields[nameless[0]].name!r} is one), and nothing "
+                    f"says which of them is {above}{wanted.name!r}",
+                    fix="Set the table's property schema.name-mapping.default, as Spark's add_files does.",
+                )
+            names = [] if self.names is None else self.names.get(field_id, (wanted.name,))
+            found = [index for index in nameless if fields[index].name in names]
+        if len(found) > 1:
+            both = " and ".join(repr(fields[index].name) for index in found[:2])
+            raise CorruptTable(
+                f"two columns of a file are the table's column {above}{wanted.name!r}: {both}",
+                where=self.path,
+                why="the name mapping names both" if id_of(fields[found[0]]) is None else "they have the same field id",
+                fix="Take one of the names out of schema.name-mapping.default, or write the file anew.",
+            )
+        return found[0] if found else None
+
+    def missing(self, wanted: pa.Field, rows: int, above: str = "") -> pa.Array:
+        """What a column that the file lacks reads as. Raises `CorruptTable` where it must not be null."""
+        field_id = id_of(wanted)
+        for given in (self.partition, self.defaults):
+            if field_id in given:
+                return pa.repeat(given[field_id].cast(wanted.type), rows)
+        if not wanted.nullable:
+            raise CorruptTable(
+                f"a file has no column {above}{wanted.name!r}, which is required and has no default",
+                where=self.path,
+                fix="Make the column optional, or write the file anew.",
+            )
+        return pa.nulls(rows, wanted.type)
+
+    def project(self, array: pa.Array, source: pa.Field, target: pa.Field, above: str = "") -> pa.Array:
+        """``array`` as ``target`` wants it: fields of structs found as columns are, promoted types cast."""
+        kind = target.type
+        inside = f"{above}{target.name}."
+        if pt.is_dictionary(array.type):
+            array = array.dictionary_decode()
+            source = source.with_type(array.type)
+        if pt.is_null(array.type):
+            return array.cast(kind)
+        if not _alike(array.type, kind):
+            raise self._other_type(array.type, target, above)
+        if pt.is_struct(kind):
+            return self._struct(array, kind, inside)
+        if pt.is_list(kind):
+            if not pt.is_list(array.type):
+                array = array.cast(pa.list_(source.type.value_field))
+            if _has_no_struct(kind) and array.type.equals(kind):
+                return array
+            values = self.project(array.values, array.type.value_field, kind.value_field, inside)
+            return pa.ListArray.from_arrays(array.offsets, values, type=kind, mask=_mask(array))
+        if pt.is_map(kind):
+            if _has_no_struct(kind) and array.type.equals(kind):
+                return array
+            keys = self.project(array.keys, array.type.key_field, kind.key_field, inside)
+            items = self.project(array.items, array.type.item_field, kind.item_field, inside)
+            return pa.MapArray.from_arrays(array.offsets, keys, items, type=kind, mask=_mask(array))
+        try:
+            cast = promoted(array, kind)
+        except pa.ArrowInvalid as error:
+            raise self._other_type(array.type, target, above) from error
+        if cast is None:
+            raise self._other_type(array.type, target, above)
+        return cast
+
+    def _struct(self, array: Any, kind: pa.DataType, inside: str) -> pa.Array:
+        fields = [array.type.field(index) for index in range(array.type.num_fields)]
+        children = []
+        for wanted in (kind.field(position) for position in range(kind.num_fields)):
+            index = self.find(fields, wanted, inside)
+            children.append(
+                self.missing(wanted, len(array), inside)
+                if index is None
+                else self.project(array.field(index), fields[index], wanted, inside)
+            )
+        return pa.StructArray.from_arrays(
+            children, fields=[kind.field(i) for i in range(kind.num_fields)], mask=_mask(array)
+        )
+
+    def _other_type(self, found: pa.DataType, target: pa.Field, above: str) -> CorruptTable:
+        return CorruptTable(
+            f"column {above}{target.name!r} is {target.type}, and a file has it as {found}",
+            where=self.path,
+            why="no promotion leads from one to the other",
+            fix="Write the file anew with the table's types.",
+        )
+
+
+def _alike(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether both are structs, lists, maps, or neither."""
+    lists = pt.is_list(source) or pt.is_large_list(source) or pt.is_fixed_size_list(source)
+    lists = lists or pt.is_list_view(source) or pt.is_large_list_view(source)
+    return (
+        pt.is_struct(source) == pt.is_struct(target)
+        and pt.is_map(source) == pt.is_map(target)
+        and lists == pt.is_list(target)
+    )
+
+
+def _has_no_struct(kind: pa.DataType) -> bool:
+    """Whether nothing below it has to be found by id."""
+    if pt.is_struct(kind):
+        return False
+    if pt.is_list(kind):
+        return _has_no_struct(kind.value_type)
+    return not pt.is_map(kind) or (_has_no_struct(kind.key_type) and _has_no_struct(kind.item_type))
+
+
+def _mask(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None

@@ -1,0 +1,162 @@
+"""What a table says of columns that a file may lack: names, partition values, defaults. Driver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from laketier.spi import CorruptTable
+from laketier_iceberg.metrics import leaves
+from laketier_iceberg.projection import DEFAULTS, NAMES, PARTITION, id_of, values_to_text
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.name_mapping import MappedField
+
+NAME_MAPPING = "schema.name-mapping.default"
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Of one scan: ``wanted`` is what it reads of ``schema``. Raises `CorruptTable` for a name mapping that can't be
+    understood, and for a value that is none of its column's type."""
+
+    metadata: TableMetadata
+    schema: Schema
+    wanted: pa.Schema
+    where: str
+
+    @cached_property
+    def names(self) -> str | None:
+        """The name mapping, for a payload: field id → names, of the fields that it does not call by their own name
+        alone. None where the table has none."""
+        text = self.metadata.properties.get(NAME_MAPPING)
+        if text is None:
+            return None
+        mapped = _parsed(text, self.where)
+        return json.dumps(dict(_names(self.wanted, mapped)), separators=(",", ":"))
+
+    @cached_property
+    def _types(self) -> dict[int, pa.DataType]:
+        return {leaf.field_id: leaf.type for leaf in leaves(self.wanted)}
+
+    @cached_property
+    def _defaults(self) -> dict[int, pa.Scalar]:
+        found = ((field_id, self.schema.find_field(field_id).initial_default) for field_id in self._types)
+        return {field_id: self._value(field_id, value) for field_id, value in found if value is not None}
+
+    def payload(self, file: DataFile) -> dict[str, str]:
+        """What the reader of ``file`` needs to know beside the file."""
+        known = frozenset(file.column_sizes or ())
+        payload = {} if self.names is None else {NAMES: self.names}
+        defaults = {field_id: value for field_id, value in self._defaults.items() if field_id not in known}
+        if defaults:
+            payload[DEFAULTS] = values_to_text(defaults)
+        partition = self._partition(file, known)
+        if partition is not None:
+            payload[PARTITION] = partition
+        return payload
+
+    def _partition(self, file: DataFile, known: frozenset[int]) -> str | None:
+        """Of the identity partitions' columns, those that are not known to be in the file with their ids: files that
+        were moved in from Hive leave them out."""
+        spec = self.metadata.specs()[file.spec_id]
+        values = {
+            each.source_id: self._value(each.source_id, file.partition[position])
+            for position, each in enumerate(spec.fields)
+            if str(each.transform) == "identity"
+            and each.source_id in self._types
+            and (self.names is not None or each.source_id not in known)
+        }
+        return values_to_text(values) if values else None
+
+    def _value(self, field_id: int, value: Any) -> pa.Scalar:
+        kind = self._types[field_id]
+        try:
+            return pa.scalar(value, kind)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            name = self.schema.find_column_name(field_id)
+            raise CorruptTable(
+                f"{value!r}, which files without column {name!r} have there, is no {kind}",
+                where=self.where,
+                why="a partition value or an initial default in the table's metadata is of another type",
+                fix="Write these files anew with the engine that made them.",
+            ) from error
+
+
+def _parsed(text: str, where: str) -> Sequence[MappedField]:
+    from pyiceberg.table.name_mapping import parse_mapping_from_json
+
+    try:
+        mapped = parse_mapping_from_json(text).root
+        _check(mapped)
+    except (ValueError, TypeError) as error:
+        raise CorruptTable(
+            f"the table's property {NAME_MAPPING} can't be understood",
+            where=where,
+            why=_reason(error),
+            fix="Set it anew, as Iceberg's specification says; files without field ids can't be read without it.",
+        ) from error
+    return mapped
+
+
+def _reason(error: Exception) -> str:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    return f"{first['msg']} (at {'.'.join(map(str, first['loc'])) or 'its beginning'})"
+
+
+def _check(mapped: Iterable[MappedField]) -> None:
+    """Raises ValueError or TypeError where a name, or an id, is twice in one struct."""
+    names: set[str] = set()
+    ids: set[int] = set()
+    for each in mapped:
+        if not isinstance(each.names, list):
+            raise TypeError(f"field {each.field_id} has no list of names")
+        for name in dict.fromkeys(each.names):
+            if name in names:
+                raise ValueError(f"the name {name!r} is given to two fields")
+            names.add(name)
+        if each.field_id is not None:
+            if each.field_id in ids:
+                raise ValueError(f"field {each.field_id} is there twice")
+            ids.add(each.field_id)
+        _check(each.fields)
+
+
+def _names(fields: Iterable[pa.Field], mapped: Iterable[MappedField]) -> Iterator[tuple[str, list[str]]]:
+    by_id: Mapping[int | None, MappedField] = {each.field_id: each for each in mapped}
+    for each in fields:
+        field_id = id_of(each)
+        entry = by_id.get(field_id)
+        names = [] if entry is None else entry.names
+        if names != [each.name]:
+            yield str(field_id), names
+        yield from _inside(each.type, () if entry is None else entry.fields)
+
+
+def _inside(kind: pa.DataType, mapped: Sequence[MappedField]) -> Iterator[tuple[str, list[str]]]:
+    if pt.is_struct(kind):
+        yield from _names((kind.field(index) for index in range(kind.num_fields)), mapped)
+    elif pt.is_list(kind):
+        yield from _inside(kind.value_type, _of(mapped, "element"))
+    elif pt.is_map(kind):
+        yield from _inside(kind.key_type, _of(mapped, "key"))
+        yield from _inside(kind.item_type, _of(mapped, "value"))
+
+
+def _of(mapped: Sequence[MappedField], part: str) -> Sequence[MappedField]:
+    """What is mapped inside the elements of a list, or the keys or values of a map: the specification's names for them,
+    whatever a file calls them."""
+    return next((each.fields for each in mapped if part in each.names), ())

@@ -1,0 +1,287 @@
+"""Which column of a file is which of the table: name mappings, partition values, defaults, promotions."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from laketier.sources.scan import scan
+from laketier.spi import (
+    CorruptTable,
+    FeatureNotSupported,
+    Leaf,
+    Op,
+    PartitionField,
+    RenameColumn,
+    ScanRequest,
+    WriteMode,
+)
+from laketier.tiering import TieringRound
+from laketier_iceberg.resolution import NAME_MAPPING
+
+SCHEMA = pa.schema([("id", pa.int64()), ("price", pa.float64()), ("note", pa.string())])
+
+
+def plan(table: Any, **request: Any) -> Any:
+    return table.storage.source(table.info).plan(ScanRequest(**request))
+
+
+def add_file(table: Any, rows: list[dict[str, Any]], schema: pa.Schema, name: str = "moved.parquet") -> Path:
+    """A file without field ids, as Spark's and pyiceberg's `add_files` register it."""
+    path = Path(table.info.location, "data", name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    table.table().add_files([str(path)])
+    return path
+
+
+def reload(table: Any) -> None:
+    table.info = table.storage.catalog().load_table(table.info.path)
+    table.factory = table.storage.tiering_factory(table.info)
+
+
+def theirs(table: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = table.table().scan().to_arrow().sort_by("id").to_pylist()
+    return found
+
+
+def ours(table: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = table.read().sort_by("id").to_pylist()
+    return found
+
+
+@pytest.fixture
+def moved(make: Callable[..., Any]) -> Any:
+    """A table with a file without ids, of which a column was renamed since."""
+    table = make(SCHEMA)
+    add_file(table, [{"id": i, "price": i / 2, "note": f"n{i}"} for i in range(4)], SCHEMA)
+    table.storage.catalog().alter_table(table.info.path, [RenameColumn("price", "amount")])
+    reload(table)
+    return table
+
+
+def test_a_renamed_column_is_found_by_the_name_it_had_in_the_file(moved: Any) -> None:
+    assert [row["amount"] for row in ours(moved)] == [0.0, 0.5, 1.0, 1.5]
+    assert ours(moved) == theirs(moved)
+    [split] = plan(moved).splits
+    assert split.plain_parquet is None, "Spark's own reader goes by the names of today"
+
+
+def test_the_incremental_read_finds_it_too(moved: Any) -> None:
+    source = moved.storage.source(moved.info)
+    changes = source.plan_changes(1, source.versions().latest)
+    rows = [
+        row for split in changes.splits for batch in source.read(split, changes.schema) for row in batch.to_pylist()
+    ]
+    assert [row["amount"] for row in rows] == [0.0, 0.5, 1.0, 1.5]
+
+
+def test_an_upsert_of_a_neighbour_writes_the_values_and_no_nulls(make: Callable[..., Any]) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("price", pa.float64()), ("note", pa.string())])
+    table = make(schema, primary_key=("id",))
+    add_file(table, [{"id": i, "price": i / 2, "note": f"n{i}"} for i in range(4)], schema)
+    table.storage.catalog().alter_table(table.info.path, [RenameColumn("price", "amount")])
+    reload(table)
+    [split] = plan(table).splits
+    source = table.storage.source(table.info)
+    kept = pa.Table.from_batches(source.read(split, plan(table).schema)).filter(pa.compute.field("id") != 2)
+    new = pa.table({"id": [2], "amount": [9.0], "note": ["new"]}).cast(kept.schema)
+    staged = replace(table.stage(*kept.to_batches(), *new.to_batches()), replaced=split.files)
+    tiering = TieringRound(table.factory, token=table.token(0), mode=WriteMode.UPSERT)
+    tiering.begin()
+    tiering.commit([staged])
+    assert [(row["id"], row["amount"]) for row in theirs(table)] == [(0, 0.0), (1, 0.5), (2, 9.0), (3, 1.5)]
+    assert ours(table) == theirs(table)
+
+
+@pytest.mark.parametrize(
+    ("leaf", "ids"),
+    [
+        (Leaf("amount", Op.GE, 1.0), [2, 3]),
+        (Leaf("amount", Op.IS_NULL), []),
+        (Leaf("amount", Op.LT, 0.0), []),
+        (Leaf("price", Op.GE, 1.0), [0, 1, 2, 3]),
+    ],
+)
+def test_filters_go_by_the_column_and_not_by_its_name(moved: Any, leaf: Leaf, ids: list[int]) -> None:
+    """A new column now has the name that the other one has in the file."""
+    from pyiceberg.types import DoubleType
+
+    with moved.table().update_schema() as update:
+        update.add_column("price", DoubleType())
+    mapping = json.loads(moved.table().properties[NAME_MAPPING])
+    # Java's rule, and pyiceberg's: the name is the new column's from now on, also in files that are there.
+    assert [(m["field-id"], m["names"]) for m in mapping] == [
+        (1, ["id"]),
+        (2, ["amount"]),
+        (3, ["note"]),
+        (4, ["price"]),
+    ]
+    for entry in mapping:
+        entry["names"] = {2: ["price"], 4: ["later"]}.get(entry["field-id"], entry["names"])
+    with moved.table().transaction() as changes:
+        changes.set_properties({NAME_MAPPING: json.dumps(mapping)})
+    if leaf.column == "price":
+        leaf, ids = Leaf("price", Op.IS_NULL), [0, 1, 2, 3]
+    assert _scanned(moved, leaf) == ids
+    assert theirs(moved) == ours(moved)
+
+
+def test_nested_fields_are_found_by_their_names_of_then(make: Callable[..., Any]) -> None:
+    from pyiceberg.types import IntegerType, LongType
+
+    point = pa.struct([("x", pa.int32()), ("y", pa.int32())])
+    schema = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("s", pa.struct([("p", point)])),
+            ("l", pa.list_(point)),
+            ("m", pa.map_(pa.string(), point)),
+            ("ll", pa.list_(pa.list_(pa.int32()))),
+        ]
+    )
+    one = {"x": 1, "y": 2}
+    rows = [
+        {"id": 0, "s": {"p": one}, "l": [one, None], "m": [("k", one), ("n", None)], "ll": [[1], None, []]},
+        {"id": 1, "s": None, "l": [], "m": [], "ll": []},
+        {"id": 2, "s": {"p": None}, "l": None, "m": None, "ll": None},
+    ]
+    table = make(schema)
+    add_file(table, rows, schema)
+    with table.table().update_schema() as update:
+        for above in ("s.p", "l.element", "m.value"):
+            update.rename_column(f"{above}.x", "z").delete_column(f"{above}.y")
+        update.update_column("ll.element.element", LongType())
+    with table.table().update_schema() as update:
+        update.add_column(("s", "p", "new"), IntegerType())
+        update.rename_column("s.p", "q").rename_column("m", "mm")
+    reload(table)
+    z = {"z": 1}
+    assert ours(table) == [
+        {"id": 0, "s": {"q": {**z, "new": None}}, "l": [z, None], "mm": [("k", z), ("n", None)], "ll": [[1], None, []]},
+        {"id": 1, "s": None, "l": [], "mm": [], "ll": []},
+        {"id": 2, "s": {"q": None}, "l": None, "mm": None, "ll": None},
+    ]
+
+
+def _set_mapping(table: Any, mapping: Any) -> None:
+    text = mapping if isinstance(mapping, str) else json.dumps(mapping)
+    with table.table().transaction() as changes:
+        changes.set_properties({NAME_MAPPING: text})
+
+
+def test_a_field_may_have_several_names_and_case_counts(make: Callable[..., Any]) -> None:
+    table = make(SCHEMA)
+    add_file(table, [{"id": 1, "price": 2.0, "note": "n"}], SCHEMA, "a.parquet")
+    path = Path(table.info.location, "data", "a.parquet")
+    pq.write_table(pa.table({"id": [1], "cost": [2.0], "NOTE": ["n"]}), path)
+    names = [{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["price", "cost"]}, {"names": ["NOTE"]}]
+    _set_mapping(table, names)
+    assert ours(table) == [{"id": 1, "price": 2.0, "note": None}]
+    _set_mapping(table, [*names[:2], {"field-id": 3, "names": ["note", "NOTE"]}])
+    assert ours(table) == [{"id": 1, "price": 2.0, "note": "n"}] == theirs(table)
+    pq.write_table(pa.table({"id": [1], "cost": [2.0], "price": [3.0]}), path)
+    with pytest.raises(CorruptTable, match="'cost' and 'price'"):
+        ours(table)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "why"),
+    [
+        ("", "Invalid JSON"),
+        ("{", "Invalid JSON"),
+        ('{"field-id": 1}', "valid array"),
+        ('[{"field-id": 1}]', "no list of names"),
+        ('[{"field-id": "x", "names": ["id"]}]', "valid integer"),
+        ('[{"field-id": 1, "names": ["a"]}, {"field-id": 2, "names": ["a"]}]', "given to two fields"),
+        ('[{"field-id": 1, "names": ["a"]}, {"field-id": 1, "names": ["b"]}]', "is there twice"),
+        ('[{"field-id": 9, "names": ["s"], "fields": [{"names": ["a"]}, {"names": ["a"]}]}]', "given to two fields"),
+    ],
+)
+def test_a_mapping_that_says_nothing_clear_is_refused_before_reading(moved: Any, mapping: str, why: str) -> None:
+    _set_mapping(moved, mapping)
+    with pytest.raises(CorruptTable, match=f"{NAME_MAPPING} can't be understood.*{why}"):
+        plan(moved)
+
+
+def test_files_without_ids_in_a_table_without_a_mapping_are_refused_by_name(moved: Any) -> None:
+    with moved.table().transaction() as changes:
+        changes.remove_properties(NAME_MAPPING)
+    with pytest.raises(FeatureNotSupported, match=r"moved\.parquet have no ids.*which of them is 'id'.*add_files"):
+        ours(moved)
+
+
+def test_a_file_with_ids_for_some_columns_only(moved: Any) -> None:
+    """Its ids win; a column without one is what the mapping says (specification, column projection)."""
+    path = Path(moved.info.location, "data", "moved.parquet")
+    key = pa.field("other", pa.int64(), metadata={"PARQUET:field_id": "1"})
+    table = pa.table(
+        [pa.array([7]), pa.array([0.5]), pa.array([99])],
+        schema=pa.schema([key, ("price", pa.float64()), ("id", pa.int64())]),
+    )
+    pq.write_table(table, path)
+    assert ours(moved) == [{"id": 7, "amount": 0.5, "note": None}]
+    with moved.table().transaction() as changes:
+        changes.remove_properties(NAME_MAPPING)
+    assert moved.read(columns=("id",))["id"].to_pylist() == [7]
+    with pytest.raises(FeatureNotSupported, match="which of them is 'amount'"):
+        ours(moved)
+
+
+def test_two_columns_with_one_id_are_refused(moved: Any) -> None:
+    path = Path(moved.info.location, "data", "moved.parquet")
+    same = [pa.field(name, pa.int64(), metadata={"PARQUET:field_id": "1"}) for name in ("a", "b")]
+    pq.write_table(pa.table([pa.array([1]), pa.array([2])], schema=pa.schema(same)), path)
+    with pytest.raises(CorruptTable, match=r"'a' and 'b'.*same field id"):
+        moved.read(columns=("id",))
+
+
+VALUES: list[tuple[pa.DataType, Any]] = [
+    (pa.int32(), 7), (pa.int64(), 2**40), (pa.string(), "ü'{}"), (pa.date32(), datetime.date(1969, 7, 20)),
+    (pa.timestamp("us"), datetime.datetime(2020, 1, 1, 1, 2, 3, 4)),
+    (pa.timestamp("us", "UTC"), datetime.datetime(1969, 1, 1, 1, 2, 3, 4, datetime.UTC)),
+    (pa.bool_(), False), (pa.decimal128(9, 2), Decimal("-12.50")), (pa.binary(), b"\x00\xff"),
+    (pa.time64("us"), datetime.time(1, 2, 3, 4)), (pa.binary(3), b"abc"), (pa.string(), ""),
+]  # fmt: skip
+
+
+def _staged_without_partition_columns(table: Any, *rows: dict[str, Any]) -> Any:
+    """Files as Hive has them: the partitions' columns are neither in them nor in their metrics."""
+    results = []
+    for row in rows:
+        staged = table.stage(pa.RecordBatch.from_pylist([row], schema=table.info.schema))
+        [file] = staged.files
+        path = Path(table.info.location, file.path)
+        pq.write_table(pq.read_table(path, partitioning=None).select(["id"]), path)
+        metrics = json.loads(file.payload["metrics"])
+        payload = {**file.payload, "metrics": json.dumps({**metrics, "columns": {"1": metrics["columns"]["1"]}})}
+        results.append(replace(staged, files=(replace(file, bytes=path.stat().st_size, payload=payload),)))
+    return results
+
+
+def test_partition_columns_that_a_file_lacks_are_those_of_its_partition(make: Callable[..., Any]) -> None:
+    parts = {f"p{index}": value for index, (_, value) in enumerate(VALUES)}
+    schema = pa.schema([("id", pa.int64()), *((f"p{index}", kind) for index, (kind, _) in enumerate(VALUES))])
+    table = make(schema, partition_by=tuple(PartitionField(name) for name in parts))
+    rows = [{"id": 1, **parts}, {"id": 2, **dict.fromkeys(parts)}]
+    table.round_of(table.token(0), *_staged_without_partition_columns(table, *rows))
+    assert all(split.plain_parquet is None for split in plan(table).splits)
+    assert ours(table) == rows == theirs(table)
+    for name, value in parts.items():
+        assert sorted(table.read(columns=(name,))[name].to_pylist(), key=str) == sorted([value, None], key=str)
+        assert _scanned(table, Leaf(name, Op.EQ, value)) == [1]
+        assert _scanned(table, Leaf(name, Op.IS_NULL)) == [2]
+
+
+def _scanned(table: Any, *filters: Leaf) -> list[int]:
+    _, batches = scan(table.storage.source(table.info), ScanRequest(filters=filters))
+    return sorted(i for batch in batches for i in batch.column("id").to_pylist())
