@@ -184,6 +184,7 @@ def test_a_broken_plugin_is_listed_with_its_cause(tmp_path: Path) -> None:
 def test_every_command_has_help_with_an_example(cli: Cli) -> None:
     groups = ["demo", "formats", "run", "read", "status", "history", "doctor", "conformance"]
     commands = [(name,) for name in groups] + [("pipeline", name) for name in ("show", "adopt", "rewind", "forget")]
+    commands += [("maintain", name) for name in ("orphans", "repair")]
     for command in commands:
         answer = cli(*command, "--help")
         assert answer.code == 0
@@ -192,6 +193,29 @@ def test_every_command_has_help_with_an_example(cli: Cli) -> None:
 
 def test_version(cli: Cli) -> None:
     assert cli("--version").out.startswith("laketier ")
+
+
+def test_what_others_stumble_over_is_found_and_mended_only_when_told(cli: Cli, tmp_path: Path) -> None:
+    lake = lake_at(tmp_path / "lake", "iceberg")
+    words = ("db.t", "-f", "iceberg", "-w", str(tmp_path / "lake"))
+    append(lake, rows_of(1, 2), epoch=0)
+    append(lake, rows_of(3), epoch=1)
+    assert cli("maintain", "repair", *words).out == "nothing to mend\n"
+    newest = max((tmp_path / "lake/db/t/metadata").glob("*.metadata.json"), key=lambda path: path.name)
+    document = json.loads(newest.read_text())
+    document["snapshot-log"][0]["timestamp-ms"] += 3_600_000
+    newest.write_text(json.dumps(document))
+    found = json.loads(cli("doctor", *words, "--json").out)
+    assert [f["subject"] for f in found if "maintain repair" in f["fix"]] == ["table"] * 2
+    listed = cli("maintain", "repair", *words)
+    assert listed.code == 1
+    assert "snapshot log run backwards once" in listed.out
+    assert cli("maintain", "repair", *words).out == listed.out, "looking changes nothing"
+    assert "mended: times in the snapshot log" in cli("maintain", "repair", *words, "--apply").out
+    assert cli("maintain", "repair", *words, "--json").json() == {"findings": [], "left": []}
+    assert not any("repair" in finding["fix"] for finding in cli("doctor", *words, "--json").json())
+    assert ids(lake) == [1, 2, 3]
+    assert cli("status", *words, "-s", "lake.pipeline=p", "--json").json()["watermark"]["epoch"] == 1
 
 
 def test_orphans_are_listed_and_deleted_only_when_told(cli: Cli, table: tuple[str, ...], tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ import typer
 import laketier
 from laketier.cli.lakes import Json, LakeOptions, console, print_json, takes_lake
 from laketier.cli.maintain import horizon_text
-from laketier.plugins import installed_formats, load_format
+from laketier.plugins import Lake, installed_formats, load_format
 from laketier.spark.session import require_java
-from laketier.spi import ConfigError, LaketierError
+from laketier.spi import ConfigError, FeatureNotSupported, LaketierError, TableInfo
 from laketier.tiering.horizon import Horizon, show_horizon
 
 EPILOG = "Example: [bold]laketier doctor[/], or [bold]laketier doctor sales.orders -c lake.yaml[/] to check a table too"
@@ -129,11 +129,10 @@ def _table(options: LakeOptions) -> Iterator[Finding]:
         horizon = show_horizon(lake.tiering_factory(info))
     except LaketierError as error:
         yield Finding("problem", "table", str(error))
-    else:
-        yield Finding(
-            "ok", "table", f"{info.path}, {lake.config.format}, snapshot {info.snapshot_id}: ready for rounds"
-        )
-        yield _horizon(options, horizon)
+        return
+    yield Finding("ok", "table", f"{info.path}, {lake.config.format}, snapshot {info.snapshot_id}: ready for rounds")
+    yield _horizon(options, horizon)
+    yield from _metadata(options, lake, info)
 
 
 def _horizon(options: LakeOptions, horizon: Horizon | None) -> Finding:
@@ -146,3 +145,15 @@ def _horizon(options: LakeOptions, horizon: Horizon | None) -> Finding:
         "collected until then, because a clock was ahead then, or this one is behind",
         f"Set the clocks right, then run `laketier maintain horizon --lower {options.words}`.",
     )
+
+
+def _metadata(options: LakeOptions, lake: Lake, info: TableInfo) -> Iterator[Finding]:
+    """What other tools stumble over."""
+    try:
+        for each in lake.storage.maintenance(info).findings():
+            fix = each.fix or f"Run `laketier maintain repair --apply {options.words}`."
+            yield Finding("problem", "table", f"{each.what}: {each.why}", fix)
+    except FeatureNotSupported:
+        return  # the format has no maintenance
+    except LaketierError as error:
+        yield Finding("problem", "table", str(error))

@@ -1,8 +1,9 @@
-"""``laketier maintain orphans | horizon``: what failed attempts left behind, and which rounds may not end any more."""
+"""``laketier maintain``: what failed attempts left behind, which rounds may not end any more, what others stumble over."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -106,6 +107,34 @@ def horizon_text(found: Horizon | None) -> str:
     if found.ahead:
         text += f": that is {_duration(found.ahead / 1000)} ahead of this host's clock"
     return text
+
+
+@app.command(epilog="Example: [bold]laketier maintain repair sales.orders -c lake.yaml --apply[/]")
+@takes_lake
+def repair(
+    options: LakeOptions,
+    apply: Annotated[bool, typer.Option("--apply", help="Mend it. Without it nothing is changed.")] = False,
+    json: Json = False,
+) -> None:
+    """List what is wrong with a table's metadata for other tools; mend it with --apply.
+
+    Snapshots, rows and pipelines stay as they are. Exit code 1 when something is left that has to be mended.
+    """
+    lake, info = options.opened()
+    maintenance = lake.storage.maintenance(info)
+    found = maintenance.findings()
+    left = maintenance.repair() if apply and found else found
+    if json:
+        print_json({"findings": [asdict(each) for each in found], "left": [asdict(each) for each in left]})
+    elif not found:
+        typer.echo("nothing to mend")
+    else:
+        for each in found:
+            typer.echo(f"{'still' if each in left else 'mended'}: {each.what}" if apply else f"{each.what}: {each.why}")
+        if not apply:
+            typer.echo("nothing was changed; --apply mends it")
+    if left:
+        raise typer.Exit(1)
 
 
 def parse_duration(text: str) -> timedelta:

@@ -67,7 +67,7 @@ from laketier.spi.log import (
     TableLog,
     fail_on_bad_record,
 )
-from laketier.spi.maintenance import COLLECTOR, LakeMaintenance, OrphanFile
+from laketier.spi.maintenance import COLLECTOR, LakeMaintenance, OrphanFile, TableFinding
 from laketier.spi.options import NoOptions, Passthrough, Secret, option
 from laketier.spi.plugin import (
     SPI_VERSION,
@@ -187,6 +187,7 @@ __all__ = [
     "TableChanged",
     "TableDescriptor",
     "TableError",
+    "TableFinding",
     "TableFolder",
     "TableInfo",
     "TableLog",

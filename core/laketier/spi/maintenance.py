@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from laketier.spi.errors import FeatureNotSupported
+
 COLLECTOR = "laketier-orphans"
 """The pipeline whose watermark says how far orphan collection has come. No user's may have this name."""
 
@@ -27,6 +29,19 @@ class OrphanFile:
     attempt: str | None = None
 
 
+@dataclass(frozen=True)
+class TableFinding:
+    """Something in a table's metadata that other readers or writers stumble over, though rounds do not.
+
+    ``what`` is one clause that stands alone, ``why`` how it comes about and what it does. ``fix`` is the next step
+    where `LakeMaintenance.repair` can't mend it, and empty where it can.
+    """
+
+    what: str
+    why: str
+    fix: str = ""
+
+
 class LakeMaintenance(ABC):
     """Made by `LakeStorage.maintenance`, for one table."""
 
@@ -44,3 +59,12 @@ class LakeMaintenance(ABC):
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
         """Delete these, which `orphans` listed, and return those that are gone. A file that is gone already counts as
         gone; one that can't be deleted is logged and left out."""
+
+    def findings(self) -> Sequence[TableFinding]:
+        """Look at the table's metadata afresh for what is wrong with it, and change nothing."""
+        return ()
+
+    def repair(self) -> Sequence[TableFinding]:
+        """Mend what `findings` has no ``fix`` for, in one atomic commit that keeps snapshots and watermarks, and return
+        what is left. Raises `Conflict` when others came first each time."""
+        raise FeatureNotSupported("repair", format=type(self).__name__, reason="there is nothing that it could mend")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from laketier.spi import (
     AddColumn,
     BucketSpec,
-    CorruptTable,
     FeatureNotSupported,
     IncompatibleTable,
     LakeCatalog,
@@ -28,6 +27,7 @@ from laketier.spi import (
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
 from laketier_iceberg.types import to_arrow, to_iceberg, type_to_iceberg, without_ids
+from laketier_iceberg.unread import is_unreadable, refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -183,23 +183,22 @@ class IcebergCatalog(LakeCatalog):
 
 
 def load(settings: CatalogSettings, path: TablePath) -> Table:
-    """The pyiceberg table, fresh from the catalog. Raises `TableNotFound` or `CorruptTable`."""
-    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
+    """The pyiceberg table, fresh from the catalog. Raises `TableNotFound`, `CorruptTable`, and `FeatureNotSupported` or
+    `UnsupportedType` for what is newer than pyiceberg."""
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
     if settings.embedded and not settings.database.exists():
         raise _not_found(path, why=f"the warehouse {settings.warehouse} has no {EMBEDDED_FILE}")
+    catalog = connect(settings)
     try:
         with naming_catalog_errors(settings):
-            return connect(settings).load_table((path.database, path.table))
+            return catalog.load_table((path.database, path.table))
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         raise _not_found(path) from error
-    except (FileNotFoundError, ValidationError, ValueError, KeyError) as error:
-        raise CorruptTable(
-            "the table's metadata can't be read",
-            where=f"{path} in {settings.warehouse}",
-            why=f"{type(error).__name__}: {error}",
-            fix="Restore the metadata file that the catalog names, or register an older one with the catalog.",
-        ) from error
+    except Exception as error:
+        if not is_unreadable(error):
+            raise
+        raise refusal(error, catalog, path, settings.warehouse) from error
 
 
 def info_of(path: TablePath, table: Table) -> TableInfo:
@@ -218,7 +217,7 @@ def info_of(path: TablePath, table: Table) -> TableInfo:
     return TableInfo(
         path=path,
         descriptor=TableDescriptor(
-            schema=to_arrow(schema),
+            schema=to_arrow(schema, where=str(path)),
             partition_by=tuple(partition_by),
             buckets=buckets,
             primary_key=_primary_key(schema),

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlparse
 from laketier.spi import ConfigError, Passthrough, StorageError
 from laketier.spi.durable import make_directories
 from laketier_iceberg.options import IcebergOptions
+from laketier_iceberg.staging import keep_times
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -71,6 +72,7 @@ def connect(settings: CatalogSettings) -> Catalog:
             cached = None
         if cached is None:
             catalog = _connect(settings)
+            keep_times(catalog)
             cached = _cache[key] = (catalog, _file_identity(settings))
         return cached[0]
 

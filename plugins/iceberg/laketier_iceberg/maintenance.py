@@ -11,9 +11,18 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from laketier.spi import Feature, FeatureNotSupported, LakeMaintenance, OrphanFile, TableChanged, TableInfo
+from laketier.spi import (
+    Feature,
+    FeatureNotSupported,
+    LakeMaintenance,
+    OrphanFile,
+    TableChanged,
+    TableFinding,
+    TableInfo,
+)
 from laketier.spi.staged import remove_files
 from laketier_iceberg.catalog import load
+from laketier_iceberg.checkup import checkup, mend
 from laketier_iceberg.committer import refuse_version
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.files import Files
@@ -40,6 +49,12 @@ class IcebergMaintenance(LakeMaintenance):
     def __init__(self, settings: CatalogSettings, table: TableInfo) -> None:
         self._settings = settings
         self._table = table
+
+    def findings(self) -> Sequence[TableFinding]:
+        return checkup(self._load().metadata)
+
+    def repair(self) -> Sequence[TableFinding]:
+        return mend(self._settings, self._table.path)
 
     def orphans(self, modified_before: int) -> Sequence[OrphanFile]:
         # Listed before the metadata is read: what is committed in between is then no orphan.

@@ -104,6 +104,7 @@ class Projection:
     def missing(self, wanted: pa.Field, rows: int, above: str = "") -> pa.Array:
         """What a column that the file lacks reads as. Raises `CorruptTable` where it must not be null."""
         field_id = id_of(wanted)
+        assert field_id is not None, "fields of a table have ids"
         for given in (self.partition, self.defaults):
             if field_id in given:
                 return pa.repeat(given[field_id].cast(wanted.type), rows)

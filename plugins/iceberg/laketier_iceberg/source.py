@@ -54,13 +54,14 @@ class IcebergSource(LakeSource):
     def plan(self, request: ScanRequest) -> ScanPlan:
         table = load(self.settings, self.table.path)
         snapshot_id, schema = _snapshot(table, request, str(self.table.path))
-        wanted = request.projected(to_arrow(schema), where=str(self.table.path))
+        where = str(self.table.path)
+        wanted = request.projected(to_arrow(schema, where=where), where=where)
         if snapshot_id is None:
             return ScanPlan(snapshot_id=None, schema=wanted, splits=(), limit_done=request.limit is not None)
         tasks = _tasks(table, snapshot_id, request, schema)
         remaining = _remaining(request, schema, table.metadata, tasks)
         plain = _PlainCheck(table.metadata, schema)
-        resolution = Resolution(table.metadata, schema, wanted, str(self.table.path))
+        resolution = Resolution(table.metadata, schema, wanted, where)
         splits = [_split(index, task, resolution, plain) for index, task in enumerate(tasks)]
         limited = request.limit is not None and not remaining and not any(task.delete_files for task in tasks)
         if limited:
@@ -84,10 +85,11 @@ class IcebergSource(LakeSource):
 
         table = load(self.settings, self.table.path)
         schema = table.schema()
+        where = str(self.table.path)
+        wanted = to_arrow(schema, where=where)
         plain = _PlainCheck(table.metadata, schema)
-        wanted = to_arrow(schema)
-        resolution = Resolution(table.metadata, schema, wanted, str(self.table.path))
-        files = appended(table, start, end, str(self.table.path), skip_changes=skip_changes)
+        resolution = Resolution(table.metadata, schema, wanted, where)
+        files = appended(table, start, end, where, skip_changes=skip_changes)
         splits = (_split(index, FileScanTask(file), resolution, plain) for index, file in enumerate(files))
         return ScanPlan(snapshot_id=None, schema=wanted, splits=tuple(splits))
 

@@ -16,6 +16,7 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update import (
+    AddSnapshotUpdate,
     AssertCurrentSchemaId,
     AssertDefaultSpecId,
     AssertRefSnapshotId,
@@ -27,6 +28,8 @@ from pyiceberg.table.update import (
     update_table_metadata,
 )
 from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles
+
+from laketier_iceberg.times import next_time
 
 log = logging.getLogger(__name__)
 
@@ -230,4 +233,11 @@ def stage(
         producer.append_data_file(file)
     sequence = table.metadata.next_sequence_number()
     producer.commit()
+    at = next_time(table.metadata)
+    transaction._updates = tuple(
+        AddSnapshotUpdate(snapshot=update.snapshot.model_copy(update={"timestamp_ms": at}))
+        if isinstance(update, AddSnapshotUpdate)
+        else update
+        for update in transaction._updates
+    )
     return StagedSnapshot(table, transaction, producer.snapshot_id, sequence, producer)

@@ -10,6 +10,7 @@ import pyarrow.types as pt
 
 from laketier.spi import UnsupportedType
 from laketier.spi.schema import FIELD_ID
+from laketier_iceberg.unread import unreadable
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -67,6 +68,7 @@ TYPE_TABLE: list[tuple[str, str, str]] = [
         "Iceberg has no durations. Store a number, for example microseconds as int64.",
     ),
     ("null", "refused", "Tables of version 2 have no unknown type. Give the column a type."),
+    ("variant", "refused", "Tables of version 2 have none. Store it as JSON in a string, or its fields as columns."),
     ("extension types", "refused", "Cast it to its storage type."),
 ]
 """Arrow type, Iceberg type or ``refused``, and what to know. For the documentation."""
@@ -81,6 +83,13 @@ def check_types(schema: pa.Schema) -> None:
 
 
 def _check(kind: pa.DataType, where: str) -> None:
+    if is_variant(kind):
+        raise UnsupportedType(
+            f"a variant of type {kind} can't be stored as one",
+            where=where,
+            why="Iceberg has variants from version 3 on, and pyiceberg writes version 2; two binaries would not be one",
+            fix=_ADVICE["variant"],
+        )
     if pt.is_struct(kind):
         if not kind.num_fields:
             raise UnsupportedType("a struct without fields can't be stored", where=where, fix="Drop the column.")
@@ -98,6 +107,16 @@ def _check(kind: pa.DataType, where: str) -> None:
                 name, "Cast it to decimal128 with at most 38 digits and a scale from 0 to the precision."
             )
             raise UnsupportedType(f"a column of type {kind} can't be stored as it is", where=where, fix=advice)
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Whether it is a Parquet variant in Arrow: Arrow's extension type, or the struct that Spark marks as one."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return str(kind.extension_name) in ("arrow.parquet.variant", "parquet.variant")
+    if not pt.is_struct(kind):
+        return False
+    marked = (kind.field(index).metadata or {} for index in range(kind.num_fields))
+    return any(metadata.get(b"variant") == b"true" for metadata in marked)
 
 
 def _refused_as(kind: pa.DataType) -> str | None:
@@ -212,12 +231,16 @@ def type_to_iceberg(kind: pa.DataType, ids: Any) -> IcebergType:
     return plain[kind]
 
 
-def to_arrow(schema: Schema) -> pa.Schema:
+def to_arrow(schema: Schema, *, where: str | None = None) -> pa.Schema:
     """The Arrow schema that readers get and writers must write: field ids in the metadata, at every level.
 
-    Raises `UnsupportedType` with the name of a column that Arrow, or this format, has no type for.
+    Raises `UnsupportedType` with the name of a column that Arrow, or this format, has no type for, of table ``where``.
     """
-    return pa.schema([_field(f.name, f.field_type, f.field_id, f.required) for f in schema.fields])
+    try:
+        return pa.schema([_field(f.name, f.field_type, f.field_id, f.required) for f in schema.fields])
+    except UnsupportedType as error:
+        error.where = where
+        raise
 
 
 def _field(name: str, kind: IcebergType, field_id: int, required: bool, above: str = "") -> pa.Field:
@@ -260,15 +283,6 @@ def _type(kind: IcebergType, where: str) -> pa.DataType:
     if found is None:
         raise unreadable(where, str(kind))
     return found
-
-
-def unreadable(column: str, kind: str) -> UnsupportedType:
-    """The refusal of a table for the type of one column."""
-    return UnsupportedType(
-        f"column {column!r} is of Iceberg's type {kind}, which can't be read or written here",
-        why="neither pyiceberg nor Arrow keeps its values as they are",
-        fix="Use Spark for this table, or drop the column.",
-    )
 
 
 def without_ids(schema: pa.Schema) -> pa.Schema:

@@ -71,6 +71,9 @@ _SAMPLES: dict[str, list[pa.DataType]] = {
     "run_end_encoded": [pa.run_end_encoded(pa.int32(), pa.string())],
     "duration, interval": [pa.duration("us"), pa.month_day_nano_interval()],
     "null": [pa.null()],
+    "variant": [
+        pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})])
+    ],
     "extension types": [pa.uuid()],
 }  # fmt: skip
 
