@@ -1,4 +1,4 @@
-"""``laketier maintain``: what failed attempts left behind, which rounds may not end any more, what others stumble over."""
+"""``laketier maintain``: what failed attempts left, which rounds may not end any more, what others stumble over."""
 
 from __future__ import annotations
 
