@@ -21,7 +21,9 @@ from laketier.spi import (
     TableDescriptor,
     TableInfo,
     TableNotFound,
+    Token,
     WidenColumn,
+    decide,
     require,
     widens,
 )
@@ -76,6 +78,7 @@ def prepare_table(
     layout: TableLayout | None = None,
     *,
     former_names: Mapping[str, Sequence[str]] | None = None,
+    token: Token | None = None,
 ) -> TableInfo:
     """The table of ``lake.config``, ready for rows of ``schema``: created when missing, with columns added when
     ``mergeSchema`` is set. Driver, once, before the first task.
@@ -83,26 +86,32 @@ def prepare_table(
     ``layout``: the partitions and buckets of a table that is created, where the configuration has none, and its
     primary key. ``former_names``: given (it may be empty), the table follows its source: columns get the source's types
     where these are wider, and its names where the table has one of these instead. Columns that the source has no more
-    stay, and get nulls.
+    stay, and get nulls. ``token``: the round that it is for. One that would be refused by a new table makes none.
 
     Raises `IncompatibleTable` when the input has columns that the table lacks (and mergeSchema is off), or types
     that can't fit, and when the table has another primary key; `ConfigError` for rows without a key into a table that
     has one, and for a key that can't be the table's; `UnsupportedType` and `FeatureNotSupported` from the format on
-    creation, and for changes of columns that it can't follow.
+    creation, and for changes of columns that it can't follow; `WatermarkLost` as `decide` does.
     """
     refuse_marked(schema, where=str(lake.config.table))
     with naming_storage_errors("the table was prepared"):
-        return _prepare(lake, logical_schema(schema), layout or TableLayout(), former_names)
+        return _prepare(lake, logical_schema(schema), layout or TableLayout(), former_names, token)
 
 
 def _prepare(
-    lake: Lake, schema: pa.Schema, layout: TableLayout, former_names: Mapping[str, Sequence[str]] | None
+    lake: Lake,
+    schema: pa.Schema,
+    layout: TableLayout,
+    former_names: Mapping[str, Sequence[str]] | None,
+    token: Token | None,
 ) -> TableInfo:
     config = lake.config
     catalog = lake.storage.catalog()
     try:
         table = catalog.load_table(config.table)
     except TableNotFound:
+        if token is not None:
+            decide(None, token)
         descriptor = TableDescriptor(
             _with_key(schema, layout.primary_key),
             config.partition_by or layout.partition_by,

@@ -28,7 +28,7 @@ class LakeBatchWriter(DataSourceArrowWriter):
         self._mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
         self._token = batch_token(config)
         self._commit_id = new_attempt_id()
-        self._factory = prepare(config, table_schema(schema), self._mode).factory
+        self._factory = prepare(config, table_schema(schema), self._mode, self._token).factory
         if self._token is None:
             say_at_least_once(round_log(__name__, config), config)
         tiering = self._round()

@@ -97,7 +97,7 @@ def _round(
 ) -> tuple[TieringRound, LakeTieringFactory[Any]]:
     if token is None:
         say_at_least_once(round_log(__name__, config), config)
-    factory = prepare(config, schema, mode).factory
+    factory = prepare(config, schema, mode, token).factory
     return TieringRound(factory, token=token, mode=mode), factory
 
 

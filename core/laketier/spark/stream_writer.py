@@ -87,8 +87,9 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
             # No restart since the epoch before, so this one can't be in the table; commit decides again anyway.
             self._factory, self._attempts_after, loaded_at = last.factory, last.attempts_after, last.loaded_at
         else:
-            self._factory = prepare(self._config, table_schema(self._schema), self._mode).factory
-            if self._begun(self._token(checkpoint, epoch)) is Outcome.DONE:
+            token = self._token(checkpoint, epoch)
+            self._factory = prepare(self._config, table_schema(self._schema), self._mode, token).factory
+            if self._begun(token) is Outcome.DONE:
                 self._done_epoch = epoch
         _prepared[key] = _Prepared(self._config, self._schema, epoch, loaded_at, self._factory, self._attempts_after)
 

@@ -11,10 +11,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from laketier.config import LakeConfig
 from laketier.spark.arrow_batches import arrow_batches
+from laketier.spark.checkpoint import Checkpoint
 from laketier.spark.data_source import REPORT_OPTION, require_stream_keys
 from laketier.spark.schema import table_schema
 from laketier.spark.target import as_config, prepare
-from laketier.spi import ConfigError, WriteMode
+from laketier.spi import ConfigError, Token, WriteMode
 
 
 def stream(
@@ -44,7 +45,8 @@ def stream(
             fix="Use complete, or a watermark with append; for a log of changes, `laketier serve` with `primary-key`.",
         )
     schema = table_schema(df.schema)
-    prepare(config, schema, WriteMode.OVERWRITE if output_mode == "complete" else WriteMode.APPEND)
+    mode = WriteMode.OVERWRITE if output_mode == "complete" else WriteMode.APPEND
+    prepare(config, schema, mode, _token_at(config, checkpoint))
     writer = (
         df.writeStream.format("laketier")
         .options(**as_options(config))
@@ -59,6 +61,15 @@ def stream(
         writer = writer.option(REPORT_OPTION, str(report))
     with arrow_batches(df.sparkSession, schema):
         return writer.start()
+
+
+def _token_at(config: LakeConfig, checkpoint: str) -> Token | None:
+    """The newest epoch of the checkpoint, as far as this process can read it: none before it can come now."""
+    found = Checkpoint.open(checkpoint)
+    epoch = found.latest_epoch() if isinstance(found, Checkpoint) else None
+    if not isinstance(found, Checkpoint) or epoch is None or config.pipeline is None:
+        return None
+    return Token(pipeline=config.pipeline, run=found.run, epoch=epoch)
 
 
 def as_options(config: LakeConfig) -> dict[str, str]:

@@ -38,15 +38,16 @@ def as_config(config: LakeConfig | Mapping[str, Any]) -> LakeConfig:
     return config if isinstance(config, LakeConfig) else configure(config)
 
 
-def prepare(config: LakeConfig, schema: pa.Schema, mode: WriteMode) -> Target:
-    """Open the lake, and create, check or evolve the table for rows of ``schema``. Driver.
+def prepare(config: LakeConfig, schema: pa.Schema, mode: WriteMode, token: Token | None = None) -> Target:
+    """Open the lake, and create, check or evolve the table for rows of ``schema``. Driver. ``token``: the round that it
+    is for, as in `prepare_table`.
 
     Raises `ConfigError`, `PluginError`, `TableError` and `FeatureNotSupported`: all that a user can mend.
     """
     _refuse_reading_keys(config)
     lake = open_lake(config)
     require_mode(config.format, lake.plugin.features, mode)
-    table = prepare_table(lake, schema)
+    table = prepare_table(lake, schema, token=token)
     return Target(table, lake.tiering_factory(table))
 
 
