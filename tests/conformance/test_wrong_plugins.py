@@ -47,6 +47,26 @@ CAUGHT_BY = {
         "overwrite is declared unsupported, and upsert was refused instead",
     ),
     "changes_types": ("test_types.py::test_flat[int8]", "int8 silently became int64"),
+    "publishes_what_is_gone": (
+        "test_confinement.py::test_a_staged_file_that_is_gone_is_not_published",
+        "DID NOT RAISE Refused",
+    ),
+    "checks_names_alone": (
+        "test_confinement.py::test_a_staged_file_that_is_another_one_is_not_published[cut]",
+        "DID NOT RAISE Refused",
+    ),
+    "deletes_elsewhere": (
+        "test_confinement.py::test_a_forged_result_deletes_nothing_elsewhere",
+        "theirs",
+    ),
+    "follows_links": (
+        "test_confinement.py::test_collection_follows_no_link_in_the_table",
+        "'theirs'] == []",
+    ),
+    "writes_while_listing": (
+        "test_confinement.py::test_listing_changes_nothing",
+        "listed.log",
+    ),
     "trusts_old_schemas": (
         "test_stale_states.py::test_a_schema_that_changed_after_staging",
         "DID NOT RAISE TableChanged",

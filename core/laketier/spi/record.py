@@ -17,7 +17,9 @@ import pyarrow.fs as pafs
 from laketier.spi.confine import RECORDS
 from laketier.spi.durable import create_exclusively, make_directories
 from laketier.spi.errors import CorruptTable
+from laketier.spi.local_folder import LocalFolder
 from laketier.spi.maintenance import OrphanFile
+from laketier.spi.table_folder import TableFolder
 from laketier.spi.token import Watermark
 
 _RECORD = re.compile(r"[0-9a-f]{16}\.json")
@@ -42,6 +44,7 @@ class RecordStore:
         path = self._path(watermark.token.pipeline, pointer)
         data = watermark.to_json().encode()
         if isinstance(self._filesystem, pafs.LocalFileSystem):
+            self._refuse_links(path)
             make_directories(Path(path).parent)
             try:
                 create_exclusively(Path(path), data)
@@ -55,6 +58,7 @@ class RecordStore:
     def get(self, pipeline: str, pointer: int) -> Watermark:
         """Read a record. Raises `CorruptTable` when it is missing, damaged, or not what the pointer says."""
         path = self._path(pipeline, pointer)
+        self._refuse_links(path)
         try:
             with self._filesystem.open_input_stream(path) as stream:
                 watermark = Watermark.from_json(stream.read())
@@ -82,15 +86,17 @@ class RecordStore:
         return found
 
     def _by_folder(self) -> dict[str, list[OrphanFile]]:
-        here = f"{self._root}/{RECORDS}"
         folders: dict[str, list[OrphanFile]] = {}
-        for info in self._filesystem.get_file_info(pafs.FileSelector(here, allow_not_found=True, recursive=True)):
-            folder, _, name = info.path[len(here) + 1 :].rpartition("/")
-            ours = _RECORD.fullmatch(name) or _TEMPORARY.fullmatch(name)
-            if info.type is pafs.FileType.File and ours:
-                file = OrphanFile(f"{RECORDS}/{folder}/{name}", info.size, info.mtime_ns // 1_000_000, "record")
+        for found in TableFolder(self._filesystem, self._root).files(RECORDS):
+            folder, _, name = found.path[len(RECORDS) + 1 :].rpartition("/")
+            if _RECORD.fullmatch(name) or _TEMPORARY.fullmatch(name):
+                file = OrphanFile(found.path, found.bytes, found.modified_at, "record")
                 folders.setdefault(folder, []).append(file)
         return folders
+
+    def _refuse_links(self, path: str) -> None:
+        if isinstance(self._filesystem, pafs.LocalFileSystem):
+            LocalFolder(Path(self._root)).refuse_links(path[len(self._root) + 1 :])
 
     def _path(self, pipeline: str, pointer: int) -> str:
         return f"{self._root}/{RECORDS}/{_folder(pipeline)}/{pointer:016x}.json"

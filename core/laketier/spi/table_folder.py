@@ -23,6 +23,11 @@ class TableFolder:
     filesystem: pafs.FileSystem
     root: str
 
+    @classmethod
+    def at(cls, root: str | Path) -> TableFolder:
+        """A folder of a local disk."""
+        return cls(pafs.LocalFileSystem(), str(root))
+
     @property
     def local(self) -> LocalFolder | None:
         """As a folder of a local disk; None on an object store, where there are no links."""

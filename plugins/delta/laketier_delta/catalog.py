@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
@@ -19,6 +21,7 @@ from laketier.spi import (
     Feature,
     IncompatibleTable,
     LakeCatalog,
+    LocalFolder,
     PartitionField,
     RenameColumn,
     SchemaChange,
@@ -125,9 +128,10 @@ class DeltaCatalog(LakeCatalog):
             filesystem.delete_dir(location.root)
             return
         # Renamed first, so that a reader sees the whole table or none, also if the removal is cut short.
+        LocalFolder(Path(location.root).parent).refuse_links(path.table)
         gone = f"{self._warehouse.root}/{path.database}/.dropped-{path.table}-{uuid4().hex}"
         filesystem.move(location.root, gone)
-        filesystem.delete_dir(gone)
+        shutil.rmtree(gone)  # which follows no links
 
     def list_tables(self, database: str | None = None) -> list[TablePath]:
         filesystem = self._warehouse.filesystem

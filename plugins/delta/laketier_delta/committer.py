@@ -144,6 +144,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         self._first_attempt: int | None = None
 
     def open(self) -> DeltaTableState:
+        self._location.refuse_links()
         handle = open_table(self._location)
         check_writable(
             handle,

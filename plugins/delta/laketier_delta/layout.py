@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
-from laketier.spi import BucketSpec, CorruptTable, IncompatibleData, IncompatibleTable
+from laketier.spi import BucketSpec, CorruptTable, IncompatibleData, IncompatibleTable, confined
 from laketier_delta.partitions import log_text
 
 BUCKETS_PROPERTY = "laketier.buckets"
@@ -38,7 +38,8 @@ def file_path(columns: Sequence[str], values: Sequence[Any], stem: str, bucket: 
 
 
 def relative_path(encoded: str) -> str:
-    """The path of a file as the log spells it, relative to the table. Raises `IncompatibleTable` for one outside."""
+    """The path of a file as the log spells it, relative to the table. Raises `IncompatibleTable` for one outside, as
+    clones have them, and `OutsideTable` for one that leads there by its folders."""
     path = unquote(encoded)
     if "://" in path or path.startswith("/"):
         raise IncompatibleTable(
@@ -46,7 +47,7 @@ def relative_path(encoded: str) -> str:
             where=path,
             why="the table is a shallow clone, which the delta plugin of laketier does not read",
         )
-    return path
+    return confined(path, where="the Delta log")
 
 
 def bucket_of(path: str) -> int:

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
 
-from laketier.spi import ConfigError, Passthrough, TableFolder, TablePath
+from laketier.spi import ConfigError, LocalFolder, Passthrough, TableFolder, TablePath
 
 LOG = "_delta_log"
 
@@ -65,6 +65,12 @@ class Location:
     def folder(self) -> TableFolder:
         """The table's files, for what lists, compares and deletes them."""
         return TableFolder(self.filesystem, self.root)
+
+    def refuse_links(self, path: str = LOG) -> None:
+        """Raise `OutsideTable` where ``path`` of a local table is reached through a link, as the log of another table
+        might be. For what writes and deletes; readers may follow it, as delta-rs does."""
+        if self.is_local:
+            LocalFolder(Path(self.uri)).refuse_links(path)
 
     def local(self, relative: str) -> Path:
         """A file of a local table."""

@@ -25,6 +25,7 @@ class DeltaMaintenance(LakeMaintenance):
         self._filesystem = location.filesystem
 
     def orphans(self, modified_before: int) -> Sequence[OrphanFile]:
+        self._location.refuse_links()
         handle = open_table(self._location)
         check_writable(
             handle,

@@ -86,7 +86,7 @@ class DeltaSource(LakeSource):
 
         partition = dict(split.partition)
         left = int(split.payload[_ROWS]) if _ROWS in split.payload else None
-        path = f"{self.location.root}/{split.payload[_PATH]}"
+        path = self.location.folder.full(split.payload[_PATH])
         try:
             stream = self.location.filesystem.open_input_file(path)
         except FileNotFoundError as error:

@@ -75,6 +75,7 @@ class DeltaWriter(LakeWriter[WriteResult]):
             self._buckets[path] = bucket
         target = f"{self._location.root}/{path}"
         if self._location.is_local:
+            self._location.refuse_links(path)
             local = self._location.local(path)
             make_directories(local.parent)
             local.open("xb").close()

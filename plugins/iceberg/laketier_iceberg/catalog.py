@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -135,17 +134,14 @@ class IcebergCatalog(LakeCatalog):
     def drop_table(self, path: TablePath) -> None:
         from pyiceberg.exceptions import NoSuchTableError
 
+        from laketier_iceberg.removal import drop
+
         table = load(self._settings, path)
         catalog = connect(self._settings)
         try:
-            if self._settings.embedded:
-                catalog.drop_table((path.database, path.table))
-            else:
-                catalog.purge_table((path.database, path.table))
+            drop(catalog, table, own_folder=self._location(path))
         except NoSuchTableError as error:
             raise _not_found(path) from error
-        if self._settings.embedded and Path(table.location()) == Path(self._location(path) or ""):
-            shutil.rmtree(table.location(), ignore_errors=True)
 
     @_told
     def list_tables(self, database: str | None = None) -> list[TablePath]:

@@ -24,9 +24,10 @@ from laketier.spi.staged import remove_files
 from laketier_iceberg.catalog import load
 from laketier_iceberg.checkup import checkup, mend
 from laketier_iceberg.committer import refuse_version
-from laketier_iceberg.connection import CatalogSettings
+from laketier_iceberg.connection import CatalogSettings, connect
 from laketier_iceberg.files import Files
 from laketier_iceberg.locations import Below, is_local, split
+from laketier_iceberg.neighbours import DATA_PATH, METADATA_PATH, METADATA_SUFFIX, foreign_metadata, neighbour
 from laketier_iceberg.references import References, name_of
 from laketier_iceberg.spec import FORMAT
 from laketier_iceberg.writer import attempt_of
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DATA_PATH = "write.data.path"
-METADATA_PATH = "write.metadata.path"
 _DATA = (".parquet", ".orc", ".avro", ".puffin")
 _STATISTICS = (".stats", ".puffin")
 _SECOND = 1_000
@@ -49,6 +48,8 @@ class IcebergMaintenance(LakeMaintenance):
     def __init__(self, settings: CatalogSettings, table: TableInfo) -> None:
         self._settings = settings
         self._table = table
+        self._documents: list[str] = []
+        self._alone = False
 
     def findings(self) -> Sequence[TableFinding]:
         return checkup(self._load().metadata)
@@ -59,10 +60,37 @@ class IcebergMaintenance(LakeMaintenance):
     def orphans(self, modified_before: int) -> Sequence[OrphanFile]:
         # Listed before the metadata is read: what is committed in between is then no orphan.
         listed = [file for file in self._listed(self._load()) if file.modified_at < modified_before]
-        return self._unreferenced(listed, self._load()) if listed else []
+        if not listed:
+            return []
+        table = self._load()
+        references = References.of(table, Below(self._location))
+        found = self._unreferenced(listed, references)
+        if found:
+            self._refuse_neighbours(references, table)
+        return found
 
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
         return remove_files(Files(self._load().io.properties).folder(self._location), orphans)
+
+    def _refuse_neighbours(self, references: References, table: Table) -> None:
+        """Raises `FeatureNotSupported` where what this table does not name may be another's."""
+        folder, below = Files(table.io.properties).folder(self._location), Below(self._location)
+        odd = [path for path in self._documents if below.key(f"{self._location}/{path}") not in references.inside]
+        foreign = foreign_metadata(folder, odd, self._table.table_uuid)
+        if foreign is not None:
+            _refuse(
+                f"{foreign} below the table's location is not the table's: another table may have its files here",
+                "Give each table a location of its own, or move away what is not the table's.",
+            )
+        if not self._alone:
+            # Once is enough: what comes later is seen by its metadata files.
+            other = neighbour(connect(self._settings), table, below)
+            if other is not None:
+                _refuse(
+                    f"table {other} has its files below this table's location as well",
+                    "Give each table a location of its own, or collect orphans with a tool that knows both.",
+                )
+            self._alone = True
 
     @property
     def _location(self) -> str:
@@ -92,16 +120,18 @@ class IcebergMaintenance(LakeMaintenance):
         # Object stores cut off all but the seconds. A file must not look older than the attempt that wrote it, as an
         # attempt that began after the horizon may still be published.
         cut_off = 0 if is_local(split(self._location)) else _SECOND - 1
+        self._documents = []
         for folder in folders.roots:
             for file in files.files(folder):
+                if METADATA_SUFFIX in file.path:
+                    self._documents.append(file.path)
                 kind = folders.kind(file.path)
                 if kind is not None and below.key(f"{self._location}/{file.path}") is not None:
                     in_full = file.modified_at + cut_off if file.modified_at % _SECOND == 0 else file.modified_at
                     yield OrphanFile(file.path, file.bytes, in_full, kind, attempt_of(file.path))
 
-    def _unreferenced(self, listed: Sequence[OrphanFile], table: Table) -> list[OrphanFile]:
+    def _unreferenced(self, listed: Sequence[OrphanFile], references: References) -> list[OrphanFile]:
         below = Below(self._location)
-        references = References.of(table, below)
         found = []
         for file in listed:
             if below.key(f"{self._location}/{file.path}") in references.inside:

@@ -29,6 +29,7 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles
 
+from laketier_iceberg.removal import delete_old_metadata
 from laketier_iceberg.times import next_time
 
 log = logging.getLogger(__name__)
@@ -196,7 +197,7 @@ class StagedSnapshot:
         landed = self.table.catalog.commit_table(self.table, requirements, self.transaction._updates)
         try:
             # Only if the table's write.metadata.delete-after-commit.enabled says so.
-            self.table.catalog._delete_old_metadata(self.table.io, before, landed.metadata)
+            delete_old_metadata(self.table.io, before, landed.metadata)
         except Exception as error:  # noqa: BLE001 - it landed: nothing that fails now may make that unknown
             log.warning("old metadata files could not be deleted, orphan collection will find them: %s", error)
 

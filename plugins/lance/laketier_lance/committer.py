@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -13,32 +15,48 @@ from laketier.spi import (
     Conflict,
     LakeCommitResult,
     LakeCommitter,
+    OutsideTable,
+    StagedFile,
+    StagedFileLost,
     TableError,
     TableState,
     Watermark,
     WriteMode,
     WriteResult,
+    confined,
     failpoint,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
-from laketier.spi.staged import replaced_files
+from laketier.spi.staged import check_staged, refuse_lost, replaced_files
 from laketier_lance.clock import storage_time
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.lance_schema import column_field_ids, with_field_ids, with_metadata
-from laketier_lance.location import local_path
+from laketier_lance.location import local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.state import LanceTableState, find_commit
 from laketier_lance.table import COMMIT_ID, EPOCH, LAST, LOST_PREFIX, PIPELINE, ROWS, TABLE_UUID, watermark_key
-from laketier_lance.writer import FRAGMENT, delete_files
+from laketier_lance.writer import DATA, FRAGMENT, delete_files, described
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceOperation
+    from lance.file import LanceFileSession
     from lance.fragment import FragmentMetadata
     from lance.schema import LanceSchema
 
 log = logging.getLogger(__name__)
 
+_STAGED = re.compile(rf"{DATA}/([0-9A-Za-z_-]+\.lance)")
+_MARK = b"LANC"
 _REQUESTS = 16
+
+
+def _not_whole(location: str, file: StagedFile, why: str) -> StagedFileLost:
+    return StagedFileLost(
+        f"a staged file does not end after the {file.bytes} bytes that its writer wrote; nothing was published",
+        where=f"{location}: {file.path}",
+        why=why,
+        fix="Run the round again: it will be staged anew.",
+    )
 
 
 class LanceCommitter(LakeCommitter[WriteResult]):
@@ -57,6 +75,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         self._attempted_at: int | None = None
 
     def open(self) -> LanceTableState:
+        refuse_links(self._location)
         dataset = open_dataset(self._location, self._options.storage_options())
         return LanceTableState.of(dataset, self._location, self._attempted_at)
 
@@ -114,8 +133,8 @@ class LanceCommitter(LakeCommitter[WriteResult]):
     def _fragments(self, dataset: LanceDataset, results: Sequence[WriteResult]) -> list[FragmentMetadata]:
         from lance.fragment import FragmentMetadata
 
-        texts = [file.payload[FRAGMENT] for result in results for file in result.files]
-        fragments = [FragmentMetadata.from_json(text) for text in texts]
+        staged = [file for result in results for file in result.files]
+        fragments = [FragmentMetadata.from_json(file.payload[FRAGMENT]) for file in staged]
         # Lance commits fragments with any field ids, and reads nulls where they don't match.
         version = dataset.data_storage_version
         expected = list(column_field_ids(with_field_ids(dataset.lance_schema), version))
@@ -127,41 +146,50 @@ class LanceCommitter(LakeCommitter[WriteResult]):
                     where=self._location,
                     fix="Run the round again: it will be staged for the table as it is now.",
                 )
+        for each in staged:
+            self._refuse_forged(each, expected, version)
         return fragments
+
+    def _refuse_forged(self, file: StagedFile, columns: Sequence[int], version: str) -> None:
+        """A fragment may name any file, also of another dataset, and Lance takes its word."""
+        match = _STAGED.fullmatch(confined(file.path, where=self._location))
+        if match is None or json.loads(file.payload[FRAGMENT]) != described(
+            match[1], file.rows, file.bytes, columns, version
+        ):
+            raise OutsideTable(
+                f"the fragment that was staged as {file.path!r} is not the one of that file; nothing was published",
+                where=self._location,
+                why="somebody else than the writer made the result",
+                fix="Run the round again: it will be staged anew.",
+            )
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
         """Lance commits fragments whose files are missing, and every later read of the table fails."""
-        local = local_path(self._location)
-        files = [file for result in results for file in result.files]
-        if local is None:
-            self._check_in_store([file.path for file in files])
+        local = local_folder(self._location)
+        if local is not None:
+            check_staged(local, results, where=self._location)
             return
-        for file in files:
-            found = (local / file.path).stat().st_size if (local / file.path).exists() else None
-            if found != file.bytes:
-                raise TableError(
-                    f"staged file {file.path} has {found} bytes here, and {file.bytes} were written",
-                    where=self._location,
-                    why="the driver does not see the executors' files" if found is None else "it was cut short",
-                    fix="Use a warehouse that all machines share.",
-                )
-
-    def _check_in_store(self, paths: Sequence[str]) -> None:
-        """A request for each. Age says nothing about which may be gone: it would be one host's word against
-        another's."""
         from lance.file import LanceFileSession
 
         session = LanceFileSession(self._location, self._options.storage_options() or None)
-        with ThreadPoolExecutor(_REQUESTS) as pool:
-            present = list(pool.map(session.contains, paths))
-        for path, is_there in zip(paths, present, strict=True):
-            if not is_there:
-                raise TableError(
-                    f"staged file {path} is gone",
-                    where=self._location,
-                    why="something deleted it, such as a collection of orphans by a host whose clock was wrong",
-                    fix="Run the round again: it will be staged anew.",
-                )
+        files = [file for result in results for file in result.files]
+        if files:
+            with ThreadPoolExecutor(_REQUESTS) as pool:
+                list(pool.map(lambda file: self._check_end(session, file), files))
+
+    def _check_end(self, session: LanceFileSession, file: StagedFile) -> None:
+        """One request: Lance's API tells no sizes, but a file ends with Lance's mark where its writer ended it."""
+        try:
+            end = session.read_range(file.path, file.bytes - len(_MARK), len(_MARK))
+        except LANCE_ERRORS as error:
+            text = reason(error)
+            if "not found" in text.lower():
+                refuse_lost(file.path, None, file.bytes, where=self._location)
+            if "range" in text.lower():
+                raise _not_whole(self._location, file, text) from error
+            raise CommitError("a staged file could not be looked at", where=self._location, why=text) from error
+        if end != _MARK:
+            raise _not_whole(self._location, file, f"its last bytes are {end!r}")
 
     def _metadata(self, state: LanceTableState, watermark: Watermark | None) -> dict[bytes, bytes]:
         target = state.dataset.version + 1

@@ -7,9 +7,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from laketier.spi import TablePath
+import pyarrow.fs as pafs
+
+from laketier.spi import LocalFolder, TableFolder, TablePath
 
 SUFFIX = ".lance"
+
+_FOLDERS = ("data", "_versions", "_transactions", "_deletions", "_indices", "_refs", "tree")
 
 UNLINKED = "#"
 """Lance's local store writes a manifest as ``<name>#1`` first, then links it to its name, which is its
@@ -33,3 +37,17 @@ def table_location(warehouse: str, path: TablePath) -> str:
 def local_path(location: str) -> Path | None:
     """The path of a location on the local file system, None for one in an object store."""
     return None if "://" in location else Path(location)
+
+
+def local_folder(location: str) -> TableFolder | None:
+    """The files of a dataset on a local disk, for what compares and deletes them; None for one in an object store."""
+    local = local_path(location)
+    return None if local is None else TableFolder(pafs.LocalFileSystem(), str(local))
+
+
+def refuse_links(location: str) -> None:
+    """Raise `OutsideTable` where one of a local dataset's folders is a link: it may be another dataset's. For what
+    writes and deletes; readers may follow it, as Lance does."""
+    local = local_path(location)
+    for name in _FOLDERS if local is not None else ():
+        LocalFolder(Path(location)).refuse_links(name)

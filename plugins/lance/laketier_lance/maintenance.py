@@ -6,23 +6,35 @@ Versions are Lance's to remove (`cleanup_old_versions`), and as long as one exis
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from laketier.spi import Feature, FeatureNotSupported, LakeMaintenance, OrphanFile, TableError, failpoint
+from laketier.spi import (
+    Feature,
+    FeatureNotSupported,
+    LakeMaintenance,
+    LocalFolder,
+    OrphanFile,
+    OutsideTable,
+    TableError,
+    confined,
+    failpoint,
+)
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadable
 from laketier_lance.features import FORMAT
-from laketier_lance.location import UNLINKED, local_path
+from laketier_lance.location import UNLINKED, local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.writer import delete_files
 
 if TYPE_CHECKING:
     from lance import LanceDataset
+
+log = logging.getLogger(__name__)
 
 INDEX = "index"
 TEMPORARY = "temporary"
@@ -52,6 +64,7 @@ class LanceMaintenance(LakeMaintenance):
         self._options = options
 
     def orphans(self, modified_before: int) -> Sequence[OrphanFile]:
+        refuse_links(self._location)
         dataset = open_dataset(self._location, self._options.storage_options())
         try:
             return self._orphans(dataset, modified_before)
@@ -61,7 +74,7 @@ class LanceMaintenance(LakeMaintenance):
             raise unreadable(self._location, error) from error
 
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
-        gone = set(delete_files(self._location, self._options, [file.path for file in orphans]))
+        gone = delete_files(self._location, self._options, [file.path for file in orphans])
         return [file for file in orphans if file.path in gone]
 
     def _orphans(self, dataset: LanceDataset, modified_before: int) -> list[OrphanFile]:
@@ -77,6 +90,7 @@ class LanceMaintenance(LakeMaintenance):
             without=[INDEX] if branches else [],
             cut_to_seconds=local_path(self._location) is None,
         )
+        candidates = {path: file for path, file in candidates.items() if self._is_own(path)}
         candidates |= _unlinked(self._location, modified_before)
         if not candidates:
             return []
@@ -87,6 +101,18 @@ class LanceMaintenance(LakeMaintenance):
             at_branch = dataset.checkout_version((branch, None))
             referred |= self._referred(f"tree/{branch}/", at_branch, names, manifests)
         return [file for path, file in candidates.items() if not referred.intersection((path, path.rpartition("/")[2]))]
+
+    def _is_own(self, path: str) -> bool:
+        """Lance lists what links lead to as well. What they lead to is not this dataset's to delete."""
+        try:
+            confined(path, where=self._location)
+            local = local_path(self._location)
+            if local is not None:
+                LocalFolder(local).refuse_links(path)
+        except OutsideTable as error:
+            log.warning("%s", error)
+            return False
+        return True
 
     def _referred(self, folder: str, dataset: LanceDataset, names: set[str], manifests: Sequence[str]) -> set[str]:
         """Which of ``names`` any version in ``folder`` refers to. Raises unless each of its manifests was read: what
@@ -151,16 +177,12 @@ def _attempt(path: str) -> str | None:
 
 def _unlinked(location: str, modified_before: int) -> dict[str, OrphanFile]:
     """Manifests that a killed process had not linked to their names yet, or not only. Lance does not list them."""
-    local = local_path(location)
-    found: dict[str, OrphanFile] = {}
-    for path in [] if local is None else local.glob(f"_versions/*.manifest{UNLINKED}*"):
-        with suppress(FileNotFoundError):  # a commit under way linked it meanwhile
-            status = path.stat()
-            modified = status.st_mtime_ns // 1_000_000
-            if modified < modified_before:
-                name = f"_versions/{path.name}"
-                found[name] = OrphanFile(name, status.st_size, modified, TEMPORARY)
-    return found
+    folder = local_folder(location)
+    return {
+        file.path: OrphanFile(file.path, file.bytes, file.modified_at, TEMPORARY)
+        for file in ([] if folder is None else folder.files("_versions", recursive=False))
+        if f".manifest{UNLINKED}" in file.path and file.modified_at < modified_before
+    }
 
 
 def _tracked(dataset: LanceDataset, rows: int) -> Iterator[pa.ChunkedArray]:

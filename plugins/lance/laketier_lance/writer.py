@@ -10,26 +10,30 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from laketier.spi import (
     IncompatibleData,
     LakeWriter,
+    OutsideTable,
     StagedFile,
     StorageError,
     TableError,
     TableInfo,
     WriteResult,
+    confined,
     conform,
     failpoint,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
+from laketier.spi.staged import remove
 from laketier_lance.dataset import LANCE_ERRORS, reason
 from laketier_lance.lance_schema import without_field_ids
-from laketier_lance.location import UNLINKED, local_path
+from laketier_lance.location import local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
 
 if TYPE_CHECKING:
@@ -130,6 +134,7 @@ class LanceWriter(LakeWriter[WriteResult]):
 
         options = self._target.options
         if self._session is None:
+            refuse_links(self._target.table.location)
             self._session = LanceFileSession(self._target.table.location, options.storage_options() or None)
         name = f"{self._attempt}-{len(self._names):05d}.lance"
         self._names.append(name)
@@ -160,14 +165,9 @@ class LanceWriter(LakeWriter[WriteResult]):
             fsync_directory(local / DATA)
 
     def _describe(self, name: str, rows: int, size: int) -> StagedFile:
-        from lance.fragment import DataFile, FragmentMetadata
-
         target = self._target
-        major, minor = (int(part) for part in target.file_version.split("."))
-        columns = list(range(len(target.columns)))
-        file = DataFile(name, list(target.columns), columns, major, minor, size)
-        fragment = FragmentMetadata(id=0, files=[file], physical_rows=rows)
-        return StagedFile(f"{DATA}/{name}", rows, size, payload={FRAGMENT: json.dumps(fragment.to_json())})
+        fragment = described(name, rows, size, target.columns, target.file_version)
+        return StagedFile(f"{DATA}/{name}", rows, size, payload={FRAGMENT: json.dumps(fragment)})
 
     def _failed(self, error: Exception) -> Exception:
         text = reason(error)
@@ -183,25 +183,35 @@ class LanceWriter(LakeWriter[WriteResult]):
         return kind("a data file could not be written", where=where, why=text)
 
 
-def delete_files(location: str, options: LanceOptions, paths: list[str]) -> list[str]:
-    """Delete files of a dataset and return those that are gone. Best effort: what was gone is fine, other failures are
-    logged."""
+def described(name: str, rows: int, size: int, columns: Sequence[int], file_version: str) -> dict[str, Any]:
+    """The fragment of one data file, as Lance writes it in JSON. It follows from the rest of the result, so whoever
+    publishes it can tell whether it is the writer's."""
+    from lance.fragment import DataFile, FragmentMetadata
+
+    major, minor = (int(part) for part in file_version.split("."))
+    file = DataFile(name, list(columns), list(range(len(columns))), major, minor, size)
+    described: dict[str, Any] = FragmentMetadata(id=0, files=[file], physical_rows=rows).to_json()
+    return described
+
+
+def delete_files(location: str, options: LanceOptions, paths: Sequence[str]) -> set[str]:
+    """Delete files of a dataset and return those that are gone. Best effort: what was gone is fine, other failures, and
+    paths that lead out of the dataset, are logged."""
+    folder = local_folder(location)
+    if folder is not None:
+        return remove(folder, paths)
     if not paths:
-        return []
+        return set()
     from lance.file import LanceFileSession
 
     session = LanceFileSession(location, options.storage_options() or None)
-    local = local_path(location)
-    gone = []
+    gone = set()
     for path in paths:
         try:
-            if local is not None and UNLINKED in path:
-                (local / path).unlink(missing_ok=True)
-            else:
-                session.delete_file(path)
-        except LANCE_ERRORS as error:
+            session.delete_file(confined(path, where=location))
+        except (*LANCE_ERRORS, OutsideTable) as error:
             if "not found" not in str(error).lower():
-                log.warning("%s/%s could not be deleted: %s", location, path, reason(error))
+                log.warning("%s: %a could not be deleted: %s", location, path, reason(error))
                 continue
-        gone.append(path)
+        gone.add(path)
     return gone

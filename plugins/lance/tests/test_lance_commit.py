@@ -15,6 +15,7 @@ from laketier.spi import (
     Gap,
     Outcome,
     PluginBroken,
+    StagedFileLost,
     TableChanged,
     TableError,
     Token,
@@ -192,7 +193,7 @@ def test_publish_refuses_files_that_the_driver_does_not_see(table):
     staged = table.stage(table.rows(2))
     os.remove(Path(table.location) / staged.files[0].path)
     round_ = committer(table)
-    with pytest.raises(TableError, match="does not see"):
+    with pytest.raises(StagedFileLost, match="does not see"):
         round_.publish(round_.open(), [staged], watermark(0))
     assert table.open().version == 1
 

@@ -11,6 +11,7 @@ import boto3
 import lance
 import pyarrow as pa
 import pytest
+from lance.file import LanceFileSession
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
@@ -22,12 +23,12 @@ from laketier.spi import (
     Passthrough,
     ScanRequest,
     SnapshotNotFound,
+    StagedFileLost,
     TableDescriptor,
     TableError,
     TableNotFound,
     TablePath,
     Token,
-    UnknownOutcome,
     WriteMode,
     WriterInitContext,
     new_attempt_id,
@@ -215,9 +216,27 @@ def test_a_round_whose_files_are_gone_is_refused_even_if_a_restore_took_the_hori
     with pytest.raises(Collected):
         TieringRound(factory, token=Token("p", "r", 1)).commit([staged])
     lance.dataset(info.location, 2, storage_options=storage_options | {"allow_http": "true"}).restore()
-    with pytest.raises(UnknownOutcome, match="is gone"):
+    with pytest.raises(StagedFileLost, match="is gone"):
         TieringRound(factory, token=Token("p", "r", 1)).commit([staged])
     assert read(storage) == [1]
+
+
+@pytest.mark.parametrize("damage", ["cut", "replaced", "gone"])
+def test_a_staged_file_that_is_not_whole_is_refused(storage, storage_options, tmp_path, damage):
+    """A request for each file of the round tells, though Lance's API has no sizes."""
+    info = storage.catalog().create_table(PATH, TableDescriptor(SCHEMA))
+    factory = storage.tiering_factory(info)
+    staged = stage(factory, 1)
+    session = LanceFileSession(info.location, storage_options | {"allow_http": "true"})
+    path = staged.files[0].path
+    whole = session.read_range(path, 0, staged.files[0].bytes)
+    session.delete_file(path)
+    if damage != "gone":
+        (file := tmp_path / "damaged").write_bytes(whole[:-1] if damage == "cut" else b"other" + whole)
+        session.upload_file(str(file), path)
+    with pytest.raises(StagedFileLost, match="is gone" if damage == "gone" else "does not end after"):
+        TieringRound(factory, token=Token("p", "r", 0)).commit([staged])
+    assert read(storage) == []
 
 
 def test_a_store_that_is_not_there_is_an_error_and_shows_no_secret():

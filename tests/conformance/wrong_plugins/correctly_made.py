@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from crooked import CrookedPlugin
+from crooked import COLLECTS, CrookedPlugin, Sweeper
 
 from laketier.plugins import hookimpl
 
 
 @hookimpl
 def laketier_format() -> CrookedPlugin:
-    return CrookedPlugin("correct")
+    return CrookedPlugin("correct", COLLECTS, maintenance=Sweeper)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from feather_lake.plugin import FEATURES, Catalog, Committer, Factory, FeatherPlugin, Source, Storage, Writer
+from feather_lake.plugin import (
+    FEATURES,
+    Catalog,
+    Committer,
+    Factory,
+    FeatherPlugin,
+    Manifest,
+    Source,
+    Storage,
+    Writer,
+)
 
 from laketier import spi
+from laketier.spi import staged
 
 
 @dataclass(frozen=True)
@@ -17,6 +28,27 @@ class Parts:
     catalog: type[Catalog] = Catalog
     source: type[Source] = Source
     factory: type[CrookedFactory] | None = None
+    maintenance: type[Sweeper] | None = None
+
+
+@dataclass(frozen=True)
+class Sweeper(spi.LakeMaintenance):
+    """Feather has no orphan collection; this one is right, and what is wrong in some is made of it."""
+
+    home: str
+
+    def orphans(self, modified_before: int) -> Sequence[spi.OrphanFile]:
+        head = Committer(self.home, spi.CommitterInitContext("orphans")).open()
+        named = {file for n in range(head.number + 1) for file, _, _ in Manifest.read(self.home, n).files}
+        found = [file for file in self.files() if file.path.endswith(".feather") and file.path not in named]
+        return [file for file in found if file.modified_at < modified_before]
+
+    def remove_orphans(self, orphans: Sequence[spi.OrphanFile]) -> Sequence[spi.OrphanFile]:
+        return staged.remove_files(spi.TableFolder.at(self.home), orphans)
+
+    def files(self) -> list[spi.OrphanFile]:
+        found = spi.TableFolder.at(self.home).files()
+        return [spi.OrphanFile(file.path, file.bytes, file.modified_at) for file in found]
 
 
 @dataclass(frozen=True)
@@ -42,6 +74,13 @@ class CrookedStorage(Storage):
 
     def source(self, table: spi.TableInfo) -> Source:
         return self.parts.source(table.location)
+
+    def maintenance(self, table: spi.TableInfo) -> spi.LakeMaintenance:
+        return super().maintenance(table) if self.parts.maintenance is None else self.parts.maintenance(table.location)
+
+
+COLLECTS = {**FEATURES, spi.Feature.ORPHAN_COLLECTION: spi.FULL}
+"""The features of a plugin that is given a ``maintenance``."""
 
 
 class CrookedPlugin(FeatherPlugin):

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from laketier import spi
 from laketier.plugins import hookimpl
-from laketier.spi import durable
+from laketier.spi import durable, staged
 
 ABILITIES = ("overwrite", "add-column", "widen-type", "drop-table", "time-travel", "nested-types", "vectors")
 FEATURES = {
@@ -166,6 +166,7 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
         self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
     ) -> spi.LakeCommitResult:
         assert isinstance(state, Manifest)
+        self.check(results)
         number, marks = state.number + 1, dict(state.watermarks)
         if watermark is not None:
             marks[watermark.token.pipeline] = watermark.carried_by(number).to_json()
@@ -178,8 +179,11 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
         return spi.LakeCommitResult(snapshot_id=number, rows=rows, files=len(added), bytes=size)
 
     def discard(self, results: Sequence[spi.WriteResult]) -> None:
-        for file in (file for result in results for file in result.files):
-            (Path(self.home) / file.path).unlink(missing_ok=True)
+        staged.discard_staged(spi.TableFolder.at(self.home), results)
+
+    def check(self, results: Sequence[spi.WriteResult]) -> None:
+        """A table that lists a file which is not there, or not whole, could not be read."""
+        staged.check_staged(spi.TableFolder.at(self.home), results, where=self.home)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,84 @@
+"""What lies around a table on a local disk, so that a test can tell whether anybody touched it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from laketier_conformance.lake import Lake, Table, ids_of
+
+LONG_AGO = 1_000_000_000
+"""Seconds since the epoch: older than any grace period."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """A table, another one in the same warehouse with rows of its own, and a folder of somebody else's beside them."""
+
+    table: Table
+    other: Table
+    folder: Path
+    """Where the table's files are."""
+    theirs: Path
+
+    @classmethod
+    def of(cls, lake: Lake, table: Table, tmp_path: Path) -> Surroundings | None:
+        """None where the warehouse is no local folder: there are no links, and nothing can be looked at."""
+        other = lake.create(name="db.other")
+        other.append(0, ids_of(7))
+        folder, home = _local(table.info.location), _local(other.info.location)
+        if folder is None or home is None:
+            return None
+        theirs = tmp_path / "theirs"
+        (theirs / "below").mkdir(parents=True)
+        (theirs / "canary").write_text("theirs")
+        (theirs / "below" / "canary").write_text("theirs")
+        return cls(table, other, folder, theirs)
+
+    @property
+    def home(self) -> Path:
+        """Where the other table's files are."""
+        found = _local(self.other.info.location)
+        assert found is not None
+        return found
+
+    def copy(self, path: str) -> Path:
+        """The table's file ``path`` once more, under its own name, where it is somebody else's; and long ago."""
+        copied = self.theirs / Path(path).name
+        shutil.copyfile(self.folder / path, copied)
+        os.utime(copied, (LONG_AGO, LONG_AGO))
+        return copied
+
+    def around(self) -> Mapping[str, object]:
+        """All that is not the table's, as `everything` tells it."""
+        return {**everything(self.theirs), **everything(self.home)}
+
+    def all(self) -> Mapping[str, object]:
+        """The table's own files, too."""
+        return {**self.around(), **everything(self.folder)}
+
+
+def everything(folder: Path) -> Mapping[str, object]:
+    """Each name below a folder, with what would change if anybody wrote, moved, linked or deleted there."""
+    found = {}
+    for path in [folder, *folder.rglob("*")]:
+        status = path.lstat()
+        found[str(path)] = (status.st_mode, status.st_nlink, status.st_size, status.st_mtime_ns)
+    return found
+
+
+def touched(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """The names that are new, gone or changed since `everything` told ``before``."""
+    return sorted({Path(path).name for path in {*before, *now} if before.get(path) != now.get(path)})
+
+
+def _local(location: str) -> Path | None:
+    parts = urlsplit(location)
+    if parts.scheme not in ("", "file"):
+        return None
+    path = Path(unquote(parts.path) if parts.scheme else location)
+    return path if path.is_dir() else None

@@ -1,0 +1,234 @@
+"""Nothing hostile reaches outside of the table: no forged result, no link, no listing. And nothing that is not whole
+gets into it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier.spi import Feature, LaketierError, Refused, WriteResult
+from laketier.tiering import Ending
+from laketier.tiering.orphans import collect_orphans, list_orphans
+from laketier_conformance.hostile import paths
+from laketier_conformance.lake import Lake, Table, ids_of, token
+from laketier_conformance.outside import Surroundings, everything, touched
+
+SEED = 11
+FORGED = 120
+"""So many paths are tried. `python -m laketier_conformance.hostile` tries as many as you like."""
+
+
+@pytest.fixture
+def around(lake: Lake, table: Table, tmp_path: Path) -> Surroundings | None:
+    return Surroundings.of(lake, table, tmp_path)
+
+
+def forged(staged: WriteResult, path: str) -> WriteResult:
+    """A result that says that its first file is at ``path``."""
+    return replace(staged, files=(replace(staged.files[0], path=path), *staged.files[1:]))
+
+
+def targets(around: Surroundings | None, staged: WriteResult) -> Iterator[str]:
+    """Paths that lead out of the table, many of them to what is really there."""
+    yield from paths(SEED, FORGED)
+    if around is not None:
+        own = len(around.folder.parts) - 1
+        copy = around.copy(staged.files[0].path)
+        live = next(path for path in sorted(around.home.rglob("*")) if path.is_file())
+        for target in (copy, around.theirs / "canary", live):
+            yield str(target)
+            yield f"file://{target}"
+            yield "../" * own + str(target).lstrip("/")
+            yield f"{Path(staged.files[0].path).parent}/" + "../" * (own + 9) + str(target).lstrip("/")
+
+
+def test_a_forged_result_deletes_nothing_elsewhere(table: Table, around: Surroundings | None) -> None:
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    hostile = list(targets(around, staged))
+    before = {} if around is None else around.all()
+    committer = table.committer()
+    for path in hostile:
+        committer.discard([forged(staged, path)])
+        assert touched(before, {} if around is None else around.all()) == [], path
+    committer.close()
+    assert table.ids == ids_of(0)
+
+
+def test_a_forged_result_is_not_published(table: Table, around: Surroundings | None) -> None:
+    """By the format alone, and by the core: it is refused by the name of its path, and nothing changes."""
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    hostile = list(targets(around, staged))
+    before = {} if around is None else around.all()
+    committer = table.committer()
+    state = committer.open()
+    for path in hostile:
+        with pytest.raises(Refused) as refused:
+            committer.publish(state, [forged(staged, path)], None)
+        said = str(refused.value)
+        assert path[:40] in said or ascii(path)[1:40].rstrip("'") in said, "the path is named"
+    committer.close()
+    with pytest.raises(Refused):
+        table.commit([forged(staged, "../x")], token(1))
+    assert touched(before, {} if around is None else around.all()) == []
+    assert table.ids == ids_of(0)
+    assert table.append(1).ending is Ending.PUBLISHED
+
+
+def test_a_staged_file_that_is_gone_is_not_published(table: Table) -> None:
+    """Somebody's clean-up took it. A table that lists it could not be read any more."""
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    committer = table.committer()
+    committer.discard([staged])
+    _is_refused(table, committer, [staged])
+
+
+@pytest.mark.parametrize("damage", ["cut", "longer", "folder", "link"])
+def test_a_staged_file_that_is_another_one_is_not_published(
+    table: Table, around: Surroundings | None, damage: str
+) -> None:
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    if around is None:
+        return
+    path = around.folder / staged.files[0].path
+    copy = around.copy(staged.files[0].path)
+    written = path.read_bytes()
+    path.unlink()
+    match damage:
+        case "cut":
+            path.write_bytes(written[: len(written) // 2])
+        case "longer":
+            path.write_bytes(b"x" + written)
+        case "folder":
+            path.mkdir()
+        case "link":
+            path.symlink_to(copy)
+    before = around.around()
+    _is_refused(table, table.committer(), [staged])
+    assert touched(before, around.around()) == []
+
+
+def _is_refused(table: Table, committer: Any, staged: Sequence[WriteResult]) -> None:
+    with pytest.raises(Refused):
+        committer.publish(committer.open(), staged, None)
+    committer.close()
+    with pytest.raises(Refused):
+        table.commit(staged, token(1))
+    assert table.ids == ids_of(0)
+    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.ids == ids_of(0) + ids_of(1)
+
+
+def test_a_file_that_was_collected_after_a_lost_answer_is_not_published(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first attempt fails before it has an effect, and the loop tries again: on files that are gone by then."""
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    committer = type(table.committer())
+    publish = committer.publish
+    failed: list[str] = []
+
+    def fails_once(self: Any, *arguments: Any) -> Any:
+        if not failed:
+            failed.append("once")
+            self.discard([staged])
+            raise TimeoutError("no answer")
+        return publish(self, *arguments)
+
+    monkeypatch.setattr(committer, "publish", fails_once)
+    with pytest.raises(Refused):
+        table.commit([staged], token(1))
+    assert failed
+    assert table.ids == ids_of(0)
+    assert table.append(1).ending is Ending.PUBLISHED
+
+
+@pytest.mark.needs(Feature.ORPHAN_COLLECTION)
+def test_listing_changes_nothing(lake: Lake, table: Table, around: Surroundings | None) -> None:
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    time.sleep(0.02)
+    before = everything(Path(lake.location)) if around is not None else {}
+    found = list_orphans(lake.storage, table.info, grace=timedelta(0)).orphans
+    assert {file.path for file in staged.files} <= {file.path for file in found}
+    assert touched(before, everything(Path(lake.location)) if around is not None else {}) == []
+
+
+@pytest.mark.needs(Feature.ORPHAN_COLLECTION)
+def test_collection_follows_no_link_in_the_table(lake: Lake, table: Table, around: Surroundings | None) -> None:
+    """Links to files and folders of others, in each folder of the table."""
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    if around is not None:
+        around.copy(staged.files[0].path)
+        _plant_links(around)
+    before = {} if around is None else around.around()
+    time.sleep(0.02)
+    collect_orphans(lake.storage, table.info, grace=timedelta(0))
+    assert touched(before, {} if around is None else around.around()) == []
+    assert around is None or around.other.ids == ids_of(7)
+    assert table.ids == ids_of(0)
+    assert table.append(1).ending is Ending.PUBLISHED
+
+
+def _plant_links(around: Surroundings) -> None:
+    for folder in [around.folder, *(path for path in around.folder.rglob("*") if path.is_dir())]:
+        for name, target in (("to-theirs", around.theirs), ("to-other", around.home)):
+            (folder / name).symlink_to(target)
+        for target in around.theirs.iterdir():
+            if target.is_file() and not (folder / target.name).exists():
+                (folder / target.name).symlink_to(target)
+
+
+@pytest.mark.needs(Feature.ORPHAN_COLLECTION)
+def test_collection_takes_no_folder_of_another_table_for_its_own(
+    lake: Lake, table: Table, around: Surroundings | None
+) -> None:
+    """Each folder of the table in turn is a link to the other table's, or to where somebody else has such files."""
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    for name in () if around is None else sorted(path.name for path in around.folder.iterdir() if path.is_dir()):
+        assert around is not None
+        around.copy(staged.files[0].path)
+        for target in (around.home / name, around.theirs):
+            if not target.exists():
+                continue
+            own, aside = around.folder / name, around.folder.parent / "aside"
+            own.rename(aside)
+            own.symlink_to(target)
+            before = around.around()
+            try:
+                collect_orphans(lake.storage, table.info, grace=timedelta(0))
+            except LaketierError:
+                pass  # it may say that it can't
+            finally:
+                own.unlink()
+                aside.rename(own)
+            assert touched(before, around.around()) == [], f"{name} -> {target}"
+            assert around.other.ids == ids_of(7)
+    collect_orphans(lake.storage, table.info, grace=timedelta(0))
+    assert table.ids == ids_of(0)
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_dropping_a_table_follows_no_link(lake: Lake, table: Table, around: Surroundings | None) -> None:
+    table.append(0)
+    if around is not None:
+        _plant_links(around)
+    before = {} if around is None else around.around()
+    lake.storage.catalog().drop_table(table.path)
+    assert touched(before, {} if around is None else around.around()) == []
+    if around is not None:
+        shutil.rmtree(around.folder, ignore_errors=True)
+        assert around.other.ids == ids_of(7)

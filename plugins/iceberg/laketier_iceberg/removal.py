@@ -1,0 +1,83 @@
+"""Deleting what a table's metadata names: only what lies below the table, whatever the metadata says.
+
+pyiceberg deletes any location that old metadata, or a table that is purged, names.
+"""
+
+from __future__ import annotations
+
+import logging
+import posixpath
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laketier.spi.staged import remove
+from laketier_iceberg.files import Files
+from laketier_iceberg.locations import Below
+from laketier_iceberg.neighbours import METADATA_PATH, METADATA_SUFFIX, neighbour
+from laketier_iceberg.references import locations
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.io import FileIO
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+
+log = logging.getLogger(__name__)
+
+DELETE_OLD_METADATA = "write.metadata.delete-after-commit.enabled"
+
+
+def delete_old_metadata(io: FileIO, base: TableMetadata, metadata: TableMetadata) -> None:
+    """In the place of pyiceberg's `Catalog._delete_old_metadata`: the metadata files that ``base`` listed and
+    ``metadata`` does not, if the table's properties say so."""
+    if metadata.properties.get(DELETE_OLD_METADATA, "false").lower() != "true":
+        return
+    kept = {entry.metadata_file for entry in metadata.metadata_log}
+    old = {entry.metadata_file for entry in base.metadata_log} - kept
+    documents = {location for location in old if METADATA_SUFFIX in posixpath.basename(location)}
+    folders = [base.location, *filter(None, [base.properties.get(METADATA_PATH)])]
+    left = (old - documents) | set(delete_below(io, folders, documents))
+    for location in sorted(left):
+        log.warning("%a was left alone: the metadata log names it, and it is no metadata file of the table", location)
+
+
+def drop(catalog: Catalog, table: Table, *, own_folder: str | None) -> None:
+    """Take the table out of the catalog, and delete its files: all of ``own_folder`` if it has that to itself, else
+    those that its metadata names below its location. Where another table has files there, all stay. Raises what
+    ``catalog.drop_table`` does."""
+    from pyiceberg.catalog import MetastoreCatalog
+
+    name, location = table.name(), table.location().rstrip("/")
+    if not isinstance(catalog, MetastoreCatalog):
+        catalog.purge_table(name)  # by the server, which knows its tables
+        return
+    other = neighbour(catalog, table, Below(location))
+    named = [] if other is not None or own_folder is not None else list(locations(table))
+    catalog.drop_table(name)
+    if other is not None:
+        log.warning("%s: the files stay, as table %s has its own below %s", ".".join(name), other, location)
+    elif own_folder is not None and Path(location) == Path(own_folder):
+        shutil.rmtree(location, ignore_errors=True)
+    else:
+        for left in delete_below(table.io, [location], named):
+            log.warning("%s: %a stays, as it does not lie below the table", ".".join(name), left)
+
+
+def delete_below(io: FileIO, folders: Iterable[str], locations: Iterable[str]) -> list[str]:
+    """Delete the files of ``locations`` that lie below one of ``folders``, links not followed. Returns the others."""
+    left = list(locations)
+    for folder in folders:
+        root = folder.rstrip("/")
+        below = Below(root)
+        inside = {location: path for location in left if (path := _path_below(below, location)) is not None}
+        remove(Files(io.properties).folder(root), list(inside.values()))
+        left = [location for location in left if location not in inside]
+    return left
+
+
+def _path_below(below: Below, location: str) -> str | None:
+    parent, _, name = location.rpartition("/")
+    folder = below.path(parent)
+    return None if folder is None or not name else posixpath.join(folder, name)

@@ -1,0 +1,25 @@
+"""A discard deletes whatever a result names, wherever that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import Committer
+
+from laketier import spi
+from laketier.plugins import hookimpl
+
+
+class ObedientCommitter(Committer):
+    def discard(self, results: Sequence[spi.WriteResult]) -> None:
+        for file in (file for result in results for file in result.files):
+            with suppress(OSError, ValueError):
+                Path(self.home, file.path).unlink()
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("deletes-elsewhere", committer=ObedientCommitter)
