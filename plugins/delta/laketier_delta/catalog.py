@@ -279,4 +279,4 @@ def _has_log(filesystem: pafs.FileSystem, root: str) -> bool:
 def _folders(filesystem: pafs.FileSystem, root: str) -> list[str]:
     found = filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True))
     names = [info.base_name for info in found if info.type == pafs.FileType.Directory]
-    return [name for name in names if not name.startswith((".", "_"))]
+    return [name for name in names if not name.startswith(".") and name != LOG]

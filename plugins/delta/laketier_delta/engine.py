@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from laketier.spi import CommitError, CorruptTable, TableError, TableNotFound
+from laketier.spi import CommitError, CorruptTable, IncompatibleTable, TableError, TableNotFound
 from laketier_delta.location import Location
+from laketier_delta.table_features import advice
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -32,6 +34,8 @@ def panics_as_errors() -> Iterator[None]:
         ) from error
 
 
+_NOT_READ = re.compile(r"Unsupported: |Max catalog version error|Unsupported table features")
+_FEATURE = re.compile(r"Feature '([^']+)'")
 _GAP = "Expected contiguous commit files"
 LISTINGS = 5
 """A folder that others add files to while it is listed may show a file and not the one that was made before it. So a
@@ -39,7 +43,8 @@ gap in the log is one only when it is there each time."""
 
 
 def open_table(location: Location, version: int | None = None) -> DeltaTable:
-    """A fresh handle. Raises `TableNotFound`, `CorruptTable`, or `TableError` when storage fails."""
+    """A fresh handle. Raises `TableNotFound`, `CorruptTable`, `IncompatibleTable` for a table that delta-rs does not
+    read, or `TableError` when storage fails."""
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
@@ -49,6 +54,8 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
             "there is no Delta table", where=location.uri, fix="Create it first, or check the warehouse and the name."
         ) from error
     except (DeltaError, FileNotFoundError) as error:
+        if _NOT_READ.search(str(error)):
+            raise not_read(error, location.uri) from error
         raise CorruptTable(
             "the Delta log can't be read",
             where=location.uri,
@@ -62,6 +69,24 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
             why=str(error).strip(),
             fix="Check permissions, the network and lake.delta.storage.*.",
         ) from error
+
+
+def not_read(error: Exception, where: str) -> IncompatibleTable:
+    """For a table that is healthy, and asks more of its readers than delta-rs can do."""
+    feature = _FEATURE.search(str(error))
+    if "Max catalog version" in str(error):
+        return IncompatibleTable(
+            "the table belongs to a catalog (its feature is catalogManaged)",
+            where=where,
+            why="commits go through that catalog, which delta-rs does not ask",
+            fix=advice(["catalogManaged"]),
+        )
+    return IncompatibleTable(
+        f"the table uses the reader feature {feature[1]!r}" if feature else "the table uses a newer protocol of Delta",
+        where=where,
+        why=str(error).strip(),
+        fix=advice([feature[1]] if feature else []),
+    )
 
 
 def _opened(location: Location, version: int | None) -> DeltaTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,11 @@ import pyarrow.fs as pafs
 from laketier.spi import ConfigError, LocalFolder, Passthrough, TableFolder, TablePath
 
 LOG = "_delta_log"
+
+_MISREAD = re.compile(r"%[0-9A-Fa-f]{2}|\\|[\x00-\x1f\x7f]")
+"""delta-rs takes paths for URLs: what looks encoded is decoded, a backslash becomes a slash. It makes a table at the
+one place, looks for it at the other, and calls it damaged."""
+_ENDS_A_URL = re.compile(r"[?#]")
 
 
 @dataclass(frozen=True)
@@ -29,16 +35,23 @@ class Location:
         scheme = urlsplit(warehouse).scheme
         if scheme in ("", "file"):
             path = unquote(urlsplit(warehouse).path) if scheme else warehouse
-            return cls(os.path.abspath(os.path.expanduser(path)), storage)
+            return cls(_addressable(os.path.abspath(os.path.expanduser(path))), storage)
         if scheme in ("s3", "s3a"):
-            return cls("s3://" + warehouse.split("://", 1)[1].rstrip("/"), storage)
+            return cls(_addressable("s3://" + warehouse.split("://", 1)[1].rstrip("/")), storage)
         raise ConfigError(
             f"the warehouse {warehouse!r} is on {scheme}://, which the delta plugin does not reach",
             fix="Use a path, file:// or s3://.",
         )
 
     def table(self, path: TablePath) -> Location:
-        """The place of a table in this warehouse."""
+        """The place of a table in this warehouse. Raises `ConfigError` for the name that Delta keeps to itself."""
+        if LOG in (path.database, path.table):
+            raise ConfigError(
+                f"{LOG!r} is not a name for a database or table of Delta",
+                where=str(path),
+                why="readers take such a folder for the log of a table",
+                fix="Choose another name.",
+            )
         return Location(f"{self.uri}/{path.database}/{path.table}", self.storage)
 
     @property
@@ -75,6 +88,20 @@ class Location:
     def local(self, relative: str) -> Path:
         """A file of a local table."""
         return Path(self.uri, relative)
+
+
+def _addressable(uri: str) -> str:
+    found = _MISREAD.search(uri) or (_ENDS_A_URL.search(uri) if "://" in uri else None)
+    if found is not None or LOG in uri.split("/"):
+        what = LOG if found is None else found[0]
+        raise ConfigError(
+            f"the warehouse {uri!r} has {what!r} in its path",
+            where="lake.warehouse",
+            why="delta-rs and other readers would look for the tables elsewhere",
+            fix="Use a warehouse without percent-encoding, backslashes, control characters and folders named "
+            f"{LOG}; in an object store also without ? and #.",
+        )
+    return uri
 
 
 def s3_arguments(storage: Mapping[str, str]) -> dict[str, Any]:

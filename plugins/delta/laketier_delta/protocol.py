@@ -7,10 +7,13 @@ no name. So a table that relies on one of these is refused, and never written pa
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from laketier.spi import ConfigError, IncompatibleTable, UnsafeTable, WriteMode
+from laketier_delta.char_limits import DECLARED_AS, is_padded, is_plain
+from laketier_delta.layout import primary_key_from
+from laketier_delta.table_features import advice
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -37,6 +40,10 @@ _RULES_IN_COLUMNS = {
     "delta.identity.start": "an identity column",
     "delta.identity.step": "an identity column",
     "CURRENT_DEFAULT": "a column default",
+    "__COLLATIONS": "a collation",
+}
+_RULES_IN_PROPERTIES = {
+    "delta.universalFormat.enabledFormats": "UniForm, which wants each commit written in other formats too",
 }
 
 
@@ -56,7 +63,7 @@ def check_writable(handle: DeltaTable, where: str, mode: WriteMode, *, accept_re
     protocol = handle.protocol()
     odd = sorted(set(protocol.writer_features or ()) - _WRITER_FEATURES)
     if odd:
-        raise _refused(where, f"the writer features {odd}", "drop the features")
+        raise _refused(where, f"the writer features {odd}", advice(odd))
     rules = [key for key in configuration if key.startswith("delta.constraints.")]
     if rules:
         names = [key.removeprefix("delta.constraints.") for key in rules]
@@ -65,6 +72,10 @@ def check_writable(handle: DeltaTable, where: str, mode: WriteMode, *, accept_re
         for key, what in _RULES_IN_COLUMNS.items():
             if key in metadata:
                 raise _refused(where, f"{what} ({path})", "write to a table without it")
+        _check_declared(path, metadata.get(DECLARED_AS), primary_key_from(configuration), where)
+    for key, what in _RULES_IN_PROPERTIES.items():
+        if configuration.get(key):
+            raise _refused(where, what, f"unset {key}")
     if mode is not WriteMode.APPEND:
         if configuration.get("delta.appendOnly", "false").lower() == "true":
             raise _refused(where, "delta.appendOnly, so rows can't be replaced", "unset it, or append")
@@ -73,6 +84,15 @@ def check_writable(handle: DeltaTable, where: str, mode: WriteMode, *, accept_re
             raise _refused(
                 where, "deletion vectors, which an overwrite would have to name", "append, or drop the feature"
             )
+
+
+def _check_declared(path: str, declared: str | None, primary_key: Sequence[str], where: str) -> None:
+    if declared is None:
+        return
+    if not is_plain(declared):
+        raise _refused(where, f"CHAR or VARCHAR inside a column ({path} is {declared})", "declare it as string")
+    if path in primary_key and is_padded(declared):
+        raise _refused(where, f"CHAR in its primary key ({path})", "declare it as varchar or string")
 
 
 def integer_property(properties: Mapping[str, str], key: str, default: int) -> int:
@@ -97,7 +117,7 @@ def check_readable(handle: DeltaTable, where: str) -> None:
         raise _refused(where, "column mapping", "write it to a table without delta.columnMapping.mode")
     odd = sorted(set(handle.protocol().reader_features or ()) - _READER_FEATURES)
     if odd:
-        raise _refused(where, f"the reader features {odd}", "drop the features")
+        raise _refused(where, f"the reader features {odd}", advice(odd))
 
 
 def check_deletions(handle: DeltaTable, where: str) -> None:
@@ -113,7 +133,7 @@ def _refused(where: str, what: str, fix: str) -> IncompatibleTable:
         f"the table uses {what}",
         where=where,
         why="the delta plugin of laketier does not honour that",
-        fix=f"{fix[0].upper()}{fix[1:]}.",
+        fix=f"{fix[0].upper()}{fix[1:].rstrip('.')}.",
     )
 
 

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from laketier.spi import CorruptTable, IncompatibleTable
 from laketier_delta.layout import names_in
 from laketier_delta.location import LOG
+from laketier_delta.table_features import advice
 
 REQUESTS = 16
 """How many files are read or deleted at a time."""
@@ -140,5 +141,5 @@ def _version_two(path: str) -> IncompatibleTable:
         "the log has a checkpoint of version 2",
         where=path,
         why="the delta plugin of laketier does not read what it refers to, so it can't tell which files are needed",
-        fix="Drop the feature v2Checkpoint.",
+        fix=advice(["v2Checkpoint"]),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from laketier.spi import (
     CommitterInitContext,
@@ -15,6 +16,7 @@ from laketier.spi import (
     require_mode,
 )
 from laketier_delta.catalog import DeltaCatalog
+from laketier_delta.char_limits import limits_of
 from laketier_delta.committer import DeltaCommitter
 from laketier_delta.engine import open_table
 from laketier_delta.features import FEATURES, FORMAT
@@ -28,15 +30,16 @@ from laketier_delta.writer import DeltaWriter
 
 @dataclass(frozen=True)
 class DeltaTieringFactory(LakeTieringFactory[WriteResult]):
-    """Plain data: the table as it was loaded, where it is, and the options."""
+    """Plain data: the table as it was loaded, where it is, the options, and the columns that are CHAR or VARCHAR."""
 
     table: TableInfo
     location: Location
     options: DeltaOptions
+    limits: Mapping[str, str] = field(default_factory=dict)
 
     def create_writer(self, context: WriterInitContext) -> DeltaWriter:
         require_mode(FORMAT, FEATURES, context.mode)
-        return DeltaWriter(self.table, self.location, self.options, context.attempt)
+        return DeltaWriter(self.table, self.location, self.options, context.attempt, self.limits)
 
     def create_committer(self, context: CommitterInitContext) -> DeltaCommitter:
         require_mode(FORMAT, FEATURES, context.mode)
@@ -55,13 +58,14 @@ class DeltaStorage(LakeStorage):
 
     def tiering_factory(self, table: TableInfo) -> DeltaTieringFactory:
         location = self._warehouse.table(table.path)
+        handle = open_table(location)
         check_writable(
-            open_table(location),
+            handle,
             location.uri,
             WriteMode.APPEND,
             accept_retention=self._options.accept_transaction_retention,
         )
-        return DeltaTieringFactory(table, location, self._options)
+        return DeltaTieringFactory(table, location, self._options, limits_of(handle))
 
     def source(self, table: TableInfo) -> DeltaSource:
         return DeltaSource(table, self._warehouse.table(table.path))

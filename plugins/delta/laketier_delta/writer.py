@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from laketier.spi import LakeWriter, StagedFile, TableError, TableInfo, WriteRes
 from laketier.spi.durable import fsync_directory, fsync_file, make_directories
 from laketier.spi.parquet import ClosedFile, RollingParquetWriter
 from laketier.spi.staged import remove
+from laketier_delta.char_limits import check_lengths
 from laketier_delta.layout import file_path, partition_values
 from laketier_delta.location import LOG, Location
 from laketier_delta.nullability import relaxed
@@ -28,8 +29,11 @@ STATS = "stats"
 class DeltaWriter(LakeWriter[WriteResult]):
     """One task attempt's rows: partition columns stay out of the files, statistics travel with the result."""
 
-    def __init__(self, table: TableInfo, location: Location, options: DeltaOptions, attempt: str) -> None:
+    def __init__(
+        self, table: TableInfo, location: Location, options: DeltaOptions, attempt: str, limits: Mapping[str, str]
+    ) -> None:
         self._table = table
+        self._limits = limits
         self._location = location
         self._attempt = attempt
         self._filesystem = location.filesystem
@@ -55,6 +59,7 @@ class DeltaWriter(LakeWriter[WriteResult]):
 
     def write(self, batch: pa.RecordBatch) -> None:
         batch = conform(batch, self._table.schema)
+        check_lengths(batch, self._limits)
         self._watch_for_nan(batch)
         self._files.write(batch)
 

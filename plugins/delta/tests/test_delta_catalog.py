@@ -185,3 +185,40 @@ def test_the_log_says_what_laketier_set(lake):
     metadata = next(json.loads(line)["metaData"] for line in entry.splitlines() if '"metaData"' in line)
     assert metadata["configuration"]["delta.checkpointInterval"] == "10"
     assert json.loads(metadata["configuration"]["laketier.buckets"])["count"] == 4
+
+
+@pytest.mark.parametrize("name", ["a%20b", "a%2Fb", "a\\b", "a\nb", "a\x7fb", "_delta_log"])
+def test_warehouses_that_delta_rs_looks_for_elsewhere_are_refused(tmp_path, support, name):
+    """It made a table in one folder, looked for it in another, and called it damaged."""
+    for warehouse in (str(tmp_path / name), str(tmp_path / name / "below"), (tmp_path / name).as_uri()):
+        with pytest.raises(ConfigError, match="in its path"):
+            support.DeltaLake(warehouse, {}).create()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("warehouse", ["s3://bucket/a?b", "s3://bucket/a#b", "s3a://bucket/a%20b"])
+def test_object_stores_take_no_names_that_end_a_url(support, warehouse):
+    with pytest.raises(ConfigError, match="in its path"):
+        support.DeltaLake(warehouse, {}).storage.catalog()
+
+
+@pytest.mark.parametrize("name", ["with blank", "a%b", "%", "a#b", "a?b", "ünï", "a[b]*{}", "a+b&c=d", "-x", ".x"])
+def test_other_odd_warehouses_hold_tables_that_others_read(tmp_path, support, name):
+    lake = support.DeltaLake(str(tmp_path / name), {})
+    lake.create()
+    lake.append(support.ids(1, 2))
+    lake.append(support.ids(3))
+    assert support.values(DeltaTable(lake.uri).to_pyarrow_table()) == support.values(lake.read()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("path", [TablePath("db", "_delta_log"), TablePath("_delta_log", "t")], ids=str)
+def test_the_name_of_the_log_is_refused_for_a_table(lake, tmp_path, path):
+    with pytest.raises(ConfigError, match="_delta_log"):
+        lake.storage.catalog().create_table(path, TableDescriptor(pa.schema([("id", pa.int64())])))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_whose_names_begin_with_an_underscore_are_listed(lake):
+    path = TablePath("_db", "_t")
+    lake.storage.catalog().create_table(path, TableDescriptor(pa.schema([("id", pa.int64())])))
+    assert lake.storage.catalog().list_tables() == lake.storage.catalog().list_tables("_db") == [path]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, TableFeatures
 
-from laketier.spi import IncompatibleTable, ScanRequest, WriteMode
+from laketier.spi import IncompatibleData, IncompatibleTable, ScanRequest, WriteMode
 
 
 def edit_log(lake, change):
@@ -148,3 +148,100 @@ def test_deletion_vectors_are_refused_where_they_matter(lake, support):
     entry.write_text("\n".join(map(json.dumps, actions)))
     with pytest.raises(IncompatibleTable, match="deletion vectors"):
         lake.read()
+
+
+DECLARED_AS = "__CHAR_VARCHAR_TYPE_STRING"
+
+
+def texts(*values):
+    return pa.table({"id": range(len(values)), "v": pa.array(values, pa.string())})
+
+
+def declare(lake, number, declared):
+    def change(action):
+        if "metaData" in action:
+            schema = json.loads(action["metaData"]["schemaString"])
+            schema["fields"][number]["metadata"][DECLARED_AS] = declared
+            action["metaData"]["schemaString"] = json.dumps(schema)
+
+    edit_log(lake, change)
+
+
+@pytest.mark.parametrize("declared", ["char(3)", "varchar(3)", "VARCHAR(3)"])
+def test_char_and_varchar_take_what_delta_spark_takes(lake, declared):
+    """delta-spark 4.4.0 on Spark 4.1.4: code points count, blanks at the end too, and nothing is padded."""
+    lake.create()
+    declare(lake, 1, declared)
+    lake.append(texts("abc", "a", "", None, "\U0001f600\U0001f600\U0001f600"))
+    assert DeltaTable(lake.uri).to_pyarrow_table()["v"].to_pylist()[1] == "a"
+    for bad in ("abcd", "abc ", "éééé"):
+        with pytest.raises(IncompatibleData, match=r"'v' has a value of 4 characters, and it is \w+\(3\)"):
+            lake.append(texts("ok", bad))
+    assert lake.read().num_rows == 5
+
+
+@pytest.mark.parametrize("declared", ["array<char(3)>", "map<varchar(2),char(2)>", "struct<x:varchar(2)>", "char(?)"])
+def test_char_inside_columns_is_refused_by_name(lake, declared):
+    lake.create()
+    declare(lake, 1, declared)
+    with pytest.raises(IncompatibleTable, match=r"CHAR or VARCHAR inside a column \(v is "):
+        lake.factory()
+    assert lake.storage.source(lake.table).plan(ScanRequest()).splits == (), "reading is right all the same"
+
+
+def test_char_in_a_primary_key_is_refused_as_spark_pads_it(lake, support):
+    lake.create(**{"laketier.primary-key": '["v"]'})
+    declare(lake, 1, "varchar(3)")
+    lake.factory()
+    declare(lake, 1, "char(3)")
+    with pytest.raises(IncompatibleTable, match=r"CHAR in its primary key \(v\)"):
+        lake.factory()
+
+
+@pytest.mark.parametrize(
+    ("feature", "reader", "named"),
+    [
+        ("foo", True, r"reader feature 'foo'.*Write to a table without it"),
+        ("foo", False, r"writer features \['foo'\].*Write to a table without it"),
+        ("geospatial", True, r"reader feature 'geospatial'"),
+        ("catalogManaged", True, "belongs to a catalog"),
+        ("variantType", True, r"reader features \['variantType'\].*Write to a table without it"),
+        ("v2Checkpoint", True, r"DROP FEATURE v2Checkpoint TRUNCATE HISTORY"),
+        ("checkpointProtection", False, r"DROP FEATURE checkpointProtection TRUNCATE HISTORY"),
+        ("clustering", False, r"DROP FEATURE clustering\."),
+    ],
+)
+def test_a_healthy_table_with_a_feature_of_others_is_named_and_not_called_damaged(lake, feature, reader, named):
+    lake.create()
+
+    def change(action):
+        if "protocol" in action:
+            action["protocol"] = {
+                "minReaderVersion": 3 if reader else 1,
+                "minWriterVersion": 7,
+                **({"readerFeatures": [feature]} if reader else {}),
+                "writerFeatures": [feature],
+            }
+
+    edit_log(lake, change)
+    with pytest.raises(IncompatibleTable, match=f"(?s){named}"):
+        lake.factory()
+
+
+def test_a_newer_protocol_is_no_damage(lake):
+    lake.create()
+    edit_log(lake, with_protocol(4, 8))
+    with pytest.raises(IncompatibleTable, match="newer protocol of Delta"):
+        lake.factory()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [with_metadata("__COLLATIONS", {"v": "spark.UTF8_LCASE"}),
+     with_configuration("delta.universalFormat.enabledFormats", "hudi")], ids=["collation", "UniForm"],
+)  # fmt: skip
+def test_what_else_a_writer_would_pass_over(lake, change, request):
+    lake.create()
+    edit_log(lake, change)
+    with pytest.raises(IncompatibleTable, match=request.node.callspec.id):
+        lake.factory()
