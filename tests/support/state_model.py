@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from laketier.service.schedule import State
+from laketier.service.state.deaths import PATIENCE_MS, SET_ASIDE_AFTER
 
 RUNNABLE = (State.NEW, State.SCHEDULED, State.PENDING, State.FAILED)
 
@@ -26,6 +27,10 @@ class Table:
     failures: int = 0
     paused: bool = False
     by_hand: bool = False
+    leased_at: int = 0
+    deaths: int = 0
+    suspect: bool = False
+    alone: bool = False
 
 
 @dataclass
@@ -35,6 +40,14 @@ class Model:
     tables: dict[int, Table] = field(default_factory=dict)
     queue: list[int] = field(default_factory=list)
     ended: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict)
+    at: dict[tuple[int, int], int] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
+    stopping: set[str] = field(default_factory=set)
+
+    def note(self, number: int, now: int, *how: Any) -> None:
+        """The end of a lease."""
+        key = (number, self.tables[number].fence)
+        self.ended[key], self.at[key] = how, now
 
     def become(self, number: int, state: State) -> None:
         self.tables[number].state = state
@@ -44,7 +57,7 @@ class Model:
         if state is State.PENDING:
             self.queue.append(number)
 
-    def wake(self, now: int) -> None:
+    def wake(self, lease_ms: int, now: int) -> None:
         rows = self.tables.items()
         due = [(t.due_at, n) for n, t in rows if t.state in (State.NEW, State.SCHEDULED) and t.due_at <= now]
         retried = [(t.next_try_at, n) for n, t in rows if t.state is State.FAILED and t.next_try_at <= now]
@@ -53,19 +66,47 @@ class Model:
             self.become(number, State.PENDING)
         for _, number in sorted(expired):
             table = self.tables[number]
-            self.ended[number, table.fence] = (table.owner, "expired", None)
-            self.give_back(number)
+            owner = table.owner or ""
+            dead = owner in self.seen and self.seen[owner] <= now - lease_ms and owner not in self.stopping
+            table.suspect = table.suspect or dead
+            table.deaths += dead and table.alone
+            if dead and table.alone and table.deaths >= SET_ASIDE_AFTER and not self.others_are_aside(number):
+                self.note(number, now, owner, "stopped", None)
+                self.become(number, State.STOPPED)
+            else:
+                self.note(number, now, owner, "expired", None)
+                self.give_back(number)
+
+    def others_are_aside(self, number: int) -> bool:
+        """Whether another table was set aside, and no round went well since."""
+        aside = [
+            self.at[key]
+            for key, how in self.ended.items()
+            if how[1] == "stopped" and key[0] != number and self.tables[key[0]].state is State.STOPPED
+            and self.tables[key[0]].deaths >= SET_ASIDE_AFTER
+        ]  # fmt: skip
+        good = [self.at[key] for key, how in self.ended.items() if how[1] in ("tiered", "force-completed")]
+        return bool(aside) and not any(at > max(aside) for at in good)
 
     def give_back(self, number: int) -> None:
         self.become(number, State.PAUSED if self.tables[number].paused else State.PENDING)
 
     def acquire(self, worker: str, limit: int, lease_ms: int, now: int) -> list[tuple[int, int]]:
-        self.wake(now)
+        self.wake(lease_ms, now)
         first = sorted(self.queue, key=lambda number: -self.tables[number].priority)[:limit]
+        held = [table for table in self.tables.values() if table.state is State.TIERING and table.owner == worker]
+        young = [table for table in held if now - table.leased_at < PATIENCE_MS]
+        if first and self.tables[first[0]].suspect:
+            first = [] if young else first[:1]
+        else:
+            first = [] if any(t.suspect for t in young) else [n for n in first if not self.tables[n].suspect]
+        for table in held if first else ():
+            table.alone = False
         for number in first:
             self.become(number, State.TIERING)
             table = self.tables[number]
             table.fence, table.owner, table.lease_until = table.fence + 1, worker, now + lease_ms
+            table.leased_at, table.alone = now, len(first) == 1 and not held
         return [(number, self.tables[number].fence) for number in first]
 
     def holds(self, number: int, fence: int, worker: str) -> bool:
@@ -76,15 +117,17 @@ class Model:
         """Whether the lease was held, or was ended just so before."""
         if not self.holds(number, fence, worker):
             return self.ended.get((number, fence)) == (worker, ending, epoch)
-        self.ended[number, fence] = (worker, ending, epoch)
+        self.note(number, now, worker, ending, epoch)
         table = self.tables[number]
         if ending in ("tiered", "force-completed"):
+            table.deaths, table.suspect = 0, False
             early = min(max(0, now - table.due_at) * 1.5, table.freshness * 500)
             table.failures, table.due_at = 0, now + table.freshness * 1000 - int(early)
         if ending == "tiered":
             table.last_tiered_at = now
         if ending in ("failed", "stopped"):
             table.failures += 1
+            table.suspect = table.suspect and table.deaths > 0
         if ending in ("force-completed", "released"):
             self.give_back(number)
         elif ending == "stopped":
@@ -113,7 +156,7 @@ class Model:
         if table.state not in (State.PAUSED, State.STOPPED) and not by_hand:
             return False
         table.paused = table.by_hand = False
-        table.failures, table.due_at = 0, now
+        table.failures, table.deaths, table.suspect, table.due_at = 0, 0, False, now
         self.become(number, State.SCHEDULED)
         return True
 
@@ -125,13 +168,15 @@ class Model:
             table.next_try_at = now
         return table.state in RUNNABLE
 
-    def drop(self, number: int, ending: str = "dropped", state: State = State.DROPPED, by_hand: bool = True) -> bool:
+    def drop(
+        self, number: int, now: int, ending: str = "dropped", state: State = State.DROPPED, by_hand: bool = True
+    ) -> bool:
         table = self.tables[number]
         if table.state is State.RECREATED:
             return False
         table.by_hand = table.by_hand or by_hand
         if table.state is State.TIERING:
-            self.ended[number, table.fence] = (table.owner, ending, None)
+            self.note(number, now, table.owner, ending, None)
         self.become(number, state)
         return True
 
@@ -144,7 +189,7 @@ class Model:
             if name not in wanted:
                 for number in rows:
                     if self.tables[number].state not in (State.DROPPED, State.RECREATED):
-                        self.drop(number, by_hand=False)
+                        self.drop(number, now, by_hand=False)
                 continue
             table_id, priority, freshness = wanted[name]
             same = [number for number in rows if self.tables[number].table_id == table_id]
@@ -152,7 +197,7 @@ class Model:
                 continue
             for number in rows:
                 if self.tables[number].table_id != table_id:
-                    self.drop(number, "recreated", State.RECREATED, by_hand=False)
+                    self.drop(number, now, "recreated", State.RECREATED, by_hand=False)
             if not same:
                 fence = max(self.tables[number].fence for number in rows)
                 new.append(Table(name, table_id, State.NEW, priority, freshness, fence, due_at=now))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from laketier.service.metrics import MeasuredStore
     from laketier.service.web.server import PageServer
     from laketier.sources.log_engine import LogEngine
+
+_CLOSING_SECONDS = 5.0
+_NAMED = 20  # so many tables are named in a message
 
 EPILOG = "Example: [bold]laketier serve service.yaml[/]   (SIGTERM or Ctrl-C: end the rounds under way, then stop)"
 
@@ -71,7 +76,9 @@ def serve(
                     say(f"{described.name}: {page.address.url}")
                 catalogue.discover()
                 with _engine(engine, described) as runner:
-                    settings = WorkerSettings(lease_seconds=described.lease, until_idle=until_idle)
+                    settings = WorkerSettings(
+                        lease_seconds=described.lease, drain_seconds=described.grace, until_idle=until_idle
+                    )
                     worker = TieringWorker(store, catalogue, runner, settings, worker=here)
 
                     def drain(_number: int, _frame: FrameType | None) -> None:
@@ -81,11 +88,29 @@ def serve(
                         signal.signal(number, drain)
                     say(f"{described.name}: worker {here.id} serves")
                     if not worker.run():
-                        say(f"{described.name}: worker {here.id} ends with rounds under way")
+                        say(_cut_off(described, here.id, worker.cut_off))
+                        _leave_in(_CLOSING_SECONDS)
                         raise typer.Exit(1)
                     say(f"{described.name}: worker {here.id} is done")
         finally:
             catalogue.close()
+
+
+def _cut_off(described: Service, worker: str, tables: Sequence[str]) -> str:
+    named = ", ".join(tables[:_NAMED]) + (f" and {len(tables) - _NAMED} more" if len(tables) > _NAMED else "")
+    return (
+        f"{described.name}: worker {worker} ends though rounds are under way, as its grace ({described.grace:g} s) is "
+        f"over; cut off: {named or 'no table, but something still ran'}. Nothing is lost: the next round of each reads "
+        "the same offsets again"
+    )
+
+
+def _leave_in(seconds: float) -> None:
+    """End the process, however it hangs: neither a thread that reads for ever nor a client that does not close may
+    keep a worker alive that was told to stop. The threads of pools are waited for at the interpreter's end."""
+    timer = threading.Timer(seconds, os._exit, [1])
+    timer.daemon = True
+    timer.start()
 
 
 def _logging(log_format: str) -> tuple[JsonLines, Callable[[str], None]]:

@@ -86,6 +86,9 @@ class Service(Section):
     tables: list[TableRule] = Field(min_length=1)
     discover_every: Duration = Field(30.0, description="How often new and dropped source tables are looked for; 30 s.")
     lease: Duration = Field(120.0, description="A worker that is silent for this long loses its tables; 2 min.")
+    grace: Duration = Field(
+        600.0, description="A worker that was told to stop waits for the rounds under way for this long; 10 min."
+    )
     spark: dict[str, str] = Field(default_factory=dict, description="Settings of the Spark session.")
 
 

@@ -53,7 +53,7 @@ class HeldLeases:
 
     def take(self, most: int) -> Sequence[Lease]:
         """Lease what is due. Raises `StateError`."""
-        leases = self._store.acquire(self._worker, most, self._lease_seconds)
+        leases = self._store.acquire(self._worker, most, self._lease_seconds, busy=len(self) > 0)
         with self._lock:
             self._held |= {_key(lease): lease for lease in leases}
         return leases
@@ -101,6 +101,22 @@ class HeldLeases:
         finally:
             self._drop([lease])
 
+    def stopping(self) -> None:
+        """Say that this worker was told to stop: whatever kills it now, no table is charged with it."""
+        try:
+            self._store.stopping(self._worker)
+        except StateError as error:
+            log.warning("the state database was not told that this worker stops: %s", error)
+
+    def abandon(self) -> list[str]:
+        """Give back what is still under way, and return the names. Its rounds may yet commit as long as the process
+        lives: whoever takes the tables has a higher fence, and finds in the lake what was committed."""
+        with self._lock:
+            left = list(self._held.values())
+        for lease in left:
+            self.release(lease)
+        return sorted({lease.table.name for lease in left})
+
     def _drop(self, leases: Iterable[Lease]) -> None:
         with self._lock:
             for lease in leases:
@@ -109,12 +125,12 @@ class HeldLeases:
 
     def beat_until(self, drained: threading.Event) -> None:
         """Renew the leases that are held, until the last round has ended."""
-        while True:
-            self._beat()
-            if drained.wait(self._lease_seconds / _HEARTBEATS_PER_LEASE):
-                return
+        while not drained.wait(self._lease_seconds / _HEARTBEATS_PER_LEASE):
+            self.beat()
 
-    def _beat(self) -> None:
+    def beat(self) -> None:
+        """Say that the worker lives, and renew what it holds. Once before the first lease: whoever finds the leases of
+        a worker that is gone has to know that there was one."""
         with self._lock:
             held = dict(self._held)
         try:

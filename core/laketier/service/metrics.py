@@ -42,6 +42,8 @@ TABLE_METRICS = (
                 lambda each: each.fresh),
     TableMetric("laketier_table_failures", "gauge", "Rounds that failed in a row.",
                 lambda each: each.table.failures),
+    TableMetric("laketier_table_deaths", "gauge", "Workers in a row that died in rounds of it, which ran alone.",
+                lambda each: each.table.deaths),
     TableMetric("laketier_table_rounds_total", "counter", "Rounds that were published or found nothing new.",
                 lambda each: each.table.rounds_total),
     TableMetric("laketier_table_rows_total", "counter", "Rows published.", lambda each: each.table.rows_total),

@@ -30,6 +30,8 @@ def status_document(status: TableStatus) -> dict[str, Any]:
         "bad_records": table.bad_records_total,
         "last_round": None if last is None else asdict(last),
         "failures": table.failures,
+        "deaths": table.deaths,
+        "suspect": table.suspect,
         "error": table.error,
         "next_try_at": table.next_try_at,
     }

@@ -27,6 +27,7 @@ from laketier.spi import LaketierError, StorageError
 log = logging.getLogger(__name__)
 
 _BIG_JOBS = 2
+_CLOSING_SECONDS = 5.0
 _SETTLED = {State.STOPPED, State.PAUSED, State.DROPPED, State.RECREATED}
 BIG_WEIGHT = 500_000
 """A round of more than this (`laketier.sources.splits.weight_of`) has a job of its own, so that small tables need not
@@ -65,6 +66,8 @@ class TieringWorker:
 
     def __post_init__(self) -> None:
         self._stopping = threading.Event()
+        self._hurry = threading.Event()
+        self.cut_off: list[str] = []
         self._held = HeldLeases(self.store, self.worker, self.settings.lease_seconds)
         self._idle = IdleTables()
         self._permits = threading.Semaphore(self.settings.threads)
@@ -74,14 +77,17 @@ class TieringWorker:
         self._discovery: threading.Thread | None = None
 
     def stop(self) -> None:
-        """Take no more tables. Safe in a signal handler."""
+        """Take no more tables. Called again: wait no more for rounds under way. Safe in a signal handler."""
+        if self._stopping.is_set():
+            self._hurry.set()
         self._stopping.set()
 
     def run(self) -> bool:
-        """Work until `stop`. False: rounds were still under way after ``drain_seconds``, and nothing can end them; they
-        are safe, as the lake tables decide. What the state database refuses is logged and tried again. Raises nothing
-        that a table did."""
+        """Work until `stop`. False: rounds were still under way after ``drain_seconds``, and nothing can end them but
+        the end of the process; their tables, given back, are ``cut_off``. They are safe, as the lake tables decide.
+        What the state database refuses is logged and tried again. Raises nothing that a table did."""
         drained = threading.Event()
+        self._held.beat()
         beat = threading.Thread(target=self._held.beat_until, args=(drained,), name="laketier-heartbeat", daemon=True)
         beat.start()
         try:
@@ -89,7 +95,7 @@ class TieringWorker:
             return self._drain()
         finally:
             drained.set()
-            beat.join()
+            beat.join(_CLOSING_SECONDS)
 
     def _work(self) -> None:
         started = self.clock()
@@ -111,14 +117,17 @@ class TieringWorker:
 
     def _drain(self) -> bool:
         """Wait for what is under way, and give back what has not begun."""
+        if self._stopping.is_set():
+            self._held.stopping()
         deadline = time.monotonic() + self.settings.drain_seconds
         while True:
             running = self._threads.one_that_runs()
             self._release(self._take_planned())
             if running is None:
                 return True
-            if time.monotonic() > deadline:
-                log.error("%d rounds did not end in time: left as they are", len(self._held))
+            if time.monotonic() > deadline or self._hurry.is_set():
+                self.cut_off = self._held.abandon()
+                log.error("%s still ran: what is under way is cut off", running.name)
                 return False
             running.join(min(0.2, self.settings.drain_seconds))
 

@@ -42,12 +42,14 @@ def test_the_life_of_tables(url: str) -> None:
         store.finish_all([(a, Outcome(epoch=1, rows=5))])
         now[0] += 31_000
         taken = store.acquire(B, 9, 30)
-        assert [(lease.table.source_table, lease.fence) for lease in taken] == [("t1", 2), ("t3", 2)]
+        assert [(lease.table.source_table, lease.fence) for lease in taken] == [("t1", 2)]
         with pytest.raises(LeaseLost):
             store.finish(d, Outcome())
-        store.finish(taken[1], Outcome(force_completed=True))
         assert store.pause("s.t1") == ("s.t1",)
         store.release(taken[0])
+        (last,) = store.acquire(B, 9, 30)
+        assert (last.table.source_table, last.fence, last.table.suspect, last.table.alone) == ("t3", 2, True, True)
+        store.finish(last, Outcome(force_completed=True))
         states = [status.table.state for status in store.snapshot()]
         assert states == [State.SCHEDULED, State.PAUSED, State.STOPPED, State.PENDING]
         assert store.prune(1) == 2

@@ -28,7 +28,7 @@ from state_model import Model, Table
 
 NAMES = [f"t{number}" for number in range(6)]
 LEASE_SECONDS = 30
-WORKERS = [Worker(f"w{number}", "here", number, "0") for number in range(3)]
+WORKERS = 3
 ENDINGS = st.sampled_from(["tiered", "force-completed", "failed", "stopped", "released"])
 _SERVICES = count()
 _DATABASES: list[Database] = []
@@ -63,7 +63,7 @@ class Workers(RuleBasedStateMachine):
     """Nothing forces a worker to end its leases: many never do, which is what a crash is. Any lease that ever was may
     be ended at any time, which is what a zombie does."""
 
-    @initialize(skews=st.lists(st.integers(-100_000, 100_000), min_size=len(WORKERS), max_size=len(WORKERS)))
+    @initialize(skews=st.lists(st.integers(-100_000, 100_000), min_size=WORKERS, max_size=WORKERS))
     def start(self, skews: list[int]) -> None:
         self.time = 1_000_000_000
         self.skews = skews
@@ -71,9 +71,10 @@ class Workers(RuleBasedStateMachine):
         self.leases: list[Lease] = []
         self.fences: dict[int, int] = {}
         service = f"service {next(_SERVICES)}"
+        self.workers = [Worker(f"{service}, {number}", "here", number, "0") for number in range(WORKERS)]
         self.stores = [
             StateStore(database(), service, self.clock(number), Backoff(5, 60), random.Random(number))
-            for number in range(len(WORKERS))
+            for number in range(WORKERS)
         ]
         self.register_all(dict.fromkeys(NAMES[:4], ("id", 0, 60)), 0)
 
@@ -121,19 +122,28 @@ class Workers(RuleBasedStateMachine):
 
     @rule(by=st.integers(0, 2), limit=st.integers(1, 4))
     def acquire(self, by: int, limit: int) -> None:
-        expected = self.model.acquire(WORKERS[by].id, limit, LEASE_SECONDS * 1000, self.now(by))
-        leases = self.stores[by].acquire(WORKERS[by], limit, LEASE_SECONDS)
+        expected = self.model.acquire(self.workers[by].id, limit, LEASE_SECONDS * 1000, self.now(by))
+        leases = self.stores[by].acquire(self.workers[by], limit, LEASE_SECONDS)
         assert [(lease.table.id, lease.fence) for lease in leases] == expected
         assert not {(old.table.id, old.fence) for old in self.leases} & set(expected), "a fence was given twice"
         self.leases.extend(leases)
 
     @rule(by=st.integers(0, 2))
     def heartbeat(self, by: int) -> None:
-        expected = [lease for lease in self.leases if self.model.holds(lease.table.id, lease.fence, WORKERS[by].id)]
+        expected = [
+            lease for lease in self.leases if self.model.holds(lease.table.id, lease.fence, self.workers[by].id)
+        ]
         for lease in expected:
             self.model.tables[lease.table.id].lease_until = self.now(by) + LEASE_SECONDS * 1000
-        held = self.stores[by].heartbeat(WORKERS[by], self.leases, LEASE_SECONDS)
+        self.model.seen[self.workers[by].id] = self.now(by)
+        held = self.stores[by].heartbeat(self.workers[by], self.leases, LEASE_SECONDS)
         assert [(lease.table.id, lease.fence) for lease in held] == [(old.table.id, old.fence) for old in expected]
+
+    @rule(by=st.integers(0, 2))
+    def stopping(self, by: int) -> None:
+        self.stores[by].stopping(self.workers[by])
+        self.model.seen[self.workers[by].id] = self.now(by)
+        self.model.stopping.add(self.workers[by].id)
 
     @rule(data=st.data(), by=st.integers(0, 2), ending=ENDINGS, future=st.integers(0, 9), epoch=st.integers(1, 2))
     def end(self, data: st.DataObject, by: int, ending: str, future: int, epoch: int) -> None:
@@ -196,7 +206,7 @@ class Workers(RuleBasedStateMachine):
             if command == "pause":
                 done += self.model.pause(number)
             elif command == "drop":
-                done += self.model.drop(number)
+                done += self.model.drop(number, self.now(by))
             else:
                 done += getattr(self.model, command)(number, self.now(by))
         try:
@@ -225,6 +235,8 @@ class Workers(RuleBasedStateMachine):
                 table.failures,
                 table.due_at,
             ), row.name
+            assert (row.deaths, row.suspect) == (table.deaths, table.suspect), row.name
+            assert row.state is not State.TIERING or row.alone == table.alone, row.name
             assert (row.lease_owner is not None) == (row.state is State.TIERING) == (row.lease_until is not None)
             assert (row.enqueued_at is not None) == (row.state is State.PENDING)
             if row.enqueued_at is not None:

@@ -30,7 +30,7 @@ def apply(connection: Connection, service: str, pattern: str, now: int, command:
         raise TableNotFound(
             f"no table matches {pattern!r}",
             where=f"service {service}",
-            fix="Names are SOURCE.TABLE, and patterns use * ? and [...]. `laketier status` lists them.",
+            fix="Names are SOURCE.TABLE, and patterns use * ? and [...]. `laketier service status FILE` lists them.",
         )
     did: list[str] = []
     refused: IllegalTransition | None = None
@@ -73,6 +73,8 @@ def resume(table: TieringTable, now: int) -> Mapping[str, Any] | None:
         "paused": False,
         "dropped_by_hand": False,
         "failures": 0,
+        "deaths": 0,
+        "suspect": False,
         "error": None,
         "due_at": now,
     }

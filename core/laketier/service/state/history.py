@@ -50,6 +50,12 @@ def seen(connection: Connection, service: str, worker: Worker, now: int) -> None
 def workers_of(connection: Connection, service: str) -> tuple[WorkerSeen, ...]:
     query = select(WORKERS).where(WORKERS.c.service == service).order_by(WORKERS.c.started_at, WORKERS.c.id)
     return tuple(
-        WorkerSeen(Worker(row.id, row.host, row.pid, row.version), row.started_at, row.heartbeat_at)
+        WorkerSeen(Worker(row.id, row.host, row.pid, row.version), row.started_at, row.heartbeat_at, row.stopping_at)
         for row in connection.execute(query)
     )
+
+
+def stopping(connection: Connection, service: str, worker: Worker, now: int) -> None:
+    """Note that a worker was told to stop: what it leaves unended is nobody's fault."""
+    seen(connection, service, worker, now)
+    connection.execute(update(WORKERS).where(WORKERS.c.id == worker.id).values(stopping_at=now))

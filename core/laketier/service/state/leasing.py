@@ -8,17 +8,19 @@ when on a lease may be taken over. A worker whose clock is ahead takes over too 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, select, tuple_, update
+from sqlalchemy import Connection, select, tuple_, update
 
 from laketier.service.schedule import Backoff, State, due_at, move
+from laketier.service.state import deaths
 from laketier.service.state.errors import LeaseLost, StateError, redacted
 from laketier.service.state.records import Ending, Failure, Lease, Outcome, RoundRecord, TieringTable
-from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, ended_lease, locked, record
+from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, locked, record
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
+from laketier.service.state.waking import given_back, wake
 
 Result = Outcome | Failure | None
 """How a lease ends; None: given back."""
@@ -30,20 +32,26 @@ _ERROR_CHARACTERS = 4000
 
 
 def acquire(
-    connection: Connection, service: str, worker: str, limit: int, lease_ms: int, now: int
+    connection: Connection, service: str, worker: str, limit: int, lease_ms: int, now: int, *, busy: bool = False
 ) -> tuple[Lease, ...]:
-    """Lease the first ``limit`` tables of the queue. Rows that another worker works on just now are passed over."""
-    wake(connection, service, now)
+    """Lease the first ``limit`` tables of the queue, or one alone (see `deaths`). Rows that another worker works on
+    just now are passed over."""
+    wake(connection, service, lease_ms, now)
     queue = (
-        select(TABLES.c.id, TABLES.c.fence)
+        select(TABLES.c.id, TABLES.c.fence, TABLES.c.suspect)
         .where(TABLES.c.service == service, state_is(State.PENDING))
         .order_by(TABLES.c.priority.desc(), TABLES.c.enqueued_at, TABLES.c.id)
         .limit(limit)
         .with_for_update(skip_locked=True)
     )
-    first = [(row.id, row.fence) for row in connection.execute(queue)]
+    waiting = [deaths.Waiting(row.id, row.fence, row.suspect) for row in connection.execute(queue)]
+    if not waiting:
+        return ()
+    held = deaths.held_by(connection, service, worker)
+    first = [(each.id, each.fence) for each in deaths.first_of(waiting, held, now)]
     if not first:
         return ()
+    deaths.have_company(connection, held)
     taken = connection.execute(
         update(TABLES)
         .where(
@@ -58,6 +66,7 @@ def acquire(
             leased_at=now,
             lease_until=now + lease_ms,
             enqueued_at=None,
+            alone=len(first) == 1 and not held and not busy,
         )
         .returning(TABLES)
     )
@@ -65,45 +74,6 @@ def acquire(
     return tuple(
         Lease(tables[number], tables[number].fence, worker, now + lease_ms) for number, _ in first if number in tables
     )
-
-
-def wake(connection: Connection, service: str, now: int) -> None:
-    """Put into the queue what has become due, has waited long enough after a failure, or has lost its worker."""
-    _wake(connection, service, state_is(State.NEW, State.SCHEDULED) & (TABLES.c.due_at <= now), lambda t: t.due_at)
-    _wake(connection, service, state_is(State.FAILED) & (TABLES.c.next_try_at <= now), lambda t: t.next_try_at or now)
-    expired = _due(connection, service, state_is(State.TIERING) & (TABLES.c.lease_until <= now))
-    expired.sort(key=lambda table: (table.lease_until or now, table.id))
-    if expired:
-        why = "its lease ran out without a sign of its worker"
-        record(connection, [ended_lease(table, Ending.EXPIRED, now, why) for table in expired])
-        queue = Queue(connection, service)
-        change(connection, [(table, _given_back(table, queue, now)) for table in expired])
-
-
-def _wake(
-    connection: Connection, service: str, condition: ColumnElement[bool], since: Callable[[TieringTable], int]
-) -> None:
-    tables = sorted(_due(connection, service, condition), key=lambda table: (since(table), table.id))
-    queue = Queue(connection, service)
-    changes: list[tuple[TieringTable, dict[str, Any]]] = []
-    for table in tables:
-        path = (State.SCHEDULED, State.PENDING) if table.state is State.NEW else (State.PENDING,)
-        state = move(table.name, table.state, *path).value
-        joined = queue.join(table.priority, since(table))
-        changes.append((table, {**NOT_IN_QUEUE, "state": state, "enqueued_at": joined}))
-    change(connection, changes)
-
-
-def _due(connection: Connection, service: str, condition: ColumnElement[bool]) -> list[TieringTable]:
-    query = select(TABLES).where(TABLES.c.service == service, condition).with_for_update(skip_locked=True)
-    return [as_table(row) for row in connection.execute(query)]
-
-
-def _given_back(table: TieringTable, queue: Queue, now: int) -> dict[str, Any]:
-    if table.paused:
-        return {**NOT_IN_QUEUE, "state": move(table.name, table.state, State.PAUSED).value}
-    state = move(table.name, table.state, State.PENDING).value
-    return {**NOT_IN_QUEUE, "state": state, "enqueued_at": queue.join(table.priority, now)}
 
 
 def _holds(lease: Lease, table: TieringTable | None) -> bool:
@@ -180,7 +150,7 @@ def _after(
 ) -> dict[str, Any]:
     same = {name: getattr(table, name) for name in _ENDING_COLUMNS}
     if result is None:
-        return {**same, **_given_back(table, queue, now)}
+        return {**same, **given_back(table, queue, now)}
     if isinstance(result, Failure):
         return {**same, **_after_failure(table, result, now, backoff, draw)}
     read_until = now if result.read_until_at is None else result.read_until_at
@@ -190,6 +160,8 @@ def _after(
         "last_tiered_at": table.last_tiered_at if result.force_completed else read_until,
         "due_at": due_at(read_until, table.freshness_seconds, max(0, now - table.due_at)),
         "failures": 0,
+        "deaths": 0,
+        "suspect": False,
         "error": None,
         "offsets": table.offsets if result.offsets is None else result.offsets,
         "epoch": table.epoch if result.epoch is None else result.epoch,
@@ -203,13 +175,14 @@ def _after(
         "bad_records_total": table.bad_records_total + result.bad_records,
     }
     if result.force_completed:
-        return {**values, **_given_back(table, queue, now)}
+        return {**values, **given_back(table, queue, now)}
     then = State.PAUSED if table.paused else State.SCHEDULED
     return {**values, "state": move(table.name, table.state, State.TIERED, then).value}
 
 
 _ENDING_COLUMNS = (
     *("state", "enqueued_at", "next_try_at", "last_tiered_at", "due_at", "failures", "error", *UNLEASED),
+    *("deaths", "suspect"),
     *("offsets", "epoch", "snapshot_id", "lag_offsets", "lag_seconds"),
     *("rounds_total", "rows_total", "bytes_total", "files_total", "bad_records_total"),
 )
@@ -219,7 +192,9 @@ def _after_failure(
     table: TieringTable, failure: Failure, now: int, backoff: Backoff, draw: random.Random
 ) -> dict[str, Any]:
     failures = table.failures + 1
-    values: dict[str, Any] = {**NOT_IN_QUEUE, "failures": failures, "error": _text(failure)}
+    # It did no harm this time: it need not be alone for that again, unless a death has been charged to it.
+    suspect = table.suspect and table.deaths > 0
+    values: dict[str, Any] = {**NOT_IN_QUEUE, "failures": failures, "error": _text(failure), "suspect": suspect}
     if not failure.retryable:
         return {**values, "state": move(table.name, table.state, State.STOPPED).value}
     state = move(table.name, table.state, State.FAILED)

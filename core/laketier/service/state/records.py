@@ -90,6 +90,12 @@ class TieringTable:
     bytes_total: int
     files_total: int
     bad_records_total: int
+    deaths: int
+    """Workers that died in rounds of it, in a row, while they had no other table (`laketier.service.state.deaths`)."""
+    suspect: bool
+    """A worker died while it had this table among others. Its rounds run alone until one goes well."""
+    alone: bool
+    """While it is TIERING: whether its worker has had no other table since it took this one."""
 
     @property
     def name(self) -> str:
@@ -119,11 +125,12 @@ class Worker:
 
 @dataclass(frozen=True)
 class WorkerSeen:
-    """A worker, and when it was heard of."""
+    """A worker, and when it was heard of. ``stopping_at``: when it was told to stop."""
 
     worker: Worker
     started_at: int
     heartbeat_at: int
+    stopping_at: int | None = None
 
 
 @dataclass(frozen=True)
@@ -217,7 +224,7 @@ class RoundRecord:
 
 @dataclass(frozen=True)
 class TableStatus:
-    """A table as `laketier status` shows it. ``at``: when it was looked at."""
+    """A table as `laketier service status` shows it. ``at``: when it was looked at."""
 
     table: TieringTable
     last_round: RoundRecord | None

@@ -89,13 +89,19 @@ class StateStore:
 
     # -- rounds --------------------------------------------------------------------------------------------------
 
-    def acquire(self, worker: Worker, limit: int, lease_seconds: float) -> tuple[Lease, ...]:
+    def acquire(self, worker: Worker, limit: int, lease_seconds: float, *, busy: bool = False) -> tuple[Lease, ...]:
         """Lease up to ``limit`` due tables: the highest priority first, within one the longest in the queue first.
-        Priorities are strict: as long as higher ones fill each call, lower ones wait."""
+        Priorities are strict: as long as higher ones fill each call, lower ones wait. A table that may have killed a
+        worker is leased alone. ``busy``: rounds still run here whose leases are lost."""
         with self._database.write() as connection:
             return leasing.acquire(
-                connection, self.service, worker.id, limit, round(lease_seconds * 1000), self._clock()
+                connection, self.service, worker.id, limit, round(lease_seconds * 1000), self._clock(), busy=busy
             )
+
+    def stopping(self, worker: Worker) -> None:
+        """Say that the worker was told to stop. If it is killed before it has drained, no table is charged with it."""
+        with self._database.write() as connection:
+            history.stopping(connection, self.service, worker, self._clock())
 
     def heartbeat(self, worker: Worker, leases: Sequence[Lease], lease_seconds: float) -> tuple[Lease, ...]:
         """Say that the worker lives, and renew its leases. Those that are missing in the answer are lost: end their

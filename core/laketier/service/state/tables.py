@@ -19,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     literal_column,
     text,
 )
@@ -65,6 +66,9 @@ TABLES = Table(
     Column("bytes_total", BigInteger, nullable=False),
     Column("files_total", BigInteger, nullable=False),
     Column("bad_records_total", BigInteger, nullable=False),
+    Column("deaths", Integer, nullable=False, server_default=text("0")),
+    Column("suspect", Boolean, nullable=False, server_default=false()),
+    Column("alone", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("service", "source", "source_table", "table_id", name="uq_tiering_tables_identity"),
     Index(
         "ix_tiering_tables_queue",
@@ -133,6 +137,7 @@ WORKERS = Table(
     Column("version", Text, nullable=False),
     Column("started_at", BigInteger, nullable=False),
     Column("heartbeat_at", BigInteger, nullable=False),
+    Column("stopping_at", BigInteger),
 )
 
 

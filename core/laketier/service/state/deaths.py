@@ -1,0 +1,150 @@
+"""Which table killed a worker: deaths are charged to a table that the dead worker had alone, and to no other.
+
+A lease is the mark: it is durable before its round begins, and cleared when the round ends, however it ends. A worker
+that is killed leaves its marks behind. Of several tables nobody knows which one did it: all become *suspects*, and each
+is leased alone until a round of it goes well. A worker that dies while it has one table alone is charged to that table;
+after `SET_ASIDE_AFTER` such deaths in a row the table is set aside: STOPPED, until a person resumes it.
+
+No death is charged where the worker was told to stop before (a deployment, a host that shuts down), where it has been
+heard of since (it lost its lease, and lives), and where it never gave a sign. And where a table was set aside and no
+round of the service went well since, no second one is: then it is the workers that die, whatever they tier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, select, update
+
+from laketier.service.schedule import State
+from laketier.service.state.records import Ending, TieringTable
+from laketier.service.state.rows import as_table
+from laketier.service.state.tables import ROUNDS, TABLES, WORKERS, state_is
+
+SET_ASIDE_AFTER = 3
+PATIENCE_MS = 60_000
+"""So long a worker waits with new tables, at most, until it has none and can take a suspect alone, and so long it
+takes no others beside one. A round that hangs must not hold up all others."""
+_RAN_OUT = "its lease ran out without a sign of its worker"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A table of the queue."""
+
+    id: int
+    fence: int
+    suspect: bool
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What an expired lease means for its table. ``columns``: of its row."""
+
+    ending: Ending
+    why: str
+    columns: Mapping[str, Any]
+
+    @property
+    def set_aside(self) -> bool:
+        return self.ending is Ending.STOPPED
+
+
+def held_by(connection: Connection, service: str, worker: str) -> list[TieringTable]:
+    """What a worker has by now."""
+    query = select(TABLES).where(TABLES.c.service == service, state_is(State.TIERING), TABLES.c.lease_owner == worker)
+    return [as_table(row) for row in connection.execute(query)]
+
+
+def first_of(waiting: Sequence[Waiting], held: Sequence[TieringTable], now: int) -> list[Waiting]:
+    """Those at the head of the queue that a worker may take beside what it has: one suspect alone, or others."""
+    young = [table for table in held if now - (table.leased_at or now) < PATIENCE_MS]
+    if waiting[0].suspect:
+        return [] if young else [waiting[0]]
+    if any(table.suspect for table in young):
+        return []
+    return [each for each in waiting if not each.suspect]
+
+
+def have_company(connection: Connection, held: Sequence[TieringTable]) -> None:
+    """The worker takes others beside these: should it die now, none of them is known to be the cause."""
+    alone = [table.id for table in held if table.alone]
+    if alone:
+        connection.execute(update(TABLES).where(TABLES.c.id.in_(alone)).values(alone=False))
+
+
+def charged(
+    connection: Connection, service: str, expired: Sequence[TieringTable], lease_ms: int, now: int
+) -> Iterator[tuple[TieringTable, Charge]]:
+    """Each table whose lease ran out, with what that means. The caller records it before the next is asked for."""
+    dead = _dead(connection, {table.lease_owner or "" for table in expired}, now - lease_ms)
+    for table in expired:
+        if table.lease_owner not in dead:
+            kept = {"deaths": table.deaths, "suspect": table.suspect, "error": table.error}
+            yield table, Charge(Ending.EXPIRED, _RAN_OUT, kept)
+        elif not table.alone:
+            why = (
+                f"worker {table.lease_owner} died, or no longer answered, while it had this table and others; "
+                "the table runs alone until a round of it goes well"
+            )
+            yield table, Charge(Ending.EXPIRED, why, {"deaths": table.deaths, "suspect": True, "error": why})
+        else:
+            yield table, _charged_alone(connection, service, table)
+
+
+def _charged_alone(connection: Connection, service: str, table: TieringTable) -> Charge:
+    deaths = table.deaths + 1
+    died = f"worker {table.lease_owner} died, or no longer answered, in a round of this table, which ran alone"
+    columns = {"deaths": deaths, "suspect": True}
+    if deaths < SET_ASIDE_AFTER:
+        why = f"{died}: {deaths} in a row, and after {SET_ASIDE_AFTER} the table is set aside"
+        return Charge(Ending.EXPIRED, why, {**columns, "error": why})
+    other = _set_aside_before(connection, service, table)
+    if other is not None:
+        why = (
+            f"{died}: {deaths} in a row. It is tried again, as no round of the service went well since {other} was set "
+            "aside for the same: look at the workers and their hosts (memory, the log of the kernel), not at the tables"
+        )
+        return Charge(Ending.EXPIRED, why, {**columns, "error": why})
+    why = (
+        f"set aside: {deaths} workers in a row died, or no longer answered, in rounds of this table, which ran alone; "
+        f"the last one was {table.lease_owner}. Look for what killed it (its log, the kernel's for lack of memory) and "
+        "at what this table's source holds beyond the last epoch; then `laketier service resume` it"
+    )
+    return Charge(Ending.STOPPED, why, {**columns, "error": why})
+
+
+def _dead(connection: Connection, workers: set[str], silent_since: int) -> set[str]:
+    """Those that have not been heard of since then, and were not told to stop."""
+    query = select(WORKERS.c.id).where(
+        WORKERS.c.id.in_(workers), WORKERS.c.heartbeat_at <= silent_since, WORKERS.c.stopping_at.is_(None)
+    )
+    return {row.id for row in connection.execute(query)}
+
+
+def _set_aside_before(connection: Connection, service: str, table: TieringTable) -> str | None:
+    """Another table that was set aside, if no round of the service went well since."""
+    aside = (
+        select(TABLES.c.source, TABLES.c.source_table, func.max(ROUNDS.c.ended_at).label("at"))
+        .join(ROUNDS, ROUNDS.c.tiering_table == TABLES.c.id)
+        .where(
+            TABLES.c.service == service,
+            TABLES.c.id != table.id,
+            state_is(State.STOPPED),
+            TABLES.c.deaths >= SET_ASIDE_AFTER,
+            ROUNDS.c.ending == Ending.STOPPED.value,
+        )
+        .group_by(TABLES.c.id, TABLES.c.source, TABLES.c.source_table)
+    )
+    last = max(connection.execute(aside), key=lambda row: row.at, default=None)
+    if last is None:
+        return None
+    good = select(ROUNDS.c.id).join(TABLES, ROUNDS.c.tiering_table == TABLES.c.id)
+    good = good.where(
+        TABLES.c.service == service,
+        ROUNDS.c.ended_at > last.at,
+        ROUNDS.c.ending.in_([Ending.TIERED.value, Ending.FORCE_COMPLETED.value]),
+    )
+    return None if connection.execute(good.limit(1)).first() else f"{last.source}.{last.source_table}"

@@ -1,0 +1,56 @@
+"""What joins the queue: tables that are due, that have waited after a failure, and that lost their worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, select
+
+from laketier.service.schedule import State, move
+from laketier.service.state import deaths
+from laketier.service.state.records import TieringTable
+from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record
+from laketier.service.state.tables import TABLES, state_is
+
+
+def wake(connection: Connection, service: str, lease_ms: int, now: int) -> None:
+    """Put into the queue what has become due, has waited long enough after a failure, or has lost its worker."""
+    _wake(connection, service, state_is(State.NEW, State.SCHEDULED) & (TABLES.c.due_at <= now), lambda t: t.due_at)
+    _wake(connection, service, state_is(State.FAILED) & (TABLES.c.next_try_at <= now), lambda t: t.next_try_at or now)
+    expired = _due(connection, service, state_is(State.TIERING) & (TABLES.c.lease_until <= now))
+    expired.sort(key=lambda table: (table.lease_until or now, table.id))
+    if expired:
+        queue = Queue(connection, service)
+        for table, charge in deaths.charged(connection, service, expired, lease_ms, now):
+            record(connection, [ended_lease(table, charge.ending, now, charge.why)])
+            stopped = {**NOT_IN_QUEUE, "state": move(table.name, table.state, State.STOPPED).value}
+            then = stopped if charge.set_aside else given_back(table, queue, now)
+            change(connection, [(table, {**then, **charge.columns})])
+
+
+def _wake(
+    connection: Connection, service: str, condition: ColumnElement[bool], since: Callable[[TieringTable], int]
+) -> None:
+    tables = sorted(_due(connection, service, condition), key=lambda table: (since(table), table.id))
+    queue = Queue(connection, service)
+    changes: list[tuple[TieringTable, dict[str, Any]]] = []
+    for table in tables:
+        path = (State.SCHEDULED, State.PENDING) if table.state is State.NEW else (State.PENDING,)
+        state = move(table.name, table.state, *path).value
+        joined = queue.join(table.priority, since(table))
+        changes.append((table, {**NOT_IN_QUEUE, "state": state, "enqueued_at": joined}))
+    change(connection, changes)
+
+
+def _due(connection: Connection, service: str, condition: ColumnElement[bool]) -> list[TieringTable]:
+    query = select(TABLES).where(TABLES.c.service == service, condition).with_for_update(skip_locked=True)
+    return [as_table(row) for row in connection.execute(query)]
+
+
+def given_back(table: TieringTable, queue: Queue, now: int) -> dict[str, Any]:
+    """The columns of a table whose lease ended without a round."""
+    if table.paused:
+        return {**NOT_IN_QUEUE, "state": move(table.name, table.state, State.PAUSED).value}
+    state = move(table.name, table.state, State.PENDING).value
+    return {**NOT_IN_QUEUE, "state": state, "enqueued_at": queue.join(table.priority, now)}

@@ -1,0 +1,242 @@
+"""Which table is charged with a worker's death, and which is not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from alembic import command
+from alembic.config import Config
+
+from laketier.service.schedule import State
+from laketier.service.state import Ending, Lease, Outcome, StateStore, Worker
+from laketier.service.state import migrate as migrating
+from laketier.service.state.database import Database
+from laketier.service.state.deaths import PATIENCE_MS, SET_ASIDE_AFTER
+from state_tables import A, B, Clock, names, row, table
+
+LEASE = 30
+
+
+def worker(number: int) -> Worker:
+    return Worker(f"w{number}", "here", number, "0")
+
+
+def take(store: StateStore, who: Worker, limit: int = 64) -> Sequence[Lease]:
+    store.heartbeat(who, [], LEASE)
+    return store.acquire(who, limit, LEASE)
+
+
+def die(store: StateStore, clock: Clock, who: Worker) -> Sequence[Lease]:
+    """A worker takes what it gets, and is killed."""
+    leases = take(store, who)
+    clock.pass_seconds(LEASE)
+    return leases
+
+
+def test_a_table_that_kills_its_worker_is_set_aside_until_it_is_resumed(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    for number in range(1, SET_ASIDE_AFTER):
+        assert names(die(store, clock, worker(number))) == ["t"]
+        (lease,) = take(store, A)
+        told = row(store, "t")
+        assert (told.deaths, told.suspect) == (number, True)
+        assert f"worker w{number} died" in told.error
+        store.release(lease)
+    assert names(die(store, clock, worker(9))) == ["t"]
+    assert take(store, A) == ()
+    told = row(store, "t")
+    assert (told.state, told.deaths) == (State.STOPPED, SET_ASIDE_AFTER)
+    assert "set aside: 3 workers in a row died" in told.error
+    assert "the last one was w9" in told.error
+    last = store.rounds(told.id)[0]
+    assert (last.ending, last.worker, last.error) == (Ending.STOPPED, "w9", told.error)
+    store.resume("s.t")
+    told = row(store, "t")
+    assert (told.state, told.deaths, told.suspect, told.error) == (State.SCHEDULED, 0, False, None)
+    assert names(take(store, A)) == ["t"]
+
+
+def test_bystanders_run_alone_once_and_are_charged_with_nothing(store: StateStore, clock: Clock) -> None:
+    everything = [f"t{number}" for number in range(5)]
+    store.register([table(name) for name in everything])
+    assert names(die(store, clock, worker(1))) == everything
+    for name in everything:
+        (lease,) = take(store, A)
+        assert names([lease]) == [name]
+        assert "while it had this table and others" in row(store, name).error
+        assert take(store, A) == (), "nothing goes beside it"
+        store.finish(lease, Outcome(epoch=0))
+        assert (row(store, name).deaths, row(store, name).suspect, row(store, name).error) == (0, False, None)
+    clock.pass_seconds(120)
+    assert len(take(store, A)) == 5, "together again"
+
+
+def test_a_worker_that_holds_something_waits_for_a_suspect_and_not_for_ever(store: StateStore, clock: Clock) -> None:
+    every = [table("a"), table("b")]
+    store.register(every)
+    die(store, clock, worker(1))
+    store.register([*every, table("slow", priority=1)])
+    held = list(take(store, A, 1))
+    store.register([*every, table("slow", priority=1), table("late")])
+    assert names(held) == ["slow"]
+
+    def pass_seconds(seconds: float) -> None:
+        while seconds > 0:
+            clock.pass_seconds(min(seconds, LEASE / 2))
+            held[:] = store.heartbeat(A, held, LEASE)
+            seconds -= LEASE / 2
+
+    def more() -> list[str]:
+        taken = store.acquire(A, 64, LEASE)
+        held.extend(taken)
+        return names(taken)
+
+    assert more() == [], "the suspects at the head of the queue wait until the worker has nothing"
+    pass_seconds(PATIENCE_MS / 1000)
+    assert more() == ["a"], "it hangs: no reason to wait for it"
+    assert not row(store, "a").alone
+    assert more() == []
+    pass_seconds(PATIENCE_MS / 1000)
+    assert more() == ["b"]
+    pass_seconds(PATIENCE_MS / 1000)
+    assert more() == ["late"]
+
+
+def test_who_has_company_is_not_charged(store: StateStore, clock: Clock) -> None:
+    store.register([table("first", priority=1)])
+    assert names(take(store, worker(1))) == ["first"]
+    assert row(store, "first").alone
+    store.register([table("first"), table("second")])
+    assert names(take(store, worker(1))) == ["second"]
+    assert not row(store, "first").alone
+    clock.pass_seconds(LEASE)
+    take(store, A)
+    assert {(row(store, name).deaths, row(store, name).suspect) for name in ("first", "second")} == {(0, True)}
+
+
+def test_a_worker_whose_lost_rounds_still_run_is_not_alone(store: StateStore) -> None:
+    store.register([table("t")])
+    store.heartbeat(A, [], LEASE)
+    store.acquire(A, 1, LEASE, busy=True)
+    assert not row(store, "t").alone
+
+
+def test_a_worker_that_was_told_to_stop_may_be_killed(store: StateStore, clock: Clock) -> None:
+    store.register([table("t"), table("u", priority=1)])
+    for number in range(2 * SET_ASIDE_AFTER):
+        take(store, worker(number), 1)
+        store.stopping(worker(number))
+        clock.pass_seconds(LEASE)
+    take(store, A)
+    assert {(each.table.deaths, each.table.suspect) for each in store.snapshot()} == {(0, False)}
+    assert [each.stopping_at is not None for each in store.workers()] == [True] * 2 * SET_ASIDE_AFTER + [False]
+
+
+def test_a_worker_that_lives_has_not_died(store: StateStore, clock: Clock) -> None:
+    """It could not say that its round ended, and renews the lease no more."""
+    store.register([table("t")])
+    take(store, A)
+    clock.pass_seconds(LEASE)
+    store.heartbeat(A, [], LEASE)
+    assert names(store.acquire(B, 1, LEASE)) == ["t"]
+    assert (row(store, "t").deaths, row(store, "t").suspect) == (0, False)
+
+
+def test_a_good_round_forgets_the_deaths_before_it(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    for number in range(4 * SET_ASIDE_AFTER):
+        if number % SET_ASIDE_AFTER == SET_ASIDE_AFTER - 1:
+            (lease,) = take(store, A)
+            store.finish(lease, Outcome(epoch=number, force_completed=True))
+            assert row(store, "t").deaths == 0
+        else:
+            assert len(die(store, clock, worker(number))) == 1
+    assert row(store, "t").state is not State.STOPPED
+
+
+def test_a_failed_round_forgets_a_suspicion_and_no_death(store: StateStore, clock: Clock) -> None:
+    """Suspects whose source is away must not keep workers for themselves at each try."""
+    store.register([table("a"), table("b")])
+    die(store, clock, worker(1))
+    (lease,) = take(store, A)
+    store.fail(lease, "no broker", retryable=True)
+    assert (row(store, "a").suspect, row(store, "a").deaths) == (False, 0)
+    assert names(die(store, clock, worker(2))) == ["b"]
+    (lease,) = take(store, A, 1)
+    store.finish(lease, Outcome())
+    (lease,) = take(store, A, 1)
+    assert (names([lease]), row(store, "b").deaths) == (["b"], 1)
+    store.fail(lease, "no broker", retryable=True)
+    assert (row(store, "b").suspect, row(store, "b").deaths) == (True, 1)
+
+
+def test_where_every_table_kills_its_worker_it_is_not_the_tables(store: StateStore, clock: Clock) -> None:
+    """A host without memory, a broken library: one table is set aside, the others are tried on."""
+    store.register([table(f"t{number}") for number in range(4)])
+    for number in range(40):
+        assert die(store, clock, worker(number)) != ()
+    take(store, A)
+    stopped = [each.table for each in store.snapshot() if each.table.state is State.STOPPED]
+    assert len(stopped) == 1
+    others = [each.table for each in store.snapshot() if each.table.state is not State.STOPPED]
+    assert all(f"no round of the service went well since {stopped[0].name} was set aside" in (each.error or "")
+               for each in others)  # fmt: skip
+    clock.pass_seconds(LEASE)
+    (lease,) = take(store, A)
+    store.finish(lease, Outcome(epoch=1))
+    for number in range(100, 104):
+        die(store, clock, worker(number))
+    take(store, A)
+    assert sum(each.table.state is State.STOPPED for each in store.snapshot()) == 2, "one more, as a round went well"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_guilty_are_found_and_nobody_else(store: StateStore, clock: Clock, seed: int) -> None:
+    """Some tables kill every worker that runs them; workers are also killed by hand, and are told to stop."""
+    draw = random.Random(seed)
+    everything = [f"t{number}" for number in range(12)]
+    guilty = set(draw.sample(everything, 1 + seed % 3))
+    store.register([table(name, priority=draw.randrange(2)) for name in everything])
+    alive = worker(0)
+    for number in range(1, 150):
+        leases = take(store, alive, draw.choice([1, 3, 64]))
+        killed = any(lease.table.source_table in guilty for lease in leases)
+        if not killed:
+            for lease in leases:
+                store.finish(lease, Outcome(epoch=number))
+        if draw.random() < 0.05 and len(take(store, alive)) > 1:
+            killed = True  # by hand
+        if killed:
+            alive = worker(number)
+        clock.pass_seconds(draw.choice([1, 10]))
+    stopped = {each.table.source_table for each in store.snapshot() if each.table.state is State.STOPPED}
+    assert stopped == guilty
+    for name in set(everything) - guilty:
+        assert row(store, name).rounds_total > 1
+
+
+def test_a_database_of_the_version_before_is_taken_over(url: str) -> None:
+    database = Database(url)
+    config = Config()
+    config.set_main_option("script_location", str(migrating.__file__).replace("migrate.py", "migrations"))
+    config.set_main_option("path_separator", "os")
+    with database.write() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        connection.exec_driver_sql(
+            "INSERT INTO tiering_workers VALUES ('w1', 'default', 'h', 1, '0', 1, 1)"
+        )  # fmt: skip
+        connection.exec_driver_sql(
+            "INSERT INTO tiering_tables (id, service, source, source_table, table_id, format, target, pipeline, "
+            "priority, freshness_seconds, state, paused, dropped_by_hand, fence, lease_owner, leased_at, lease_until, "
+            "registered_at, due_at, failures, rounds_total, rows_total, bytes_total, files_total, bad_records_total) "
+            "VALUES (7, 'default', 's', 't', '1', 'f', 'lake/t', 't', 0, 60, 'TIERING', 0, 0, 5, 'w1', 1, 2, 1, 1, 0, "
+            "3, 4, 5, 6, 7)"
+        )
+    database.close()
+    with StateStore.open(url) as opened:
+        (lease,) = opened.acquire(A, 1, LEASE)
+        assert (lease.fence, lease.table.rounds_total, lease.table.deaths) == (6, 3, 0)
+        assert lease.table.suspect, "nobody knows what its worker had beside it"
