@@ -43,10 +43,12 @@ def row_group_ranges(footer: pq.FileMetaData, most: int) -> Iterator[tuple[int, 
         yield first, footer.num_row_groups - 1, rows, size
 
 
-def read_row_groups(parquet: pq.ParquetFile, groups: range, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_row_groups(
+    parquet: pq.ParquetFile, groups: range, schema: pa.Schema, batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
     """Their rows in exactly ``schema``; columns that the file lacks are null. Raises `IncompatibleData`."""
     names = [name for name in schema.names if name in parquet.schema_arrow.names]
-    for batch in parquet.iter_batches(BATCH_ROWS, row_groups=list(groups), columns=names):
+    for batch in parquet.iter_batches(batch_rows, row_groups=list(groups), columns=names):
         yield conform(batch, schema) if names else null_rows(batch.num_rows, schema)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -128,14 +129,14 @@ def test_two_threads_of_one_source_take_each_file_once(zone: Path) -> None:
     land(zone, "a.json", 1)
     source = opened(zone)
     slow, quick = source.open("t", JSON), source.open("t", JSON)
-    listed = slow._list  # type: ignore[attr-defined]
+    new_of = slow._new_of  # type: ignore[attr-defined]
 
-    def overtaken() -> Files:
-        files: Files = listed()
+    def overtaken(*listed: Any) -> Files:
         assert quick.bounds()["files"].latest == 1
+        files: Files = new_of(*listed)
         return files
 
-    slow._list = overtaken  # type: ignore[attr-defined]
+    slow._new_of = overtaken  # type: ignore[attr-defined]
     assert slow.bounds()["files"].latest == 1
     assert taken(zone) == ["a.json"]
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 
+from laketier.codecs.arrow_values import ArrowDecoder, RawDecoder
+from laketier.codecs.decoding import Decoder
+from laketier.codecs.json_values import JsonDecoder
 from laketier.sources.arrow_types import parse_columns
+from laketier.sources.kafka.avro_values import make_avro_decoder
 from laketier.sources.kafka.connection import Connection
-from laketier.sources.kafka.decoding import ArrowDecoder, Decoder, RawDecoder
-from laketier.sources.kafka.json_values import JsonDecoder
-from laketier.sources.kafka.options import Framing, KafkaTableOptions, ValueFormat
+from laketier.sources.kafka.options import Framing, KafkaTableOptions, UnknownFields, ValueFormat
+from laketier.sources.kafka.protobuf_values import make_protobuf_decoder
+from laketier.sources.kafka.schema_file import read_schema_file
 from laketier.spi import ConfigError
 
 
@@ -24,22 +26,22 @@ def make_decoder(topic: str, options: KafkaTableOptions, connection: Connection)
         )
     if options.split_offsets < 1:
         raise ConfigError(f"split-offsets = {options.split_offsets} is less than 1", where=topic)
+    most = options.max_record_bytes
+    if most < 1:
+        raise ConfigError(f"max-record-bytes = {most} is less than 1", where=topic)
     _refuse_unused(topic, options, kind)
     match kind:
         case ValueFormat.RAW:
-            return RawDecoder(pa.schema([pa.field(options.value_column, pa.binary())]))
+            return RawDecoder(pa.schema([pa.field(options.value_column, pa.binary())]), record_bytes=most)
         case ValueFormat.JSON:
             schema = _declared(topic, options, "columns.<name>")
-            return JsonDecoder(schema, options.unknown_fields, options.framing is Framing.REGISTRY)
+            ignore, framed = options.unknown_fields is UnknownFields.IGNORE, options.framing is Framing.REGISTRY
+            return JsonDecoder(schema, ignore, framed, record_bytes=most).check(where=topic)
         case ValueFormat.ARROW_IPC:
-            return ArrowDecoder(_arrow_schema(topic, options))
+            return ArrowDecoder(_arrow_schema(topic, options), record_bytes=most)
         case ValueFormat.AVRO:
-            from laketier.sources.kafka.avro_values import make_avro_decoder
-
             return make_avro_decoder(topic, options, connection, _framed(topic, options, connection))
         case ValueFormat.PROTOBUF:
-            from laketier.sources.kafka.protobuf_values import make_protobuf_decoder
-
             return make_protobuf_decoder(topic, options, connection, _framed(topic, options, connection))
 
 
@@ -90,14 +92,6 @@ def _arrow_schema(topic: str, options: KafkaTableOptions) -> pa.Schema:
         return pa.ipc.read_schema(pa.py_buffer(content))
     except (pa.ArrowInvalid, OSError) as error:
         raise ConfigError("schema-file holds no Arrow schema", where=options.schema_file, why=str(error)) from None
-
-
-def read_schema_file(topic: str, path: str) -> bytes:
-    """Raises `ConfigError`."""
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"schema-file {path!r} can't be read", where=topic, why=str(error.strerror).lower()) from None
 
 
 def _framed(topic: str, options: KafkaTableOptions, connection: Connection) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from laketier.codecs.decoding import Decoded, Decoder, Undecodable
 from laketier.sources.kafka.cluster import Asked, Cluster, OffsetAt, Topic
 from laketier.sources.kafka.columns import StoredMessage, record_column, timestamp_of, with_record_columns
-from laketier.sources.kafka.decoding import Decoded, Decoder, Undecodable
 from laketier.sources.kafka.options import IsolationLevel, KafkaTableOptions, Tombstones
 from laketier.sources.kafka.records import RecordRange, expired, read_records
 from laketier.spi import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from laketier.codecs.bounds import RECORD_BYTES
 from laketier.spi import Passthrough, option
 
 
@@ -84,6 +85,9 @@ class KafkaTableOptions:
     value_column: str = option("value", "The column of raw values.")
     isolation_level: IsolationLevel = option(
         IsolationLevel.READ_COMMITTED, "Whether transactions that are not committed are read."
+    )
+    max_record_bytes: int = option(
+        RECORD_BYTES, "A record whose value has more bytes is a bad record. 64 MiB unless given."
     )
     split_offsets: int = option(1_000_000, "About how many offsets one task reads.")
     include_key: bool = option(False, "Add the key of records, as bytes.")

@@ -1,42 +1,38 @@
-"""Protobuf messages, framed for a registry or bare."""
+"""Protobuf messages framed for a registry, and which decoder a topic of Protobuf needs."""
 
 from __future__ import annotations
 
 import base64
-import functools
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from laketier.codecs.decoding import BadValue, Decoded, Decoder, decode_each
+from laketier.codecs.protobuf_values import ProtobufDecoder, columns_of, reader_of
+from laketier.codecs.said import said
 from laketier.sources.kafka.avro_values import frame_id
 from laketier.sources.kafka.connection import Connection
-from laketier.sources.kafka.decoding import BadValue, Decoded, Decoder, decode_each
-from laketier.sources.kafka.formats import read_schema_file
 from laketier.sources.kafka.options import KafkaTableOptions
-from laketier.sources.kafka.protobuf_types import message_columns, message_of
 from laketier.sources.kafka.registry import latest_schema, naming_registry_errors, registry_client
+from laketier.sources.kafka.schema_file import read_schema_file
 
 
 @dataclass(frozen=True)
-class ProtobufDecoder(Decoder):
+class FramedProtobufDecoder(Decoder):
     """``files`` is a serialised FileDescriptorSet."""
 
     schema: pa.Schema
-    files: bytes
+    files: bytes = field(repr=False)
     message: str
-    framed: bool
 
-    def decode(self, values: Sequence[bytes]) -> Decoded:
-        """See `Decoder`. Value by value, as Protobuf's library reads."""
-        return decode_each(values, self.schema, _reader_of(self.files, self.message, self.framed, os.getpid()))
+    def read(self, values: Sequence[bytes]) -> Decoded:
+        """See `Decoder.read`. Value by value, as Protobuf's library reads."""
+        return decode_each(values, self.schema, reader_of(self.files, self.message, _unframed))
 
 
-def make_protobuf_decoder(
-    topic: str, options: KafkaTableOptions, connection: Connection, framed: bool
-) -> ProtobufDecoder:
+def make_protobuf_decoder(topic: str, options: KafkaTableOptions, connection: Connection, framed: bool) -> Decoder:
     """Raises `ConfigError` for descriptors that are none, or a message that can't be columns, and `StorageError`."""
     if options.schema_file is not None:
         where = options.schema_file
@@ -44,9 +40,11 @@ def make_protobuf_decoder(
     else:
         where = options.subject or f"{topic}-value"
         files = _from_registry(connection, where)
-    message = message_of(files, options.message, where)
-    schema = pa.schema([pa.field(name, column.kind) for name, column in message_columns(message, where).items()])
-    return ProtobufDecoder(schema, files, message.full_name, framed)
+    most = options.max_record_bytes
+    if not framed:
+        return ProtobufDecoder.of(files, options.message, where=where, record_bytes=most)
+    schema, name = columns_of(files, options.message, where)
+    return FramedProtobufDecoder(schema, files, name, record_bytes=most)
 
 
 def _from_registry(connection: Connection, subject: str) -> bytes:
@@ -73,26 +71,6 @@ def _from_registry(connection: Connection, subject: str) -> bytes:
     return files.SerializeToString()
 
 
-@functools.lru_cache(maxsize=32)
-def _reader_of(files: bytes, name: str, framed: bool, _process: int) -> Callable[[bytes], dict[str, Any]]:
-    from google.protobuf.message import DecodeError
-    from google.protobuf.message_factory import GetMessageClass
-
-    message = message_of(files, name, name)
-    columns = message_columns(message, name)
-    kind = GetMessageClass(message)
-    parse = _unframed(kind) if framed else kind.FromString
-
-    def read(value: bytes) -> dict[str, Any]:
-        try:
-            parsed = parse(value)
-        except DecodeError as error:
-            raise BadValue(f"the value is no {name}: {error}") from None
-        return {column: reader.read(parsed) for column, reader in columns.items()}
-
-    return read
-
-
 def _unframed(kind: Any) -> Callable[[bytes], Any]:
     from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer
 
@@ -103,8 +81,6 @@ def _unframed(kind: Any) -> Callable[[bytes], Any]:
         try:
             return deserialize(value, None)
         except Exception as error:  # noqa: BLE001 - whatever a library raises on bytes that are no frame
-            raise BadValue(
-                f"the value is no framed message: {str(error) or type(error).__name__}", frame_id(value)
-            ) from None
+            raise BadValue(f"the value is no framed message: {said(error)}", frame_id(value)) from None
 
     return parse

@@ -10,13 +10,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.parquet import read_metadata
 
-from laketier.sources.landing.files import FileEntry, Files, Folder, list_files, look_at
+from laketier.codecs.said import said
+from laketier.sources.landing.files import FileEntry, Files
+from laketier.sources.landing.folder import Folder, Held
+from laketier.sources.landing.identity import known_otherwise, replaced
 from laketier.sources.landing.ledger import Ledger
+from laketier.sources.landing.local import Astray, escaped
 from laketier.sources.landing.options import FileFormat, LandingTableOptions, OnRewritten, Order
 from laketier.sources.landing.readers import FileReader, Unreadable, decode_lines
 from laketier.sources.landing.table import table_of
-from laketier.sources.parquet_parts import read_footer, row_group_ranges
+from laketier.sources.parquet_parts import row_group_ranges
 from laketier.spi import (
     BadRecord,
     BucketBounds,
@@ -71,10 +76,11 @@ class LandingLog(TableLog):
                 # In this order: what the ledger holds by now landed before, and so is listed unless it was deleted.
                 ledger.refresh()
                 taken = ledger.files
-                listed = self._list()
+                held = self._folder.listed()
+                listed = held.files
                 places = listed.places_in(taken)
                 self._report_rewritten(listed, places, taken)
-                new = self._in_order(listed.take(np.flatnonzero(places < 0)))
+                new = self._in_order(self._new_of(held, places, taken))
                 if not len(new):
                     break
                 self._report_late(new, taken)
@@ -116,26 +122,27 @@ class LandingLog(TableLog):
         payload = split.payload
         entry = FileEntry(payload["path"], int(payload["size"]), int(payload["mtime_ns"]))
         groups = range(int(payload["first"]), int(payload["last"]) + 1) if "first" in payload else None
-        filesystem, folder = self._folder.open()
-        path = f"{folder}/{entry.path}"
+        _, folder = self._folder.open()
+        path = escaped(f"{folder}/{entry.path}")
 
         def bad(error: str, value: bytes | None) -> None:
             at = entry.mtime_ns // 1_000_000
             on_bad_record(BadRecord(bucket=split.bucket, offset=split.start, error=error, value=value, at=at))
 
-        def bad_line(number: int, value: bytes, error: str) -> None:
+        def bad_line(number: int, value: bytes | None, error: str) -> None:
             bad(f"line {number} of {path}: {error}", value)
 
-        reader = FileReader(filesystem, self._table.schema, self._options)
+        reader = FileReader(self._table.schema, self._options, self._folder.is_local)
+        why = None
         with naming_storage_errors("a file of the landing zone was read"):
-            self._check([entry], split.start)
-            why = None
             try:
-                yield from reader.read(path, schema, groups, bad_line)
+                with self._folder.opened(entry.path) as (file, found):
+                    self._compare([entry], [found], split.start)
+                    yield from reader.read(file, entry.path, entry.size, schema, groups, bad_line)
             except FileNotFoundError:
                 pass  # told by the check below
-            except Unreadable as error:
-                why = str(error)
+            except (Unreadable, Astray) as error:
+                why = said(error)
             self._check([entry], split.start)
         if why is not None:
             bad(f"{path} can't be read: {why}", None)
@@ -158,9 +165,15 @@ class LandingLog(TableLog):
             raise RuntimeError("a log that was pickled is for reading; bounds and plan belong to the driver's")
         return self._ledger
 
-    def _list(self) -> Files:
-        filesystem, folder = self._folder.open()
-        return list_files(filesystem, folder, table=self._table.name)
+    def _new_of(self, held: Held, places: Any, taken: Files) -> Files:
+        """Those that are not known, and are no known file under another name. What is left out is told, once."""
+        otherwise = known_otherwise(held.files, held.shared, places, taken)
+        why = {escaped(path): f"it is the file {escaped(name)} by another name" for path, name in otherwise.values()}
+        for path, reason in {**held.refused, **why}.items():
+            if path not in self._warned:
+                self._warned.add(path)
+                log.warning("%s: %s is left out: %s", escaped(self._table.name), path, reason)
+        return held.files.take(np.array([at for at in np.flatnonzero(places < 0) if at not in otherwise], np.int64))
 
     def _in_order(self, files: Files) -> Files:
         if self._options.min_age and len(files):
@@ -180,8 +193,8 @@ class LandingLog(TableLog):
         else:
             late = np.flatnonzero(pc.less(new.paths, pc.max(taken.paths)).to_numpy(zero_copy_only=False))
         if len(late):
-            named = ", ".join(new[at].path for at in late[:_NAMED])
-            log.info("%s: %d files are late, they are taken now: %s", self._table.name, len(late), named)
+            named = ", ".join(escaped(new[at].path) for at in late[:_NAMED])
+            log.info("%s: %d files are late, they are taken now: %s", escaped(self._table.name), len(late), named)
 
     def _report_rewritten(self, listed: Files, places: Any, taken: Files) -> None:
         known = np.flatnonzero(places >= 0)
@@ -194,14 +207,25 @@ class LandingLog(TableLog):
                 log.warning("%s", error)
             if self._options.on_rewritten is OnRewritten.FAIL:
                 raise error
+        others = [path for path in replaced(listed, known, taken, ordinals) if path not in self._warned]
+        if others:
+            self._warned.update(others)
+            log.warning(
+                "%s: %d files were replaced by others of the same size and time, unless their file system was mounted "
+                "anew: %s. Land what is new under a new name.",
+                escaped(self._table.name),
+                len(others),
+                ", ".join(map(escaped, others[:_NAMED])),
+            )
 
     def _check(self, entries: Sequence[FileEntry], start: int) -> None:
-        filesystem, folder = self._folder.open()
-        now = look_at(filesystem, [f"{folder}/{entry.path}" for entry in entries])
+        self._compare(entries, self._folder.look_at([entry.path for entry in entries]), start)
+
+    def _compare(self, entries: Sequence[FileEntry], now: Sequence[FileEntry | None], start: int) -> None:
         gone = [start + at for at, found in enumerate(now) if found is None]
         if gone:
             raise OffsetsExpired(
-                f"the file {entries[gone[0] - start].path!r} (offset {gone[0]}) is gone"
+                f"the file {escaped(entries[gone[0] - start].path)!r} (offset {gone[0]}) is gone"
                 + (f", and {len(gone) - 1} more up to offset {gone[-1]}" if len(gone) > 1 else ""),
                 where=self._table.name,
                 why="it was deleted or renamed after it was taken, and before it was read",
@@ -219,10 +243,10 @@ class LandingLog(TableLog):
         if self._options.format is not FileFormat.PARQUET or entry.size <= self._options.split_bytes:
             yield whole
             return
-        filesystem, folder = self._folder.open()
         try:
-            footer = read_footer(filesystem, f"{folder}/{entry.path}")
-        except CorruptTable:
+            with self._folder.opened(entry.path) as (file, _):
+                footer = read_metadata(file)
+        except (pa.ArrowException, Astray, FileNotFoundError):
             yield whole  # which the task then finds to be bad
             return
         for first, last, _, size in row_group_ranges(footer, self._options.split_bytes):
@@ -239,7 +263,7 @@ class LandingLog(TableLog):
 
 def _rewritten(taken: FileEntry, found: FileEntry, ordinal: int, table: str) -> OffsetsRewritten:
     return OffsetsRewritten(
-        f"the file {taken.path!r} (offset {ordinal}) has changed since it was taken",
+        f"the file {escaped(taken.path)!r} (offset {ordinal}) has changed since it was taken",
         where=table,
         why=f"it had {taken.size} bytes of {_utc(taken)}, and has {found.size} of {_utc(found)}",
         fix="Put it back as it was, its time included, and land what is new under a new name.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from laketier.codecs.bounds import BLOCK_BYTES, EXPANSION, RECORD_BYTES
 from laketier.spi import ConfigError, Passthrough, option
 
 
@@ -50,6 +51,7 @@ class LandingOptions:
 
     path: str = option("", "The landing zone: a path, or a URI that pyarrow can open. Each sub-folder is a table.")
     ledger: str | None = option(None, "Where the ledger is kept, a local path; in the landing zone unless given.")
+    follow_links: bool = option(False, "Follow symbolic links that stay in the landing zone, instead of refusing them.")
     one_table: bool = option(False, "The landing zone itself is the one table, named '.'.")
 
     def __post_init__(self) -> None:
@@ -73,12 +75,19 @@ class LandingTableOptions:
     split_bytes: int = option(128 * 1024 * 1024, "Parquet files are read in parts of about this size.")
     delimiter: str = option(",", "Between the values of CSV.")
     header: bool = option(True, "Whether the first line of a CSV file names its columns.")
+    max_record_bytes: int = option(RECORD_BYTES, "A line of JSON or CSV with more bytes is a bad record.")
+    max_block_bytes: int = option(BLOCK_BYTES, "What a block of Avro or Arrow, or a page of Parquet, may expand to.")
+    max_expansion: int = option(EXPANSION, "So many times its size a compressed file of text may become, above 1 GiB.")
 
     def __post_init__(self) -> None:
         if self.min_age < 0:
             raise ConfigError(f"read.min-age = {self.min_age} is negative", fix="Give a number of seconds.")
         if self.split_bytes < 1:
             raise ConfigError(f"read.split-bytes = {self.split_bytes} is too small", fix="Give a number of bytes.")
+        for name in ("max_record_bytes", "max_block_bytes", "max_expansion"):
+            if getattr(self, name) < 1:
+                key = f"read.{name.replace('_', '-')}"
+                raise ConfigError(f"{key} = {getattr(self, name)} is too small", fix="Give a number above 0.")
         if len(self.delimiter) != 1 or self.delimiter in '"\r\n' or not self.delimiter.isascii():
             raise ConfigError(f"read.delimiter = {self.delimiter!r} is not one ASCII character", fix="Use , or ; say.")
         if self.format is FileFormat.CSV and not self.header and not self.columns:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,19 +9,26 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import fs
 
-from laketier.sources.landing.avro import arrow_schema, import_fastavro
-from laketier.sources.landing.lines import OnBadLine, parse_lines, read_blocks
+from laketier.codecs.arrow_ipc import ipc_file, ipc_schema
+from laketier.codecs.avro_files import AvroFile
+from laketier.codecs.bounds import MIB
+from laketier.codecs.csv_values import CsvDecoder, header_of
+from laketier.codecs.decoding import BadValue, Decoder
+from laketier.codecs.expansion import BoundedStream
+from laketier.codecs.json_values import JsonDecoder
+from laketier.codecs.lines import Block, OnBadLine, parse_lines, read_blocks
+from laketier.codecs.parquet_pages import looked_at
+from laketier.codecs.said import said
+from laketier.sources.landing.folder import Folder
+from laketier.sources.landing.infer import inferred
 from laketier.sources.landing.options import ExtraColumns, FileFormat, LandingTableOptions
-from laketier.sources.landing.text import CsvLines, JsonLines, header_of, unreadable_columns
 from laketier.sources.parquet_parts import BATCH_ROWS, null_rows, read_row_groups
-from laketier.spi import BadRecord, ConfigError, IncompatibleData, OnBadRecord
+from laketier.spi import BadRecord, ConfigError, IncompatibleData, LaketierError, OnBadRecord, UnsupportedType
 from laketier.spi.conform import conform, fits
 
-_ARROW_FILE = b"ARROW1"
-# What Arrow and fastavro raise over damaged bytes: the latter says of a negative length whatever comes of it.
-_DAMAGED = (pa.ArrowException, ValueError, LookupError, TypeError, EOFError, ArithmeticError, SystemError, struct.error)
+_COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+_IN_MEMORY = 32 * MIB
 
 
 class Unreadable(Exception):
@@ -32,77 +37,102 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class FileReader:
-    """Reads files of one table. ``schema``: all its columns."""
+    """Reads files of one table. ``schema``: all its columns. ``is_local``: whether the storage is a disk, whose errors
+    have numbers."""
 
-    filesystem: fs.FileSystem
     schema: pa.Schema
     options: LandingTableOptions
+    is_local: bool
 
     def read(
-        self, path: str, wanted: pa.Schema, groups: range | None, on_bad_line: OnBadLine
+        self, file: Any, path: str, size: int, wanted: pa.Schema, groups: range | None, on_bad_line: OnBadLine
     ) -> Iterator[pa.RecordBatch]:
         """The rows in exactly ``wanted``, some of ``schema``. ``groups``: these row groups of a Parquet file only.
         Raises `Unreadable`, and what ``on_bad_line`` raises."""
         match self.options.format:
-            case FileFormat.PARQUET:
-                yield from self._parquet(path, wanted, groups)
-            case FileFormat.ARROW:
-                yield from self._arrow(path, wanted)
-            case FileFormat.AVRO:
-                yield from self._avro(path, wanted)
             case FileFormat.JSON | FileFormat.CSV:
                 # All columns are parsed, so that which records are bad does not depend on the columns that are read.
-                for table in self._lines(path, on_bad_line):
+                yield from self._lines(file, path, size, wanted, on_bad_line)
+            case FileFormat.PARQUET:
+                yield from self._safely(self._parquet(file, size, wanted, groups))
+            case FileFormat.ARROW:
+                yield from self._safely(self._arrow(file, size, wanted))
+            case FileFormat.AVRO:
+                yield from self._safely(self._avro(file, path, size, wanted))
+
+    def _safely(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        while True:
+            with _unreadable(self.is_local):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
+
+    def _parquet(self, file: Any, size: int, wanted: pa.Schema, groups: range | None) -> Iterator[pa.RecordBatch]:
+        file = file if self.is_local or size > _IN_MEMORY else pa.BufferReader(file.read_buffer(size))
+        parquet = pq.ParquetFile(file, pre_buffer=True)
+        self._check(parquet.schema_arrow)
+        groups = groups or range(parquet.num_row_groups)
+        # To look at each page of a large file in an object store would cost more than to read it.
+        looked = looked_at(
+            file,
+            size,
+            parquet.metadata,
+            groups,
+            self.options.max_block_bytes,
+            every=self.is_local or size <= _IN_MEMORY,
+        )
+        rows = min(BATCH_ROWS, looked.batch_rows)
+        yield from read_row_groups(parquet, groups, wanted, rows)
+
+    def _arrow(self, file: Any, size: int, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+        self._check(ipc_schema(file, size))
+        file.seek(0)
+        for batch in ipc_file(file, size, self.options.max_block_bytes):
+            yield _conformed(batch, wanted)
+
+    def _avro(self, file: Any, path: str, size: int, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+        avro = AvroFile.open(file, size, where=path)
+        self._check(avro.schema)
+        for batch in avro.batches(self.options.max_block_bytes):
+            yield _conformed(batch, wanted)
+
+    def _lines(
+        self, file: Any, path: str, size: int, wanted: pa.Schema, on_bad_line: OnBadLine
+    ) -> Iterator[pa.RecordBatch]:
+        decoder: Decoder | None = None
+        most = self.options.max_record_bytes
+        for block in self._blocks(file, path, size):
+            if block.long and decoder is None and self.options.format is FileFormat.CSV and self.options.header:
+                raise Unreadable(f"its header has {block.long:,} bytes, more than max-record-bytes = {most:,} allows")
+            if block.long:
+                why = f"it has {block.long:,} bytes, more than max-record-bytes = {most:,} allows; they were not kept"
+                on_bad_line(block.first, None, why)
+                continue
+            skipped = 0
+            if decoder is None:
+                decoder, skipped = self._decoder(block.data)
+            first = block.first + block.data.count(b"\n", 0, skipped)
+            for batch in parse_lines(block.data[skipped:], first, decoder, on_bad_line):
+                for start in range(0, batch.num_rows, BATCH_ROWS):
                     with _unreadable():
-                        batches = [_conformed(batch, wanted) for batch in table.to_batches(BATCH_ROWS)]
-                    yield from batches
+                        part = _conformed(batch.slice(start, BATCH_ROWS), wanted)
+                    yield part
 
-    def _parquet(self, path: str, wanted: pa.Schema, groups: range | None) -> Iterator[pa.RecordBatch]:
-        with self.filesystem.open_input_file(path) as file, _unreadable(self.is_local):
-            parquet = pq.ParquetFile(file, pre_buffer=True)
-            self._check(parquet.schema_arrow)
-            yield from read_row_groups(parquet, groups or range(parquet.num_row_groups), wanted)
+    def _blocks(self, file: Any, path: str, size: int) -> Iterator[Block]:
+        with _unreadable(self.is_local):
+            stream = bounded_stream(file, path, size, self.options)
+            yield from read_blocks(stream, longest=self.options.max_record_bytes)
 
-    def _arrow(self, path: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
-        with self.filesystem.open_input_file(path) as file, _unreadable(self.is_local):
-            is_file = file.read(len(_ARROW_FILE)) == _ARROW_FILE
-            file.seek(0)
-            reader = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
-            self._check(reader.schema)
-            batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
-            for batch in batches:
-                batch.validate(full=True)
-                yield _conformed(batch, wanted)
-
-    def _avro(self, path: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
-        fastavro = import_fastavro()
-        with self.filesystem.open_input_stream(path, compression=None) as file, _unreadable(self.is_local):
-            reader = fastavro.reader(file)
-            found = arrow_schema(fastavro.parse_schema(reader.writer_schema), where=path)
-            self._check(found)
-            while rows := list(itertools.islice(reader, BATCH_ROWS // 8)):
-                yield _conformed(pa.RecordBatch.from_pylist(rows, schema=found), wanted)
-
-    def _lines(self, path: str, on_bad_line: OnBadLine) -> Iterator[pa.Table]:
-        with self.filesystem.open_input_stream(path, compression="detect") as file:
-            first, parser = 1, None
-            for block in _blocks(file, self.is_local):
-                skipped = 0
-                if parser is None:
-                    parser, skipped = self._parser(block)
-                before = block.count(b"\n", 0, skipped)
-                yield from parse_lines(block[skipped:], first + before, parser, on_bad_line)
-                first += block.count(b"\n")
-
-    def _parser(self, block: bytes) -> tuple[JsonLines | CsvLines, int]:
-        """What parses the lines of a file that begins with ``block``, and how many bytes of it are its header."""
+    def _decoder(self, block: bytes) -> tuple[Decoder, int]:
+        """What reads the lines of a file that begins with ``block``, and how many bytes of it are its header."""
         if self.options.format is FileFormat.JSON:
-            return JsonLines(self.schema, self.options.extra_columns), 0
+            return decoder_of(self.schema, self.options), 0
         names, skipped = csv_header(block, self.options, self.schema)
         self._check(pa.schema([(name, pa.null()) for name in names]))
         if not set(names) & set(self.schema.names):
             raise Unreadable(f"its columns are {', '.join(names)}, none of the table's")
-        return CsvLines(names, self.schema, self.options.delimiter), skipped
+        return decoder_of(self.schema, self.options, names), skipped
 
     def _check(self, found: pa.Schema) -> None:
         extra = [name for name in found.names if name not in self.schema.names]
@@ -113,9 +143,13 @@ class FileReader:
                 kinds = f"{found.field(name).type}, and the table's is {self.schema.field(name).type}"
                 raise Unreadable(f"its column {name!r} is {kinds}")
 
-    @property
-    def is_local(self) -> bool:
-        return isinstance(self.filesystem, fs.LocalFileSystem)
+
+def decoder_of(schema: pa.Schema, options: LandingTableOptions, names: Sequence[str] = ()) -> Decoder:
+    """For lines. ``names``: the columns of a CSV file, those of the table unless given."""
+    most = options.max_record_bytes
+    if options.format is FileFormat.JSON:
+        return JsonDecoder(schema, options.extra_columns is ExtraColumns.IGNORE, record_bytes=most)
+    return CsvDecoder(schema, tuple(names or schema.names), options.delimiter, record_bytes=most)
 
 
 def decode_lines(
@@ -128,18 +162,15 @@ def decode_lines(
             on_bad_record(replace(record, error="its bytes were not kept; land what was mended in a new file"))
         elif b"\n" in record.value:
             on_bad_record(replace(record, error="it is more than one line"))
+        elif not record.value.strip():
+            on_bad_record(replace(record, error="it is blank"))
         else:
             lines.append(record)
-    if not lines:
-        return
-    parser: JsonLines | CsvLines = JsonLines(schema, options.extra_columns)
-    if options.format is FileFormat.CSV:
-        parser = CsvLines(schema.names, schema, options.delimiter)
-    block = b"".join((record.value or b"") + b"\n" for record in lines)
-    tables = parse_lines(block, 0, parser, lambda at, _, error: on_bad_record(replace(lines[at], error=error)))
-    for table in tables:
-        for batch in table.to_batches(BATCH_ROWS):
-            yield _conformed(batch, schema)
+    decoded = decoder_of(schema, options).decode([record.value or b"" for record in lines])
+    for one in decoded.bad:
+        on_bad_record(replace(lines[one.index], error=one.error))
+    for start in range(0, decoded.rows.num_rows, BATCH_ROWS):
+        yield _conformed(decoded.rows.slice(start, BATCH_ROWS), schema)
 
 
 def csv_header(block: bytes, options: LandingTableOptions, schema: pa.Schema | None) -> tuple[list[str], int]:
@@ -147,73 +178,52 @@ def csv_header(block: bytes, options: LandingTableOptions, schema: pa.Schema | N
     if not options.header:
         return list(schema.names if schema is not None else options.columns), 0
     skipped = 0
-    for line in block.splitlines(keepends=True):
-        skipped += len(line)
+    while skipped < len(block):
+        end = block.find(b"\n", skipped) + 1 or len(block)
+        line, skipped = block[skipped:end], end
         if line.strip():
             try:
                 return header_of(line, options.delimiter), skipped
             except ValueError as error:
-                raise Unreadable(str(error)) from error
+                raise Unreadable(said(error)) from error
     raise Unreadable("it has no header")
 
 
-def schema_of(filesystem: fs.FileSystem, path: str, options: LandingTableOptions) -> pa.Schema:
+def bounded_stream(file: Any, path: str, size: int, options: LandingTableOptions) -> Any:
+    """The text of a file, which may be compressed, as its name says."""
+    codec = next((codec for ending, codec in _COMPRESSED.items() if path.endswith(ending)), None)
+    if codec is None:
+        return file
+    return BoundedStream(pa.CompressedInputStream(file, codec), size, options.max_expansion)
+
+
+def schema_of(folder: Folder, path: str, options: LandingTableOptions) -> pa.Schema:
     """The columns of a file. Raises `Unreadable`."""
-    match options.format:
-        case FileFormat.PARQUET:
-            with filesystem.open_input_file(path) as file, _unreadable():
+    with folder.opened(path) as (file, entry), _unreadable():
+        match options.format:
+            case FileFormat.PARQUET:
                 return pq.read_schema(file).remove_metadata()
-        case FileFormat.ARROW:
-            with filesystem.open_input_file(path) as file, _unreadable():
-                is_file = file.read(len(_ARROW_FILE)) == _ARROW_FILE
-                file.seek(0)
-                return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(file).schema.remove_metadata()
-        case FileFormat.AVRO:
-            fastavro = import_fastavro()
-            with filesystem.open_input_stream(path, compression=None) as file, _unreadable():
-                return arrow_schema(fastavro.parse_schema(fastavro.reader(file).writer_schema), where=path)
-        case _:
-            with filesystem.open_input_stream(path, compression="detect") as file:
-                return _inferred(next(_blocks(file, True), b""), options)
+            case FileFormat.ARROW:
+                return ipc_schema(file, entry.size).remove_metadata()
+            case FileFormat.AVRO:
+                return AvroFile.open(file, entry.size, where=path).schema
+            case _:
+                stream = bounded_stream(file, path, entry.size, options)
+                block = next(read_blocks(stream, longest=options.max_record_bytes), Block(1))
+                if block.long:
+                    raise BadValue(f"its first line has {block.long:,} bytes, more than max-record-bytes allows")
+                names: list[str] = []
+                skipped = 0
+                if options.format is FileFormat.CSV:
+                    names, skipped = csv_header(block.data, options, None)
+                return inferred(block.data[skipped:], names, options)
 
 
 def check_types(schema: pa.Schema, options: LandingTableOptions, *, origin: str) -> None:
     """Raises `ConfigError` for columns whose types the format can't hold."""
-    if not options.format.is_text:
-        return
-
-    def parser_of(one: pa.Schema) -> tuple[Any, bytes]:
-        if options.format is FileFormat.JSON:
-            return JsonLines(one, options.extra_columns), b"{}\n"
-        return CsvLines([*one.names, "_"], one, options.delimiter), f"{options.delimiter}\n".encode()
-
-    unknown = unreadable_columns(parser_of, schema)
-    if unknown:
-        kinds = ", ".join(f"{name} ({schema.field(name).type})" for name in unknown)
-        raise ConfigError(
-            f"columns of these types can't be read from {options.format.value}: {kinds}",
-            where=origin,
-            fix="Choose other types, and cast them after they were read.",
-        )
-
-
-def _inferred(block: bytes, options: LandingTableOptions) -> pa.Schema:
-    parser: JsonLines | CsvLines
-    skipped = 0
-    if options.format is FileFormat.JSON:
-        parser = JsonLines(None, options.extra_columns)
-    else:
-        names, skipped = csv_header(block, options, None)
-        parser = CsvLines(names, None, options.delimiter)
-
-    def refuse(line: int, _: bytes, why: str) -> None:
-        raise Unreadable(f"line {line}: {why}")
-
-    tables = list(parse_lines(block[skipped:], 1, parser, refuse))
-    if not tables:
-        raise Unreadable("it has no records")
-    fields = [f.with_type(pa.string()) if f.type == pa.null() else f for f in tables[0].schema]
-    return pa.schema(fields)
+    decoder = decoder_of(schema, options)
+    if options.format.is_text and isinstance(decoder, JsonDecoder | CsvDecoder):
+        decoder.check(prefix="read.columns.", where=origin)
 
 
 def _conformed(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
@@ -221,22 +231,23 @@ def _conformed(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
     return conform(batch.select(names), wanted) if names else null_rows(batch.num_rows, wanted)
 
 
-def _blocks(file: Any, is_local: bool) -> Iterator[bytes]:
-    with _unreadable(is_local):
-        yield from read_blocks(file)
-
-
 @contextmanager
 def _unreadable(is_local: bool = True) -> Iterator[None]:
-    """What libraries say of a damaged file. Arrow says some of it as an ``OSError``, without a number; on an object
-    store that may as well be the network, and is left as it is."""
+    """The boundary of a file: whatever a library raises over its bytes is its own trouble. Arrow says some of it as an
+    ``OSError``, without a number; on an object store that may as well be the network, and is left as it is."""
     try:
         yield
+    except (Unreadable, GeneratorExit):
+        raise
     except OSError as error:
         if error.errno is not None or not is_local:
             raise
-        raise Unreadable(f"it is damaged: {error}") from error
-    except IncompatibleData as error:
-        raise Unreadable(str(error)) from error
-    except _DAMAGED as error:
-        raise Unreadable(f"it is damaged, or of another format: {error or type(error).__name__}") from error
+        raise Unreadable(f"it is damaged: {said(error)}") from error
+    except BadValue as error:
+        raise Unreadable(said(error)) from error
+    except (IncompatibleData, ConfigError, UnsupportedType) as error:  # of its columns
+        raise Unreadable(said(error)) from error
+    except LaketierError:
+        raise
+    except Exception as error:
+        raise Unreadable(f"it is damaged, or of another format: {said(error)}") from error

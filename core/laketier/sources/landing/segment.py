@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from laketier.sources.landing.files import Files
@@ -33,6 +34,8 @@ class Segment:
             "size": files.sizes.tolist(),
             "mtime_ns": files.mtimes.tolist(),
         }
+        if files.inodes.any():
+            columns["inode"] = files.inodes.tolist()
         document = {"version": VERSION, "first": self.first, "previous": self.previous, "files": columns}
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -43,10 +46,10 @@ class Segment:
             document = json.loads(data)
             check_version(document, where)
             columns = document["files"]
-            lengths = {len(columns[name]) for name in ("path", "size", "mtime_ns")}
+            lengths = {len(columns[name]) for name in ("path", "size", "mtime_ns", "inode") if name in columns}
             if len(lengths) != 1 or not min(lengths):
                 raise ValueError("its columns are empty, or of different length")
-            files = Files.of(columns["path"], columns["size"], columns["mtime_ns"])
+            files = Files.of(columns["path"], columns["size"], columns["mtime_ns"], columns.get("inode"))
             return cls(int(document["first"]), str(document["previous"]), files)
         except (ValueError, TypeError, KeyError, pa.ArrowException) as error:
             raise damaged("a segment of the ledger can't be read", where, f"{type(error).__name__}: {error}") from error
@@ -64,7 +67,9 @@ class Checkpoint:
 
     def encode(self) -> bytes:
         """An Arrow file, with its own digest before it."""
-        table = pa.table([self.files.paths, self.files.sizes, self.files.mtimes], ["path", "size", "mtime_ns"])
+        files = self.files
+        columns = [files.paths, files.sizes, files.mtimes, files.inodes]
+        table = pa.table(columns, ["path", "size", "mtime_ns", "inode"])
         about = {"version": VERSION, "ledger": self.ledger_id, "digest": self.digest, "last": self.last}
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -82,9 +87,11 @@ class Checkpoint:
         table = pa.ipc.open_file(body).read_all()
         about: dict[str, Any] = json.loads(table.schema.metadata[b"about"])
         check_version(about, where)
-        files = Files(
-            table["path"].combine_chunks(), table["size"].to_numpy().copy(), table["mtime_ns"].to_numpy().copy()
-        )
+        numbers = [
+            table[name].to_numpy().copy() for name in ("size", "mtime_ns", "inode") if name in table.column_names
+        ]
+        numbers += [np.zeros(len(table), np.int64)] * (3 - len(numbers))
+        files = Files(table["path"].combine_chunks(), *numbers)
         return cls(about["ledger"], about["digest"], about["last"], files)
 
 

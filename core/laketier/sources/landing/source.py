@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from pyarrow import fs
 
-from laketier.sources.landing.files import ROOT_TABLE, Folder
+from laketier.sources.landing.files import ROOT_TABLE
+from laketier.sources.landing.folder import Folder, is_left_alone
 from laketier.sources.landing.ledger import Ledger
+from laketier.sources.landing.local import Astray, escaped, is_text, list_folder
 from laketier.sources.landing.log import LandingLog
 from laketier.sources.landing.options import LandingOptions, LandingTableOptions
-from laketier.sources.location import HIDDEN, filesystem_of, shown
+from laketier.sources.location import filesystem_of, shown
 from laketier.spi import FeatureNotSupported, LogSource, StorageError, TableNotFound
 from laketier.spi.storage_errors import naming_storage_errors
+
+log = logging.getLogger(__name__)
 
 _LEDGER = "_laketier/ledger"
 _LEDGER_OF_ROOT = "_root"  # hidden, so no sub-folder's table has this name
@@ -29,6 +34,7 @@ class LandingZone(LogSource):
         self._filesystem, self._root = filesystem_of(options.path, used_as="a landing zone")
         self._ledgers: dict[str, Ledger] = {}
         self._lock = threading.Lock()
+        self._warned: set[str] = set()
         self._ledger_root = _local_folder(options)
 
     def list_tables(self) -> Sequence[str]:
@@ -36,26 +42,35 @@ class LandingZone(LogSource):
         if self._options.one_table:
             return [ROOT_TABLE]
         with naming_storage_errors("the landing zone was listed"):
-            found = self._filesystem.get_file_info(fs.FileSelector(self._root))
-        return sorted(
-            info.base_name
-            for info in found
-            if info.type is fs.FileType.Directory and not info.base_name.startswith(HIDDEN)
-        )
+            if not isinstance(self._filesystem, fs.LocalFileSystem):
+                found = self._filesystem.get_file_info(fs.FileSelector(self._root))
+                names = [info.base_name for info in found if info.type is fs.FileType.Directory]
+                return sorted(name for name in names if not is_left_alone(name))
+            listing = list_folder(self._root, "", skip=is_left_alone, follow=self._options.follow_links, deep=False)
+        for path, why in listing.refused.items():
+            if path not in self._warned:
+                self._warned.add(path)
+                log.warning("%s: %s is left out: %s", self.name, path, why)
+        return sorted(listing.folders)
 
     def open(self, name: str, options: LandingTableOptions) -> LandingLog:
         """See `LogSource.open`. Makes the ledger when there is none."""
-        folder = Folder(self._options.path, name)
+        folder = Folder(self._options.path, name, self._options.follow_links)
         allowed = (
             name == ROOT_TABLE
             if self._options.one_table
-            else name and "/" not in name and "\\" not in name and not name.startswith(HIDDEN)
+            else name and "/" not in name and "\\" not in name and not is_left_alone(name)
         )
-        _, path = folder.open()
-        if not allowed or self._filesystem.get_file_info(path).type is not fs.FileType.Directory:
+        why = None
+        try:
+            there = bool(allowed) and is_text(name) and self._is_folder(folder)
+        except Astray as error:
+            there, why = False, str(error)
+        if not there:
             raise TableNotFound(
-                f"the landing zone has no table {name!r}",
+                f"the landing zone has no table {escaped(name)!r}",
                 where=shown(self._options.path),
+                why=why,
                 fix="Its tables are its sub-folders whose names don't begin with _ or . (with one-table: '.').",
             )
         ledger_path = self._ledger_root / (_LEDGER_OF_ROOT if name == ROOT_TABLE else name)
@@ -65,6 +80,17 @@ class LandingZone(LogSource):
             if ledger is None or ledger.ledger_id != fresh.ledger_id:
                 ledger = self._ledgers[name] = fresh
         return LandingLog.of(folder, options, ledger)
+
+    def _is_folder(self, folder: Folder) -> bool:
+        _, path = folder.open()
+        if not isinstance(self._filesystem, fs.LocalFileSystem):
+            return bool(self._filesystem.get_file_info(path).type is fs.FileType.Directory)
+        try:
+            inside = "" if folder.name == ROOT_TABLE else folder.name
+            list_folder(self._root, inside, skip=lambda _: True, follow=folder.follow_links, deep=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
 
 
 def _open_ledger(folder: Path, path: str, table: str) -> Ledger:

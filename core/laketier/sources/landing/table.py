@@ -6,8 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from laketier.sources.arrow_types import parse_columns
-from laketier.sources.landing.files import Folder, list_files
+from laketier.sources.landing.folder import Folder
 from laketier.sources.landing.ledger import Ledger
+from laketier.sources.landing.local import Astray, escaped
 from laketier.sources.landing.options import LandingTableOptions
 from laketier.sources.landing.readers import Unreadable, check_types, schema_of
 from laketier.spi import ConfigError, LogTable
@@ -31,10 +32,9 @@ def _of_first_file(folder: Folder, options: LandingTableOptions, ledger: Ledger,
             where=origin,
             fix="Give them as read.columns.<name> = <Arrow type>, or set read.infer to take them from the first file.",
         )
-    filesystem, path = folder.open()
     with naming_storage_errors("the columns were looked up"):
         ledger.refresh()
-        listed = list_files(filesystem, path, table=folder.name)
+        listed = folder.listed().files
         if not len(listed):
             raise ConfigError(
                 "the folder holds no file yet, so the columns are unknown",
@@ -47,10 +47,10 @@ def _of_first_file(folder: Folder, options: LandingTableOptions, ledger: Ledger,
         )
         first = listed[order[0].as_py()].path
         try:
-            return schema_of(filesystem, f"{path}/{first}", options)
-        except Unreadable as error:
+            return schema_of(folder, first, options)
+        except (Unreadable, Astray) as error:
             raise ConfigError(
-                f"the columns can't be taken from the first file, {first}",
+                f"the columns can't be taken from the first file, {escaped(first)}",
                 where=origin,
                 why=str(error),
                 fix="Give the columns as read.columns.<name> = <Arrow type>.",

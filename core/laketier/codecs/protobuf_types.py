@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from laketier.codecs.decoding import BadValue
 from laketier.spi import ConfigError
 
 _TIMESTAMP = "google.protobuf.Timestamp"
@@ -113,13 +114,20 @@ def _one(field: Any, where: str, inside: tuple[str, ...]) -> MessageColumn:
         return MessageColumn(_scalars(field)[field.cpp_type, field.type == field.TYPE_BYTES], lambda value: value)
     full_name = field.message_type.full_name
     if full_name == _TIMESTAMP:
-        return MessageColumn(pa.timestamp("ns", "UTC"), lambda value: value.seconds * 1_000_000_000 + value.nanos)
+        return MessageColumn(pa.timestamp("ns", "UTC"), _nanoseconds)
     if full_name in _WRAPPERS:
         wrapped = _one(field.message_type.fields_by_name["value"], where, inside)
         return MessageColumn(wrapped.kind, lambda value: value.value)
     columns = message_columns(field.message_type, where, inside)
     kind = pa.struct([pa.field(name, column.kind) for name, column in columns.items()])
     return MessageColumn(kind, lambda value: {name: column.read(value) for name, column in columns.items()})
+
+
+def _nanoseconds(value: Any) -> int:
+    if not 0 <= value.nanos < 1_000_000_000:
+        raise BadValue(f"a Timestamp has {value.nanos} nanoseconds, and they count from 0 to 999,999,999")
+    found: int = value.seconds * 1_000_000_000 + value.nanos
+    return found
 
 
 def _scalars(field: Any) -> Mapping[tuple[int, bool], pa.DataType]:

@@ -1,9 +1,9 @@
-"""From an Avro schema to columns."""
+"""From an Avro schema to columns, and from fastavro's values to Arrow's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -39,14 +39,16 @@ class AvroColumn:
 
     kind: pa.DataType
     convert: Convert | None = None
+    nullable: bool = False
 
 
-def avro_columns(schema: Any, where: str) -> Mapping[str, AvroColumn]:
-    """The columns of a record. Raises `ConfigError` for another schema, and for what no Arrow type holds: unions of
-    several types, and types that hold themselves."""
+def avro_columns(schema: Any, where: str, *, keep_not_null: bool = False) -> Mapping[str, AvroColumn]:
+    """The columns of a record. ``keep_not_null``: whether what is inside of them may be declared not null, as the
+    schema has it; a topic's schema may change in that, so there it is not. Raises `ConfigError` for another schema,
+    and for what no Arrow type holds: unions of several types, and types that hold themselves."""
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ConfigError("the Avro schema is not a record", where=where, fix="Wrap it in one, or read values as raw.")
-    return _Types(where).fields(schema)
+    return _Types(where, keep_not_null).fields(schema)
 
 
 def avro_aliases(schema: Any) -> Mapping[str, tuple[str, ...]]:
@@ -56,8 +58,9 @@ def avro_aliases(schema: Any) -> Mapping[str, tuple[str, ...]]:
 
 
 class _Types:
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, keep_not_null: bool) -> None:
         self._where = where
+        self._keep_not_null = keep_not_null
         self._named: dict[str, Any] = {}
         self._inside: list[str] = []
 
@@ -83,7 +86,7 @@ class _Types:
             return self._union(schema, namespace)
         if isinstance(schema, str):
             if schema in _PRIMITIVES:
-                return AvroColumn(_PRIMITIVES[schema])
+                return AvroColumn(_PRIMITIVES[schema], nullable=schema == "null")
             return self._reference(schema, namespace)
         kind = schema["type"]
         if isinstance(kind, dict | list):
@@ -94,9 +97,16 @@ class _Types:
         if logical == "decimal" and kind in ("bytes", "fixed"):
             if kind == "fixed":
                 self._name(schema, namespace)
-            precision = schema["precision"]
-            make = pa.decimal128 if precision <= 38 else pa.decimal256
-            return AvroColumn(make(precision, schema.get("scale", 0)))
+            precision, scale = schema.get("precision"), schema.get("scale", 0)
+            if not (
+                isinstance(precision, int) and isinstance(scale, int) and 0 <= scale <= precision <= 76 and precision
+            ):
+                raise ConfigError(
+                    f"the Avro schema has a decimal of precision {precision} and scale {scale}",
+                    where=self._where,
+                    why="a column's precision is 1 to 76, and its scale is not above it",
+                )
+            return AvroColumn((pa.decimal128 if precision <= 38 else pa.decimal256)(precision, scale))
         if logical == "uuid" and kind == "string":
             return AvroColumn(pa.string(), str)
         if kind in _PRIMITIVES:
@@ -105,7 +115,7 @@ class _Types:
 
     def _complex(self, kind: str, schema: Any, namespace: str) -> AvroColumn:
         if kind == "record":
-            return _struct(self.fields(schema, namespace))
+            return self._struct(self.fields(schema, namespace))
         if kind == "enum":
             self._name(schema, namespace)
             return AvroColumn(pa.string())
@@ -114,10 +124,10 @@ class _Types:
             return AvroColumn(pa.binary(schema["size"]))
         if kind == "array":
             item = self._column(schema["items"], namespace)
-            return AvroColumn(pa.list_(item.kind), _each(item.convert))
+            return AvroColumn(pa.list_(self._field("item", item)), _each(item.convert))
         if kind == "map":
             item = self._column(schema["values"], namespace)
-            return AvroColumn(pa.map_(pa.string(), item.kind), _pairs(item.convert))
+            return AvroColumn(pa.map_(pa.string(), self._field("value", item)), _pairs(item.convert))
         return self._reference(kind, namespace)
 
     def _reference(self, name: str, namespace: str) -> AvroColumn:
@@ -136,20 +146,27 @@ class _Types:
                 why="a column has one type, or one and null",
                 fix="Read values as raw, or change the schema.",
             )
-        return self._column(kinds[0], namespace)
+        return replace(self._column(kinds[0], namespace), nullable=len(kinds) < len(choices))
+
+    def _field(self, name: str, column: AvroColumn) -> pa.Field:
+        return pa.field(name, column.kind, nullable=column.nullable or not self._keep_not_null)
+
+    def _struct(self, columns: dict[str, AvroColumn]) -> AvroColumn:
+        kind = pa.struct([self._field(name, column) for name, column in columns.items()])
+        return AvroColumn(kind, row_converter(columns))
 
 
-def _struct(columns: dict[str, AvroColumn]) -> AvroColumn:
-    kind = pa.struct([pa.field(name, column.kind) for name, column in columns.items()])
+def row_converter(columns: Mapping[str, AvroColumn]) -> Convert | None:
+    """What makes a record of fastavro's one of Arrow's; None where it is one."""
     converters = {name: column.convert for name, column in columns.items() if column.convert is not None}
     if not converters:
-        return AvroColumn(kind)
+        return None
 
     def convert(value: dict[str, Any]) -> dict[str, Any]:
         changed = {name: one(value[name]) for name, one in converters.items() if value[name] is not None}
         return {**value, **changed}
 
-    return AvroColumn(kind, convert)
+    return convert
 
 
 def _each(convert: Convert | None) -> Convert | None:

@@ -1,0 +1,18 @@
+"""How much one record, line, block or file may be or become before it is refused: more than any honest one."""
+
+from __future__ import annotations
+
+MIB = 1024 * 1024
+RECORD_BYTES = 64 * MIB
+"""Of one record or line as it is read."""
+BLOCK_BYTES = 256 * MIB
+"""Of one block or page that a file is made of, once it is expanded."""
+EXPANSION = 1000
+"""So many times its size a compressed file may become; counted from `EXPANSION_FROM` on."""
+EXPANSION_FROM = 1024 * MIB
+SCHEMA_BYTES = 16 * MIB
+"""Of the schema that a file begins with."""
+SCHEMA_DEPTH = 64
+"""So deep types may be nested."""
+ZERO_SIZE_ROWS = 1_000_000
+"""So many records may take no bytes at all, in one block."""

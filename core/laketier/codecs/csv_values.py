@@ -1,0 +1,140 @@
+"""CSV: a record a line, its values between delimiters."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pc_csv
+import pyarrow.types as pt
+
+from laketier.codecs.decoding import BadValue, Decoded, Decoder, Undecodable, one_batch
+from laketier.codecs.text_types import cast_text, check_text_types, large_floats, refuse_rounded
+
+_BOM = b"\xef\xbb\xbf"
+_INTEGER = re.compile(r"\s*-?\d+\s*")
+
+
+@dataclass(frozen=True)
+class CsvDecoder(Decoder):
+    """Each value is one line, without its end. ``names``: the columns of the file, in its order; a column of the schema
+    that is not among them is null. Unquoted nothing is null; a value can't hold the end of a line."""
+
+    schema: pa.Schema
+    names: tuple[str, ...]
+    delimiter: str = ","
+
+    def check(self, *, prefix: str = "columns.", where: str | None = None) -> CsvDecoder:
+        """Itself. Raises `ConfigError` for columns that CSV has no values for."""
+        check_text_types(self.schema, nested=False, what="CSV", prefix=prefix, where=where)
+        return self
+
+    def read(self, values: Sequence[bytes]) -> Decoded:
+        """See `Decoder.read`."""
+        block = b"\n".join(values)
+        bad = _refused(values, block)
+        index: Sequence[int] = range(len(values))
+        if bad:
+            refused = {one.index for one in bad}
+            index = [at for at in index if at not in refused]
+            block = b"\n".join(values[at] for at in index)
+        return Decoded(self._rows(block, len(index)), index, bad)
+
+    def _rows(self, block: bytes, records: int) -> pa.RecordBatch:
+        if not records:
+            return one_batch([], self.schema)
+        wanted = [field for field in self.schema if field.name in self.names]
+        kinds = {field.name: pa.string() if pt.is_temporal(field.type) else field.type for field in wanted}
+        table = self._parse(block, kinds)
+        if table.num_rows != records:
+            raise BadValue(f"the line is {table.num_rows} records, not one")
+        # Arrow reads hexadecimal numbers, rounds integers to floats and calls what is beyond all floats infinite.
+        odd = [name for name, kind in kinds.items() if pt.is_floating(kind) and len(_large(table[name]))]
+        if b"0x" in block or b"0X" in block:
+            odd += [name for name, kind in kinds.items() if pt.is_integer(kind)]
+        if odd:
+            texts = self._parse(block, {name: pa.string() for name in odd})
+            for name in odd:
+                _check_numbers(table[name], texts[name], name)
+        return one_batch(self._cast(table).combine_chunks().to_batches(), self.schema)
+
+    def _cast(self, table: pa.Table) -> pa.Table:
+        columns = []
+        for field in self.schema:
+            if field.name not in self.names:
+                columns.append(pa.nulls(table.num_rows, field.type))
+                continue
+            column = table[field.name]
+            # As Arrow does around numbers.
+            column = pc.ascii_trim_whitespace(column) if pt.is_temporal(field.type) else column
+            columns.append(cast_text(column, field.type))
+        return pa.table(columns, schema=self.schema)
+
+    def _parse(self, block: bytes, kinds: dict[str, pa.DataType]) -> pa.Table:
+        return read_lines(block, self.names, self.delimiter, kinds)
+
+
+def read_lines(block: bytes, names: Sequence[str], delimiter: str, kinds: dict[str, pa.DataType] | None) -> pa.Table:
+    """By pyarrow: these columns, or all with the types that it finds. Raises ``ArrowInvalid``."""
+    # It takes an order mark at the start of a block for no part of the text, wherever the block is in a file.
+    block = b"\n" + block if block.startswith(_BOM) else block
+    table = pc_csv.read_csv(
+        io.BytesIO(block),
+        read_options=pc_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=list(names)),
+        parse_options=pc_csv.ParseOptions(delimiter=delimiter),
+        convert_options=pc_csv.ConvertOptions(
+            column_types=kinds,
+            include_columns=None if kinds is None else list(kinds),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    table.validate(full=True)
+    return table
+
+
+def _refused(values: Sequence[bytes], block: bytes) -> list[Undecodable]:
+    """The lines that Arrow's reader must not see. It takes an open quote as closed where the block ends, and so differs
+    from block to block; and it ends a line at a carriage return."""
+    lines = None
+    bad: list[Undecodable] = []
+    if b'"' in block:
+        lines = pa.array(values, pa.large_binary())
+        open_quote = pc.equal(pc.bit_wise_and(pc.count_substring(lines, b'"'), 1), 1)
+        why = "a quote in it is not closed (a value can't hold the end of a line)"
+        bad += [Undecodable(at, why) for at in pc.indices_nonzero(open_quote).to_pylist()]
+    if block.count(b"\r") != block.count(b"\r\n") + block.endswith(b"\r"):
+        why = "it has a carriage return within (a value can't hold the end of a line)"
+        known = {one.index for one in bad}
+        bad += [Undecodable(at, why) for at, line in enumerate(values) if b"\r" in line[:-1] and at not in known]
+        bad.sort(key=lambda one: one.index)
+    return bad
+
+
+def _large(column: pa.ChunkedArray) -> Any:
+    return large_floats(column.combine_chunks())
+
+
+def _check_numbers(column: pa.ChunkedArray, texts: pa.ChunkedArray, name: str) -> None:
+    if pt.is_floating(column.type):
+        refuse_rounded(texts.take(pa.array(_large(column))).to_pylist(), column.type, name)
+        return
+    for text in texts.to_pylist():
+        if text is not None and not _INTEGER.fullmatch(text):
+            raise BadValue(f"{text!r} in column {name!r} is not an integer")
+
+
+def header_of(line: bytes, delimiter: str) -> list[str]:
+    """The names in the first line of a CSV file. Raises ``ValueError`` for what can't be one."""
+    names = next(csv.reader([line.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter), [])
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if not names or doubled:
+        raise ValueError(f"its header names {doubled} twice" if doubled else "it has no header")
+    return names

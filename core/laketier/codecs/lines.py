@@ -1,0 +1,83 @@
+"""Text whose records are lines: a stream becomes blocks of lines, a block becomes rows and bad lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.codecs.decoding import Decoder
+
+BLOCK_BYTES = 8 * 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+
+OnBadLine = Callable[[int, bytes | None, str], None]
+"""Gets the number of the line (from 1), its bytes, and why it is no record. None for a line that is too long to
+keep."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines, of which the first has the number ``first``, or one that was too ``long`` to be kept: its size."""
+
+    first: int
+    data: bytes = b""
+    long: int = 0
+
+
+def read_blocks(stream: Any, size: int = BLOCK_BYTES, longest: int | None = None) -> Iterator[Block]:
+    """The content of ``stream`` in blocks that end where a line does, without the mark of its byte order. A line is
+    never cut; of one with more than ``longest`` bytes only its length is kept, and it takes no more memory than
+    that."""
+    carried: list[bytes] = []
+    held, number, begun = 0, 1, False
+    too_long = 0
+    while data := stream.read(size):
+        if not begun:
+            while len(data) < len(_BOM) and (more := stream.read(size)):
+                data += more
+            data, begun = data.removeprefix(_BOM), True
+        if too_long:
+            end = data.find(b"\n") + 1
+            too_long += end or len(data)
+            if not end:
+                continue
+            yield Block(number, long=too_long - 1)
+            number, too_long, data = number + 1, 0, data[end:]
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            whole = b"".join((*carried, data[:cut]))
+            yield Block(number, whole)
+            number += whole.count(b"\n")
+            carried, held = [], 0
+        if cut < len(data):
+            carried.append(data[cut:] if cut else data)
+            held += len(data) - cut
+        if longest is not None and held > longest:
+            too_long, carried, held = held, [], 0
+    if too_long:
+        yield Block(number, long=too_long)
+    elif carried:
+        yield Block(number, b"".join(carried))
+
+
+def parse_lines(block: bytes, first: int, decoder: Decoder, on_bad: OnBadLine) -> Iterator[pa.RecordBatch]:
+    """The rows of a block, one for each line that is not blank and not bad, in order. ``first``: the number of its
+    first line."""
+    lines = block.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    numbers: Sequence[int] = range(first, first + len(lines))
+    if b"" in lines or any(line[:1].isspace() for line in lines):
+        kept = [at for at, line in enumerate(lines) if line.strip()]
+        numbers = [first + at for at in kept]
+        lines = [lines[at] for at in kept]
+    if not lines:
+        return
+    decoded = decoder.decode(lines)
+    for one in decoded.bad:
+        on_bad(numbers[one.index], lines[one.index], one.error)
+    if decoded.rows.num_rows:
+        yield decoded.rows

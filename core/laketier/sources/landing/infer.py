@@ -1,0 +1,82 @@
+"""The columns of text that does not tell them: those that its first lines fit, value by value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from laketier.codecs.csv_values import CsvDecoder, read_lines
+from laketier.codecs.decoding import BadValue, Decoder
+from laketier.codecs.json_values import JsonDecoder, read_documents
+from laketier.sources.landing.options import FileFormat, LandingTableOptions
+
+_LEADING_ZERO = r"^\s*-?0[0-9]"
+_ANY = 1 << 62
+
+
+def inferred(block: bytes, names: Sequence[str], options: LandingTableOptions) -> pa.Schema:
+    """Of lines; ``names`` are those of a CSV file. Raises `BadValue` and ``ArrowInvalid`` for lines that
+    no columns fit."""
+    lines = [line for line in block.split(b"\n") if line.strip()]
+    if not lines:
+        raise BadValue("it has no records")
+    if options.format is FileFormat.JSON:
+        # Nothing but objects may come before Arrow's reader, which crashes over a bare null.
+        _refuse_bad(JsonDecoder(pa.schema([]), record_bytes=_ANY), lines)
+        found = read_documents(b"\n".join(lines), None, "infer").schema
+        schema = pa.schema([_fitting(field, lines, ()) for field in found])
+        _refuse_bad(JsonDecoder(schema, record_bytes=_ANY), lines)
+        return schema
+    _refuse_bad(CsvDecoder(pa.schema([(names[0], pa.string())]), tuple(names), options.delimiter), lines)
+    table = read_lines(b"\n".join(lines), names, options.delimiter, None)
+    texts = read_lines(b"\n".join(lines), names, options.delimiter, {name: pa.string() for name in names})
+    schema = pa.schema(
+        [
+            field.with_type(pa.string())
+            if pt.is_integer(field.type) and pc.any(pc.match_substring_regex(texts[field.name], _LEADING_ZERO)).as_py()
+            else _fitting(field, lines, tuple(names), options.delimiter)
+            for field in table.schema
+        ]
+    )
+    _refuse_bad(CsvDecoder(schema, tuple(names), options.delimiter), lines)
+    return schema
+
+
+def _fitting(field: pa.Field, lines: Sequence[bytes], names: tuple[str, ...], delimiter: str = ",") -> pa.Field:
+    """With the first type that changes none of the values. Arrow drops the zone of a time that it finds."""
+    for kind in _candidates(field.type):
+        schema = pa.schema([field.with_type(kind)])
+        decoder: Decoder = CsvDecoder(schema, names, delimiter) if names else JsonDecoder(schema, record_bytes=_ANY)
+        if not pt.is_temporal(kind) or not decoder.decode(lines).bad:
+            return field.with_type(kind)
+    return field
+
+
+def _candidates(kind: pa.DataType) -> Iterator[pa.DataType]:
+    if pt.is_timestamp(kind):
+        for unit in dict.fromkeys((kind.unit, "us", "ns")):
+            yield pa.timestamp(unit)
+            yield pa.timestamp(unit, "UTC")
+    if pt.is_null(kind) or pt.is_timestamp(kind):
+        yield pa.string()
+        return
+    yield _plain(kind)
+    yield pa.string()
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Times within lists and structs as text."""
+    if pt.is_struct(kind):
+        return pa.struct([kind.field(i).with_type(_plain(kind.field(i).type)) for i in range(kind.num_fields)])
+    if pt.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+    return pa.string() if pt.is_null(kind) else kind
+
+
+def _refuse_bad(decoder: Decoder, lines: Sequence[bytes]) -> None:
+    bad = decoder.decode(lines).bad
+    if bad:
+        raise BadValue(f"record {bad[0].index + 1}: {bad[0].error}")
