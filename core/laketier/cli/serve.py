@@ -6,8 +6,8 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -60,6 +60,7 @@ def serve(
     lines, say = _logging(log_format)
     from laketier.service.catalogue import Catalogue
     from laketier.service.metrics import MeasuredStore
+    from laketier.service.starting import check_opened, checked_sources
     from laketier.service.state import Worker
     from laketier.service.worker import TieringWorker, WorkerSettings
 
@@ -67,14 +68,17 @@ def serve(
     lines.worker = here.id
     with (
         _listening(http, http_token_file) as page,
+        nullcontext(checked_sources(described, origin=str(service), strict=until_idle)) as sources,
         MeasuredStore.open(described.state, service=described.name) as store,
     ):
-        catalogue = Catalogue(described, store, origin=str(service))
+        catalogue = Catalogue(described, store, origin=str(service), sources=sources)
         try:
             with _exported(described, store, here.id), _shown(page, described, catalogue, store):
                 if page is not None:
                     say(f"{described.name}: {page.address.url}")
                 catalogue.discover()
+                opened, unopened = catalogue.opened()
+                check_opened(unopened, opened, origin=str(service))
                 with _engine(engine, described) as runner:
                     settings = WorkerSettings(
                         lease_seconds=described.lease, drain_seconds=described.grace, until_idle=until_idle
@@ -91,6 +95,9 @@ def serve(
                         say(_cut_off(described, here.id, worker.cut_off))
                         _leave_in(_CLOSING_SECONDS)
                         raise typer.Exit(1)
+                    if worker.left_out:
+                        say(_left_out(described, here.id, worker.left_out))
+                        raise typer.Exit(1)
                     say(f"{described.name}: worker {here.id} is done")
         finally:
             catalogue.close()
@@ -103,6 +110,12 @@ def _cut_off(described: Service, worker: str, tables: Sequence[str]) -> str:
         f"over; cut off: {named or 'no table, but something still ran'}. Nothing is lost: the next round of each reads "
         "the same offsets again"
     )
+
+
+def _left_out(described: Service, worker: str, tables: Mapping[str, str]) -> str:
+    lines = "".join(f"\n  - {name}: {why}" for name, why in list(tables.items())[:_NAMED])
+    more = f"\n  and {len(tables) - _NAMED} more: see `laketier service status`" if len(tables) > _NAMED else ""
+    return f"{described.name}: worker {worker} is done, and {len(tables)} tables did not get there:{lines}{more}"
 
 
 def _leave_in(seconds: float) -> None:

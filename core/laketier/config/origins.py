@@ -54,11 +54,27 @@ def from_environment(environment: Mapping[str, str] | None = None) -> dict[str, 
     return found
 
 
+class _EachKeyOnce(yaml.SafeLoader):
+    """YAML's keys are unique. The library takes the last one of two, and says nothing of the other."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: dict[Any, yaml.Node] = {}
+        for key_node, _ in node.value:
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+            if key is not None and key != "<<" and key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is there twice, first in line {seen[key].start_mark.line + 1}",
+                    key_node.start_mark,
+                )  # fmt: skip
+            seen[key] = key_node
+        return super().construct_mapping(node, deep)
+
+
 def read_yaml(path: str | Path) -> dict[str, Any]:
     """A YAML file whose top level is a mapping, with each ``${NAME}`` in it taken from the environment. Raises
     `ConfigError` naming file, line and column, or the key."""
     try:
-        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        document = yaml.load(Path(path).read_text(encoding="utf-8"), _EachKeyOnce)
     except FileNotFoundError as error:
         raise ConfigError("the file does not exist", where=str(path), fix="Check its path.") from error
     except (OSError, UnicodeDecodeError) as error:

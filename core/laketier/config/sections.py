@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import pydantic
 from pydantic import BaseModel, ConfigDict
-from pydantic_core import PydanticUndefined
+from pydantic_core import ErrorDetails, PydanticUndefined
 
+from laketier.config.problems import together
 from laketier.config.suggest import did_you_mean
 from laketier.config.typed import KeyDoc, type_name
 from laketier.spi import ConfigError
@@ -29,15 +30,16 @@ _S = TypeVar("_S", bound=Section)
 
 
 def typed_section(section: type[_S], values: Mapping[str, Any], *, origin: str) -> _S:
-    """Type ``values``. Raises `ConfigError` naming the key, with the nearest match of an unknown one."""
+    """Type ``values``. Raises `ConfigError` for all that does not fit, each with its key, and with the nearest match of
+    an unknown one."""
     try:
         return section.model_validate(values)
     except pydantic.ValidationError as error:
-        raise _config_error(section, error, origin) from None
+        problems = [_config_error(section, each, origin) for each in error.errors(include_url=False)]
+        raise together(problems, origin=origin) from None
 
 
-def _config_error(section: type[Section], error: pydantic.ValidationError, origin: str) -> ConfigError:
-    first = error.errors(include_url=False)[0]
+def _config_error(section: type[Section], first: ErrorDetails, origin: str) -> ConfigError:
     place = [str(part) for part in first["loc"]]
     key = ".".join(place)
     if first["type"] == "extra_forbidden":

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from laketier.config.origins import read_yaml
+from laketier.config.problems import together
 from laketier.config.sections import Section, document_sections, typed_section
 from laketier.config.suggest import nearest
 from laketier.config.typed import KeyDoc
@@ -95,27 +96,36 @@ class Service(Section):
 def parse_service(values: Mapping[str, Any], *, origin: str) -> Service:
     """Type a service. Raises `ConfigError` naming the key, for all that does not fit."""
     service = typed_section(Service, values, origin=origin)
+    problems = list(_problems(service, origin))
+    if problems:
+        raise together(problems, origin=origin)
+    return service
+
+
+def _problems(service: Service, origin: str) -> Iterator[ConfigError]:
     for index, settings in enumerate((service.defaults, *service.tables)):
         if settings.freshness is not None and (settings.freshness < 1 or settings.freshness % 1):
             where = "defaults" if index == 0 else f"tables.{index - 1}"
-            raise ConfigError(
+            yield ConfigError(
                 f"{where}.freshness is {settings.freshness:g} s",
                 where=origin,
                 fix="Give whole seconds, one at least: tables are looked for in this rhythm.",
             )
+    for key, seconds in (("lease", service.lease), ("discover-every", service.discover_every)):
+        if seconds <= 0:
+            yield ConfigError(f"{key} is {seconds:g} s", where=origin, fix="Give more than nothing, for example 30 s.")
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}", service.name):
-        raise ConfigError(
+        yield ConfigError(
             f"name = {service.name!r} does not fit", where=origin, fix="Use up to 32 letters, digits, _ and -."
         )
     for index, rule in enumerate(service.tables):
         if rule.source not in service.sources:
             near = nearest(rule.source, service.sources)
-            raise ConfigError(
+            yield ConfigError(
                 f"tables.{index}.source = {rule.source!r} is not one of the sources",
                 where=origin,
                 fix=f"Did you mean {near!r}?" if near else f"The sources are {', '.join(service.sources) or 'none'}.",
             )
-    return service
 
 
 def load_service(path: str | Path) -> Service:

@@ -21,10 +21,14 @@ class OpenSource:
     source: LogSource
     origin: str
 
+    def check_table_options(self, options: Mapping[str, Any], *, origin: str) -> Any:
+        """Type the options of a table. Asks nobody; raises `ConfigError`."""
+        return parse_options(self.plugin.table_options_type, options, prefix="read.", origin=origin)
+
     def open(self, table: str, options: Mapping[str, Any] | None = None) -> TableLog:
         """The log of a table. Raises `TableNotFound`, `ConfigError` and `StorageError`."""
-        typed = parse_options(self.plugin.table_options_type, options or {}, prefix="read.", origin=self.origin)
-        with naming_storage_errors("a table of the source was opened"):
+        typed = self.check_table_options(options or {}, origin=self.origin)
+        with naming_storage_errors("a table of the source was opened", setting="the source's options"):
             return self.source.open(table, typed)
 
 
@@ -33,5 +37,5 @@ def open_log_source(kind: str, options: Mapping[str, Any], *, name: str, origin:
     `StorageError`."""
     plugin = load_source(kind)
     typed = parse_options(plugin.options_type, options, prefix="options.", origin=origin)
-    with naming_storage_errors("the source was opened"):
+    with naming_storage_errors("the source was opened", setting="the source's options"):
         return OpenSource(name, plugin, plugin.create_source(LogSourceConfig(name, typed)), origin)

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from laketier.config.service import Service
 from laketier.plugins import OpenSource
 from laketier.service.state import Registration, StateError, StateStore
+from laketier.service.state.errors import redacted
 from laketier.sources.tiered import TieredTable, open_log, open_sources, tiered_tables
 from laketier.spi import ConfigError, LaketierError, LogTable, StorageError, TableLog
 
@@ -23,13 +24,17 @@ class Catalogue:
     """Lists the sources' tables, registers them, and opens their logs. Driver; safe in threads once `discover`
     returned. One source that does not answer leaves the tables of the others, and its own, as they are."""
 
-    def __init__(self, service: Service, store: StateStore, *, origin: str) -> None:
+    def __init__(
+        self, service: Service, store: StateStore, *, origin: str, sources: dict[str, OpenSource] | None = None
+    ) -> None:
+        """``sources``: of the service, if they are open already; closed with this."""
         self._service = service
         self._store = store
         self._origin = origin
-        self._sources: dict[str, OpenSource] = open_sources(service, origin=origin)
+        self._sources: dict[str, OpenSource] = sources or open_sources(service, origin=origin)
         self._tables: Mapping[str, TieredTable] = {}
         self._logs: dict[str, TableLog] = {}
+        self._unopened: dict[str, LaketierError] = {}
         self._listed: dict[str, list[str]] = {}
         self._due = 0.0
         self._lock = threading.Lock()
@@ -62,19 +67,30 @@ class Catalogue:
             opened = dict(zip(every, pool.map(self._try_open, every.values()), strict=True))
         for key, found in opened.items():
             if isinstance(found, LaketierError):
-                # Its registration stays as it is: when the table cannot even be opened, its round says so.
+                # The registration of one that is known stays as it is: its round says that it can't be opened.
                 unlisted.add(every[key].source)
                 log.warning("[table=%s] the log could not be opened: %s", key, found)
         logs = {key: found for key, found in opened.items() if not isinstance(found, LaketierError)}
         with self._lock:
             self._tables, self._logs = tables, {**self._logs, **logs}
+            self._unopened = {key: found for key, found in opened.items() if isinstance(found, LaketierError)}
+            unopened = dict(self._unopened)
         try:
             why = {key: str(error) for key, (_, error) in refused.items()}
-            registrations = [_registration(every[key], each, why.get(key)) for key, each in logs.items()]
+            registrations = [_registration(every[key], each.table.table_id, why.get(key)) for key, each in logs.items()]
+            registrations += [
+                _registration(every[key], "", redacted(f"the log can't be opened: {error}"))
+                for key, error in unopened.items()
+            ]
             self._store.register(registrations, unlisted=unlisted)
         except StateError:
             self.expire()
             raise
+
+    def opened(self) -> tuple[int, Mapping[str, LaketierError]]:
+        """How many logs are open, and why others are not."""
+        with self._lock:
+            return len(self._logs), dict(self._unopened)
 
     def table(self, key: str) -> TieredTable:
         """A table by its name ``source.table``. Raises `ConfigError` for one that is not there (any more)."""
@@ -85,11 +101,11 @@ class Catalogue:
         return found
 
     def log(self, table: TieredTable) -> TableLog:
-        """Its log. Raises `StorageError` when it could not be opened so far."""
+        """Its log. Raises what opening it raised, when it could not be opened so far."""
         with self._lock:
-            found = self._logs.get(table.key)
+            found, error = self._logs.get(table.key), self._unopened.get(table.key)
         if found is None:
-            raise StorageError("the log could not be opened yet", where=table.key, fix="See the service's log.")
+            raise error or StorageError("the log was not opened yet", where=table.key, fix="See the service's log.")
         return found
 
     def look_again(self, table: TieredTable) -> LogTable:
@@ -116,11 +132,11 @@ class Catalogue:
             source.source.close()
 
 
-def _registration(table: TieredTable, opened: TableLog, refusal: str | None) -> Registration:
+def _registration(table: TieredTable, table_id: str, refusal: str | None) -> Registration:
     return Registration(
         source=table.source,
         table=table.name,
-        table_id=opened.table.table_id,
+        table_id=table_id,
         format=table.config.format,
         target=str(table.config.table),
         pipeline=table.pipeline,

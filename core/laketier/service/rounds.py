@@ -63,7 +63,7 @@ class LeasedRound:
         settings = table.round_settings(fence=self.lease.fence)
         self.planned_at = now
         self._table = opened.table
-        with naming_storage_errors(f"the log of {table.name} was read"):
+        with naming_storage_errors(f"the log of {table.name} was read", setting="the source's options"):
             bounds = opened.bounds()
         self._idle_at = self.idle.end_of(self.lease, opened.table, bounds)
         if self._idle_at is not None:

@@ -17,9 +17,9 @@ from laketier.service.catalogue import Catalogue
 from laketier.service.held import HeldLeases
 from laketier.service.idle import IdleTables
 from laketier.service.rounds import LeasedRound
-from laketier.service.schedule import State
 from laketier.service.state import Failure, Lease, Outcome, StateError, StateStore, Worker
 from laketier.service.threads import Permit, Threads
+from laketier.service.until_idle import UntilIdle
 from laketier.sources.failpoints import LEASED, PLANNED, failpoint
 from laketier.sources.log_engine import LogEngine
 from laketier.spi import LaketierError, StorageError
@@ -28,7 +28,6 @@ log = logging.getLogger(__name__)
 
 _BIG_JOBS = 2
 _CLOSING_SECONDS = 5.0
-_SETTLED = {State.STOPPED, State.PAUSED, State.DROPPED, State.RECREATED}
 BIG_WEIGHT = 500_000
 """A round of more than this (`laketier.sources.splits.weight_of`) has a job of its own, so that small tables need not
 wait for it."""
@@ -40,8 +39,8 @@ class WorkerSettings:
     given to others. ``idle_seconds``: how long to wait when nothing is due. ``threads``: tables planned or committed
     at a time. ``patience_seconds``: how long the tables of a lot wait for those of it that are slow to plan, and the
     next lot for the job of this one. ``drain_seconds``: how long `TieringWorker.run` waits for the rounds under way
-    when it was told to stop. ``until_idle``: end once every table has been tiered since the start, or waits for a
-    person."""
+    when it was told to stop. ``until_idle``: end once every table has been tiered since the start, waits for a
+    person, or failed a few times; `TieringWorker.left_out` has those that did not get there, with why."""
 
     tables: int = 64
     lease_seconds: float = 120.0
@@ -68,6 +67,7 @@ class TieringWorker:
         self._stopping = threading.Event()
         self._hurry = threading.Event()
         self.cut_off: list[str] = []
+        self.left_out: dict[str, str] = {}
         self._held = HeldLeases(self.store, self.worker, self.settings.lease_seconds)
         self._idle = IdleTables()
         self._permits = threading.Semaphore(self.settings.threads)
@@ -98,21 +98,27 @@ class TieringWorker:
             beat.join(_CLOSING_SECONDS)
 
     def _work(self) -> None:
-        started = self.clock()
+        until: UntilIdle | None = None
+        looked = time.monotonic()
         while not self._stopping.is_set():
             try:
+                if self.settings.until_idle and until is None:
+                    until = UntilIdle.begun(self.store, self.clock())
                 self._discover_when_due()
                 busy = self.work_once()
             except StateError as error:
                 log.warning("the state database did not answer: %s", error)
                 busy = False
-            if busy:
-                continue
             try:
-                if self.settings.until_idle and self._all_tiered(started):
-                    return
+                # Also beside tables that are always busy, as they fail or are due all the time; not each time, then.
+                if until is not None and (not busy or time.monotonic() - looked > self.settings.idle_seconds):
+                    looked = time.monotonic()
+                    if self._is_idle(until):
+                        return
             except StateError as error:
                 log.warning("the state database did not answer: %s", error)
+            if busy:
+                continue
             self._stopping.wait(self.settings.idle_seconds)
 
     def _drain(self) -> bool:
@@ -138,13 +144,12 @@ class TieringWorker:
             except Exception:
                 log.exception("[table=%s] a round that had not begun could not be closed", each.key)
 
-    def _all_tiered(self, since: int) -> bool:
+    def _is_idle(self, until: UntilIdle) -> bool:
         if len(self._held):
             return False
-        return all(
-            table.state in _SETTLED or (table.state is State.SCHEDULED and (table.last_tiered_at or 0) >= since)
-            for table in (status.table for status in self.store.snapshot())
-        )
+        statuses = self.store.snapshot()
+        self.left_out = until.left_out(statuses)
+        return until.is_over(statuses)
 
     def _discover_when_due(self) -> None:
         if (self._discovery is None or not self._discovery.is_alive()) and self.catalogue.is_due:

@@ -86,7 +86,7 @@ class LogRound:
         anew), `Refused`; and `TableError`, `StorageError`, `ConfigError` for either side.
         """
         name = self.log.table.name
-        with naming_storage_errors(f"the log of {name} was read"):
+        with naming_storage_errors(f"the log of {name} was read", setting="the source's options"):
             bounds = self.log.bounds() if bounds is None else bounds
         lake = open_lake(self.config)
         prepared = prepared_table(lake, self.log.table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from laketier.sources.keyed import KeyedLog
 from laketier.sources.log_task import OnBadRecordPolicy
 from laketier.sources.ranges import OnExpired
 from laketier.sources.round_settings import LogRoundSettings
-from laketier.spi import ConfigError, TableLog
+from laketier.spi import ConfigError, LaketierError, TableLog
 
 FRESHNESS_SECONDS = 180
 _ODD = re.compile(r"[^A-Za-z0-9_\-]")
@@ -108,6 +108,37 @@ def tiered_tables(
     return list(found.values())
 
 
+def rule_problems(
+    service: Service, index: int, sources: Mapping[str, OpenSource], *, origin: str
+) -> list[LaketierError]:
+    """What is wrong with a rule, whatever tables there are: its sink, its target, how it reads."""
+    rule, where = service.tables[index], f"{origin}, tables.{index}"
+    found: list[LaketierError] = []
+    try:
+        table = _tiered(service, rule, "any", where)
+    except LaketierError as error:
+        found.append(error)
+        read = {**flatten(service.defaults.read), **flatten(rule.read)}
+    else:
+        read = dict(table.read)
+    if rule.source in sources:
+        try:
+            sources[rule.source].check_table_options(read, origin=where)
+        except LaketierError as error:
+            found.append(error)
+    return found
+
+
+def unmatched(rule: TableRule, names: Collection[str]) -> list[str]:
+    """The patterns of a rule that no table's name matches."""
+    return [pattern for pattern in rule.include if not any(fnmatch.fnmatchcase(name, pattern) for name in names)]
+
+
+def excludes_all(rule: TableRule, names: Iterable[str]) -> bool:
+    """Whether a rule has no table."""
+    return not any(_fits(rule, name) for name in names)
+
+
 def _fits(rule: TableRule, name: str) -> bool:
     included = any(fnmatch.fnmatchcase(name, pattern) for pattern in rule.include)
     return included and not any(fnmatch.fnmatchcase(name, pattern) for pattern in rule.exclude)
@@ -133,7 +164,11 @@ def _tiered(service: Service, rule: TableRule, name: str, origin: str) -> Tiered
         error.where = error.where or origin
         raise
     if config.format not in format_names():
-        load_format(config.format)  # says what there is
+        try:
+            load_format(config.format)  # says what there is
+        except LaketierError as error:
+            error.where = error.where or f"{origin}, sink.lake.format"
+            raise
     return TieredTable(
         source=rule.source,
         name=name,

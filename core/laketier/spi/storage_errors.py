@@ -11,22 +11,24 @@ from laketier.spi.errors import StorageError
 _FIXES = {
     errno.EACCES: "Let the user that runs this process read and write there, on the driver and on every executor.",
     errno.EPERM: "Let the user that runs this process read and write there, on the driver and on every executor.",
-    errno.EROFS: "Mount it for writing, or choose another lake.warehouse.",
+    errno.EROFS: "Mount it for writing, or set {setting} to another place.",
     errno.ENOSPC: "Free some space. Nothing of this round was published; it can be run again.",
     errno.EDQUOT: "Raise the quota. Nothing of this round was published; it can be run again.",
     errno.EMFILE: "Raise the limit of open files (ulimit -n), or lower the number of partitions per task.",
-    errno.ENOENT: "Check lake.warehouse, and that this machine sees it.",
+    errno.ENOENT: "Check {setting}, and that this machine sees it.",
 }
 
 
 @contextmanager
-def naming_storage_errors(doing: str) -> Iterator[None]:
-    """Raise an `OSError` of the body as `StorageError`, saying what was being done, where, why, and what helps."""
+def naming_storage_errors(doing: str, *, setting: str = "lake.warehouse") -> Iterator[None]:
+    """Raise an `OSError` of the body as `StorageError`, saying what was being done, where, why, and what helps.
+    ``setting``: what names the place."""
     try:
         yield
     except OSError as error:
         where = None if error.filename is None else str(error.filename)
-        why = error.strerror.lower() if error.strerror else str(error)
-        raise StorageError(
-            f"the storage refused while {doing}", where=where, why=why, fix=_FIXES.get(error.errno or 0)
-        ) from error
+        told = error.strerror or str(error)
+        why = told[:1].lower() + told[1:]
+        fix = _FIXES.get(error.errno or 0)
+        fix = None if fix is None else fix.format(setting=setting)
+        raise StorageError(f"the storage refused while {doing}", where=where, why=why, fix=fix) from error

@@ -16,7 +16,8 @@ from laketier.service.schedule import State, is_fresh, round_deadline
 class Registration:
     """A table that the service is to tier. ``table_id``: the source's identity of it (`LogTable.table_id`).
     ``target``: where it goes, as text that shows no secret. ``priority``: higher ones go first. ``refusal``: why it
-    can't be tiered as the file and the source have it; it is STOPPED then."""
+    can't be tiered as the file and the source have it; it is STOPPED then. ``table_id`` is empty for a table whose log
+    could not be opened: it is FAILED then, with ``refusal``, until it is registered with its id."""
 
     source: str
     table: str

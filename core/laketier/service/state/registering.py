@@ -14,6 +14,7 @@ from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, e
 from laketier.service.state.tables import TABLES
 from laketier.spi import ConfigError
 
+_WITHOUT_LOG = (State.FAILED, State.STOPPED)
 _GONE = "it is no longer in the source, or the service's file no longer names it"
 
 
@@ -53,6 +54,10 @@ class Registrar:
         return Registered(**{kind: tuple(sorted(names)) for kind, names in self._did.items()})
 
     def _compare(self, wanted: Registration, rows: Sequence[TieringTable]) -> None:
+        if not wanted.table_id:
+            self._note_unopened(wanted, rows)
+            return
+        rows = [self._identified(wanted, row) if not row.table_id else row for row in rows]
         same = [row for row in rows if row.table_id == wanted.table_id]
         if same and same[0].state is State.RECREATED:
             # A worker whose list is older than another's. Ids do not come back: to believe it would end the newer table
@@ -68,6 +73,21 @@ class Registrar:
             self._new.append((wanted, max(row.fence for row in rows)))
         else:
             self._update(wanted, same[0])
+
+    def _note_unopened(self, wanted: Registration, rows: Sequence[TieringTable]) -> None:
+        """What is known of a table stays as it is; the rounds of one that was opened before say what is wrong."""
+        for row in rows:
+            if not row.table_id and row.state in _WITHOUT_LOG and row.error != wanted.refusal:
+                change(self._connection, [(row, {"error": wanted.refusal})])
+
+    def _identified(self, wanted: Registration, row: TieringTable) -> TieringTable:
+        """The log of a table was opened for the first time."""
+        values: dict[str, Any] = {"table_id": wanted.table_id, "error": None}
+        if row.state in _WITHOUT_LOG:
+            state = State.PAUSED if row.paused else State.SCHEDULED
+            values |= {**NOT_IN_QUEUE, "state": state.value, "failures": 0, "due_at": self._now}
+        change(self._connection, [(row, values)])
+        return _read(self._connection, row.id)
 
     def _update(self, wanted: Registration, row: TieringTable) -> None:
         if wanted.refusal is not None:
@@ -152,14 +172,14 @@ class Registrar:
                 "pipeline": table.pipeline,
                 "priority": table.priority,
                 "freshness_seconds": table.freshness_seconds,
-                "state": State.NEW.value if table.refusal is None else State.STOPPED.value,
+                "state": _first_state(table).value,
                 "error": table.refusal,
                 "paused": False,
                 "dropped_by_hand": False,
                 "fence": fence,
                 "registered_at": self._now,
                 "due_at": self._now,
-                "failures": 0,
+                "failures": 0 if table.table_id else 1,
                 "rounds_total": 0,
                 "rows_total": 0,
                 "bytes_total": 0,
@@ -170,6 +190,12 @@ class Registrar:
         ]
         self._connection.execute(insert(TABLES), rows)
         self._did["new"].extend(table.name for table, _ in self._new)
+
+
+def _first_state(table: Registration) -> State:
+    if not table.table_id:
+        return State.FAILED
+    return State.NEW if table.refusal is None else State.STOPPED
 
 
 def _by_name(tables: Sequence[Registration]) -> dict[tuple[str, str], Registration]:

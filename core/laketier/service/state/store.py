@@ -67,6 +67,11 @@ class StateStore:
             raise
         return cls(database, service, clock, backoff or Backoff(), random.Random(seed))
 
+    def check(self) -> None:
+        """Raise `StateError` where the database can't be written."""
+        with self._database.write():
+            pass
+
     def close(self) -> None:
         """Close all connections."""
         self._database.close()

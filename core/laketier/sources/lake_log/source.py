@@ -44,7 +44,7 @@ class LakeTables(LogSource):
 
     def list_tables(self) -> Sequence[str]:
         """``database.table`` of all databases. Raises `StorageError`."""
-        with naming_storage_errors("the tables of the lake were listed"):
+        with naming_storage_errors("the tables of the lake were listed", setting="the source's options"):
             return [str(path) for path in self._lake().storage.catalog().list_tables()]
 
     def open(self, name: str, options: LakeLogTableOptions) -> LakeLog:
@@ -56,7 +56,7 @@ class LakeTables(LogSource):
                 where=name,
                 fix="Leave out skip-changes: with the feed, no change has to be passed over.",
             )
-        with naming_storage_errors("a table of the lake was opened"):
+        with naming_storage_errors("a table of the lake was opened", setting="the source's options"):
             storage = self._lake().storage
             info = storage.catalog().load_table(TablePath.parse(name))
             source = storage.source(info)

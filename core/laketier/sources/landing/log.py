@@ -71,7 +71,7 @@ class LandingLog(TableLog):
         """Discovers: files that are new are taken before their number is told. ``earliest`` is the first file that
         is still there. Raises also `OffsetsRewritten` for a file that changed, unless on-rewritten is ``ignore``."""
         ledger = self._on_driver()
-        with naming_storage_errors("the landing zone was listed"):
+        with naming_storage_errors("the landing zone was listed", setting="the source's options"):
             while True:
                 # In this order: what the ledger holds by now landed before, and so is listed unless it was deleted.
                 ledger.refresh()
@@ -98,7 +98,7 @@ class LandingLog(TableLog):
         when the ledger does not hold the range."""
         ledger = self._on_driver()
         start, end = wanted.start.get(BUCKET, 0), wanted.end.get(BUCKET, 0)
-        with naming_storage_errors("files of the landing zone were looked at"):
+        with naming_storage_errors("files of the landing zone were looked at", setting="the source's options"):
             if end > len(ledger):
                 ledger.refresh()
             if end > len(ledger):
@@ -134,7 +134,7 @@ class LandingLog(TableLog):
 
         reader = FileReader(self._table.schema, self._options, self._folder.is_local)
         why = None
-        with naming_storage_errors("a file of the landing zone was read"):
+        with naming_storage_errors("a file of the landing zone was read", setting="the source's options"):
             try:
                 with self._folder.opened(entry.path) as (file, found):
                     self._compare([entry], [found], split.start)

@@ -41,7 +41,7 @@ class LandingZone(LogSource):
         """See `LogSource.list_tables`. Raises `StorageError` when the landing zone is not there."""
         if self._options.one_table:
             return [ROOT_TABLE]
-        with naming_storage_errors("the landing zone was listed"):
+        with naming_storage_errors("the landing zone was listed", setting="the source's options"):
             if not isinstance(self._filesystem, fs.LocalFileSystem):
                 found = self._filesystem.get_file_info(fs.FileSelector(self._root))
                 names = [info.base_name for info in found if info.type is fs.FileType.Directory]

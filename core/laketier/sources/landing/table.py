@@ -32,7 +32,7 @@ def _of_first_file(folder: Folder, options: LandingTableOptions, ledger: Ledger,
             where=origin,
             fix="Give them as read.columns.<name> = <Arrow type>, or set read.infer to take them from the first file.",
         )
-    with naming_storage_errors("the columns were looked up"):
+    with naming_storage_errors("the columns were looked up", setting="the source's options"):
         ledger.refresh()
         listed = folder.listed().files
         if not len(listed):

@@ -1,0 +1,174 @@
+"""What can be known before a service starts, all of it at once: the state, the sources, the rules, the tables."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+
+from laketier.config import flatten
+from laketier.config.problems import together
+from laketier.config.service import Service, TableRule
+from laketier.config.suggest import nearest
+from laketier.plugins import OpenSource, open_log_source
+from laketier.service.schedule import State
+from laketier.service.state import StateError, StateStore
+from laketier.sources.tiered import excludes_all, rule_problems, tiered_tables, unmatched
+from laketier.spi import (
+    ConfigError,
+    FeatureNotSupported,
+    LaketierError,
+    PluginError,
+    StorageError,
+    TableError,
+)
+
+log = logging.getLogger(__name__)
+
+_FOR_A_PERSON = (ConfigError, PluginError, FeatureNotSupported, TableError)
+_NAMED = 5
+_ABSENT = (FileNotFoundError, NotADirectoryError)
+
+
+def checked_sources(service: Service, *, origin: str, strict: bool = False) -> dict[str, OpenSource]:
+    """The sources, open, if nothing is wrong that can be known now. Raises one `ConfigError` for all that is.
+
+    A source that does not answer, and a pattern that no table matches yet, are for later: both may come, so they are
+    logged. With ``strict`` they are problems too, as nobody waits for them.
+    """
+    sources: dict[str, OpenSource] = {}
+    problems = list(_state_problems(service, origin))
+    try:
+        problems += _open(service, sources, origin)
+        for index in range(len(service.tables)):
+            # What stands in `defaults` is wrong for each rule, and is said once.
+            for each in rule_problems(service, index, sources, origin=origin):
+                if each.what not in {known.what for known in problems}:
+                    problems.append(each)
+        listed: dict[str, list[str]] = {}
+        for name, source in sources.items():
+            try:
+                listed[name] = _list(source)
+            except LaketierError as error:
+                _add(problems, _unlisted(error, f"{origin}, sources.{name}.options"), strict or _is_absent(error))
+        for index, rule in enumerate(service.tables):
+            if rule.source in listed:
+                for missed in _matches_nothing(rule, listed[rule.source], f"{origin}, tables.{index}"):
+                    _add(problems, missed, strict)
+        if not problems:
+            try:
+                tiered_tables(service, listed, origin=origin, refused={})
+            except LaketierError as error:
+                problems.append(error)
+        if problems:
+            raise together(problems, origin=origin)
+    except BaseException:
+        for source in sources.values():
+            source.source.close()
+        raise
+    return sources
+
+
+def _add(problems: list[LaketierError], error: LaketierError, is_problem: bool) -> None:
+    if is_problem:
+        problems.append(error)
+    else:
+        log.warning("%s", error)
+
+
+def _state_problems(service: Service, origin: str) -> Iterator[LaketierError]:
+    where = f"{origin}, state"
+    try:
+        with StateStore.open(service.state, service=service.name) as store:
+            store.check()
+            error = _other_file(service, store, origin)
+            if error is not None:
+                yield error
+    except (StateError, ConfigError) as refused:
+        refused.where = f"{where}, {refused.where}" if refused.where else where
+        yield refused
+
+
+def _other_file(service: Service, store: StateStore, origin: str) -> ConfigError | None:
+    """Two files with one name and one database drop each other's tables, at each listing of their sources."""
+    since = time.time_ns() // 1_000_000 - round(service.lease * 1000)
+    alive = [each.worker for each in store.workers() if each.heartbeat_at > since and each.stopping_at is None]
+    tables = [status.table for status in store.snapshot()]
+    foreign = sorted(
+        {each.source for each in tables if each.state not in (State.DROPPED, State.RECREATED)} - service.sources.keys()
+    )
+    if not foreign or not alive:
+        return None
+    return ConfigError(
+        f"the service {service.name!r} has tables of the source {foreign[0]!r}, which this file lacks",
+        where=f"{origin}, name",
+        why=f"worker {alive[0].id} is at work for a service of that name in this database, with another file",
+        fix="Give this service a `name` of its own. Or stop that worker first, if this is its file's new version.",
+    )
+
+
+def _open(service: Service, sources: dict[str, OpenSource], origin: str) -> Iterator[LaketierError]:
+    for name, section in service.sources.items():
+        where = f"{origin}, sources.{name}"
+        try:
+            sources[name] = open_log_source(section.type, flatten(section.options), name=name, origin=where)
+        except LaketierError as error:
+            if isinstance(error, PluginError):
+                error.where = error.where or f"{where}.type"
+            elif not (error.where or "").startswith(origin):
+                error.where = where if error.where in (None, name) else f"{where}, {error.where}"
+            yield error
+
+
+def _list(source: OpenSource) -> list[str]:
+    try:
+        return list(source.source.list_tables())
+    except LaketierError:
+        raise
+    except Exception as error:
+        raise StorageError("the source did not answer", why=f"{type(error).__name__}: {error}") from error
+
+
+def _is_absent(error: BaseException) -> bool:
+    """Whether a person has to mend it: it is wrong, or is not there, and does not just not answer."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, (*_FOR_A_PERSON, *_ABSENT)):
+            return True
+        cause = cause.__cause__
+    return False
+
+
+def _unlisted(error: LaketierError, where: str) -> ConfigError:
+    told = f"{error.where}: {error.what}" if error.where else error.what
+    why = told if error.why is None else f"{told}, because {error.why}"
+    fix = error.fix or "Check these options, and that the source answers."
+    return ConfigError("the tables of the source can't be listed", where=where, why=why, fix=fix)
+
+
+def _matches_nothing(rule: TableRule, names: list[str], where: str) -> Iterator[ConfigError]:
+    missing = unmatched(rule, names)
+    for pattern in missing:
+        yield _no_match(pattern, rule.source, names, f"{where}.include")
+    if not missing and excludes_all(rule, names):
+        yield ConfigError(
+            f"no table of the source {rule.source!r} is left", where=f"{where}.exclude",
+            why="each that `include` names is excluded", fix="Exclude fewer, or leave the entry out.",
+        )  # fmt: skip
+
+
+def check_opened(unopened: Mapping[str, LaketierError], opened: int, *, origin: str) -> None:
+    """Raise a `ConfigError` where no log of any table can be opened, and a person has to mend each: then it is the file
+    that is wrong. One table among others that can't be opened is told by its state."""
+    if opened or not unopened or not all(isinstance(error, _FOR_A_PERSON) for error in unopened.values()):
+        return
+    shown = [f"{key}: {error}" for key, error in list(unopened.items())[:_NAMED]]
+    more = f", of {len(unopened)} tables; the first {_NAMED}" if len(unopened) > _NAMED else ""
+    raise ConfigError(f"no table can be read{more}", where=f"{origin}, tables", why="; ".join(shown))
+
+
+def _no_match(pattern: str, source: str, names: list[str], where: str) -> ConfigError:
+    near = nearest(pattern, names)
+    shown = ", ".join(sorted(names)[:10]) or "no table at all"
+    fix = f"Did you mean {near!r}?" if near else f"It has {shown}."
+    return ConfigError(f"no table of the source {source!r} matches {pattern!r}", where=where, fix=fix)

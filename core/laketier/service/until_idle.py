@@ -1,0 +1,59 @@
+"""When a worker that is to tier each table once is done, and which tables did not get there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from laketier.service.schedule import IllegalTransition, State
+from laketier.service.state import StateStore, TableStatus, TieringTable
+from laketier.spi import TableNotFound
+
+TRIES = 3
+"""After so many failures in a row a table is left as it is."""
+_OUT = (State.DROPPED, State.RECREATED)
+_WAITS_FOR_A_PERSON = (State.STOPPED, State.PAUSED)
+
+
+@dataclass
+class UntilIdle:
+    """``since``: the start (ms since the epoch, UTC). One thread at a time."""
+
+    since: int
+    failures: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def begun(cls, store: StateStore, now: int) -> UntilIdle:
+        """Make every table due: who waits after failures, or is fresh by an older run, has its turn now."""
+        failures = {status.table.id: status.table.failures for status in store.snapshot()}
+        with suppress(TableNotFound, IllegalTransition):  # there is none, or each waits for a person
+            store.retier("*")
+        return cls(now, failures)
+
+    def is_over(self, statuses: Sequence[TableStatus]) -> bool:
+        """Whether each table got there, or nobody need wait for it."""
+        return all(
+            self._is_there(each.table) or each.table.state in (*_OUT, *_WAITS_FOR_A_PERSON) or self._gave_up(each.table)
+            for each in statuses
+        )
+
+    def left_out(self, statuses: Sequence[TableStatus]) -> dict[str, str]:
+        """The tables that did not get there, with why."""
+        return {
+            each.table.name: f"{each.table.state.value}: {each.table.error or 'no round of it has ended well'}"
+            for each in statuses
+            if each.table.state not in _OUT and not self._is_there(each.table)
+        }
+
+    def _is_there(self, table: TieringTable) -> bool:
+        troubled = table.state in (State.FAILED, State.STOPPED)
+        return not troubled and (table.last_tiered_at or 0) >= self.since
+
+    def _gave_up(self, table: TieringTable) -> bool:
+        if table.state is not State.FAILED:
+            return False
+        if table.next_try_at is None:
+            return True
+        before = self.failures.get(table.id, 0)
+        return table.failures - (before if table.failures >= before else 0) >= TRIES

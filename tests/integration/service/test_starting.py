@@ -1,0 +1,227 @@
+"""`laketier serve` with something wrong: what is said at the start, and what at the end."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from laketier.cli.app import exit_code
+from laketier.cli.serve import serve
+from laketier.service.schedule import State
+from laketier.service.state import StateStore, Worker
+from laketier.service.until_idle import TRIES
+from laketier.spi import ConfigError
+from lines import LinesTable
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+class Described:
+    """A service of landing zones that is right until a test changes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("orders", "visits"):
+            (folder / "drop" / name).mkdir(parents=True)
+            (folder / "drop" / name / "a.json").write_text('{"id": 1}\n')
+        self.document: dict[str, Any] = {
+            "name": "shop",
+            "state": f"sqlite:///{folder}/state.db",
+            "sources": {"drop": {"type": "files", "options": {"path": str(folder / "drop")}}},
+            "defaults": {
+                "sink": {"lake.format": "localfile", "lake.warehouse": str(folder / "lake")},
+                "read": {"format": "json", "columns": {"id": "int64"}},
+                "target": "shop.{table}",
+            },
+            "tables": [{"source": "drop"}],
+        }
+
+    def set(self, path: str, value: Any) -> None:
+        *parents, last = path.split("/")
+        at: Any = self.document
+        for part in parents:
+            at = at[int(part) if part.isdigit() else part]
+        at[last] = value
+
+    def serve(self, until_idle: bool = True) -> None:
+        file = self.folder / "service.yaml"
+        file.write_text(json.dumps(self.document))
+        serve(file, engine="local", until_idle=until_idle, http=None, http_token_file=None, log_format="text")
+
+    def states(self) -> dict[str, tuple[State, str]]:
+        with StateStore.open(self.document["state"], service="shop") as store:
+            return {each.table.name: (each.table.state, each.table.error or "") for each in store.snapshot()}
+
+
+@pytest.fixture
+def described(tmp_path: Path) -> Described:
+    return Described(tmp_path)
+
+
+WRONG = [
+    ("sources/drop/type", "filez", r"sources\.drop\.type: no plugin .*Did you mean 'files'"),
+    ("sources/drop/options/pth", "x", r"sources\.drop: unknown key 'options.pth'. Did you mean 'options.path'"),
+    (
+        "sources/drop/options/path",
+        "/no/Such/drop",
+        r"sources\.drop\.options: .*/no/Such/drop.*Check the source's options",
+    ),
+    (
+        "sources/drop/options",
+        {"path": "/no/such", "one-table": True},
+        r"tables: no table can be read.*has no table '\.'",
+    ),
+    ("defaults/sink/lake.format", "localfle", r"sink\.lake\.format: .*Did you mean 'localfile'"),
+    ("defaults/sink/lake.formatt", "x", r"unknown key 'lake.formatt'. Did you mean 'lake.format'"),
+    ("defaults/read/formt", "json", r"unknown key 'read.formt'. Did you mean 'read.format'"),
+    ("defaults/read/columns", {"id": "int46"}, r"read\.columns\.id = 'int46'.*Did you mean 'int64'"),
+    ("defaults/target", "shop.{topic}", r"target = 'shop.\{topic\}' does not fit"),
+    ("defaults/target", "shop.all", r"drop\.orders and drop\.visits would both go to shop\.all"),
+    ("tables/0/include", ["ordres"], r"tables\.0\.include: .*'ordres'. Did you mean 'orders'"),
+    ("tables/0/include", ["orders", "x_*"], r"tables\.0\.include: .*'x_\*'. It has orders, visits"),
+    ("tables/0/exclude", ["*"], r"tables\.0\.exclude: no table of the source 'drop' is left"),
+    ("tables/0/primary-key", ["nope"], r"the primary key has no column 'nope'"),
+    ("state", "sqlit:///x", r"state, .*sqlit can't hold"),
+    ("lease", "0 s", r"lease is 0 s"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "said"), WRONG, ids=[f"{path}={value}" for path, value, _ in WRONG])
+def test_what_is_wrong_is_said_at_the_start(described: Described, path: str, value: Any, said: str) -> None:
+    described.set(path, value)
+    with pytest.raises(Exception, match=said) as caught:
+        described.serve()
+    assert exit_code(caught.value) == 2  # type: ignore[arg-type]
+    assert "service.yaml" in str(caught.value)
+    assert "lake.warehouse" not in str(caught.value)
+
+
+def test_all_that_is_wrong_is_said_at_once(described: Described) -> None:
+    described.set("sources/x", {"type": "kafak"})
+    described.set("state", "sqlite:////proc/no/state.db")
+    described.set(
+        "tables", [{"source": "drop", "include": ["orderz"]}, {"source": "drop", "sink": {"lake.format": "delt"}}]
+    )
+    with pytest.raises(ConfigError, match="4 things are wrong") as caught:
+        described.serve()
+    lines = str(caught.value).splitlines()[1:]
+    for line, said in zip(lines, ("state, ", "sources.x.type: ", "tables.1, ", "tables.0.include: "), strict=True):
+        assert line.startswith(f"  - {said}")
+
+
+def test_a_mistyped_format_does_not_wait_for_an_old_state(described: Described) -> None:
+    described.serve()
+    described.set("defaults/sink/lake.format", "localfle")
+    with pytest.raises(Exception, match="Did you mean 'localfile'"):
+        described.serve()
+
+
+def test_two_files_with_one_name_are_told_apart(described: Described) -> None:
+    described.serve()
+    with StateStore.open(described.document["state"], service="shop") as store:
+        store.heartbeat(Worker("w", "there", 1, "0"), [], 120)
+    described.set("sources", {"other": described.document["sources"]["drop"]})
+    described.set("tables", [{"source": "other"}])
+    with pytest.raises(
+        ConfigError, match=r"name: the service 'shop' has tables of the source 'drop', which this file lacks"
+    ):
+        described.serve()
+    described.set("name", "office")
+    described.set("defaults/target", "office.{table}")
+    described.serve()
+
+
+def test_a_table_that_can_not_be_opened_is_in_the_status(
+    described: Described, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """It is one of several: the others are tiered, and it is told with why, until it is mended."""
+    described.set("tables", [{"source": "drop", "include": ["visits"], "read": {"columns": {"id": "int46"}}},
+                             {"source": "drop"}])  # fmt: skip
+    with pytest.raises(typer.Exit) as ended:
+        described.serve()
+    assert ended.value.exit_code == 1
+    told = capsys.readouterr().err
+    assert "1 tables did not get there" in told
+    assert "drop.visits: STOPPED" in told
+    states = described.states()
+    assert states["drop.orders"] == (State.SCHEDULED, "")
+    assert "there is no type 'int46'" in states["drop.visits"][1]
+    described.set("tables/0/read/columns/id", "int64")
+    described.serve()
+    assert described.states()["drop.visits"] == (State.SCHEDULED, "")
+
+
+def test_a_table_that_fails_is_tried_a_few_times_and_told(
+    described: Described, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("laketier.service.schedule.Backoff.wait_ms", lambda *_: 50)
+    described.serve()
+    lines = LinesTable(tmp_path / "logs", "t").create()
+    described.set("sources/more", {"type": "lines", "options": {"path": str(tmp_path / "logs")}})
+    read = described.document["defaults"].pop("read")
+    described.set("tables", [{"source": "more"}, {"source": "drop", "read": read}])
+    described.serve()
+    lines.append(1)
+    (lines.folder / "0.jsonl").rename(lines.folder / "kept")
+    (lines.folder / "0.jsonl").mkdir()
+    with pytest.raises(typer.Exit):
+        described.serve()
+    told = capsys.readouterr().err
+    assert "more.t: FAILED" in told
+    assert "drop.orders" not in told
+    with StateStore.open(described.document["state"], service="shop") as store:
+        failed = next(each.table for each in store.snapshot() if each.table.name == "more.t")
+    assert failed.failures >= TRIES
+    (lines.folder / "0.jsonl").rmdir()
+    (lines.folder / "kept").rename(lines.folder / "0.jsonl")
+    described.serve()
+    assert described.states()["more.t"] == (State.SCHEDULED, "")
+
+
+def test_a_paused_table_did_not_get_there(described: Described, capsys: pytest.CaptureFixture[str]) -> None:
+    described.serve()
+    with StateStore.open(described.document["state"], service="shop") as store:
+        store.pause("drop.orders")
+    with pytest.raises(typer.Exit):
+        described.serve()
+    assert "drop.orders: PAUSED" in capsys.readouterr().err
+
+
+def test_what_may_come_is_a_warning_where_somebody_waits(
+    described: Described, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A service that goes on takes tables up as they come."""
+    from laketier.config.service import parse_service
+    from laketier.service.starting import checked_sources
+
+    described.set("tables/0/include", ["later"])
+    described.set(
+        "sources/kafka", {"type": "kafka", "options": {"bootstrap-servers": "127.0.0.1:1", "timeout-seconds": 1}}
+    )
+    with caplog.at_level(logging.WARNING):
+        sources = checked_sources(parse_service(described.document, origin="s.yaml"), origin="s.yaml")
+    assert set(sources) == {"drop", "kafka"}
+    assert "matches 'later'" in caplog.text
+    assert "s.yaml, sources.kafka.options: the tables of the source can't be listed" in caplog.text
+    with pytest.raises(ConfigError, match="2 things are wrong"):
+        checked_sources(parse_service(described.document, origin="s.yaml"), origin="s.yaml", strict=True)
+
+
+def test_a_key_that_is_there_twice_is_refused(described: Described) -> None:
+    file = described.folder / "twice.yaml"
+    file.write_text("name: a\nstate: sqlite:///a.db\nstate: sqlite:///b.db\n")
+    with pytest.raises(ConfigError, match=r"twice\.yaml:3:1: .*'state' is there twice, first in line 2"):
+        serve(file, engine="local", until_idle=True, http=None, http_token_file=None, log_format="text")
