@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -11,6 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from laketier.spi.errors import IncompatibleData
+
+
+class OddPartitionValues(enum.Enum):
+    """What becomes of rows whose partition no folder can be named after: an empty text, one of too many bytes."""
+
+    REFUSE = "refuse"
+    ACCEPT = "accept"
+
+
+def folder_for_odd(text: str) -> str:
+    """A folder's name for a value that can't be one: the same for the same value, and told from others by a digest."""
+    return f"__odd_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
 def partition_text(value: Any) -> str | None:

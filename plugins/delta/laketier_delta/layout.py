@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from laketier.spi import BucketSpec, CorruptTable, IncompatibleData, IncompatibleTable, confined
+from laketier.spi.partition import OddPartitionValues, folder_for_odd
 from laketier_delta.partitions import log_text
 
 BUCKETS_PROPERTY = "laketier.buckets"
@@ -21,18 +22,24 @@ _PATTERN = r"laketier-(?P<fingerprint>[0-9a-f]{16})-(?P<attempt>[0-9a-f]{32})-\d
 _NAME = re.compile(rf"{_PATTERN}\Z")
 _NAME_IN_BYTES = re.compile(_PATTERN.encode())
 _LONGEST = 200
+_ACCEPT = "set lake.delta.odd-partition-values = accept"
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-def file_path(columns: Sequence[str], values: Sequence[Any], stem: str, bucket: int | None) -> str:
+def file_path(
+    columns: Sequence[str],
+    values: Sequence[Any],
+    stem: str,
+    bucket: int | None,
+    odd: OddPartitionValues = OddPartitionValues.REFUSE,
+) -> str:
     """A name for a data file, relative to the table. ``stem`` makes it unguessable.
 
     Folders are Hive's, percent-encoded as delta-rs does: by the protocol the log's partition values alone count, but
     Polars and others read them from the folders.
     """
-    folders = "".join(
-        f"{quote(column, safe='')}={_folder(column, value)}/" for column, value in zip(columns, values, strict=True)
-    )
+    pairs = zip(columns, values, strict=True)
+    folders = "".join(f"{quote(column, safe='')}={_folder(column, value, odd)}/" for column, value in pairs)
     suffix = "" if bucket is None else f"-b{bucket}"
     return f"{folders}{stem}{suffix}.parquet"
 
@@ -89,7 +96,7 @@ def partition_values(columns: Sequence[str], values: Sequence[Any]) -> tuple[tup
             raise IncompatibleData(
                 f"partition column {column!r} has empty strings",
                 why="the Delta protocol reads an empty partition value as null",
-                fix="Replace them by null or by another value in the query.",
+                fix=f"Replace them by null or by another value in the query, or {_ACCEPT}, which makes them null.",
             )
     return texts
 
@@ -127,15 +134,18 @@ def primary_key_from(configuration: Mapping[str, str]) -> tuple[str, ...]:
         ) from error
 
 
-def _folder(column: str, value: Any) -> str:
+def _folder(column: str, value: Any, odd: OddPartitionValues) -> str:
     text = log_text(value)
     if text is None:
         return _NULL
     name = quote(text, safe="")
+    if len(name) > _LONGEST and odd is OddPartitionValues.ACCEPT:
+        return folder_for_odd(text)
     if len(name) > _LONGEST or text == _NULL:
         raise IncompatibleData(
             f"partition column {column!r} has a value that can't name a folder: {text[:40]!r}",
             why="it is too long" if text != _NULL else "that name stands for null",
-            fix="Partition by a shorter value, or by a hash of it.",
+            fix="Partition by a shorter value, or by a hash of it"
+            + (f", or {_ACCEPT}, which names the folder by a digest." if text != _NULL else "."),
         )
     return name

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from laketier.spi import Passthrough, option
 from laketier.spi.parquet import Compression, ParquetSettings
+from laketier.spi.partition import OddPartitionValues
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class DeltaOptions:
     max_open_files: int = option(64, "Files of different partitions that one task keeps open.")
     compression: Compression = option(Compression.ZSTD, "Codec of data files: zstd, snappy, lz4 or none.")
     compression_level: int | None = option(None, "Level of the codec, where it has levels.")
+    odd_partition_values: OddPartitionValues = option(
+        OddPartitionValues.REFUSE,
+        "Rows whose partition Delta or a folder's name can't hold: refuse, or accept, which makes an empty text null, "
+        "as delta-spark does, and names the folder of a long one by a digest.",
+    )
     checkpoint_interval: int = option(
         10, "Commits between checkpoints where the table does not say so itself (delta.checkpointInterval)."
     )

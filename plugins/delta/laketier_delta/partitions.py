@@ -6,6 +6,7 @@ delta-spark, letter for letter: engines that group files by the text would else 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from laketier.spi import IncompatibleTable
+from laketier.spi import IncompatibleData, IncompatibleTable
 from laketier.spi.partition import partition_text
 
 
@@ -55,3 +56,21 @@ def partition_scalar(text: str | None, kind: pa.DataType) -> pa.Scalar:
         naive = pc.cast(pa.scalar(text), pa.timestamp("us"))
         return pc.assume_timezone(naive, "UTC").cast(kind)
     return pc.cast(pa.scalar(text), kind)
+
+
+def empty_as_null(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    """Partition columns with null for the empty text, which is what the protocol, and delta-spark, make of it. Raises
+    `IncompatibleData` where the column can't be null."""
+    for name in columns:
+        index = batch.schema.get_field_index(name)
+        field, column = batch.schema.field(index), batch.column(index)
+        if not pt.is_string(field.type) or not pc.any(pc.equal(column, "")).as_py():
+            continue
+        if not field.nullable:
+            raise IncompatibleData(
+                f"partition column {name!r} has empty strings, and is not null",
+                why="the Delta protocol reads an empty partition value as null",
+                fix="Replace them by another value in the query.",
+            )
+        batch = batch.set_column(index, field, pc.if_else(pc.equal(column, ""), pa.scalar(None, field.type), column))
+    return batch

@@ -13,12 +13,14 @@ from laketier.bucketing import assigner_for
 from laketier.spi import LakeWriter, StagedFile, TableError, TableInfo, WriteResult, conform
 from laketier.spi.durable import fsync_directory, fsync_file, make_directories
 from laketier.spi.parquet import ClosedFile, RollingParquetWriter
+from laketier.spi.partition import OddPartitionValues
 from laketier.spi.staged import remove
 from laketier_delta.char_limits import check_lengths
 from laketier_delta.layout import file_path, partition_values
 from laketier_delta.location import LOG, Location
 from laketier_delta.nullability import relaxed
 from laketier_delta.options import DeltaOptions
+from laketier_delta.partitions import empty_as_null
 from laketier_delta.protocol import INDEXED_COLUMNS, integer_property
 from laketier_delta.stats import DEFAULT_INDEXED_COLUMNS, FileStatistics
 
@@ -34,6 +36,7 @@ class DeltaWriter(LakeWriter[WriteResult]):
     ) -> None:
         self._table = table
         self._limits = limits
+        self._odd = options.odd_partition_values
         self._location = location
         self._attempt = attempt
         self._filesystem = location.filesystem
@@ -60,6 +63,8 @@ class DeltaWriter(LakeWriter[WriteResult]):
     def write(self, batch: pa.RecordBatch) -> None:
         batch = conform(batch, self._table.schema)
         check_lengths(batch, self._limits)
+        if self._odd is OddPartitionValues.ACCEPT:
+            batch = empty_as_null(batch, self._partition_columns)
         self._watch_for_nan(batch)
         self._files.write(batch)
 
@@ -75,7 +80,7 @@ class DeltaWriter(LakeWriter[WriteResult]):
         values, bucket = (key[:-1], key[-1]) if self._assigner else (key, None)
         partition_values(self._partition_columns, values)
         stem = f"laketier-{self._table.schema_fingerprint}-{self._attempt}-{len(self._files.paths):05}"
-        path = file_path(self._partition_columns, values, stem, bucket)
+        path = file_path(self._partition_columns, values, stem, bucket, self._odd)
         if bucket is not None:
             self._buckets[path] = bucket
         target = f"{self._location.root}/{path}"

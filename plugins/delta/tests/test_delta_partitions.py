@@ -15,6 +15,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from laketier.spi import IncompatibleData, IncompatibleTable, Leaf, Op, ScanRequest, TableDescriptor, Token, WriteMode
+from laketier.spi.partition import OddPartitionValues
 from laketier.spi.table import PartitionField
 from laketier.tiering import TieringRound
 from laketier_delta.partitions import log_text, text_of_log
@@ -150,3 +151,49 @@ def test_moments_that_no_partition_can_name_are_refused_by_name(lake, array):
     lake.create(pa.schema([("id", pa.int64()), ("at", array.type)]), "at")
     with pytest.raises(IncompatibleData, match="outside the years"):
         lake.append(pa.table({"id": pa.array([1]), "at": array}))
+
+
+TEXTS = pa.schema([("id", pa.int64()), ("p", pa.string())])
+LONG = "ü" * 300
+
+
+def texts(*values: str | None) -> pa.Table:
+    return pa.table({"id": range(len(values)), "p": pa.array(values, pa.string())})
+
+
+def test_odd_values_end_a_round_until_the_user_says_what_becomes_of_them(lake_with):
+    """An empty text then is null, as in delta-spark 4.4.0; a long one is in the log, and only its folder is named by a
+    digest."""
+    lake = lake_with()
+    lake.create(TEXTS, "p")
+    for value in ("", LONG):
+        with pytest.raises(IncompatibleData, match=r"lake\.delta\.odd-partition-values = accept"):
+            lake.append(texts("x", value))
+    lake = lake_with(odd_partition_values=OddPartitionValues.ACCEPT)
+    lake.append(texts("x", "", LONG, None, LONG + "y"))
+    expected = ["x", None, LONG, None, LONG + "y"]
+    assert lake.read().sort_by("id")["p"].to_pylist() == expected
+    assert DeltaTable(lake.uri).to_pyarrow_table().sort_by("id")["p"].to_pylist() == expected
+    assert lake.read(Leaf("p", Op.EQ, LONG))["id"].to_pylist() == [2]
+    assert all(len(part.encode()) < 256 for add in adds(lake) for part in unquote(add["path"]).split("/"))
+    with pytest.raises(IncompatibleData, match="stands for null"):
+        lake.append(texts("__HIVE_DEFAULT_PARTITION__"))
+
+
+def test_an_empty_text_is_refused_where_null_is_none_either(lake_with):
+    lake = lake_with(odd_partition_values=OddPartitionValues.ACCEPT)
+    lake.create(pa.schema([("id", pa.int64()), pa.field("p", pa.string(), nullable=False)]), "p")
+    with pytest.raises(IncompatibleData, match="empty strings, and is not null"):
+        lake.append(texts(""))
+
+
+def test_orphans_in_folders_named_by_a_digest_are_found(lake_with):
+    lake = lake_with(odd_partition_values=OddPartitionValues.ACCEPT)
+    lake.create(TEXTS, "p")
+    lake.append(texts(LONG))
+    lake.stage(texts(LONG))
+    far = round(datetime(2100, 1, 1, tzinfo=UTC).timestamp() * 1000)
+    maintenance = lake.storage.maintenance(lake.table)
+    [orphan] = maintenance.orphans(far)
+    assert list(maintenance.remove_orphans([orphan])) == [orphan]
+    assert lake.read()["p"].to_pylist() == [LONG]

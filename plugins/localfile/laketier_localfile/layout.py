@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from laketier.spi import IncompatibleData, OutsideTable, confined
+from laketier.spi.partition import OddPartitionValues, folder_for_odd
 
 IN_PROGRESS = "__in_progress"
 SUPERSEDED = "__superseded"
@@ -32,6 +33,7 @@ NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _STAGED_SUFFIX = ".inprogress"
 _SUPERSEDED_SUFFIX = ".superseded"
 _MAX_NAME_BYTES = 255
+_ACCEPT = "set lake.localfile.odd-partition-values = accept, which names the folder by a digest"
 _ATTEMPT = re.compile(r"-(?P<attempt>[0-9a-f]{32})-\d+\.parquet(\.inprogress)?\Z")
 _BASE_NAME = re.compile(r"part-[0-9a-z-]+\.parquet\Z")
 _PARTITION_FOLDER = re.compile(r"(?:[^_.=][^=]*)?=.+\Z", re.DOTALL)
@@ -72,7 +74,9 @@ def final_path(staged: str, partition: Sequence[tuple[str, str | None]]) -> str:
         raise OutsideTable(
             f"{staged!r} is not the path of a staged file of this format, and was not touched", where="a write result"
         )
-    return data_path("/".join((*partition_folders(partition), base)), where="a write result")
+    # The writer has refused what is to be refused.
+    folders = partition_folders(partition, OddPartitionValues.ACCEPT)
+    return data_path("/".join((*folders, base)), where="a write result")
 
 
 def data_path(path: str, *, where: str) -> str:
@@ -84,26 +88,35 @@ def data_path(path: str, *, where: str) -> str:
     return path
 
 
-def partition_folders(partition: Sequence[tuple[str, str | None]]) -> list[str]:
-    """``k=v`` for each field, escaped as Hive and Spark do. Raises `IncompatibleData` for values that a folder's
-    name can't hold so that every reader gets them back."""
+def partition_folders(
+    partition: Sequence[tuple[str, str | None]], odd: OddPartitionValues = OddPartitionValues.REFUSE
+) -> list[str]:
+    """``k=v`` for each field, escaped as Hive and Spark do. For values that a folder's name can't hold so that every
+    reader gets them back: a digest, as files hold the value too, or `IncompatibleData`, as ``odd`` says."""
     folders = []
     for name, value in partition:
+        if odd is OddPartitionValues.ACCEPT and value is not None and _is_odd(name, value):
+            folders.append(f"{escape(name)}={folder_for_odd(value)}")
+            continue
         if value == "" or value == NULL_PARTITION:
             raise IncompatibleData(
                 f"partition column {name!r} holds {value!r}",
                 why="Hive-style folders can't tell it from null",
-                fix="Map it to null or to another text in the query, or do not partition by this column.",
+                fix=f"Map it to null or to another text in the query, or {_ACCEPT}.",
             )
         folder = f"{escape(name)}={NULL_PARTITION if value is None else escape(value)}"
         if len(folder.encode()) > _MAX_NAME_BYTES:
             raise IncompatibleData(
                 f"a value of partition column {name!r} makes a folder name of {len(folder.encode())} bytes",
                 why=f"file systems hold {_MAX_NAME_BYTES}; the value starts with {str(value)[:40]!r}",
-                fix="Partition by a shorter column, for example a prefix or a hash of this one.",
+                fix=f"Partition by a shorter column, for example a prefix or a hash of this one, or {_ACCEPT}.",
             )
         folders.append(folder)
     return folders
+
+
+def _is_odd(name: str, value: str) -> bool:
+    return value in ("", NULL_PARTITION) or len(f"{escape(name)}={escape(value)}".encode()) > _MAX_NAME_BYTES
 
 
 def escape(text: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from laketier.spi import ConfigError, option
 from laketier.spi.parquet import Compression, ParquetSettings
+from laketier.spi.partition import OddPartitionValues
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,11 @@ class LocalFileOptions:
     row_group_rows: int = option(1_048_576, "Rows per Parquet row group, at most.")
     compression: Compression = option(Compression.ZSTD, "Codec of data files: zstd, snappy, lz4 or none.")
     compression_level: int | None = option(None, "Level of the codec; the codec's own default when unset.")
+    odd_partition_values: OddPartitionValues = option(
+        OddPartitionValues.REFUSE,
+        "Rows whose partition can't name a folder (an empty text, a name over 255 bytes): refuse, or accept, which "
+        "names the folder by a digest; the value is in the file.",
+    )
     manifests_per_rollup: int = option(32, "New tables: after how many manifests their file lists are rolled up.")
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ from laketier.spi import (
 from laketier.spi.durable import fsync_directory, fsync_file
 from laketier.spi.failpoints import failpoint
 from laketier.spi.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
-from laketier.spi.partition import partition_text
+from laketier.spi.partition import OddPartitionValues, partition_text
 from laketier_localfile.access import access
 from laketier_localfile.layout import IN_PROGRESS, base_name, partition_folders, staged_path
 from laketier_localfile.log import TableFile
@@ -40,10 +40,12 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         settings: ParquetSettings,
         assigner: BucketAssigner | None,
         context: WriterInitContext,
+        odd: OddPartitionValues,
     ) -> None:
         self._table = table
         self._location = Path(table.location)
         self._context = context
+        self._odd = odd
         self._partition = tuple(partition.column for partition in table.descriptor.partition_by)
         self._assigner = assigner
         self._made: dict[str, tuple[tuple[tuple[str, str | None], ...], int | None]] = {}
@@ -81,7 +83,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
     def _create(self, values: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
         partition = tuple((name, partition_text(value)) for name, value in zip(self._partition, values, strict=False))
         # What can't be a folder's name is refused here, where a bad row still costs nothing but its task.
-        partition_folders(partition)
+        partition_folders(partition, self._odd)
         bucket = values[-1] if self._assigner is not None else None
         name = base_name(self._context.split_index, bucket, self._context.attempt, len(self._made))
         staged = staged_path(name)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -29,7 +30,7 @@ from laketier.spi import (
     Predicate,
     TableDescriptor,
 )
-from laketier.spi.partition import partition_text
+from laketier.spi.partition import OddPartitionValues, partition_text
 from laketier_localfile.layout import (
     NULL_PARTITION,
     base_name,
@@ -41,6 +42,7 @@ from laketier_localfile.layout import (
     unescape,
 )
 from laketier_localfile.manifest import FileEntry, Manifest, decode, encode
+from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.pruning import Range, outcomes
 from laketier_localfile.pruning import decode as decode_value
 
@@ -265,3 +267,24 @@ def test_prefixes() -> None:
     assert outcomes(Leaf("a", Op.STARTS_WITH, "b"), known) == {False}
     assert outcomes(Leaf("a", Op.STARTS_WITH, "abcd"), known) == {True, False}
     assert outcomes(Leaf("a", Op.STARTS_WITH, ""), known) == {True}
+
+
+@pytest.mark.parametrize("value", ["", NULL_PARTITION, "ü" * 300])
+def test_odd_partition_values_end_a_round_until_the_user_accepts_them(make_table, value):
+    """The folder is named by a digest then, and the value is in the file, where every reader that looks there finds
+    it."""
+    rows = [{"id": 1, "region": value}, {"id": 2, "region": "x"}, {"id": 3, "region": None}]
+    refusing = make_table(partition_by=("region",))
+    refusing.create()
+    with pytest.raises(IncompatibleData, match=r"lake\.localfile\.odd-partition-values = accept"):
+        refusing.stage(rows)
+    table = make_table(
+        partition_by=("region",), options=LocalFileOptions(odd_partition_values=OddPartitionValues.ACCEPT)
+    )
+    table.round(0, rows)
+    assert table.scan().sort_by("id").to_pylist() == rows
+    assert table.scan(filters=(Leaf("region", Op.EQ, value),))["id"].to_pylist() == [1]
+    plain = duckdb.read_parquet([str(path) for path in table.plain_files()], hive_partitioning=False)
+    assert plain.order("id").fetchall() == [(1, value), (2, "x"), (3, None)]
+    assert len({path.parent.name for path in table.plain_files()}) == 3
+    assert table.storage.maintenance(table.info).orphans(0) == []
