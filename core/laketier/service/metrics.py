@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -91,7 +90,7 @@ class TableCollector(Collector):
             return
         up.add_metric([service], 1)
         yield up
-        since = (time.time() - self._lease_seconds) * 1000
+        since = self._store.now() - self._lease_seconds * 1000
         alive = GaugeMetricFamily(*WORKERS, labels=["service"])
         alive.add_metric([service], sum(each.heartbeat_at >= since for each in workers))
         yield alive
@@ -171,7 +170,7 @@ class MeasuredStore(StateStore):
         lost = super().finish_all(results)
         if self.metrics:
             gone = {lease.table.id for lease in lost}
-            now = self._clock()
+            now = self.now()
             for lease, result in results:
                 if lease.table.id not in gone:
                     for metrics in self.metrics:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -109,7 +108,7 @@ class _Looked:
                 self.statuses = None
             else:
                 self.statuses = one_per_name(statuses)
-                since = (time.time() - self.lease_seconds) * 1000
+                since = self.store.now() - self.lease_seconds * 1000
                 self.alive = sum(each.heartbeat_at >= since for each in workers)
         self.asked.add(instrument)
         return self

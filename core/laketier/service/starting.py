@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Mapping
 
 from laketier.config import flatten
@@ -91,7 +90,7 @@ def _state_problems(service: Service, origin: str) -> Iterator[LaketierError]:
 
 def _other_file(service: Service, store: StateStore, origin: str) -> ConfigError | None:
     """Two files with one name and one database drop each other's tables, at each listing of their sources."""
-    since = time.time_ns() // 1_000_000 - round(service.lease * 1000)
+    since = store.now() - round(service.lease * 1000)
     alive = [each.worker for each in store.workers() if each.heartbeat_at > since and each.stopping_at is None]
     tables = [status.table for status in store.snapshot()]
     foreign = sorted(

@@ -61,7 +61,8 @@ class TieringWorker:
     engine: LogEngine
     settings: WorkerSettings = field(default_factory=WorkerSettings)
     worker: Worker = field(default_factory=Worker.here)
-    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    clock: Callable[[], int] | None = None
+    """Ms since the epoch; the state store's by default."""
 
     def __post_init__(self) -> None:
         self._stopping = threading.Event()
@@ -75,6 +76,9 @@ class TieringWorker:
         self._planned: SimpleQueue[LeasedRound] = SimpleQueue()
         self._threads = Threads()
         self._discovery: threading.Thread | None = None
+
+    def _now(self) -> int:
+        return self.store.now() if self.clock is None else self.clock()
 
     def stop(self) -> None:
         """Take no more tables. Called again: wait no more for rounds under way. Safe in a signal handler."""
@@ -103,7 +107,7 @@ class TieringWorker:
         while not self._stopping.is_set():
             try:
                 if self.settings.until_idle and until is None:
-                    until = UntilIdle.begun(self.store, self.clock())
+                    until = UntilIdle.begun(self.store, self._now())
                 self._discover_when_due()
                 busy = self.work_once()
             except StateError as error:
@@ -204,7 +208,7 @@ class TieringWorker:
                 if self._stopping.is_set():
                     self._release([each])
                     return
-                each.plan(self.clock())
+                each.plan(self._now())
                 failpoint(PLANNED)
         except Exception as error:  # noqa: BLE001 - one table's trouble must not be another's
             self._held.finish([each.failed(error)])

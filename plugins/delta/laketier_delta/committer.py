@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_TRUSTED = 86_400_000
+"""By so many ms a host's clock may be off while log entries and tombstones, which live for days, are cleaned up."""
+
 SPEC_ID = 0
 """Delta tables have one partitioning for all their life."""
 
@@ -224,7 +227,9 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             for file in result.files
         ]
         added = len(actions)
-        removed = removals(state.handle, results, now, where=self._location.uri)
+        # VACUUM counts a tombstone's days from this time, so a host that is behind must not make it an old one.
+        gone_at = max(now, self.storage_time()) if any(result.replaced for result in results) else now
+        removed = removals(state.handle, results, gone_at, where=self._location.uri)
         actions += removed
         attempt = new_attempt_id()
         info: dict[str, Any] = {COMMIT_ID: self._context.commit_id, PUBLISH: attempt}
@@ -281,6 +286,15 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         if interval < 1 or version % interval:
             return
         try:
+            off = host_time() - self.storage_time()
+            if abs(off) > _TRUSTED:
+                log.warning(
+                    "version %d is committed, and no checkpoint of it is made: this host's clock is %.1f days off that "
+                    "of the storage, and delta-rs would forget transactions, tombstones and log entries by it",
+                    version,
+                    off / 86_400_000,
+                )
+                return
             handle = open_table(self._location)
             with panics_as_errors():
                 handle.create_checkpoint()

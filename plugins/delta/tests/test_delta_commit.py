@@ -31,6 +31,7 @@ from laketier.spi import (
     WriteMode,
     failpoints,
 )
+from laketier.spi.clocks import shifted
 from laketier.tiering import Ending, TieringRound
 
 
@@ -231,6 +232,18 @@ def test_a_failed_checkpoint_is_no_failed_commit(lake, support, monkeypatch, cap
     monkeypatch.setattr(DeltaTable, "create_checkpoint", lambda self: (_ for _ in ()).throw(OSError("disk full")))
     assert lake.epoch(0).ending is Ending.PUBLISHED
     assert "checkpoint failed" in caplog.text
+
+
+@pytest.mark.parametrize("days", [-10, 10])
+def test_a_host_whose_clock_is_days_off_cleans_nothing_up(lake, days, caplog):
+    """delta-rs forgets tombstones, transactions and log entries by its host's clock, whenever it makes a checkpoint."""
+    lake.create(delta__checkpointInterval="1")
+    with shifted(days * 86_400_000):
+        assert lake.epoch(0).ending is Ending.PUBLISHED
+    assert list(Path(lake.uri, "_delta_log").glob("*.checkpoint.parquet")) == []
+    assert "days off" in caplog.text
+    assert lake.epoch(1).ending is Ending.PUBLISHED
+    assert len(list(Path(lake.uri, "_delta_log").glob("*.checkpoint.parquet"))) == 1
 
 
 def test_the_watermark_survives_foreign_commits_checkpoint_and_log_cleanup(lake, support):

@@ -19,6 +19,7 @@ from laketier.spi import (
     Watermark,
     WriteMode,
     WriteResult,
+    host_time,
     schema_fingerprint,
     time_of_storage,
 )
@@ -130,7 +131,7 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
                 }
             )
         if self._expire:
-            staged.expire(*expired(staged.metadata))
+            staged.expire(*expired(staged.metadata, self._now(staged)))
         failpoint("publish.between_manifests_and_commit")
         try:
             staged.publish()
@@ -142,6 +143,12 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
             files=len(files),
             bytes=sum(result.bytes for result in results),
         )
+
+    def _now(self, staged: StagedSnapshot) -> int:
+        """The earlier of what this host and the storage say, which dated the manifest list a moment ago: a host that is
+        ahead must not expire snapshots that are young."""
+        filesystem, path = Files(self._plan.io).resolve(staged.metadata.current_snapshot().manifest_list)
+        return min(host_time(), filesystem.get_file_info(path).mtime_ns // 1_000_000)
 
     def storage_time(self) -> int:
         return time_of_storage(*Files(self._plan.io).resolve(self._plan.table.location))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,16 +16,16 @@ MAX_REF_AGE = "history.expire.max-ref-age-ms"
 _FIVE_DAYS = 5 * 24 * 60 * 60 * 1000
 
 
-def expired(metadata: TableMetadata, now_ms: int | None = None) -> tuple[list[int], list[str]]:
+def expired(metadata: TableMetadata, now: int) -> tuple[list[int], list[str]]:
     """Snapshot ids and refs that have outlived ``history.expire.*``, or their branch's own settings.
 
     The head of each branch, each tag's snapshot and the retained ancestors of branches stay; refs other than main
-    go after their own ``max-ref-age-ms``. Nothing with ``gc.enabled`` false.
+    go after their own ``max-ref-age-ms``. Nothing with ``gc.enabled`` false. ``now``: ms since the epoch, by clocks
+    that the caller trusts with what can't be had back.
     """
     properties = metadata.properties
     if properties.get("gc.enabled", "true").lower() == "false":
         return [], []
-    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     by_id = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     max_age = int(properties.get(MAX_SNAPSHOT_AGE, _FIVE_DAYS))
     min_count = int(properties.get(MIN_SNAPSHOTS, 1))

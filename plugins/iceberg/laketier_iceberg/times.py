@@ -6,11 +6,12 @@ what the clock says. So each commit of ours takes a time past the newest one in 
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
+
+from laketier.spi import host_time
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -24,7 +25,7 @@ TOLERANCE_MS = 60_000
 
 def now_ms() -> int:
     """By the clock of this host."""
-    return time.time_ns() // 1_000_000
+    return host_time()
 
 
 def newest(metadata: TableMetadata) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from laketier.spi import Outcome, RolledBack, UnknownOutcome, WatermarkLost
+from laketier.spi.clocks import shifted
 from laketier.tiering import TieringRound, pipelines
 from laketier_iceberg.expiry import expired
 from laketier_iceberg.options import IcebergOptions
@@ -145,6 +146,14 @@ def test_the_default_age_keeps_five_days_and_gc_can_be_off(make: Any) -> None:
     with events.table().transaction() as tx:
         tx.set_properties({"gc.enabled": "false"})
     assert expired(events.table().metadata, now + 6 * day) == ([], [])
+
+
+def test_a_host_that_is_ahead_expires_nothing_that_is_young(make: Any) -> None:
+    events = _expiring(make)
+    snapshots = _epochs(events, 0, 3)
+    with shifted(10 * 24 * 60 * 60 * 1000):
+        _epochs(events, 3, 5)
+    assert set(snapshots) <= {snapshot.snapshot_id for snapshot in events.table().metadata.snapshots}
 
 
 def test_a_batch_without_a_pipeline_knows_whether_it_landed(events: Any) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from laketier.service.schedule import State
 from laketier.service.state import Failure, LeaseLost, Outcome, Registration, StateError, StateStore, Worker
 from laketier.service.state.tables import METADATA
+from laketier.spi.clocks import shifted
 from postgresql import PostgreSQL
 
 A = Worker("a", "here", 1, "0")
@@ -55,6 +56,23 @@ def test_the_life_of_tables(url: str) -> None:
         assert store.prune(1) == 2
         assert len(store.workers()) == 1
         assert store.register(tables(3)[1:]).dropped == ("s.t0", "s.t3")
+
+
+@pytest.mark.parametrize("days", [-10, 10])
+def test_workers_go_by_the_databases_clock(url: str, days: int) -> None:
+    """However far off their own are, nobody takes a table from another who lives, and none is due too late."""
+    with StateStore.open(url) as right, StateStore.open(url) as wrong:
+        right.register(tables(2))
+        (first,) = right.acquire(A, 1, 30)
+        with shifted(days * 86_400_000):
+            assert abs(wrong.now() - right.now()) < 60_000
+            (second,) = wrong.acquire(B, 2, 30)
+            assert second.table.source_table != first.table.source_table
+            assert wrong.heartbeat(B, [second], 30)
+            wrong.finish(second, Outcome(epoch=1))
+        right.finish(first, Outcome(epoch=1))
+        due = [status.table.due_at - right.now() for status in right.snapshot()]
+        assert max(due) - min(due) < 60_000
 
 
 def test_a_restart_of_the_server_is_a_state_error_and_no_more(server: PostgreSQL, url: str) -> None:

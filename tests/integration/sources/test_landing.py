@@ -9,6 +9,7 @@ import pytest
 
 from laketier.plugins import open_log_source
 from laketier.spi import ConfigError, FeatureNotSupported, OffsetsExpired, OffsetsRewritten, StorageError, TableNotFound
+from laketier.spi.clocks import shifted
 from landing import JSON, all_of, ids, land, log_of, opened
 
 
@@ -44,6 +45,15 @@ def test_hidden_and_young_files_are_left(zone: Path) -> None:
     log = log_of(zone, {**JSON, "min-age": 3600})
     assert ids(log) == [1]
     assert ids(log_of(zone)) == [1, 2]
+
+
+def test_a_driver_that_is_behind_says_why_it_waits(zone: Path, caplog: pytest.LogCaptureFixture) -> None:
+    land(zone, "a.json", 1)
+    log = log_of(zone, {**JSON, "min-age": 1})
+    with shifted(-10 * 86_400_000):
+        for _ in range(3):
+            assert log.bounds()["files"].latest == 0
+    assert len([record for record in caplog.records if "clock is behind" in record.message]) == 1
 
 
 def test_late_files_are_taken_last_and_told(zone: Path, caplog: pytest.LogCaptureFixture) -> None:

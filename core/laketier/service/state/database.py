@@ -14,7 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from laketier.service.state.errors import StateError, redacted
-from laketier.spi import ConfigError
+from laketier.spi import ConfigError, host_time
 
 _BUSY_SECONDS = 30
 _SQLITE_NEEDED = (3, 35, 0)
@@ -53,6 +53,14 @@ class Database:
         """Let no other process be here with the same ``what`` until the transaction ends."""
         if not self.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": zlib.crc32(what.encode())})
+
+    def now(self, connection: Connection) -> int:
+        """Ms since the epoch. By PostgreSQL's clock, so that all workers have one; by this host's for SQLite, which is
+        on this host."""
+        if self.is_sqlite:
+            return host_time()
+        asked = connection.execute(text("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"))
+        return int(asked.scalar_one())
 
     def close(self) -> None:
         """Close all connections."""

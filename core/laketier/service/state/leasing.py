@@ -1,8 +1,9 @@
 """Leases: how a worker takes tables, keeps them and gives them back. Each function is a part of one transaction.
 
 Exclusion is the compare-and-set on the fence and the state; clocks have no part in it. ``lease_until`` only says from
-when on a lease may be taken over. A worker whose clock is ahead takes over too early: the one it took from then gets
-`LeaseLost`, and the lake refuses its fence. A clock that is behind makes takeovers and due tables late by as much.
+when on a lease may be taken over: too early, the one that had it gets `LeaseLost`, and the lake refuses its fence.
+
+All workers go by the database's clock.
 """
 
 from __future__ import annotations
@@ -32,11 +33,19 @@ _ERROR_CHARACTERS = 4000
 
 
 def acquire(
-    connection: Connection, service: str, worker: str, limit: int, lease_ms: int, now: int, *, busy: bool = False
+    connection: Connection,
+    service: str,
+    worker: str,
+    limit: int,
+    lease_ms: int,
+    now: int,
+    longest_wait_ms: int,
+    *,
+    busy: bool = False,
 ) -> tuple[Lease, ...]:
     """Lease the first ``limit`` tables of the queue, or one alone (see `deaths`). Rows that another worker works on
     just now are passed over."""
-    wake(connection, service, lease_ms, now)
+    wake(connection, service, lease_ms, longest_wait_ms, now)
     queue = (
         select(TABLES.c.id, TABLES.c.fence, TABLES.c.suspect)
         .where(TABLES.c.service == service, state_is(State.PENDING))
@@ -153,7 +162,8 @@ def _after(
         return {**same, **given_back(table, queue, now)}
     if isinstance(result, Failure):
         return {**same, **_after_failure(table, result, now, backoff, draw)}
-    read_until = now if result.read_until_at is None else result.read_until_at
+    # A round's own clock may be another one: what it looked up was there between its lease's begin and now.
+    read_until = min(now, max(table.leased_at or 0, now if result.read_until_at is None else result.read_until_at))
     values: dict[str, Any] = {
         **same,
         **NOT_IN_QUEUE,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Self
+
+from sqlalchemy import Connection
 
 from laketier.service.schedule import Backoff
 from laketier.service.state import commands, history, leasing
@@ -25,10 +26,6 @@ from laketier.service.state.records import (
 from laketier.service.state.registering import Registrar
 
 
-def _now() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class StateStore:
     """The state of one service. Each method is one transaction: it happens as a whole or not at all.
 
@@ -37,7 +34,7 @@ class StateStore:
     """
 
     def __init__(
-        self, database: Database, service: str, clock: Callable[[], int], backoff: Backoff, draw: random.Random
+        self, database: Database, service: str, clock: Callable[[], int] | None, backoff: Backoff, draw: random.Random
     ) -> None:
         """Use `open`."""
         self._database = database
@@ -52,13 +49,14 @@ class StateStore:
         url: str,
         *,
         service: str = "default",
-        clock: Callable[[], int] = _now,
+        clock: Callable[[], int] | None = None,
         backoff: Backoff | None = None,
         seed: int | None = None,
     ) -> Self:
         """Connect, and bring the database to this version. ``url``: ``sqlite:///FILE`` or ``postgresql://...``.
-        ``clock``: ms since the epoch, UTC. ``seed``: of the backoff's jitter. Raises `ConfigError` for a URL that is
-        none, and `StateError` for a database that can't be reached or is of a newer laketier."""
+        ``clock``: ms since the epoch, UTC; the database's by default, as workers' own may differ. ``seed``: of the
+        backoff's jitter. Raises `ConfigError` for a URL that is none, and `StateError` for a database that can't be
+        reached or is of a newer laketier."""
         database = Database(url)
         try:
             migrate(database)
@@ -82,6 +80,14 @@ class StateStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def now(self) -> int:
+        """What time it is, in ms since the epoch: what all times of the store are compared with."""
+        with self._database.read() as connection:
+            return self._now(connection)
+
+    def _now(self, connection: Connection) -> int:
+        return self._database.now(connection) if self._clock is None else self._clock()
+
     # -- which tables there are ----------------------------------------------------------------------------------
 
     def register(self, tables: Sequence[Registration], *, unlisted: Collection[str] = ()) -> Registered:
@@ -90,7 +96,7 @@ class StateStore:
         table that is named twice."""
         with self._database.write() as connection:
             self._database.lock(connection, f"laketier register {self.service}")
-            return Registrar(connection, self.service, self._clock()).register(tables, unlisted)
+            return Registrar(connection, self.service, self._now(connection)).register(tables, unlisted)
 
     # -- rounds --------------------------------------------------------------------------------------------------
 
@@ -100,19 +106,26 @@ class StateStore:
         worker is leased alone. ``busy``: rounds still run here whose leases are lost."""
         with self._database.write() as connection:
             return leasing.acquire(
-                connection, self.service, worker.id, limit, round(lease_seconds * 1000), self._clock(), busy=busy
+                connection,
+                self.service,
+                worker.id,
+                limit,
+                round(lease_seconds * 1000),
+                self._now(connection),
+                round(self._backoff.longest_seconds * 1000),
+                busy=busy,
             )
 
     def stopping(self, worker: Worker) -> None:
         """Say that the worker was told to stop. If it is killed before it has drained, no table is charged with it."""
         with self._database.write() as connection:
-            history.stopping(connection, self.service, worker, self._clock())
+            history.stopping(connection, self.service, worker, self._now(connection))
 
     def heartbeat(self, worker: Worker, leases: Sequence[Lease], lease_seconds: float) -> tuple[Lease, ...]:
         """Say that the worker lives, and renew its leases. Those that are missing in the answer are lost: end their
         rounds without a commit."""
         with self._database.write() as connection:
-            now = self._clock()
+            now = self._now(connection)
             history.seen(connection, self.service, worker, now)
             return leasing.renew(connection, self.service, worker.id, leases, round(lease_seconds * 1000), now)
 
@@ -152,7 +165,7 @@ class StateStore:
 
     def _end_all(self, results: Sequence[tuple[Lease, leasing.Result]]) -> tuple[Lease, ...]:
         with self._database.write() as connection:
-            return leasing.end(connection, self.service, results, self._clock(), self._backoff, self._draw)
+            return leasing.end(connection, self.service, results, self._now(connection), self._backoff, self._draw)
 
     # -- what people do ------------------------------------------------------------------------------------------
 
@@ -179,14 +192,14 @@ class StateStore:
 
     def _command(self, pattern: str, command: commands.Command) -> tuple[str, ...]:
         with self._database.write() as connection:
-            return commands.apply(connection, self.service, pattern, self._clock(), command)
+            return commands.apply(connection, self.service, pattern, self._now(connection), command)
 
     # -- what people look at -------------------------------------------------------------------------------------
 
     def snapshot(self) -> tuple[TableStatus, ...]:
         """All tables at one moment, by name, with their last rounds."""
         with self._database.read() as connection:
-            return history.statuses(connection, self.service, self._clock())
+            return history.statuses(connection, self.service, self._now(connection))
 
     def rounds(self, table: int, limit: int = 50) -> tuple[RoundRecord, ...]:
         """The ended leases of a table (`TieringTable.id`), newest first."""

@@ -1,4 +1,8 @@
-"""What joins the queue: tables that are due, that have waited after a failure, and that lost their worker."""
+"""What joins the queue: tables that are due, that have waited after a failure, and that lost their worker.
+
+Where the database's clock was ahead and was set right, times further off than any that it would write now are not
+waited for: a table would be left alone for as long as the clock was wrong by.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,22 @@ from laketier.service.state.records import TieringTable
 from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record
 from laketier.service.state.tables import TABLES, state_is
 
+_SECOND = 1000
+_SLACK = 60 * _SECOND
+_LEASES = 10
+"""Other workers' leases may be longer than one's own, while their files are changed one by one; hardly by so much."""
 
-def wake(connection: Connection, service: str, lease_ms: int, now: int) -> None:
+
+def wake(connection: Connection, service: str, lease_ms: int, longest_wait_ms: int, now: int) -> None:
     """Put into the queue what has become due, has waited long enough after a failure, or has lost its worker."""
-    _wake(connection, service, state_is(State.NEW, State.SCHEDULED) & (TABLES.c.due_at <= now), lambda t: t.due_at)
-    _wake(connection, service, state_is(State.FAILED) & (TABLES.c.next_try_at <= now), lambda t: t.next_try_at or now)
-    expired = _due(connection, service, state_is(State.TIERING) & (TABLES.c.lease_until <= now))
+    due, again, until = TABLES.c.due_at, TABLES.c.next_try_at, TABLES.c.lease_until
+    freshness = TABLES.c.freshness_seconds * _SECOND
+    is_due = (due <= now) | (due - freshness > now + _SLACK)
+    may_try = (again <= now) | (again > now + longest_wait_ms + _SLACK)
+    has_run_out = (until <= now) | (until > now + _LEASES * lease_ms + _SLACK)
+    _wake(connection, service, state_is(State.NEW, State.SCHEDULED) & is_due, lambda t: min(t.due_at, now))
+    _wake(connection, service, state_is(State.FAILED) & may_try, lambda t: min(t.next_try_at or now, now))
+    expired = _due(connection, service, state_is(State.TIERING) & has_run_out)
     expired.sort(key=lambda table: (table.lease_until or now, table.id))
     if expired:
         queue = Queue(connection, service)

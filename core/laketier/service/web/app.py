@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -68,7 +67,7 @@ class ServicePages:
 
     def _tables(self, request: Request) -> Response:
         statuses, workers = self.store.snapshot(), self.store.workers()
-        now = statuses[0].at if statuses else time.time_ns() // 1_000_000
+        now = statuses[0].at if statuses else self.store.now()
         state = request.query_params.get("state")
         return HTMLResponse(pages.tables_page(self.store.service, statuses, workers, now, state))
 

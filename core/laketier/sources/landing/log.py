@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -36,12 +35,14 @@ from laketier.spi import (
     OnBadRecord,
     TableLog,
     fail_on_bad_record,
+    host_time,
 )
 from laketier.spi.storage_errors import naming_storage_errors
 
 log = logging.getLogger(__name__)
 
 BUCKET = "files"
+_CLOCKS_DIFFER = 60 * 10**9  # by so many ns clocks may differ without a word
 _NAMED = 3  # so many files are named in a message
 
 
@@ -54,6 +55,7 @@ class LandingLog(TableLog):
         self._table = table
         self._ledger = ledger
         self._warned: set[str] = set()
+        self._told_ahead = 0
 
     @classmethod
     def of(cls, folder: Folder, options: LandingTableOptions, ledger: Ledger) -> LandingLog:
@@ -177,13 +179,26 @@ class LandingLog(TableLog):
 
     def _in_order(self, files: Files) -> Files:
         if self._options.min_age and len(files):
-            old_enough = files.mtimes <= time.time_ns() - int(self._options.min_age * 1e9)
-            files = files.take(np.flatnonzero(old_enough))
+            now = host_time() * 1_000_000
+            self._report_ahead(files, now)
+            files = files.take(np.flatnonzero(files.mtimes <= now - int(self._options.min_age * 1e9)))
         keys = [("mtime", "ascending"), ("path", "ascending")]
         if self._options.order is Order.NAME:
             keys = keys[1:]
         columns = pa.table({"path": files.paths, "mtime": files.mtimes})
         return files.take(pc.sort_indices(columns, sort_keys=keys).to_numpy())
+
+    def _report_ahead(self, files: Files, now: int) -> None:
+        """A driver that is behind would hold files back for as long, and nobody would know why."""
+        ahead = int(np.count_nonzero(files.mtimes > now + _CLOCKS_DIFFER))
+        if ahead and ahead != self._told_ahead:
+            log.warning(
+                "%s: %d files changed after now, by this host's clock, and are not taken before read.min-age is over: "
+                "its clock is behind the storage's, or they were dated by hand",
+                self._table.name,
+                ahead,
+            )
+        self._told_ahead = ahead
 
     def _report_late(self, new: Files, taken: Files) -> None:
         if not len(taken):

@@ -1,0 +1,64 @@
+"""A state database whose clock was ahead for a while and was set right: no table is left alone for as long."""
+
+from __future__ import annotations
+
+import pytest
+
+from laketier.service.schedule import State
+from laketier.service.state import Outcome, StateStore
+from laketier.spi.clocks import shifted
+from state_tables import A, B, Clock, table
+
+DAY = 86_400
+
+
+def test_a_lease_of_a_dead_worker(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    clock.pass_seconds(10 * DAY)
+    assert store.acquire(A, 1, 30)
+    clock.pass_seconds(-10 * DAY)
+    (taken,) = store.acquire(B, 1, 30)
+    assert taken.fence == 2
+    store.finish(taken, Outcome())
+
+
+def test_a_table_that_is_due_in_days(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    clock.pass_seconds(10 * DAY)
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish(lease, Outcome())
+    clock.pass_seconds(-10 * DAY)
+    (taken,) = store.acquire(A, 1, 30)
+    store.finish(taken, Outcome())
+    assert store.acquire(A, 1, 30) == (), "now it is due after its freshness"
+
+
+def test_a_failure_that_is_tried_again_in_days(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    clock.pass_seconds(10 * DAY)
+    (lease,) = store.acquire(A, 1, 30)
+    store.fail(lease, "no", retryable=True)
+    clock.pass_seconds(-10 * DAY)
+    assert len(store.acquire(A, 1, 30)) == 1
+
+
+@pytest.mark.parametrize("off", [-10 * DAY, 10 * DAY])
+def test_the_clock_of_a_rounds_host(store: StateStore, clock: Clock, off: int) -> None:
+    """What a worker says of when it read is taken for a time of the round, and of no other."""
+    store.register([table("t")])
+    (lease,) = store.acquire(A, 1, 30)
+    clock.pass_seconds(5)
+    store.finish(lease, Outcome(read_until_at=clock.now + off * 1000))
+    (status,) = store.snapshot()
+    assert status.table.state is State.SCHEDULED
+    assert status.table.last_tiered_at is not None
+    assert clock.now - 5_000 <= status.table.last_tiered_at <= clock.now
+    assert store.acquire(A, 1, 30) == ()
+
+
+def test_without_a_clock_of_its_own_the_store_has_the_databases(url: str) -> None:
+    """Which is this host's for SQLite."""
+    with StateStore.open(url) as store, shifted(10 * DAY * 1000):
+        ahead = store.now()
+        with shifted(0):
+            assert ahead - store.now() > 9 * DAY * 1000
