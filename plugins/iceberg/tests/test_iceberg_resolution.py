@@ -173,6 +173,27 @@ def test_nested_fields_are_found_by_their_names_of_then(make: Callable[..., Any]
     ]
 
 
+def test_a_file_whose_schema_was_expired_is_not_given_to_readers_that_go_by_names(make: Callable[..., Any]) -> None:
+    """Spark's `expire_snapshots` with clean_expired_metadata forgets the schema in which a column had its old name."""
+    table = make(SCHEMA)
+    row = {"id": 1, "price": 0.5, "note": "n"}
+    table.round(table.token(0), pa.RecordBatch.from_pylist([row], schema=SCHEMA))
+    assert plan(table).splits[0].plain_parquet is not None
+    table.storage.catalog().alter_table(table.info.path, [RenameColumn("price", "amount")])
+    reload(table)
+    table.round_of(table.token(1))
+    path = Path(table.table().metadata_location.removeprefix("file://"))
+    document = json.loads(path.read_text())
+    for log in ("snapshots", "snapshot-log"):
+        document[log] = document[log][-1:]
+    document["snapshots"][0].pop("parent-snapshot-id")
+    document["schemas"] = document["schemas"][-1:]
+    path.write_text(json.dumps(document))
+    [split] = plan(table).splits
+    assert split.plain_parquet is None
+    assert ours(table) == [{"id": 1, "amount": 0.5, "note": "n"}]
+
+
 def _set_mapping(table: Any, mapping: Any) -> None:
     text = mapping if isinstance(mapping, str) else json.dumps(mapping)
     with table.table().transaction() as changes:
