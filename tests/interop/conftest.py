@@ -1,4 +1,4 @@
-"""One real Fluss for all tests that need it."""
+"""One real Fluss, and one Spark with the connectors of others, for all tests that need them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from fluss_feed import Feed
 from fluss_server import FlussServer
 from fluss_tables import source_at
+from jvm_spark import JvmSpark
 from laketier.plugins import OpenSource
 
 
@@ -32,3 +33,11 @@ def source(fluss: FlussServer) -> Iterator[OpenSource]:
     opened = source_at(fluss)
     yield opened
     opened.source.close()
+
+
+@pytest.fixture(scope="session")
+def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JvmSpark]:
+    """Spark with the jars of SPARK_LIBS, on the pyspark of SPARK_PYTHON. A test begins with `JvmSpark.session`."""
+    started = JvmSpark(os.environ["SPARK_LIBS"], os.environ["SPARK_PYTHON"], tmp_path_factory.mktemp("jvm"))
+    yield started
+    started.close()

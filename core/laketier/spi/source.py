@@ -131,7 +131,8 @@ class LakeSource(ABC):
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Read a split on an executor: batches of exactly ``schema``, in the split's own order. That is the plan's, or
         one with some of its columns. The filters that the plan accepted are applied. Columns added after a file was
-        written read as null. Raises `CorruptTable`, or `SnapshotNotFound`, when what the plan names is gone."""
+        written read as null, or as the default that the table has for them. Raises `CorruptTable`, or
+        `SnapshotNotFound`, when what the plan names is gone."""
 
     def history(self, limit: int) -> list[SnapshotInfo]:
         """The newest ``limit`` snapshots that can still be read, newest first. Driver. Part of

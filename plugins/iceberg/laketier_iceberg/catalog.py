@@ -24,6 +24,7 @@ from laketier.spi import (
     same_table,
 )
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors
+from laketier_iceberg.resolution import name_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
 from laketier_iceberg.types import to_arrow, to_iceberg, type_to_iceberg, without_ids
 from laketier_iceberg.unread import is_unreadable, refusal
@@ -118,6 +119,7 @@ class IcebergCatalog(LakeCatalog):
             after = reshaped(info, changes)
             if not added and after.equals(info.schema):
                 return info
+            name_mapping(table.metadata, str(path))  # which the update has to follow
             try:
                 with table.update_schema() as update:
                     for old, new in zip(info.schema, after, strict=True):

@@ -38,10 +38,9 @@ class Resolution:
     def names(self) -> str | None:
         """The name mapping, for a payload: field id → names, of the fields that it does not call by their own name
         alone. None where the table has none."""
-        text = self.metadata.properties.get(NAME_MAPPING)
-        if text is None:
+        mapped = name_mapping(self.metadata, self.where)
+        if mapped is None:
             return None
-        mapped = _parsed(text, self.where)
         return json.dumps(dict(_names(self.wanted, mapped)), separators=(",", ":"))
 
     @cached_property
@@ -92,7 +91,11 @@ class Resolution:
             ) from error
 
 
-def _parsed(text: str, where: str) -> Sequence[MappedField]:
+def name_mapping(metadata: TableMetadata, where: str) -> Sequence[MappedField] | None:
+    """The table's; None where it has none. Raises `CorruptTable` for one that can't be understood."""
+    text = metadata.properties.get(NAME_MAPPING)
+    if text is None:
+        return None
     from pyiceberg.table.name_mapping import parse_mapping_from_json
 
     try:

@@ -232,6 +232,8 @@ def test_a_mapping_that_says_nothing_clear_is_refused_before_reading(moved: Any,
     _set_mapping(moved, mapping)
     with pytest.raises(CorruptTable, match=f"{NAME_MAPPING} can't be understood.*{why}"):
         plan(moved)
+    with pytest.raises(CorruptTable, match=f"{NAME_MAPPING} can't be understood"):
+        moved.storage.catalog().alter_table(moved.info.path, [RenameColumn("amount", "total")])
 
 
 def test_files_without_ids_in_a_table_without_a_mapping_are_refused_by_name(moved: Any) -> None:
