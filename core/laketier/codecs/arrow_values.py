@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from laketier.codecs.arrow_ipc import ipc_batches
-from laketier.codecs.decoding import Decoded, Decoder, Undecodable, one_batch, undecodable
+from laketier.codecs.decoding import Decoded, Decoder, Undecodable, one_batch, raise_if_nobodys, undecodable
+from laketier.spi import IncompatibleData
 from laketier.spi.conform import conform
 
 
@@ -39,6 +40,8 @@ class ArrowDecoder(Decoder):
             try:
                 found = [conform(batch, self.schema) for batch in ipc_batches(pa.py_buffer(value), self.record_bytes)]
             except Exception as error:  # noqa: BLE001 - as in `Decoder.decode`, whose search for the one to blame it saves
+                if not isinstance(error, IncompatibleData):
+                    raise_if_nobodys(error)
                 bad.append(undecodable(position, error))
                 continue
             for batch in found:

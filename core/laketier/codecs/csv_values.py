@@ -44,23 +44,33 @@ class CsvDecoder(Decoder):
             refused = {one.index for one in bad}
             index = [at for at in index if at not in refused]
             block = b"\n".join(values[at] for at in index)
-        return Decoded(self._rows(block, len(index)), index, bad)
-
-    def _rows(self, block: bytes, records: int) -> pa.RecordBatch:
-        if not records:
-            return one_batch([], self.schema)
         wanted = [field for field in self.schema if field.name in self.names]
         kinds = {field.name: pa.string() if pt.is_temporal(field.type) else field.type for field in wanted}
-        table = self._parse(block, kinds)
-        if table.num_rows != records:
+        if not index:
+            return Decoded(one_batch([], self.schema), index, bad)
+        try:
+            block.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise BadValue(str(error)) from None
+        odd: dict[int, str] = {}
+        table = self._parse(block, kinds, odd)
+        if odd:  # told by one read, all of them
+            bad += [Undecodable(index[at], why) for at, why in odd.items()]
+            bad.sort(key=lambda one: one.index)
+            index = [place for at, place in enumerate(index) if at not in odd]
+            block = b"\n".join(values[at] for at in index)
+        if table.num_rows != len(index):
             raise BadValue(f"the line is {table.num_rows} records, not one")
+        return Decoded(self._rows(table, block, kinds) if index else one_batch([], self.schema), index, bad)
+
+    def _rows(self, table: pa.Table, block: bytes, kinds: dict[str, pa.DataType]) -> pa.RecordBatch:
         # Arrow reads hexadecimal numbers, rounds integers to floats and calls what is beyond all floats infinite.
-        odd = [name for name, kind in kinds.items() if pt.is_floating(kind) and len(_large(table[name]))]
+        large = [name for name, kind in kinds.items() if pt.is_floating(kind) and len(_large(table[name]))]
         if b"0x" in block or b"0X" in block:
-            odd += [name for name, kind in kinds.items() if pt.is_integer(kind)]
-        if odd:
-            texts = self._parse(block, {name: pa.string() for name in odd})
-            for name in odd:
+            large += [name for name, kind in kinds.items() if pt.is_integer(kind)]
+        if large:
+            texts = self._parse(block, {name: pa.string() for name in large})
+            for name in large:
                 _check_numbers(table[name], texts[name], name)
         return one_batch(self._cast(table).combine_chunks().to_batches(), self.schema)
 
@@ -76,18 +86,31 @@ class CsvDecoder(Decoder):
             columns.append(cast_text(column, field.type))
         return pa.table(columns, schema=self.schema)
 
-    def _parse(self, block: bytes, kinds: dict[str, pa.DataType]) -> pa.Table:
-        return read_lines(block, self.names, self.delimiter, kinds)
+    def _parse(self, block: bytes, kinds: dict[str, pa.DataType], odd: dict[int, str] | None = None) -> pa.Table:
+        return read_lines(block, self.names, self.delimiter, kinds, odd)
 
 
-def read_lines(block: bytes, names: Sequence[str], delimiter: str, kinds: dict[str, pa.DataType] | None) -> pa.Table:
-    """By pyarrow: these columns, or all with the types that it finds. Raises ``ArrowInvalid``."""
+def read_lines(
+    block: bytes,
+    names: Sequence[str],
+    delimiter: str,
+    kinds: dict[str, pa.DataType] | None,
+    odd: dict[int, str] | None = None,
+) -> pa.Table:
+    """By pyarrow: these columns, or all with the types that it finds. Gathers in ``odd`` the places of lines that have
+    more or fewer values than there are columns, and why; without it, and over values, raises ``ArrowInvalid``."""
+
+    def skip(row: Any) -> str:
+        assert odd is not None
+        odd[row.number - 1] = f"Expected {row.expected_columns} columns, got {row.actual_columns}"
+        return "skip"
+
     # It takes an order mark at the start of a block for no part of the text, wherever the block is in a file.
     block = b"\n" + block if block.startswith(_BOM) else block
     table = pc_csv.read_csv(
         io.BytesIO(block),
         read_options=pc_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=list(names)),
-        parse_options=pc_csv.ParseOptions(delimiter=delimiter),
+        parse_options=pc_csv.ParseOptions(delimiter=delimiter, invalid_row_handler=None if odd is None else skip),
         convert_options=pc_csv.ConvertOptions(
             column_types=kinds,
             include_columns=None if kinds is None else list(kinds),

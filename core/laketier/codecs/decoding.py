@@ -85,9 +85,8 @@ class Decoder(ABC):
             at, some = pending.pop()
             try:
                 found = self.read(some)
-            except LaketierError:
-                raise
-            except Exception as error:
+            except Exception as error:  # the boundary: what a record makes a library raise is its own
+                raise_if_nobodys(error)
                 if len(some) > 1:
                     half = len(some) // 2
                     pending += [(at + half, some[half:]), (at, some[:half])]
@@ -116,6 +115,14 @@ def one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Record
     return pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema)
 
 
+def raise_if_nobodys(error: Exception) -> None:
+    """Raise ``error`` when no bytes can have caused it: a registry that does not answer, a library that is not there, a
+    disk or a network that refuses."""
+    machine = isinstance(error, OSError) and error.errno is not None
+    if machine or isinstance(error, LaketierError | ImportError):
+        raise error
+
+
 def undecodable(index: int, error: BaseException) -> Undecodable:
     """The value at ``index``, and what was raised over it."""
     return Undecodable(index, said(error), error.schema_version if isinstance(error, BadValue) else None)
@@ -131,9 +138,8 @@ def decode_each(values: Sequence[bytes], schema: pa.Schema, read: Callable[[byte
         try:
             rows.append(read(value))
             index.append(position)
-        except LaketierError:
-            raise
         except Exception as error:  # noqa: BLE001 - as in `Decoder.decode`, whose search for the one to blame it saves
+            raise_if_nobodys(error)
             bad.append(undecodable(position, error))
     # Where some value does not fit its column (a string with a lone surrogate, a decimal of too many digits), this
     # raises, and the caller finds out which.

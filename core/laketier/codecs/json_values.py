@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from laketier.codecs.decoding import BadValue, Decoded, Decoder, one_batch
+from laketier.codecs.decoding import BadValue, Decoded, Decoder, Undecodable, one_batch, undecodable
 from laketier.codecs.text_types import (
     as_read,
     cast_text,
@@ -49,7 +49,31 @@ class JsonDecoder(Decoder):
         """See `Decoder.read`."""
         if not values:
             return Decoded(one_batch([], self.schema), ())
-        return Decoded(self._block(values), range(len(values)))
+        try:
+            return Decoded(self._block(values), range(len(values)))
+        except BadValue:
+            bad = self._no_json(values) if len(values) > 1 else []
+            if not bad:
+                raise
+        # One read for all that are no JSON at all: to search each by halves would take a thousand times as long.
+        refused = {one.index for one in bad}
+        index = [at for at in range(len(values)) if at not in refused]
+        return Decoded(self._block([values[at] for at in index]) if index else one_batch([], self.schema), index, bad)
+
+    def _no_json(self, values: Sequence[bytes]) -> list[Undecodable]:
+        """Those that are no JSON by any reader."""
+        bad: list[Undecodable] = []
+        for at, value in enumerate(values):
+            text = value[5:] if self.framed else value
+            try:
+                _check_ends([text], text)
+                json.loads(text, parse_int=_Number, parse_float=_Number)
+            except RecursionError:
+                continue  # pyarrow knows no such limit
+            except (BadValue, ValueError) as error:
+                if b"Inf" not in text:  # which pyarrow reads
+                    bad.append(undecodable(at, error))
+        return bad
 
     def _block(self, values: Sequence[bytes]) -> pa.RecordBatch:
         if self.framed:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.sources.dead_letters import dead_letter_batch
+from laketier.sources.dead_letters import dead_letter_batches
 from laketier.sources.splits import weight_of
 from laketier.sources.upsert import Merge
 from laketier.spi import (
@@ -131,7 +131,7 @@ def _run(task: LogTask) -> LogAnswer:
     if bad.kept:
         assert task.dead_letters is not None
         context = replace(_context(task, None), attempt=new_attempt_id(task.letters_after))
-        dead = write_task(task.dead_letters, [dead_letter_batch(task.log.table.name, bad.kept)], context)
+        dead = write_task(task.dead_letters, dead_letter_batches(task.log.table.name, bad.kept), context)
     return LogAnswer(task.table, message, dead, bad.count, index=task.index)
 
 

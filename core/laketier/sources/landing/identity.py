@@ -26,14 +26,12 @@ def known_otherwise(listed: Files, shared: Any, places: Any, taken: Files) -> di
             if (name := names.get(_identity(one))) is not None:
                 found[at] = (one.path, name)
     if shared.any():
-        # What was taken keeps its place, and of the new ones the first by name is the file.
-        order = sorted(
-            np.flatnonzero(shared | (places >= 0)).tolist(), key=lambda at: (places[at] < 0, listed[at].path)
-        )
-        first: dict[tuple[int, int, int], FileEntry] = {}
-        for at in [*order, *(at for at in new.tolist() if not shared[at])]:
+        # What was taken keeps its place, then comes what has one name; of the others the first by name is the file.
+        first: dict[tuple[int, int, int], str] = {}
+        order = sorted(range(len(listed)), key=lambda at: (places[at] < 0, bool(shared[at]), listed[at].path))
+        for at in order:
             one = listed[at]
-            name = first.setdefault(_identity(one), one).path
+            name = first.setdefault(_identity(one), one.path)
             if name != one.path and places[at] < 0 and shared[at]:
                 found.setdefault(at, (one.path, name))
     return found

@@ -247,7 +247,7 @@ def _unreadable(is_local: bool = True) -> Iterator[None]:
         raise Unreadable(said(error)) from error
     except (IncompatibleData, ConfigError, UnsupportedType) as error:  # of its columns
         raise Unreadable(said(error)) from error
-    except LaketierError:
+    except (LaketierError, ImportError):
         raise
     except Exception as error:
         raise Unreadable(f"it is damaged, or of another format: {said(error)}") from error

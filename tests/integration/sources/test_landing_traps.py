@@ -1,0 +1,173 @@
+"""Files that are traps: small, and made to become large or to never end."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hostile_values import long
+from laketier.codecs import expansion
+from laketier.codecs.decoding import BadValue
+from laketier.codecs.expansion import BoundedStream, expand
+from laketier.spi import BadRecord
+from landing import all_of, land_bytes, log_of, rows
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def zone(tmp_path: Path) -> Path:
+    (tmp_path / "t").mkdir()
+    return tmp_path
+
+
+def read(zone: Path, name: str, data: bytes, **options: Any) -> tuple[list[dict[str, Any]], list[BadRecord]]:
+    land_bytes(zone, name, data)
+    bad: list[BadRecord] = []
+    return rows(
+        log_of(zone, {key.replace("_", "-"): value for key, value in options.items()}), on_bad_record=bad.append
+    ), bad
+
+
+def avro(field: Any, count: int, data: bytes, codec: bytes = b"null") -> bytes:
+    schema = json.dumps({"type": "record", "name": "r", "fields": [{"name": "v", "type": field}]}).encode()
+    pairs = [(b"avro.schema", schema), (b"avro.codec", codec)]
+    header = b"".join(long(len(text)) + text for pair in pairs for text in pair)
+    return b"Obj\x01" + long(2) + header + long(0) + b"S" * 16 + long(count) + long(len(data)) + data + b"S" * 16
+
+
+def test_a_line_without_an_end_takes_no_memory_and_the_next_is_read(zone: Path) -> None:
+    before = pa.total_allocated_bytes()
+    text = b'{"v": 1}\n' + b"x" * (40 * MIB) + b'\n{"v": 2}\n'
+    options = {"format": "json", "columns.v": "int64", "max-record-bytes": MIB}
+    found, bad = read(zone, "f.gz", gzip.compress(text, 1), **options)
+    assert [row["v"] for row in found] == [1, 2]
+    assert [(record.value, "line 2 of" in record.error, "max-record-bytes" in record.error) for record in bad] == [
+        (None, True, True)
+    ]
+    assert pa.total_allocated_bytes() - before < 20 * MIB
+
+
+def test_text_that_expands_beyond_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expansion, "EXPANSION_FROM", MIB)
+    stream = BoundedStream(io.BytesIO(b"x" * (3 * MIB)), size=1_000, expansion=2_000)
+    assert len(stream.read(MIB)) == MIB
+    with pytest.raises(BadValue, match=r"its 1,000 bytes expand to more than .* beyond max-expansion = 2,000"):
+        stream.read(MIB)
+
+
+@pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz", "zstandard", "snappy"])
+def test_a_block_that_expands_beyond_bounds_is_refused(codec: str) -> None:
+    import bz2
+    import lzma
+
+    text = b"\0" * (4 * MIB)
+    data = {
+        "deflate": lambda: zlib.compress(text)[2:-4],
+        "bzip2": lambda: bz2.compress(text),
+        "xz": lambda: lzma.compress(text),
+        "zstandard": lambda: pa.compress(text, codec="zstd", asbytes=True),
+        "snappy": lambda: pa.compress(text, codec="snappy", asbytes=True) + zlib.crc32(text).to_bytes(4, "big"),
+    }[codec]()
+    assert expand(codec, data, 4 * MIB) == text
+    with pytest.raises(BadValue, match="expands to"):
+        expand(codec, data, MIB)
+
+
+@pytest.mark.parametrize(
+    ("field", "count", "data", "says"),
+    [
+        ("null", 2**60, b"", "claims 1,152,921,504,606,846,976 records"),
+        ("long", 2**60, long(1), "claims 1,152,921,504,606,846,976 records"),
+        ("string", 1, long(2**50) + b"x", "damaged"),
+        ({"type": "array", "items": "long"}, 1, long(2**60), "damaged"),
+        ("long", 1, long(1) * 2, "damaged"),
+        ("long", -1, b"", "claims -1 records"),
+    ],
+)
+def test_avro_whose_lengths_are_forged(zone: Path, field: Any, count: int, data: bytes, says: str) -> None:
+    found, bad = read(zone, "f", avro(field, count, data), format="avro")
+    assert found == []
+    assert says in bad[0].error
+
+
+def test_avro_whose_block_claims_more_than_the_file_has(zone: Path) -> None:
+    data = avro("long", 1, long(1))
+    forged = data[:-18] + long(2**50) + data[-17:]
+    _, bad = read(zone, "f", forged, format="avro")
+    assert "claims 1,125,899,906,842,624 bytes" in bad[0].error
+
+
+def test_avro_whose_block_is_a_bomb(zone: Path) -> None:
+    text = long(64 * MIB) + b"\0" * (64 * MIB)
+    _, bad = read(
+        zone, "f", avro("bytes", 1, zlib.compress(text)[2:-4], b"deflate"), format="avro", max_block_bytes=MIB
+    )
+    assert "expands to more than 1,048,576" in bad[0].error
+
+
+def parquet(table: pa.Table, **how: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, write_statistics=False, **how)
+    return sink.getvalue()
+
+
+def test_parquet_whose_page_is_a_bomb(zone: Path) -> None:
+    data = parquet(pa.table({"v": [b"\0" * (32 * MIB)]}), compression="zstd", use_dictionary=False)
+    assert len(data) < 32_000
+    found, bad = read(zone, "f", data, format="parquet", max_block_bytes=MIB)
+    assert found == []
+    assert "expands to 33,55" in bad[0].error
+    assert "max-block-bytes = 1,048,576" in bad[0].error
+
+
+def test_parquet_whose_dictionary_is_a_bomb_is_read_in_small_batches(zone: Path) -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 3_000, pa.int32()), pa.array(["x" * MIB]))
+    land_bytes(zone, "f", parquet(pa.table({"v": texts}), compression="zstd", store_schema=False))
+    log = log_of(zone, {})
+    [split] = log.plan(all_of(log))
+    sizes = [(batch.num_rows, batch.nbytes) for batch in log.read(split)]
+    assert sum(rows for rows, _ in sizes) == 3_000
+    assert max(size for _, size in sizes) <= 1100 * MIB
+
+
+def arrow(table: pa.Table, **how: Any) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**how)) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def test_arrow_whose_buffers_claim_to_expand(zone: Path) -> None:
+    data = arrow(pa.table({"v": [b"\0" * (32 * MIB)]}), compression="zstd")
+    _, bad = read(zone, "f", data, format="arrow", max_block_bytes=MIB)
+    assert "claim to expand to 33,554," in bad[0].error
+
+
+def test_arrow_whose_dictionary_stands_for_too_much(zone: Path) -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000, pa.int8()), pa.array(["x" * MIB]))
+    _, bad = read(zone, "f", arrow(pa.table({"v": texts})), format="arrow", max_block_bytes=MIB)
+    assert "expand beyond bounds" in bad[0].error
+
+
+def test_arrow_that_is_cut_off_between_messages_is_told(zone: Path) -> None:
+    found, bad = read(zone, "f", arrow(pa.table({"v": [1]}))[:-8], format="arrow")
+    assert found == [{"v": 1}]
+    assert "it has no mark of its end: it was cut off" in bad[0].error
+
+
+def test_arrow_that_claims_many_rows_of_nothing(zone: Path) -> None:
+    table = pa.table({"v": pa.nulls(3), "w": [1, 2, 3]})
+    data = arrow(table)
+    assert data.count((3).to_bytes(8, "little")) >= 2
+    forged = data.replace((3).to_bytes(8, "little"), (2**60).to_bytes(8, "little"))
+    _, bad = read(zone, "f", forged, format="arrow")
+    assert "rows" in bad[0].error
