@@ -22,7 +22,7 @@ from laketier_conformance.outside import Surroundings, everything, touched
 
 SEED = 11
 FORGED = 120
-"""So many paths are tried. `python -m laketier_conformance.hostile` tries as many as you like."""
+"""So many paths are tried. `python -m laketier_conformance.hostile_run` tries as many as you like."""
 
 
 @pytest.fixture

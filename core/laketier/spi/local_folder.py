@@ -22,6 +22,8 @@ from laketier.spi.errors import OutsideTable
 log = logging.getLogger(__name__)
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_LONGEST_NAME = 255
+_SHOWN = 80
 _IS_LINK = (errno.ELOOP, errno.EMLINK)
 """What kernels answer when the last name is a link, and O_NOFOLLOW was given."""
 
@@ -89,7 +91,7 @@ class LocalFolder:
 
     def make_folders(self, path: str) -> None:
         """Create a folder and its missing parents below ``root``, each durable in its own parent. Idempotent."""
-        confined(path, where=str(self.root))
+        self._confined(path)
         here = os.open(self.root, _FOLDER)
         done = ""
         try:
@@ -118,12 +120,16 @@ class LocalFolder:
         """Raise `OutsideTable` unless ``path`` is confined and nothing on the way to it, so far as it exists, is a
         link. For what is then opened by its name: to read it, or to make it under a name that nobody can guess."""
         here, done = self.root, ""
-        for name in confined(path, where=str(self.root)).split("/"):
+        for name in self._confined(path).split("/"):
             here, done = here / name, f"{done}/{name}" if done else name
             try:
                 mode = os.lstat(here).st_mode
             except (FileNotFoundError, NotADirectoryError):
                 return
+            except OSError as error:
+                if error.errno == errno.ENAMETOOLONG:  # nothing can be there
+                    return
+                raise
             if stat.S_ISLNK(mode):
                 raise self._link(path, done)
 
@@ -160,7 +166,7 @@ class LocalFolder:
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        folder, _, name = confined(path, where=str(self.root)).rpartition("/")
+        folder, _, name = self._confined(path).rpartition("/")
         with self._folder(folder, asked=path) as descriptor:
             yield descriptor, name
 
@@ -169,7 +175,7 @@ class LocalFolder:
         here = os.open(self.root, _FOLDER)
         try:
             if path:
-                confined(path, where=str(self.root))
+                self._confined(path)
                 done = ""
                 for name in path.split("/"):
                     done = f"{done}/{name}" if done else name
@@ -188,6 +194,17 @@ class LocalFolder:
             if error.errno in (*_IS_LINK, errno.ENOTDIR) and _is_link(here, name):
                 raise self._link(asked, done) from error
             raise
+
+    def _confined(self, path: str) -> str:
+        confined(path, where=str(self.root))
+        longest = max(path.split("/"), key=lambda name: len(name.encode()))
+        if len(longest.encode()) > _LONGEST_NAME:
+            raise OutsideTable(
+                f"{path[:_SHOWN]!r}… is not the path of a file on a disk",
+                where=str(self.root),
+                why=f"one of its names has {len(longest.encode())} bytes, and {_LONGEST_NAME} are the most",
+            )
+        return path
 
     def _status(self, folder: int, name: str, path: str) -> os.stat_result | None:
         try:
