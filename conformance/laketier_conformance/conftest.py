@@ -18,15 +18,15 @@ from laketier_conformance.verdict import UNPROVEN
 
 @pytest.fixture(scope="session")
 def format_name(pytestconfig: pytest.Config) -> str:
-    """The format under test."""
+    """The format under test. In a run of several this is a parameter instead."""
     return str(pytestconfig.getoption("lake_format"))
 
 
 @pytest.fixture(scope="session")
-def plugin(pytestconfig: pytest.Config) -> LakeStoragePlugin:
+def plugin(pytestconfig: pytest.Config, format_name: str) -> LakeStoragePlugin:
     """The plugin under test."""
     suite: Any = pytestconfig.pluginmanager.get_plugin("laketier_conformance_suite")
-    found: LakeStoragePlugin = suite.plugin
+    found: LakeStoragePlugin = suite.plugin_of(format_name)
     return found
 
 

@@ -17,8 +17,16 @@ SCHEDULES = 20
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("laketier", "conformance of a lake format")
-    group.addoption("--lake-format", metavar="NAME", help="the format to prove, as in lake.format")
-    group.addoption("--lake-report", metavar="FILE", help="write the verdict and all results here, as JSON")
+    group.addoption(
+        "--lake-format",
+        metavar="NAME",
+        help="the format to prove, as in lake.format; several with commas share one run and one Spark session",
+    )
+    group.addoption(
+        "--lake-report",
+        metavar="FILE",
+        help="write the verdict and all results here, as JSON; {format} in it stands for the format",
+    )
     group.addoption("--lake-warehouse", metavar="DIR", help="keep the tables in this folder (default: a temporary one)")
     group.addoption(
         "--lake-lanes",
@@ -38,19 +46,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(*features): must be refused by a format that declares one unsupported")
     config.addinivalue_line("markers", "lane(name): runs in this lane of the conformance suite")
-    name = config.getoption("lake_format")
     if config.getoption("lake_schedules") < SCHEDULES:
         raise pytest.UsageError(f"--lake-schedules: at least {SCHEDULES}, or the verdict says too much")
-    if name is not None:
+    if config.getoption("lake_format") is not None:
         from laketier_conformance.suite import Suite
 
-        config.pluginmanager.register(Suite(config, name, _lanes(config)), "laketier_conformance_suite")
+        names = _formats(config)
+        suite = Suite(config, names, _lanes(config), _files(config, names))
+        config.pluginmanager.register(suite, "laketier_conformance_suite")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     package = Path(__file__).parent
     if any(item.path.is_relative_to(package) for item in items) and config.getoption("lake_format") is None:
         raise pytest.UsageError("the conformance suite needs a format: --lake-format=NAME")
+
+
+def _formats(config: pytest.Config) -> tuple[str, ...]:
+    given = str(config.getoption("lake_format"))
+    names = tuple(name.strip() for name in given.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise pytest.UsageError(f"--lake-format={given}: name each format once, with commas between several")
+    return names
+
+
+def _files(config: pytest.Config, names: tuple[str, ...]) -> dict[str, Path]:
+    given = config.getoption("lake_report")
+    if given is None:
+        return {}
+    files = {name: Path(str(given).replace("{format}", name)).absolute() for name in names}
+    if len(set(files.values())) < len(files):
+        raise pytest.UsageError(f"--lake-report={given}: say {{format}} where the name goes, one file for each format")
+    return files
 
 
 def _lanes(config: pytest.Config) -> tuple[str, ...]:

@@ -1,44 +1,77 @@
-"""One run of the suite: strictness, the rule about refusals, results, verdict and report."""
+"""One run of the suite: strictness, the rule about refusals, and a proof per format."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import json
-from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from laketier.plugins import installed_formats, load_format
-from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin, PluginError
+from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin
 from laketier_conformance.manifest import expected_tests, name_of
-from laketier_conformance.verdict import FAIL, Result, Verdict, judge
+from laketier_conformance.proof import Proof
+from laketier_conformance.verdict import FAIL
 
-NAME, REFUSED = "laketier_test", "laketier_refused"
+FORMAT, NAME, REFUSED = "laketier_format", "laketier_test", "laketier_refused"
+PARAMETER = "format_name"
+"""The fixture that says which format a test is about, and so its parameter when a run has several."""
 
 
 class Suite:
     """A pytest plugin, registered only when a format is named. Results are gathered from reports, so they are whole
     under xdist too, where tests run in other processes."""
 
-    def __init__(self, config: pytest.Config, name: str, lanes: tuple[str, ...]) -> None:
-        self._config = config
+    def __init__(
+        self, config: pytest.Config, names: Iterable[str], lanes: tuple[str, ...], files: Mapping[str, Path]
+    ) -> None:
         self._reports = not hasattr(config, "workerinput")
         self.lanes = lanes
-        self.results: dict[str, Result] = {}
         self._expected = expected_tests()
-        self.verdict: Verdict | None = None
-        file = config.getoption("lake_report")
-        self._file = None if file is None else Path(file).absolute()
-        if self._file is not None and self._reports:
-            # A crash must not leave the verdict of an earlier run behind.
-            self._file.unlink(missing_ok=True)
-        self.plugin = _load(name)
-        (self._offer,) = [offer for offer in installed_formats() if offer.name == name]
+        self._files = files
+        if self._reports:
+            for file in files.values():
+                # A crash must not leave the verdict of an earlier run behind.
+                file.unlink(missing_ok=True)
+        self.proofs = {name: Proof(name, lanes, self._expected) for name in names}
 
-    # -- strictness that does not depend on the author's own configuration ------------------------------------------
+    def plugin_of(self, name: str) -> LakeStoragePlugin:
+        """The plugin of one of the formats under test."""
+        return self.proofs[name].plugin
+
+    # -- what is run ------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Each test for each format, when there are several. They share what costs most: one Spark session."""
+        if len(self.proofs) > 1 and PARAMETER in metafunc.fixturenames and _is_ours(metafunc.definition):
+            metafunc.parametrize(PARAMETER, list(self.proofs), scope="session")
+
+    @pytest.hookimpl(tryfirst=True, specname="pytest_collection_modifyitems")
+    def pytest_collection_names(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            name = name_of(item.path, item.nodeid)
+            if name is None:
+                continue
+            whose = self.parted(name)
+            if whose is None:
+                raise pytest.UsageError(f"{name} does not say which format it is about: use the fixture {PARAMETER}")
+            # Travel with each report, also out of the processes of xdist.
+            item.user_properties += zip((FORMAT, NAME), whose, strict=True)
+            # Engines may warn as they like, whatever the author's own configuration makes of it; laketier may not.
+            item.add_marker(pytest.mark.filterwarnings("default", "error:::laketier"))
+        # The one session takes longest, so it begins first.
+        items.sort(key=lambda item: item.get_closest_marker("lane") is None)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """With ``--dist loadfile``: the lanes on Spark of all formats in one process, each other file and format in
+        any. So the session is started once, and a file's processes in waiting are of use to more than one test."""
+        if config.getoption("dist") != "loadfile":
+            return None
+        from laketier_conformance.spreading import by_format_and_file
+
+        return by_format_and_file(config, log, self.parted)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -47,12 +80,6 @@ class Suite:
         for item in items:
             lane = item.get_closest_marker("lane")
             (chosen if lane is None or lane.args[0] in self.lanes else left_out).append(item)
-            name = name_of(item.path, item.nodeid)
-            if name is not None:
-                # Travels with each report, also out of the processes of xdist.
-                item.user_properties.append((NAME, name))
-                # Engines may warn as they like, whatever the author's own configuration makes of it; laketier may not.
-                item.add_marker(pytest.mark.filterwarnings("default", "error:::laketier"))
         if left_out:
             items[:] = chosen
             config.hook.pytest_deselected(items=left_out)
@@ -63,7 +90,10 @@ class Suite:
         needed: set[Feature] = set()
         for marker in pyfuncitem.iter_markers("needs"):
             needed |= set(marker.args)
-        missing = {feature.value for feature in needed if not self.plugin.features[feature].full}
+        if not needed:
+            return (yield)
+        features = self.plugin_of(str(dict(pyfuncitem.user_properties)[FORMAT])).features
+        missing = {feature.value for feature in needed if not features[feature].full}
         if not missing:
             return (yield)
         lacking = ", ".join(sorted(missing))
@@ -80,66 +110,48 @@ class Suite:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         told = dict(report.user_properties)
-        name = str(told[NAME]) if NAME in told else self._failure_of(report)
-        if name is not None:
+        whose = (str(told[FORMAT]), str(told[NAME])) if NAME in told else self._failure_of(report)
+        if whose is not None:
             refused = told.get(REFUSED)
-            self.results.setdefault(name, Result(name)).add(report, None if refused is None else str(refused))
+            self.proofs[whose[0]].add(whose[1], report, None if refused is None else str(refused))
 
-    def _failure_of(self, report: pytest.TestReport) -> str | None:
+    def _failure_of(self, report: pytest.TestReport) -> tuple[str, str] | None:
         """The test that ended its process, which xdist reports by its node id alone. Only a failure is believed."""
-        known = (test for test in self._expected if report.nodeid == test or report.nodeid.endswith(f"/{test}"))
-        return next(known, None) if report.failed else None
+        if not report.failed:
+            return None
+        whose = self.parted(report.nodeid)
+        if whose is None:
+            return None
+        known = (test for test in self._expected if whose[1] == test or whose[1].endswith(f"/{test}"))
+        return next(((whose[0], test) for test in known), None)
+
+    def parted(self, test: str) -> tuple[str, str] | None:
+        """A format, and the test without it: of several formats each test has one as its first parameter."""
+        if len(self.proofs) == 1:
+            return next(iter(self.proofs)), test
+        function, _, parameters = test.partition("[")
+        for name in sorted(self.proofs, key=len, reverse=True):
+            if parameters == f"{name}]":
+                return name, function
+            if parameters.startswith(f"{name}-"):
+                return name, f"{function}[{parameters.removeprefix(f'{name}-')}"
+        return None
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if not self._reports or session.config.getoption("collectonly"):
             return
-        self.verdict = judge(self.results.values(), self._expected, int(exitstatus))
-        if self._file is not None:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._file.write_text(json.dumps(self.report(), indent=1) + "\n", encoding="utf-8")
-        if self.verdict.name == FAIL or (exitstatus == 0 and not self.verdict.conformant):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def report(self) -> dict[str, Any]:
-        """The report as JSON's own types."""
-        assert self.verdict is not None
-        return {
-            "report": 1,
-            "format": self.plugin.identifier,
-            "plugin": f"{self._offer.distribution}=={self._offer.version}",
-            "suite": f"laketier=={importlib.metadata.version('laketier')}",
-            "lanes": list(self.lanes),
-            "delivery": self.plugin.delivery.value,
-            "features": {
-                feature.value: "full" if support.full else f"unsupported: {support.reason}"
-                for feature, support in self.plugin.features.items()
-            },
-            "verdict": self.verdict.name,
-            "why": list(self.verdict.why),
-            "unproven": self.verdict.unproven,
-            "results": {result.name: result.plain() for result in _sorted(self.results.values())},
-        }
+        for name, proof in self.proofs.items():
+            verdict = proof.close(int(exitstatus))
+            if name in self._files:
+                proof.write(self._files[name])
+            if verdict.name == FAIL or (exitstatus == 0 and not verdict.conformant):
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self.verdict is None:
-            return
-        terminalreporter.section(f"conformance of {self.plugin.identifier}")
-        counts = Counter(result.outcome for result in self.results.values())
-        terminalreporter.line(", ".join(f"{counts[outcome]} {outcome}" for outcome in sorted(counts)) or "no tests")
-        for line in self.verdict.why:
-            terminalreporter.line(f"  {line}")
-        for feature, reason in self.verdict.unproven.items():
-            terminalreporter.line(f"  declared, not shown: {feature} ({reason})")
-        terminalreporter.line(f"verdict: {self.verdict.name}", bold=True, green=self.verdict.conformant)
+        for proof in self.proofs.values():
+            proof.tell(terminalreporter)
 
 
-def _sorted(results: Iterable[Result]) -> list[Result]:
-    return sorted(results, key=lambda result: result.name)
-
-
-def _load(name: str) -> LakeStoragePlugin:
-    try:
-        return load_format(name)
-    except PluginError as error:
-        raise pytest.UsageError(f"--lake-format={name}: {error}") from error
+def _is_ours(definition: pytest.Item) -> bool:
+    return definition.path.is_relative_to(Path(__file__).parent)

@@ -148,6 +148,39 @@ def test_what_the_report_says(run_suite) -> None:  # type: ignore[no-untyped-def
     }
 
 
+def test_several_formats_in_one_run_on_several_processes(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """Each has its own results, verdict and report, and the failure of one is none of the other's. A test that ends
+    its process is reported by its node id alone, and is a failure of its format."""
+    tests = ["test_rounds.py::test_the_counts_are_those_of_the_files", SOME]
+    offers = {"correct": "correctly_made", "wrong-counts": "wrong_counts", "ends-its-process": "ends_its_process"}
+    run = run_suite(",".join(offers), tests, offers=offers, arguments=["-n", "2", "--dist", "loadfile"])
+    assert run.code == 1
+    outcomes = {
+        name: [report["results"].get(test, {}).get("outcome") for test in tests] for name, report in run.reports.items()
+    }
+    assert outcomes == {
+        "correct": ["passed", "passed"],
+        "wrong-counts": ["failed", "passed"],
+        "ends-its-process": ["failed", "passed"],
+    }, run.output
+    assert "crashed while running" in run.reports["ends-its-process"]["results"][tests[0]]["detail"]
+    assert [report["verdict"] for report in run.reports.values()] == ["fail", "fail", "fail"]
+    assert [report["format"] for report in run.reports.values()] == list(offers)
+
+
+@pytest.mark.parametrize("formats", ["feather,feather", "feather,"])
+def test_each_format_is_named_once(run_suite, formats: str) -> None:  # type: ignore[no-untyped-def]
+    run = run_suite(formats, [SOME])
+    assert run.code == pytest.ExitCode.USAGE_ERROR
+    assert "name each format once" in run.output
+
+
+def test_reports_of_several_formats_need_several_files(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    run = run_suite("feather,localfile", [SOME], arguments=[f"--lake-report={tmp_path / 'one.json'}"])
+    assert run.code == pytest.ExitCode.USAGE_ERROR
+    assert "say {format} where the name goes" in run.output
+
+
 def test_a_format_that_is_not_there(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """The report of an earlier run does not survive as if it were of this one."""
     (tmp_path / "report.json").write_text(json.dumps({"verdict": "conformant"}))

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance_runs import Run, suite_in
+
 # The wrong plugin: the test that catches it, and what that test then says.
 CAUGHT_BY = {
     "loses_a_batch": ("test_rounds.py::test_every_row_is_there_with_its_values", "assert [0, 1, 2"),
@@ -76,20 +78,34 @@ CAUGHT_BY = {
 
 def test_all_wrong_plugins_are_listed() -> None:
     folder = Path(__file__).parent / "wrong_plugins"
-    assert {path.stem for path in folder.glob("*.py")} == {*CAUGHT_BY, "crooked", "correctly_made"}
+    assert {path.stem for path in folder.glob("*.py")} == {*CAUGHT_BY, "crooked", "correctly_made", "ends_its_process"}
+
+
+def _named(wrong: str) -> str:
+    return wrong.replace("_", "-")
+
+
+@pytest.fixture(scope="module")
+def caught(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """One run in which each wrong plugin meets the test that is there for it."""
+    tests = []
+    for wrong, (test, _) in CAUGHT_BY.items():
+        function, bracket, parameters = test.partition("[")
+        tests.append(f"{function}[{_named(wrong)}" + (f"-{parameters}" if bracket else "]"))
+    offers = {_named(wrong): wrong for wrong in CAUGHT_BY}
+    return suite_in(tmp_path_factory.mktemp("wrong"))(",".join(offers), tests, offers=offers)
 
 
 @pytest.mark.parametrize("wrong", CAUGHT_BY)
-def test_is_caught(wrong: str, run_suite) -> None:  # type: ignore[no-untyped-def]
-    name = wrong.replace("_", "-")
+def test_is_caught(wrong: str, caught: Run) -> None:
     test, says = CAUGHT_BY[wrong]
-    run = run_suite(name, [test], offers={name: wrong})
-    assert run.report, run.output
-    assert run.outcome(test) == "failed", run.output
-    assert says in run.report["results"][test]["detail"], run.output
-    assert run.report["verdict"] == "fail"
-    assert run.code == 1
-    assert f"failed: {test}" in run.output
+    report = caught.reports[_named(wrong)]
+    assert report, caught.output
+    assert {name: result["outcome"] for name, result in report["results"].items()} == {test: "failed"}, caught.output
+    assert says in report["results"][test]["detail"], caught.output
+    assert report["verdict"] == "fail"
+    assert caught.code == 1
+    assert f"failed: {test}" in caught.output
 
 
 def test_the_correct_one_passes_the_same_tests(run_suite) -> None:  # type: ignore[no-untyped-def]

@@ -1,0 +1,82 @@
+"""What a run shows of one format: its results, the verdict on them and the report."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from collections import Counter
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier.plugins import installed_formats, load_format
+from laketier.spi import LakeStoragePlugin, PluginError
+from laketier_conformance.verdict import Result, Verdict, judge
+
+
+class Proof:
+    """The results of one format, and what follows from them."""
+
+    def __init__(self, name: str, lanes: tuple[str, ...], expected: Collection[str]) -> None:
+        self._lanes = lanes
+        self._expected = expected
+        self.plugin = _load(name)
+        (self._offer,) = [offer for offer in installed_formats() if offer.name == name]
+        self.results: dict[str, Result] = {}
+        self.verdict: Verdict | None = None
+
+    def add(self, test: str, report: pytest.TestReport, refused: str | None) -> None:
+        """Take the report of one phase of a test."""
+        self.results.setdefault(test, Result(test)).add(report, refused)
+
+    def close(self, exit_status: int) -> Verdict:
+        """Judge. ``exit_status`` is the run's, which a failure of any of its formats raises."""
+        self.verdict = judge(self.results.values(), self._expected, exit_status)
+        return self.verdict
+
+    def report(self) -> dict[str, Any]:
+        """The report as JSON's own types."""
+        assert self.verdict is not None
+        return {
+            "report": 1,
+            "format": self.plugin.identifier,
+            "plugin": f"{self._offer.distribution}=={self._offer.version}",
+            "suite": f"laketier=={importlib.metadata.version('laketier')}",
+            "lanes": list(self._lanes),
+            "delivery": self.plugin.delivery.value,
+            "features": {
+                feature.value: "full" if support.full else f"unsupported: {support.reason}"
+                for feature, support in self.plugin.features.items()
+            },
+            "verdict": self.verdict.name,
+            "why": list(self.verdict.why),
+            "unproven": self.verdict.unproven,
+            "results": {name: self.results[name].plain() for name in sorted(self.results)},
+        }
+
+    def write(self, file: Path) -> None:
+        """Write the report."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(self.report(), indent=1) + "\n", encoding="utf-8")
+
+    def tell(self, terminalreporter: Any) -> None:
+        """Print the verdict and what led to it."""
+        if self.verdict is None:
+            return
+        terminalreporter.section(f"conformance of {self.plugin.identifier}")
+        counts = Counter(result.outcome for result in self.results.values())
+        terminalreporter.line(", ".join(f"{counts[outcome]} {outcome}" for outcome in sorted(counts)) or "no tests")
+        for line in self.verdict.why:
+            terminalreporter.line(f"  {line}")
+        for feature, reason in self.verdict.unproven.items():
+            terminalreporter.line(f"  declared, not shown: {feature} ({reason})")
+        terminalreporter.line(f"verdict: {self.verdict.name}", bold=True, green=self.verdict.conformant)
+
+
+def _load(name: str) -> LakeStoragePlugin:
+    try:
+        return load_format(name)
+    except PluginError as error:
+        raise pytest.UsageError(f"--lake-format={name}: {error}") from error
