@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from depth import sizes
 from faults import meddling
 from faults.housekeeping import THEIRS, Foreigner, foreigner_for, their_row
 from faults.marked import MarkedTable, rows_of
@@ -307,7 +308,8 @@ def test_a_stale_vacuum_without_retention_takes_committed_files_and_reading_says
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-def test_nobody_loses_a_row_while_all_work_at_once(tmp_path: Path, format: str) -> None:
-    result = meddling.run(format, 15, tmp_path)
+@sizes("epochs", 5, 15)
+def test_nobody_loses_a_row_while_all_work_at_once(tmp_path: Path, format: str, epochs: int) -> None:
+    result = meddling.run(format, epochs, tmp_path)
     assert result.wrong == []
     assert all(worker["done"] > 0 for worker in result.workers.values()), result.workers

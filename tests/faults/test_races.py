@@ -7,23 +7,26 @@ from typing import Any
 
 import pytest
 
+from depth import sizes
 from faults import races
 from faults.marked import MarkedTable, rows_of
 from faults.oracle import unexplained
 from laketier.spi import Outcome
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
-RACES = 20
+FEW, MORE = 10, 20
+"""Every tenth race is of the same kind as the first."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-def test_of_two_live_drivers_one_wins_each_epoch(tmp_path: Path, format: str) -> None:
-    result = races.run(format, RACES, tmp_path / "warehouse")
+@sizes("number", FEW, MORE)
+def test_of_two_live_drivers_one_wins_each_epoch(tmp_path: Path, format: str, number: int) -> None:
+    result = races.run(format, number, tmp_path / "warehouse")
     assert result.wrong == []
     assert result.double_commits == 0
-    assert result.races == RACES
-    assert result.wins.total() == result.epochs == RACES + result.kinds["overtaken"]
+    assert result.races == number
+    assert result.wins.total() == result.epochs == number + result.kinds["overtaken"]
     assert result.endings["Stale"] == result.kinds["overtaken"], "whoever was overtaken was told so"
     paused = result.kinds["gated"] + result.kinds["zombie"] + result.kinds["overtaken"]
     assert result.refused_commits >= paused, "each of these was refused by the commit itself"

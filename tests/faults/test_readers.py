@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from depth import sizes
 from faults import readers, watcher
 from faults.housekeeping import foreigner_for
 from faults.marked import MarkedTable, marks_of, rows_of
@@ -20,14 +21,15 @@ EPOCHS = 6
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-def test_readers_see_whole_epochs_and_never_go_back(tmp_path: Path, format: str) -> None:
-    result = readers.run(format, 40, tmp_path, compact_every=15)
+@sizes("epochs", 12, 40)
+def test_readers_see_whole_epochs_and_never_go_back(tmp_path: Path, format: str, epochs: int) -> None:
+    result = readers.run(format, epochs, tmp_path, compact_every=5 if epochs < 40 else 15)
     assert result.wrong == []
     assert set(result.readers) == {"laketier", readers.NAMES[format]}
     for answer in result.readers.values():
         # How many states a reader meets is the scheduler's affair; the long runs tell how many there were.
         assert answer["looks"] >= answer["states"] >= 1
-        assert answer["epochs"] == 40
+        assert answer["epochs"] == epochs
 
 
 @pytest.mark.parametrize(

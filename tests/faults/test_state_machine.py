@@ -1,26 +1,28 @@
 """Random histories of every installed format against a small model (`machine.model`).
 
-``LAKETIER_MACHINE_EXAMPLES=300`` runs that many new histories per format, of ``LAKETIER_MACHINE_STEPS`` steps each,
-instead of the few that are always the same. `pytest -rP` shows what happened in them.
+`make test` runs a few that are always the same, the deep tests some dozens, and ``LAKETIER_MACHINE_EXAMPLES=300`` that
+many new ones per format, of ``LAKETIER_MACHINE_STEPS`` steps each. `pytest -rP` shows what happened in them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from depth import deep_where, sizes
 from laketier.plugins import format_names
 from laketier.spi import LaketierError, Outcome, TableState, Token, Watermark, WriteResult, decide
 from machine.history import BATCH, EPOCH, machine_of
 
 EXAMPLES = os.environ.get("LAKETIER_MACHINE_EXAMPLES")
 STEPS = int(os.environ.get("LAKETIER_MACHINE_STEPS", "25" if EXAMPLES is None else "40"))
-FEWER = {"delta": 12, "iceberg": 8}
+FEW = {"delta": 4, "iceberg": 4}
+MORE = {"delta": 12, "iceberg": 8}
 """Their commits and scans cost ten times as much as those of the others."""
 ALWAYS = (
     {f"{EPOCH}: published"},
@@ -50,9 +52,10 @@ def chosen(examples: int, *phases: Phase) -> settings:
 
 @pytest.mark.timeout(7200 if EXAMPLES else 900)  # a failure is made shorter first, which takes many runs
 @pytest.mark.parametrize("format", format_names())
-def test_any_history(format: str, tmp_path: Path) -> None:
+@sizes("histories", lambda name: FEW.get(name, 12), lambda name: MORE.get(name, 36))
+def test_any_history(histories: Callable[[str], int], format: str, tmp_path: Path) -> None:
     machine = machine_of(format, tmp_path)
-    run_state_machine_as_test(machine, settings=chosen(int(EXAMPLES or FEWER.get(format, 36)), Phase.shrink))
+    run_state_machine_as_test(machine, settings=chosen(int(EXAMPLES or histories(format)), Phase.shrink))
     print(f"{format}: {machine.tally}; points: {', '.join(map(repr, machine.points))}")
     missing = [each for each in ALWAYS if not each & machine.tally.outcomes.keys()]
     assert not missing, "the histories left something out, so it is not tested"
@@ -68,6 +71,8 @@ def unchecked(state: TableState, results: Sequence[WriteResult]) -> None:
     """A check that lets everything pass."""
 
 
+SLOWEST = "files for another schema are refused"
+"""It takes most histories until one needs this guard. In `make test` the suite and test_foreign_work show it."""
 GUARDS = {
     "a replay is done": {"publish.decide": never_done, "round.decide": never_done},
     "collected files are refused": {"publish.check_not_collected": unchecked},
@@ -76,7 +81,7 @@ GUARDS = {
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("guard", deep_where([(guard,) for guard in GUARDS], lambda guard: guard == SLOWEST))
 def test_a_guard_that_is_taken_away(guard: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So the histories would tell. With ``LAKETIER_MACHINE_SHRINK=1`` the shortest one is printed."""
     for name, put in GUARDS[guard].items():

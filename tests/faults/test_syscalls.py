@@ -17,6 +17,7 @@ import pytest
 
 import laketier.spi.durable
 import laketier_localfile
+from depth import sizes
 from powercut.disk import materialise
 from powercut.order import violations
 from powercut.recording import NAMES, Judge, Recording, cuts, record, record_all
@@ -94,11 +95,14 @@ def _synced_in(function: ast.FunctionDef) -> Iterator[str]:
             yield "directory" if ast.unparse(node.func) == "fsync_directory" else "file"
 
 
-def test_any_power_cut(recording: Recording, judge: Judge) -> None:
+@sizes("every", 4, 1)
+def test_any_power_cut(recording: Recording, judge: Judge, every: int) -> None:
     """What was acknowledged is whole, what was under way is whole or not there, and the next driver goes on."""
     before = len(judge.judged)
     moments = 0
     for number, disk, acknowledged, last in cuts(recording):
+        if number % every:
+            continue
         moments += 1
         judge.look(disk.states(f"cut {number}", DRAWN), acknowledged, last)
     print(f"{len(judge.judged) - before} different states of a disk at {moments} moments of {len(STEPS)} steps")

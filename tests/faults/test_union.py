@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from depth import sizes
 from faults import union
 from laketier.plugins import load_format
 from laketier.sources import merge_read
@@ -18,8 +19,9 @@ FORMATS = ("delta", "iceberg", "lance", "localfile")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-def test_each_union_read_is_a_prefix_of_the_log(tmp_path: Path, format: str) -> None:
-    result = union.run(format, 25, tmp_path)
+@sizes("reads", 10, 25)
+def test_each_union_read_is_a_prefix_of_the_log(tmp_path: Path, format: str, reads: int) -> None:
+    result = union.run(format, reads, tmp_path)
     assert result.wrong == []
     verdict = result.verdict
     assert (verdict.gaps, verdict.overlaps, verdict.strays) == (0, 0, 0)
@@ -28,10 +30,13 @@ def test_each_union_read_is_a_prefix_of_the_log(tmp_path: Path, format: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-def test_each_union_read_by_key_is_what_a_prefix_of_the_changes_comes_to(tmp_path: Path, format: str) -> None:
+@sizes("reads", 10, 25)
+def test_each_union_read_by_key_is_what_a_prefix_of_the_changes_comes_to(
+    tmp_path: Path, format: str, reads: int
+) -> None:
     if not load_format(format).features[Feature.UPSERT].full:
         pytest.skip(f"{format} does not merge by key")
-    result = union.run(format, 25, tmp_path, keyed=True)
+    result = union.run(format, reads, tmp_path, keyed=True)
     assert result.wrong == []
     assert result.rounds > 0
 
