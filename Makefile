@@ -20,6 +20,14 @@ SOURCES := core conformance plugins tests scripts $(wildcard benchmarks examples
 # The formats that the workspace offers, ours and the third party's, by their entry points.
 formats_of = $(shell sed -n '/^\[project.entry-points."laketier.formats"\]/,/^$$/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' $(1))
 FORMATS ?= $(call formats_of,$(MEMBERS))
+# Processes of pytest. One more than there are cores: tests wait for servers, locks and other processes.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+SPREAD = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+comma := ,
+empty :=
+space := $(empty) $(empty)
+# What each test took, for the list that `make test` ends with.
+TIMES := artifacts/times
 # More arguments for pytest, the demo or the benchmarks: make test-unit ARGS="-k tokens"
 ARGS ?=
 
@@ -50,14 +58,26 @@ demo: java $(READY) ## stream real data into every format, kill the driver, coun
 demo-service: java $(READY) ## tier 20 topics into four formats, kill a worker in mid-round, count what arrived
 	PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python examples/service/demo.py $(ARGS)
 
-.PHONY: test
-test: java $(READY) lint test-conformance ## everything: lint, types, import rules, unit, conformance, integration
-	@# The suite ran just now, in every lane; tests/conformance would run its bare lane again.
-	$(BIN)/pytest -m "not deep" --deselect tests/conformance/test_formats_conform.py::test_conforms
+.PHONY: test test-begun test-rest
+test: test-begun lint test-conformance test-rest ## everything that CI runs: lint, types, import rules, the suite, the tests
+test-begun:
+	@mkdir -p $(TIMES) && rm -f $(TIMES)/*.xml && touch $(TIMES)/begun
+test-rest: java $(READY) ## all tests but the deep ones and the suite
+	@# test-conformance runs the suite in every lane; tests/conformance would run its bare lane again.
+	$(BIN)/pytest $(SPREAD) --junitxml=$(TIMES)/tests.xml -m "not deep" \
+		--deselect tests/conformance/test_formats_conform.py::test_conforms $(ARGS)
+
+.PHONY: test-all
+test-all: java $(READY) ## everything, before a release: in pieces, and on where it ended. ARGS=--list says what is left
+	$(BIN)/python scripts/release_tests.py $(ARGS)
+
+.PHONY: test-deep
+test-deep: java $(READY) ## the deep tests: more histories, seeds, states and cells of the fault matrix
+	$(BIN)/pytest $(SPREAD) -m deep $(ARGS)
 
 .PHONY: test-unit
 test-unit: python $(READY) ## the quick tests without Spark; needs no Java
-	$(BIN)/pytest -m "not spark and not slow and not deep" $(ARGS)
+	$(BIN)/pytest $(SPREAD) -m "not spark and not slow and not deep" $(ARGS)
 
 .PHONY: test-spark
 test-spark: java $(READY) ## the tests on Spark
@@ -70,13 +90,9 @@ test-compat: java $(READY_COMPAT) ## the tests on Spark once more, on the oldest
 
 .PHONY: test-conformance
 test-conformance: java $(READY) ## the conformance suite on every format here, or: FORMATS="delta lance"
-	@mkdir -p artifacts/conformance; failed=; \
-	for format in $(FORMATS); do \
-		echo "conformance of $$format"; \
-		$(BIN)/pytest --pyargs laketier_conformance --lake-format=$$format \
-			--lake-report=artifacts/conformance/$$format.json $(ARGS) || failed="$$failed $$format"; \
-	done; \
-	test -z "$$failed" || { echo "laketier: these formats failed the suite:$$failed" >&2; exit 1; }
+	@# One run for all of them: one Spark session, and no process waits while another works.
+	$(BIN)/pytest $(SPREAD) --pyargs laketier_conformance --lake-format=$(subst $(space),$(comma),$(strip $(FORMATS))) \
+		--lake-report='artifacts/conformance/{format}.json' --junitxml=$(TIMES)/conformance.xml $(ARGS)
 
 .PHONY: test-faults
 test-faults: java $(READY) ## the whole fault matrix, bare and on Spark, and random kills; writes docs/proof/faults.md

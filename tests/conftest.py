@@ -7,7 +7,8 @@ import sys
 import warnings
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,8 +16,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+# Most of what a short-lived JVM computes is its own optimisation.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Forgive pyspark 4.1 that it leaves the socket open through which `collect` answers. Later ones close it."""
+    """Tell every Spark that tests start, also in processes of their own, that it will not live long. And forgive
+    pyspark 4.1 that it leaves the socket open through which `collect` answers. Later ones close it."""
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED)
     try:
         old = version("pyspark").startswith("4.1.")
     except PackageNotFoundError:
@@ -25,11 +33,33 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.socket .*127\.0\.0\.1:ResourceWarning")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what asks for the session, so that `-m "not spark"` can't start a JVM by accident."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+    if config.pluginmanager.hasplugin("xdist"):
+        from spreading import order
+
+        order(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep together what shares something costly."""
+    from spreading import scheduler
+
+    return scheduler(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say where the time went, where it is written down."""
+    file = config.getoption("xmlpath", None)
+    if file and not hasattr(config, "workerinput"):
+        from times import tell
+
+        tell(Path(file).resolve().parent, terminalreporter)
 
 
 @pytest.fixture(scope="session")
