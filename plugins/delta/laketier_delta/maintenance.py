@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from laketier.spi import COLLECTOR, LakeMaintenance, OrphanFile, RecordStore, WriteMode
+from laketier.spi import COLLECTOR, LakeMaintenance, OrphanFile, RecordStore, TableFinding, WriteMode
 from laketier.spi.confine import RECORDS
 from laketier.spi.staged import remove_files
 from laketier_delta.committer import transaction_ids
-from laketier_delta.engine import open_table, transaction_version
+from laketier_delta.engine import arrow_schema, open_table, transaction_version
 from laketier_delta.layout import attempt_of
 from laketier_delta.location import Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import RETENTION, check_writable
 from laketier_delta.references import unreferenced
+from laketier_delta.spellings import files_without_zone, zoned_partitions
 
 
 class DeltaMaintenance(LakeMaintenance):
@@ -47,6 +48,22 @@ class DeltaMaintenance(LakeMaintenance):
         # Each collection leaves a record of the horizon before: not worth a collection, and so another record.
         own = f"{RECORDS}/{COLLECTOR}/"
         return [] if all(file.path.startswith(own) for file in found) else found
+
+    def findings(self) -> Sequence[TableFinding]:
+        handle = open_table(self._location)
+        columns = zoned_partitions(arrow_schema(handle), handle.metadata().partition_columns)
+        count = files_without_zone(self._location, columns) if columns else 0
+        if not count:
+            return ()
+        return [
+            TableFinding(
+                f"{count} files have partition values of {', '.join(columns)} that name no time zone",
+                "delta-rs and earlier versions of laketier write them so, in UTC, and delta-spark reads them as times "
+                "of its session's zone",
+                "Read the table in Spark with spark.sql.session.timeZone=UTC, or write its rows anew: read it with "
+                "laketier, and write that to another table.",
+            )
+        ]
 
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
         return remove_files(self._location.folder, orphans)

@@ -7,6 +7,7 @@ no name. So a table that relies on one of these is refused, and never written pa
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ _RULES_IN_COLUMNS = {
     "CURRENT_DEFAULT": "a column default",
     "__COLLATIONS": "a collation",
 }
+_VOID = re.compile(r'"(?:type|elementType|keyType|valueType)":\s*"void"')
 _RULES_IN_PROPERTIES = {
     "delta.universalFormat.enabledFormats": "UniForm, which wants each commit written in other formats too",
 }
@@ -68,6 +70,8 @@ def check_writable(handle: DeltaTable, where: str, mode: WriteMode, *, accept_re
     if rules:
         names = [key.removeprefix("delta.constraints.") for key in rules]
         raise _refused(where, f"CHECK constraints {names}", "drop the constraints")
+    if _VOID.search(handle.schema().to_json()):
+        raise _refused(where, "a column of type void", "give it a type, or drop it")
     for path, metadata in _columns(json.loads(handle.schema().to_json())):
         for key, what in _RULES_IN_COLUMNS.items():
             if key in metadata:

@@ -41,7 +41,7 @@ def unreferenced(filesystem: pafs.FileSystem, root: str, names: Iterable[str]) -
     read: set[str] = set()
     with ThreadPoolExecutor(REQUESTS) as pool:
         while left:
-            log = _LogFiles.of(filesystem, f"{root}/{LOG}")
+            log = LogFiles.of(filesystem, f"{root}/{LOG}")
             missing = False
             for paths in (log.newest(), log.all()):
                 new = [path for path in paths if path not in read] if left else []
@@ -58,7 +58,7 @@ def unreferenced(filesystem: pafs.FileSystem, root: str, names: Iterable[str]) -
 
 
 @dataclass(frozen=True)
-class _LogFiles:
+class LogFiles:
     """The paths of a log's entries and complete checkpoints, by version."""
 
     where: str
@@ -67,7 +67,7 @@ class _LogFiles:
     checkpoints: dict[int, list[str]]
 
     @classmethod
-    def of(cls, filesystem: pafs.FileSystem, where: str) -> _LogFiles:
+    def of(cls, filesystem: pafs.FileSystem, where: str) -> LogFiles:
         log = cls(where, {}, [], {})
         parts: dict[tuple[int, int], list[str]] = {}
         for info in filesystem.get_file_info(pafs.FileSelector(where)):
@@ -84,9 +84,10 @@ class _LogFiles:
         return log
 
     def newest(self) -> list[str]:
-        """What makes up the newest version."""
+        """What makes up the newest version, from the oldest."""
         base = max(self.checkpoints, default=-1)
-        return [*self.checkpoints.get(base, ()), *(path for version, path in self.commits.items() if version > base)]
+        later = sorted(version for version in self.commits if version > base)
+        return [*self.checkpoints.get(base, ()), *(self.commits[version] for version in later)]
 
     def all(self) -> list[str]:
         """What together names each file that a readable version, or a tombstone in one, names: all entries, and a

@@ -301,7 +301,7 @@ def test_a_log_that_is_cleaned_up_meanwhile_is_looked_at_again(lake, support, mo
     DeltaTable(lake.uri).create_checkpoint()
     lake.epoch(3)
     dead = staged(lake, support.ids(9))
-    list_log = references._LogFiles.of
+    list_log = references.LogFiles.of
 
     def list_and_clean(filesystem, where):
         log = list_log(filesystem, where)
@@ -309,7 +309,7 @@ def test_a_log_that_is_cleaned_up_meanwhile_is_looked_at_again(lake, support, mo
             entry(lake, version).unlink(missing_ok=True)
         return log
 
-    monkeypatch.setattr(references._LogFiles, "of", list_and_clean)
+    monkeypatch.setattr(references.LogFiles, "of", list_and_clean)
     assert paths(lake) == dead, "what version 2 needs is in its checkpoint, which was not needed at first"
     assert support.values(DeltaTable(lake.uri, version=2).to_pyarrow_table()) == [0, 1]
 

@@ -197,3 +197,25 @@ def test_orphans_in_folders_named_by_a_digest_are_found(lake_with):
     [orphan] = maintenance.orphans(far)
     assert list(maintenance.remove_orphans([orphan])) == [orphan]
     assert lake.read()["p"].to_pylist() == [LONG]
+
+
+def test_the_doctor_is_told_of_instants_that_do_not_say_their_zone(lake):
+    lake.create(SCHEMA, "at")
+    lake.append(at(NOON, None))
+    maintenance = lake.storage.maintenance(lake.table)
+    assert list(maintenance.findings()) == []
+    write_deltalake(lake.uri, at(NOON, NOON.replace(hour=13)), mode="append")
+    [finding] = maintenance.findings()
+    assert finding.what == "2 files have partition values of at that name no time zone"
+    assert "timeZone=UTC" in finding.fix
+    DeltaTable(lake.uri).create_checkpoint()
+    lake.append(at(NOON))
+    assert [each.what for each in maintenance.findings()] == [finding.what], "half of it is in a checkpoint"
+    lake.append(at(NOON), mode=WriteMode.OVERWRITE)
+    assert list(maintenance.findings()) == [], "those files are not live any more"
+
+
+def test_the_doctor_looks_at_no_log_where_no_partition_is_an_instant(lake):
+    lake.create(TEXTS, "p")
+    write_deltalake(lake.uri, texts("2026-01-01 00:00:00"), mode="append")
+    assert list(lake.storage.maintenance(lake.table).findings()) == []

@@ -245,3 +245,17 @@ def test_what_else_a_writer_would_pass_over(lake, change, request):
     edit_log(lake, change)
     with pytest.raises(IncompatibleTable, match=request.node.callspec.id):
         lake.factory()
+
+
+def test_a_void_column_is_refused_by_name(lake):
+    lake.create()
+
+    def change(action):
+        if "metaData" in action:
+            schema = json.loads(action["metaData"]["schemaString"])
+            schema["fields"][1]["type"] = "void"
+            action["metaData"]["schemaString"] = json.dumps(schema)
+
+    edit_log(lake, change)
+    with pytest.raises(IncompatibleTable, match="a column of type void"):
+        lake.factory()
