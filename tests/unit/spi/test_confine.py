@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from pathlib import PureWindowsPath
 from urllib.parse import unquote, urljoin
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from laketier.spi import OutsideTable, confined, escapes
 from laketier.spi.confine import LONGEST
-from laketier_conformance.hostile import FIXED, PIECES
+from laketier_conformance.hostile import FIXED, PIECES, paths
 
 ROOT = "/lake/db/t"
 
@@ -62,6 +63,15 @@ def test_a_path_is_text(path: object) -> None:
 )
 def test_honest_paths_pass(path: str) -> None:
     assert confined(path, where="x") is path
+
+
+@pytest.mark.parametrize("folder", ["/", "/tmp", ROOT])
+def test_hostile_paths_name_nobody_s_files(folder: str) -> None:
+    """What is wrong on purpose deletes what it is given."""
+    for path in paths(11, 3000):
+        plain = path.removeprefix("file://").encode("utf-8", "replace").decode().replace("\x00", "")
+        assert not os.path.isfile(os.path.join(folder, plain)), path
+        assert not os.path.isfile(os.path.join(folder, unquote(plain))), path
 
 
 @given(hostile)

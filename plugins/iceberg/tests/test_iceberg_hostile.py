@@ -1,0 +1,115 @@
+"""Tables that share a location, and metadata that names files of others."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier.spi import FeatureNotSupported, OutsideTable, TablePath
+from laketier_conformance.outside import everything, touched
+from laketier_iceberg.removal import delete_old_metadata
+
+EVER = 1 << 53
+
+
+def maintenance(table: Any) -> Any:
+    return table.storage.maintenance(table.storage.catalog().load_table(table.info.path))
+
+
+def second_at(events: Any, location: str, name: str = "second") -> Any:
+    """Another table of the same catalog, as any other tool makes one, at a location of its choice."""
+    catalog = events.table().catalog
+    catalog.create_table(("db", name), events.table().schema(), location=location)
+    info = events.storage.catalog().load_table(TablePath("db", name))
+    return type(events)(events.storage, info, events.storage.tiering_factory(info))
+
+
+@pytest.mark.parametrize("below", ["", "/data/inner", "/metadata/inner"])
+def test_two_tables_at_one_location_lose_nothing(events: Any, below: str) -> None:
+    """Each takes the other's live files for orphans of its own."""
+    events.round(events.token(0), events.batch(0, 10))
+    second = second_at(events, events.info.location + below)
+    for epoch in range(5):
+        second.round(second.token(epoch), second.batch(epoch, epoch + 1))
+    before = everything(Path(events.info.location))
+    for table in (events, second) if not below else (events,):
+        with pytest.raises(FeatureNotSupported, match="location"):
+            maintenance(table).orphans(EVER)
+    assert touched(before, everything(Path(events.info.location))) == []
+    assert (events.ids(), second.ids()) == (list(range(10)), list(range(5)))
+
+
+def test_a_table_of_another_catalog_is_known_by_its_metadata(events: Any) -> None:
+    events.round(events.token(0), events.batch(0, 10))
+    second = second_at(events, events.info.location)
+    second.round(second.token(0), second.batch(0, 1))
+    events.table().catalog.drop_table(("db", "second"))  # and now only another catalog might know it
+    with pytest.raises(FeatureNotSupported, match=r"metadata\.json below the table's location is not the table's"):
+        maintenance(events).orphans(EVER)
+
+
+def test_a_table_beside_it_hinders_nothing(events: Any, make: Any) -> None:
+    other = make(name="events_more")
+    other.round(other.token(0), other.batch(0, 1))
+    events.round(events.token(0), events.batch(0, 10))
+    staged = events.stage(events.batch(0, 1))
+    time.sleep(0.01)
+    assert [file.path for file in maintenance(events).orphans(EVER)] == [staged.files[0].path]
+
+
+def test_a_drop_takes_no_other_table_s_files(events: Any) -> None:
+    events.round(events.token(0), events.batch(0, 10))
+    second = second_at(events, events.info.location)
+    second.round(second.token(0), second.batch(0, 1))
+    events.storage.catalog().drop_table(events.info.path)
+    assert second.ids() == [0]
+
+
+def test_old_metadata_is_deleted_below_the_table_alone(events: Any, tmp_path: Path) -> None:
+    """The metadata log of a table names files that are deleted after a commit: any, if somebody else wrote it."""
+    events.round(events.token(0), events.batch(0, 1))
+    table = events.table()
+    canaries = [tmp_path / "canary", tmp_path / "v1.metadata.json", Path(table.location()) / "data" / "canary"]
+    for canary in canaries:
+        canary.write_text("theirs")
+    linked = Path(table.location()) / "metadata" / "linked"
+    linked.symlink_to(tmp_path)
+    own = Path(table.location()) / "metadata" / "00000-old.metadata.json"
+    own.write_text("{}")
+    entry = type(table.metadata.metadata_log[0])
+    named = [
+        *map(str, canaries),
+        f"{linked}/v1.metadata.json",
+        f"{table.location()}/metadata/../../../../canary",
+        str(own),
+    ]
+    forged = table.metadata.model_copy(
+        update={"metadata_log": [entry(metadata_file=name, timestamp_ms=1) for name in named]}
+    )
+    clean = table.metadata.model_copy(update={"metadata_log": []})
+    delete_old_metadata(table.io, forged, clean)
+    assert [canary.read_text() for canary in canaries] == ["theirs"] * 3
+    assert not own.exists()
+    table.catalog._delete_old_metadata(table.io, forged, clean)
+    assert [canary.read_text() for canary in canaries] == ["theirs"] * 3, "so it is in pyiceberg's own commits"
+
+
+def test_a_link_in_the_place_of_the_data_folder_is_refused(events: Any, make: Any) -> None:
+    other = make(name="other")
+    other.round(other.token(0), other.batch(0, 1))
+    events.round(events.token(0), events.batch(0, 1))
+    data, theirs = (Path(table.info.location) / "data" for table in (events, other))
+    staged = events.stage(events.batch(1, 2))
+    data.rename(data.with_name("aside"))
+    data.symlink_to(theirs)
+    before = everything(theirs)
+    with pytest.raises(OutsideTable, match="symbolic link"):
+        events.round_of(events.token(1), staged)
+    committer = events.committer()
+    committer.discard([staged])
+    assert touched(before, everything(theirs)) == []
+    assert json.loads(Path(other.table().metadata_location).read_text())["table-uuid"] == other.info.table_uuid

@@ -1,0 +1,75 @@
+"""Fragments that no writer of laketier made, and links in a dataset's folders."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import lance
+import pytest
+
+from laketier.spi import CommitterInitContext, OutsideTable, TableError
+from laketier_conformance.outside import everything, touched
+from laketier_lance.writer import FRAGMENT
+
+
+def forged(staged, **change):
+    file = staged.files[0]
+    fragment = json.loads(file.payload[FRAGMENT])
+    for key, value in change.items():
+        (fragment["files"][0] if key in fragment["files"][0] else fragment)[key] = value
+    return replace(staged, files=(replace(file, payload={FRAGMENT: json.dumps(fragment)}),))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"path": "../../other.lance/data/x.lance"},
+        {"path": "/laketier-nowhere/x"},
+        {"path": "another.lance"},
+        {"base_id": 1},
+        {"physical_rows": 10**9},
+        {"file_size_bytes": 7},
+        {"id": 5},
+        {"deletion_file": {"read_version": 1, "id": 1, "file_type": "array", "num_deleted_rows": 1, "base_id": None}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_fragment_is_of_the_file_that_was_staged(table, change):
+    """Lance takes whatever a fragment says: a file of another dataset, more rows than there are."""
+    table.append(0, 1)
+    staged = table.stage(table.rows(2))
+    committer = table.factory.create_committer(CommitterInitContext("c"))
+    with pytest.raises((OutsideTable, TableError, ValueError)):
+        committer.publish(committer.open(), [forged(staged, **change)], None)
+    assert table.ids() == [1]
+    assert table.open().version == 2
+
+
+@pytest.mark.parametrize("name", ["data", "_versions", "_transactions"])
+def test_no_folder_of_a_dataset_is_another_s(table, tmp_path, name):
+    table.append(0, 1)
+    other = tmp_path / "other.lance"
+    lance.write_dataset(table.open().to_table(), other)
+    own = Path(table.location, name)
+    own.rename(own.with_name("aside"))
+    own.symlink_to(other / name)
+    before = everything(other)
+    for attempt in (
+        lambda: table.append(1, 2),
+        lambda: table.storage.maintenance(table.info).orphans(2**53),
+        lambda: table.stage(table.rows(3)),
+    ):
+        with pytest.raises(OutsideTable, match="symbolic link"):
+            attempt()
+    assert touched(before, everything(other)) == []
+
+
+def test_what_a_link_leads_to_is_no_orphan(table, tmp_path):
+    """Lance lists through links."""
+    table.append(0, 1)
+    staged = table.stage(table.rows(2)).files[0].path
+    (tmp_path / "theirs.lance").write_text("theirs")
+    Path(table.location, "data", "linked.lance").symlink_to(tmp_path / "theirs.lance")
+    assert [file.path for file in table.storage.maintenance(table.info).orphans(2**53)] == [staged]
