@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg import types as it
 
-SEEDS = range(6)
+SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(3, 25))]
 STEPS = 10
 NAMES = ("a", "b", "c", "d")
 WIDER = {"int": it.LongType(), "float": it.DoubleType(), "decimal(5, 2)": it.DecimalType(9, 2)}
