@@ -7,6 +7,9 @@ import os
 import sys
 from typing import Any
 
+EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
+"""For all sessions, as no session can have its own; other formats do not mind."""
+
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
@@ -18,6 +21,7 @@ def main() -> None:
         SparkSession.builder.master("local[1]")
         .config("spark.jars", os.environ["JARS"])
         .config("spark.ui.enabled", "false")
+        .config("spark.sql.extensions", EXTENSIONS if "delta-spark" in os.environ["JARS"] else "")
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
