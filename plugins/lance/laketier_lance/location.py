@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import pyarrow.fs as pafs
 
-from laketier.spi import LocalFolder, TableFolder, TablePath
+from laketier.spi import ConfigError, LocalFolder, TableFolder, TablePath
 
 SUFFIX = ".lance"
 
 _FOLDERS = ("data", "_versions", "_transactions", "_deletions", "_indices", "_refs", "tree")
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 UNLINKED = "#"
 """Lance's local store writes a manifest as ``<name>#1`` first, then links it to its name, which is its
@@ -21,7 +24,14 @@ compare-and-set, and can't address such files itself."""
 
 
 def normalise(warehouse: str) -> str:
-    """A warehouse as an absolute path, or as a URI without a trailing slash."""
+    """A warehouse as an absolute path, or as a URI without a trailing slash. Raises `ConfigError`."""
+    if _CONTROL.search(warehouse):
+        raise ConfigError(
+            f"the warehouse {warehouse!r} has control characters in its path",
+            where="lake.warehouse",
+            why="Lance can't address such files",
+            fix="Use a path without them.",
+        )
     if warehouse.startswith("file:"):
         warehouse = url2pathname(urlsplit(warehouse).path)
     if "://" in warehouse:

@@ -28,6 +28,7 @@ from laketier.spi import (
     UnsupportedType,
     WidenColumn,
 )
+from laketier_lance.location import normalise
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin, laketier_format
 
@@ -299,3 +300,9 @@ def test_creating_what_others_made_with_the_same_schema_returns_it(table):
     assert table.storage.catalog().create_table(info.path, TableDescriptor(IDS)).table_uuid == info.table_uuid
     with pytest.raises(IncompatibleTable):
         table.storage.catalog().create_table(info.path, TableDescriptor(table.schema))
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x7fb"])
+def test_a_warehouse_that_lance_can_not_address_is_no_damaged_table(tmp_path, name):
+    with pytest.raises(ConfigError, match="control characters in its path"):
+        normalise(str(tmp_path / name))
