@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from laketier.config import LakeConfig
+from laketier.service.looked import SharedLook
 from laketier.service.metrics import TableCollector, WorkerMetrics, new_registry
 from laketier.service.state import Outcome, StateStore
 from laketier.service.web.access import Address
 from laketier.service.web.app import LettersOf, ServicePages
+from laketier.service.web.patience import PatientProtocol
 from laketier.service.web.server import PageServer
 from laketier.spi import Secret
 from state_tables import A, Clock, table
@@ -35,6 +37,11 @@ class Page:
     url: str
     store: StateStore
     metrics: WorkerMetrics
+    health_url: str = ""
+
+    def health(self, path: str, **headers: str) -> Answer:
+        """Of the listener that has nothing else."""
+        return replace(self, url=self.health_url).get(path, **headers)
 
     def get(self, path: str, *, method: str = "GET", body: str | None = None, **headers: str) -> Answer:
         parts = urlsplit(self.url)
@@ -52,17 +59,29 @@ def no_letters(_: str) -> LakeConfig | None:
 
 
 @contextmanager
-def served(store: StateStore, *, letters_of: LettersOf = no_letters, token: Secret | None = None) -> Iterator[Page]:
+def served(
+    store: StateStore,
+    *,
+    letters_of: LettersOf = no_letters,
+    token: Secret | None = None,
+    seconds: float = 0,
+    most: int = 1000,
+    protocol: Callable[[], type[PatientProtocol]] | None = None,
+) -> Iterator[Page]:
     """The page of ``store`` on a free port."""
     registry = new_registry()
     metrics = WorkerMetrics(registry)
-    registry.register(TableCollector(store, 30))
-    server = PageServer(Address.parse("127.0.0.1:0", token))
+    look = SharedLook(store, seconds)
+    registry.register(TableCollector(look, 30, most))
+    servers = [PageServer(Address.parse("127.0.0.1:0", token), protocol and protocol()) for _ in range(2)]
+    pages = ServicePages(look, registry, letters_of, token)
     try:
-        server.start(ServicePages(store, registry, letters_of, token).app())
-        yield Page(server.address.url, store, metrics)
+        servers[0].start(pages.app())
+        servers[1].start(pages.health_app())
+        yield Page(servers[0].address.url, store, metrics, servers[1].address.url)
     finally:
-        server.close()
+        for server in servers:
+            server.close()
 
 
 def fill(store: StateStore, clock: Clock) -> None:

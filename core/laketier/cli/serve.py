@@ -45,6 +45,11 @@ def serve(
         typer.Option(help="Serve a read-only page and metrics there: HOST:PORT, or a port of 127.0.0.1.",
                      metavar="HOST:PORT", show_default=False),
     ] = None,
+    health: Annotated[
+        str | None,
+        typer.Option(help="Serve /healthz and /metrics alone there as well, whatever the page is doing.",
+                     metavar="HOST:PORT", show_default=False),
+    ] = None,
     http_token_file: Annotated[
         Path | None,
         typer.Option(help="A file with the page's token; or set LAKETIER_HTTP_TOKEN.", show_default=False),
@@ -55,6 +60,8 @@ def serve(
 ) -> None:  # fmt: skip
     """Tier the tables that a service file describes, each as fresh as it asks. Start more of it for more workers: they
     share the state database."""
+    if http_token_file is not None and http is None and health is None:
+        raise ConfigError("--http-token-file is set without --http", fix="Add --http HOST:PORT, or leave it out.")
     described = load_service(service)
     require_server()
     lines, say = _logging(log_format)
@@ -68,14 +75,17 @@ def serve(
     lines.worker = here.id
     with (
         _listening(http, http_token_file) as page,
+        _listening(health, http_token_file, "--health") as own,
         nullcontext(checked_sources(described, origin=str(service), strict=until_idle)) as sources,
         MeasuredStore.open(described.state, service=described.name) as store,
     ):
         catalogue = Catalogue(described, store, origin=str(service), sources=sources)
         try:
-            with _exported(described, store, here.id), _shown(page, described, catalogue, store):
+            with _exported(described, store, here.id), _shown(page, own, described, catalogue, store):
                 if page is not None:
                     say(f"{described.name}: {page.address.url}")
+                if own is not None:
+                    say(f"{described.name}: {own.address.url}healthz")
                 catalogue.discover()
                 opened, unopened = catalogue.opened()
                 check_opened(unopened, opened, origin=str(service))
@@ -139,17 +149,15 @@ def _logging(log_format: str) -> tuple[JsonLines, Callable[[str], None]]:
 
 
 @contextmanager
-def _listening(http: str | None, token_file: Path | None) -> Iterator[PageServer | None]:
+def _listening(http: str | None, token_file: Path | None, option: str = "--http") -> Iterator[PageServer | None]:
     """Listen before anything else is opened: what is wrong with the address is said at once."""
     if http is None:
-        if token_file is not None:
-            raise ConfigError("--http-token-file is set without --http", fix="Add --http HOST:PORT, or leave it out.")
         yield None
         return
     from laketier.service.web.access import Address, read_token
     from laketier.service.web.server import PageServer
 
-    page = PageServer(Address.parse(http, read_token(token_file)))
+    page = PageServer(Address.parse(http, read_token(token_file), option))
     try:
         yield page
     finally:
@@ -157,11 +165,14 @@ def _listening(http: str | None, token_file: Path | None) -> Iterator[PageServer
 
 
 @contextmanager
-def _shown(page: PageServer | None, described: Service, catalogue: Catalogue, store: MeasuredStore) -> Iterator[None]:
+def _shown(
+    page: PageServer | None, health: PageServer | None, described: Service, catalogue: Catalogue, store: MeasuredStore
+) -> Iterator[None]:
     """Let the page answer from before the sources are asked until the worker is done."""
-    if page is None:
+    if page is None and health is None:
         yield
         return
+    from laketier.service.looked import SharedLook
     from laketier.service.metrics import TableCollector, WorkerMetrics, new_registry
     from laketier.service.state import StateStore
     from laketier.service.web.app import ServicePages
@@ -177,12 +188,18 @@ def _shown(page: PageServer | None, described: Service, catalogue: Catalogue, st
     with StateStore.open(described.state, service=described.name) as own:
         registry = new_registry()
         store.metrics = (*store.metrics, WorkerMetrics(registry))
-        registry.register(TableCollector(own, described.lease))
-        page.start(ServicePages(own, registry, letters_of, page.address.token).app())
+        look = SharedLook(own)
+        registry.register(TableCollector(look, described.lease, described.metrics_tables))
+        if page is not None:
+            page.start(ServicePages(look, registry, letters_of, page.address.token).app())
+        if health is not None:
+            health.start(ServicePages(look, registry, letters_of, health.address.token).health_app())
         try:
             yield
         finally:
-            page.close()
+            for each in (page, health):
+                if each is not None:
+                    each.close()
 
 
 @contextmanager
@@ -196,7 +213,7 @@ def _exported(described: Service, store: MeasuredStore, worker: str) -> Iterator
         return
     with (
         StateStore.open(described.state, service=described.name) as own,
-        exporting(own, described.lease, worker) as metrics,
+        exporting(own, described.lease, worker, described.metrics_tables) as metrics,
     ):
         store.metrics = store.metrics if metrics is None else (*store.metrics, metrics)
         yield

@@ -90,6 +90,10 @@ class Service(Section):
     grace: Duration = Field(
         600.0, description="A worker that was told to stop waits for the rounds under way for this long; 10 min."
     )
+    metrics_tables: int = Field(
+        1000, ge=0, description="So many tables at most have metrics of their own: those in trouble, then those "
+        "farthest behind. The sums are of all; 1000."
+    )  # fmt: skip
     spark: dict[str, str] = Field(default_factory=dict, description="Settings of the Spark session.")
 
 

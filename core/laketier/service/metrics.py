@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
+import prometheus_client
+from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from laketier.service.looked import SharedLook
 from laketier.service.schedule import State
 from laketier.service.state import Failure, Lease, Outcome, StateError, StateStore, TableStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+TABLES_WITH_SERIES = 1000
+"""Where a service has more tables, those in trouble and those farthest behind have series; the sums are of all."""
 BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0)
 
 
@@ -53,13 +59,50 @@ TABLE_METRICS = (
                 lambda each: each.table.bad_records_total),
 )  # fmt: skip
 
-STATE = ("laketier_table_state", "1 for the state that the table is in, 0 for the others.")
+
+@dataclass(frozen=True)
+class ServiceMetric:
+    """One series for all tables together, also those that have none of their own."""
+
+    name: str
+    kind: str
+    doc: str
+    value: Callable[[Sequence[TableStatus]], float]
+
+
+def _total(name: str) -> Callable[[Sequence[TableStatus]], float]:
+    return lambda statuses: sum(getattr(each.table, name) or 0 for each in statuses)
+
+
+def _is_tiered(status: TableStatus) -> bool:
+    return status.table.state not in (State.DROPPED, State.RECREATED, State.PAUSED)
+
+
+SERVICE_METRICS = (
+    ServiceMetric("laketier_service_late", "gauge", "Tables that are not within their freshness, without paused ones.",
+                  lambda statuses: sum(_is_tiered(each) and not each.fresh for each in statuses)),
+    ServiceMetric("laketier_service_behind_seconds", "gauge", "How far the table is behind that is it the most.",
+                  lambda statuses: max((each.behind_seconds or 0 for each in statuses if _is_tiered(each)), default=0)),
+    ServiceMetric("laketier_service_lag_offsets", "gauge", "Offsets that the last rounds left in the sources.",
+                  _total("lag_offsets")),
+    ServiceMetric("laketier_service_rounds_total", "counter", "Rounds of all tables.", _total("rounds_total")),
+    ServiceMetric("laketier_service_rows_total", "counter", "Rows published of all tables.", _total("rows_total")),
+    ServiceMetric("laketier_service_bytes_total", "counter", "Bytes published of all tables.", _total("bytes_total")),
+    ServiceMetric("laketier_service_files_total", "counter", "Files published of all tables.", _total("files_total")),
+    ServiceMetric("laketier_service_bad_records_total", "counter", "Records left out of all tables.",
+                  _total("bad_records_total")),
+)  # fmt: skip
+
+TABLES = ("laketier_service_tables", "Tables in each state.")
+STATE = ("laketier_table_state", "1 for the state that the table is in.")
 WORKERS = ("laketier_workers", "Workers of the service that gave a sign within a lease's time.")
 DATABASE_UP = ("laketier_state_database_up", "1 when the state database answered, else 0; then no table is shown.")
 ROUNDS = ("laketier_worker_rounds_total", "Rounds that this worker ended, by how.")
 SECONDS = ("laketier_worker_round_seconds", "From the lease to the end of a round of this worker.")
 
 METRICS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
+    (TABLES[0], "gauge", ("service", "state"), TABLES[1]),
+    *((each.name, each.kind, ("service",), each.doc) for each in SERVICE_METRICS),
     *((each.name, each.kind, ("service", "table"), each.doc) for each in TABLE_METRICS),
     (STATE[0], "gauge", ("service", "table", "state"), STATE[1]),
     (WORKERS[0], "gauge", ("service",), WORKERS[1]),
@@ -71,30 +114,33 @@ METRICS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
 
 
 class TableCollector(Collector):
-    """Asks the state database once per scrape. A database that does not answer is a metric, not an error: what this
-    process counts must still be read."""
+    """Looks once per scrape. A database that does not answer is a metric, not an error: what this process counts must
+    still be read. ``most``: tables with series of their own."""
 
-    def __init__(self, store: StateStore, lease_seconds: float) -> None:
-        self._store = store
+    def __init__(self, look: SharedLook, lease_seconds: float, most: int = TABLES_WITH_SERIES) -> None:
+        self._look = look
         self._lease_seconds = lease_seconds
+        self._most = most
 
     def collect(self) -> Iterator[Metric]:
         """See `Collector`."""
-        service = self._store.service
+        service = self._look.service
         up = GaugeMetricFamily(*DATABASE_UP, labels=["service"])
         try:
-            statuses, workers = self._store.snapshot(), self._store.workers()
+            looked = self._look.now()
         except StateError:
             up.add_metric([service], 0)
             yield up
             return
         up.add_metric([service], 1)
         yield up
-        since = self._store.now() - self._lease_seconds * 1000
+        since = looked.at - self._lease_seconds * 1000
         alive = GaugeMetricFamily(*WORKERS, labels=["service"])
-        alive.add_metric([service], sum(each.heartbeat_at >= since for each in workers))
+        alive.add_metric([service], sum(each.heartbeat_at >= since for each in looked.workers))
         yield alive
-        yield from _families(service, one_per_name(statuses))
+        statuses = one_per_name(looked.statuses)
+        yield from _service_families(service, statuses)
+        yield from _families(service, with_series(statuses, self._most))
 
     def describe(self) -> list[Metric]:
         """Nothing: registering must not ask the database."""
@@ -104,6 +150,37 @@ class TableCollector(Collector):
 def one_per_name(statuses: Sequence[TableStatus]) -> list[TableStatus]:
     """A recreated table is two registrations of one name; a series may be there only once, so it is the newest's."""
     return list({each.table.name: each for each in sorted(statuses, key=lambda each: each.table.id)}.values())
+
+
+def with_series(statuses: Sequence[TableStatus], most: int) -> Sequence[TableStatus]:
+    """Those that have series of their own: all, or where they are too many those in trouble, then those farthest
+    behind."""
+    if len(statuses) <= most:
+        return statuses
+    troubled = (State.STOPPED, State.FAILED)
+
+    def urgency(status: TableStatus) -> tuple[bool, bool, float]:
+        tiered = _is_tiered(status)
+        return status.table.state not in troubled, not tiered or status.fresh, -(status.behind_seconds or 0)
+
+    return heapq.nsmallest(most, statuses, key=urgency)
+
+
+def counted(statuses: Sequence[TableStatus]) -> dict[State, int]:
+    """How many tables are in each state, also in those in which none is."""
+    return dict.fromkeys(State, 0) | Counter(each.table.state for each in statuses)
+
+
+def _service_families(service: str, statuses: Sequence[TableStatus]) -> Iterator[Metric]:
+    tables = GaugeMetricFamily(*TABLES, labels=["service", "state"])
+    for state, count in counted(statuses).items():
+        tables.add_metric([service, state.value], count)
+    yield tables
+    for metric in SERVICE_METRICS:
+        family = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+        made = family(metric.name, metric.doc, labels=["service"])
+        made.add_metric([service], metric.value(statuses))
+        yield made
 
 
 def _families(service: str, statuses: Sequence[TableStatus]) -> Iterator[Metric]:
@@ -117,8 +194,7 @@ def _families(service: str, statuses: Sequence[TableStatus]) -> Iterator[Metric]
         yield made
     states = GaugeMetricFamily(*STATE, labels=["service", "table", "state"])
     for each in statuses:
-        for state in State:
-            states.add_metric([service, each.table.name, state.value], each.table.state is state)
+        states.add_metric([service, each.table.name, each.table.state.value], 1)
     yield states
 
 
@@ -146,7 +222,7 @@ class WorkerMetrics:
     """What this process did since its start."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._rounds = Counter(*ROUNDS, ["ending"], registry=registry)
+        self._rounds = prometheus_client.Counter(*ROUNDS, ["ending"], registry=registry)
         for ending in ("tiered", "force-completed", "failed", "stopped"):
             # A rate needs the zero before the first one.
             self._rounds.labels(ending)

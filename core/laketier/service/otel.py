@@ -15,14 +15,18 @@ from laketier.service.metrics import (
     DATABASE_UP,
     ROUNDS,
     SECONDS,
+    SERVICE_METRICS,
     STATE,
     TABLE_METRICS,
+    TABLES,
+    TABLES_WITH_SERIES,
     WORKERS,
+    counted,
     ending_of,
     one_per_name,
     seconds_of,
+    with_series,
 )
-from laketier.service.schedule import State
 from laketier.service.state import Failure, Lease, Outcome, StateError, StateStore, TableStatus
 from laketier.spi import ConfigError
 
@@ -55,7 +59,9 @@ def is_asked_for(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 @contextmanager
-def exporting(store: StateStore, lease_seconds: float, worker: str) -> Iterator[OtelMetrics | None]:
+def exporting(
+    store: StateStore, lease_seconds: float, worker: str, most: int = TABLES_WITH_SERIES
+) -> Iterator[OtelMetrics | None]:
     """Export as the environment says, and a last time at the end. None, and a warning, where the SDK is missing. Asks
     ``store`` at each export, in a thread of its own. Raises `ConfigError` for variables that the SDK refuses."""
     if importlib.util.find_spec("opentelemetry") is None:
@@ -72,7 +78,7 @@ def exporting(store: StateStore, lease_seconds: float, worker: str) -> Iterator[
             "the OTEL_* variables can't be read", where="the environment", why=str(error), fix="See OpenTelemetry's."
         ) from error
     try:
-        yield OtelMetrics.of(provider, store, lease_seconds)
+        yield OtelMetrics.of(provider, store, lease_seconds, most)
     finally:
         provider.shutdown()
 
@@ -94,7 +100,9 @@ class _Looked:
 
     store: StateStore
     lease_seconds: float
+    most: int
     asked: set[str] = field(default_factory=set)
+    every: Sequence[TableStatus] | None = None
     statuses: Sequence[TableStatus] | None = None
     alive: int = 0
 
@@ -105,9 +113,10 @@ class _Looked:
                 statuses, workers = self.store.snapshot(), self.store.workers()
             except StateError as error:
                 log.warning("the metrics of the tables could not be read: %s", error)
-                self.statuses = None
+                self.every = self.statuses = None
             else:
-                self.statuses = one_per_name(statuses)
+                self.every = one_per_name(statuses)
+                self.statuses = with_series(self.every, self.most)
                 since = self.store.now() - self.lease_seconds * 1000
                 self.alive = sum(each.heartbeat_at >= since for each in workers)
         self.asked.add(instrument)
@@ -123,10 +132,10 @@ class OtelMetrics:
         self._seconds = seconds
 
     @classmethod
-    def of(cls, provider: Any, store: StateStore, lease_seconds: float) -> OtelMetrics:
+    def of(cls, provider: Any, store: StateStore, lease_seconds: float, most: int = TABLES_WITH_SERIES) -> OtelMetrics:
         """Make them. ``store`` is asked whenever they are collected."""
         meter = provider.get_meter("laketier")
-        looked, service = _Looked(store, lease_seconds), store.service
+        looked, service = _Looked(store, lease_seconds, most), store.service
 
         def observed(kind: str, name: str, doc: str, values: Callable[[_Looked], Iterator[Any]]) -> None:
             make = meter.create_observable_counter if kind == "counter" else meter.create_observable_gauge
@@ -134,6 +143,9 @@ class OtelMetrics:
 
         for metric in TABLE_METRICS:
             observed(metric.kind, metric.name, metric.doc, _of_tables(service, metric.value))
+        for each in SERVICE_METRICS:
+            observed(each.kind, each.name, each.doc, _of_all(service, each.value))
+        observed("gauge", *TABLES, _counts(service))
         observed("gauge", *STATE, _states(service))
         observed("gauge", *WORKERS, lambda seen: iter(() if seen.statuses is None else [_at(seen.alive, service)]))
         observed("gauge", *DATABASE_UP, lambda seen: iter([_at(int(seen.statuses is not None), service)]))
@@ -173,8 +185,20 @@ def _of_tables(service: str, value: Callable[[TableStatus], float | None]) -> Ca
 def _states(service: str) -> Callable[[_Looked], Iterator[Any]]:
     def values(looked: _Looked) -> Iterator[Any]:
         for each in looked.statuses or ():
-            for state in State:
-                yield _at(int(each.table.state is state), service, table=each.table.name, state=state.value)
+            yield _at(1, service, table=each.table.name, state=each.table.state.value)
+
+    return values
+
+
+def _of_all(service: str, value: Callable[[Sequence[TableStatus]], float]) -> Callable[[_Looked], Iterator[Any]]:
+    return lambda looked: iter(() if looked.every is None else [_at(float(value(looked.every)), service)])
+
+
+def _counts(service: str) -> Callable[[_Looked], Iterator[Any]]:
+    def values(looked: _Looked) -> Iterator[Any]:
+        if looked.every is not None:
+            for state, count in counted(looked.every).items():
+                yield _at(count, service, state=state.value)
 
     return values
 

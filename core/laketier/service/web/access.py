@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import math
 import os
 import re
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from laketier.config.origins import HTTP_TOKEN
+from laketier.service.web.attempts import Attempts
 from laketier.spi import ConfigError, Secret
 
 COOKIE = "laketier"
@@ -51,16 +53,16 @@ class Address:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     @classmethod
-    def parse(cls, text: str, token: Secret | None) -> Address:
+    def parse(cls, text: str, token: Secret | None, option: str = "--http") -> Address:
         """``HOST:PORT``, or a port of 127.0.0.1. Raises `ConfigError`, also for a host without a token that others can
         reach."""
         match = _ADDRESS.match(text)
         if match is None or int(match["port"]) > 65535:
-            raise ConfigError(f"--http {text!r} is not HOST:PORT", fix="For example --http 127.0.0.1:8080.")
+            raise ConfigError(f"{text!r} is not HOST:PORT", where=option, fix=f"For example {option} 127.0.0.1:8080.")
         host = (match["host"] or "127.0.0.1").strip("[]")
         if token is None and not is_loopback(host):
             raise ConfigError(
-                f"--http {text} needs a token",
+                f"{option} {text} needs a token",
                 why="others than this machine can reach it",
                 fix=f"Give --http-token-file, or set {HTTP_TOKEN}; or listen on 127.0.0.1.",
             )
@@ -103,9 +105,10 @@ class Access:
     """Lets in who shows the token, as a bearer or in the cookie of the login form. Without a token, only requests that
     name this machine: a page elsewhere could otherwise read this one through a name that it makes point here."""
 
-    def __init__(self, app: ASGIApp, token: Secret | None) -> None:
+    def __init__(self, app: ASGIApp, token: Secret | None, attempts: Attempts) -> None:
         self._app = app
         self._token = token
+        self._attempts = attempts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -126,17 +129,30 @@ class Access:
             if is_loopback(_name(request.headers.get("host", ""))):
                 return None
             return PlainTextResponse("This page answers only to a name of this machine itself.", 403)
-        if request.url.path.startswith(_OPEN) or self._is_shown(request, self._token):
+        if request.url.path.startswith(_OPEN) or same(request.cookies.get(COOKIE, ""), cookie_of(self._token)):
             return None
+        kind, _, bearer = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and bearer.strip():
+            return self._refused_bearer(request, bearer.strip(), self._token)
         if "text/html" in request.headers.get("accept", ""):
             return RedirectResponse("/login", 303)
         return PlainTextResponse("A token is needed.", 401, {"www-authenticate": "Bearer"})
 
-    def _is_shown(self, request: Request, token: Secret) -> bool:
-        kind, _, bearer = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and same(bearer.strip(), token.reveal()):
-            return True
-        return same(request.cookies.get(COOKIE, ""), cookie_of(token))
+    def _refused_bearer(self, request: Request, bearer: str, token: Secret) -> Response | None:
+        address = "" if request.client is None else request.client.host
+        wait = self._attempts.wait(address)
+        if wait > 0:
+            return PlainTextResponse("Too many wrong tokens.", 429, too_soon(wait))
+        if same(bearer, token.reveal()):
+            self._attempts.succeeded(address)
+            return None
+        self._attempts.failed(address, request.url.path)
+        return PlainTextResponse("That is not the token.", 401, {"www-authenticate": "Bearer"})
+
+
+def too_soon(wait: float) -> dict[str, str]:
+    """The headers of an answer to who has to wait."""
+    return {"retry-after": str(math.ceil(wait))}
 
 
 def _name(host: str) -> str:

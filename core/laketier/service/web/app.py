@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from urllib.parse import parse_qs
 
@@ -18,18 +18,22 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from laketier.config import LakeConfig
+from laketier.service.looked import SharedLook
 from laketier.service.metrics import CONTENT_TYPE, prometheus_text
 from laketier.service.state import StateError, StateStore, TableStatus
 from laketier.service.state.errors import redacted
 from laketier.service.status import status_document
 from laketier.service.web import pages
-from laketier.service.web.access import COOKIE, Access, cookie_of, same
+from laketier.service.web.access import COOKIE, Access, cookie_of, same, too_soon
+from laketier.service.web.attempts import Attempts
+from laketier.service.web.chosen import Chosen
 from laketier.service.web.letters import read_dead_letters
 from laketier.spi import LaketierError, Secret
 
 log = logging.getLogger(__name__)
 
 _ROUNDS = 200
+_DOCUMENTS = 1000
 _LONGEST_FORM = 4096
 _STATIC = {"style.css": "text/css", "refresh.js": "text/javascript"}
 
@@ -39,12 +43,25 @@ LettersOf = Callable[[str], LakeConfig | None]
 
 @dataclass(frozen=True)
 class ServicePages:
-    """What the pages are made of. ``store`` is the page's own, so that no reader takes a connection from the worker."""
+    """What the pages are made of. ``look`` has a store of its own, so that no reader takes a connection from the
+    worker."""
 
-    store: StateStore
+    look: SharedLook
     registry: CollectorRegistry
     letters_of: LettersOf
     token: Secret | None = None
+    attempts: Attempts = field(default_factory=Attempts)
+
+    @property
+    def store(self) -> StateStore:
+        """Of the look."""
+        return self.look.store
+
+    def health_app(self) -> ASGIApp:
+        """What machines ask for, and nothing else: for a listener of its own."""
+        routes = [Route("/metrics", self._metrics), Route("/healthz", self._health)]
+        handlers = {StateError: self._no_state, HTTPException: _refused_plainly}
+        return Access(Starlette(routes=routes, exception_handlers=handlers), self.token, Attempts())
 
     def app(self) -> ASGIApp:
         """The application. Its endpoints run in threads, as they wait for the database."""
@@ -63,13 +80,13 @@ class ServicePages:
         return Access(
             Starlette(routes=routes, exception_handlers={StateError: self._no_state, HTTPException: self._refused}),
             self.token,
+            self.attempts,
         )
 
     def _tables(self, request: Request) -> Response:
-        statuses, workers = self.store.snapshot(), self.store.workers()
-        now = statuses[0].at if statuses else self.store.now()
-        state = request.query_params.get("state")
-        return HTMLResponse(pages.tables_page(self.store.service, statuses, workers, now, state))
+        looked = self.look.now()
+        chosen = Chosen.of(looked.statuses, request.query_params, limit=pages.TABLES_PER_PAGE)
+        return HTMLResponse(pages.tables_page(self.store.service, looked.statuses, looked.workers, looked.at, chosen))
 
     def _table(self, request: Request) -> Response:
         status = self._status(request)
@@ -77,10 +94,15 @@ class ServicePages:
         has_letters = self.letters_of(status.table.name) is not None
         return HTMLResponse(pages.table_page(self.store.service, status, rounds, has_letters))
 
-    def _letter_tables(self, _: Request) -> Response:
-        statuses = self.store.snapshot()
+    def _letter_tables(self, request: Request) -> Response:
+        statuses = [
+            each
+            for each in self.look.now().statuses
+            if each.table.bad_records_total or self.letters_of(each.table.name) is not None
+        ]
+        chosen = Chosen.of(statuses, request.query_params, limit=pages.TABLES_PER_PAGE)
         return HTMLResponse(
-            pages.letter_tables_page(self.store.service, statuses, lambda name: self.letters_of(name) is not None)
+            pages.letter_tables_page(self.store.service, chosen, lambda name: self.letters_of(name) is not None)
         )
 
     def _letters(self, request: Request) -> Response:
@@ -96,21 +118,24 @@ class ServicePages:
         return HTMLResponse(pages.letters_page(self.store.service, status, found))
 
     def _status(self, request: Request) -> TableStatus:
-        for status in self.store.snapshot():
-            if status.table.id == request.path_params["id"]:
-                return status
-        raise HTTPException(404, "The service has no such table.")
+        status = self.look.now().by_id.get(request.path_params["id"])
+        if status is None:
+            raise HTTPException(404, "The service has no such table.")
+        return status
 
-    def _documents(self, _: Request) -> Response:
-        documents = [status_document(each) for each in self.store.snapshot()]
-        text = json.dumps(documents, indent=2, default=str, ensure_ascii=False)
-        return Response(text, media_type="application/json")
+    def _documents(self, request: Request) -> Response:
+        chosen = Chosen.of(self.look.now().statuses, request.query_params, limit=_DOCUMENTS)
+        text = json.dumps([status_document(each) for each in chosen.shown], default=str, ensure_ascii=False)
+        headers = {"x-total-count": str(chosen.found)}
+        if chosen.has_more:
+            headers["link"] = f'</api/tables?{chosen.at(chosen.offset + chosen.limit)}>; rel="next"'
+        return Response(text, media_type="application/json", headers=headers)
 
     def _metrics(self, _: Request) -> Response:
         return Response(prometheus_text(self.registry), headers={"content-type": CONTENT_TYPE})
 
     def _health(self, _: Request) -> Response:
-        self.store.workers()
+        self.look.alive()
         return PlainTextResponse("ok\n")
 
     def _form(self, _: Request) -> Response:
@@ -118,14 +143,20 @@ class ServicePages:
 
     async def _login(self, request: Request) -> Response:
         assert self.token is not None
+        address = "" if request.client is None else request.client.host
         body = b""
         async for part in request.stream():
             body += part
             if len(body) > _LONGEST_FORM:
                 raise HTTPException(413, "That is too long for a token.")
         given = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
+        wait = self.attempts.wait(address)
+        if wait > 0:
+            raise HTTPException(429, f"Too many wrong tokens: try again in {wait:.0f} s.", too_soon(wait))
         if not same(given, self.token.reveal()):
+            self.attempts.failed(address, request.url.path)
             return HTMLResponse(pages.login_page(self.store.service, wrong=True), 403)
+        self.attempts.succeeded(address)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(
             COOKIE, cookie_of(self.token), httponly=True, samesite="strict", secure=request.url.scheme == "https"
@@ -142,6 +173,11 @@ class ServicePages:
         assert isinstance(error, HTTPException)
         page = pages.told_page(self.store.service, f"{error.status_code}", error.detail)
         return HTMLResponse(page, error.status_code, error.headers)
+
+
+def _refused_plainly(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
 
 
 def _static(request: Request) -> Response:

@@ -9,11 +9,14 @@ from laketier.service.schedule import State
 from laketier.service.state import RoundRecord, TableStatus, TieringTable, WorkerSeen
 from laketier.service.state.errors import redacted
 from laketier.service.web import texts
+from laketier.service.web.chosen import Chosen
 from laketier.service.web.letters import DeadLetters
 from laketier.service.web.markup import Html, html, joined
 from laketier.service.web.plot import age_plot, lag_plot
+from laketier.service.web.turning import searched, turned
 from laketier.sources.letters import LetterState
 
+TABLES_PER_PAGE = 100
 _SHOWN_ROUNDS = 50
 _ATTENTION = {State.FAILED, State.STOPPED}
 
@@ -35,26 +38,28 @@ def page(service: str, title: str, body: Html, *, refreshes: bool = True) -> Htm
 
 
 def tables_page(
-    service: str, statuses: Sequence[TableStatus], workers: Sequence[WorkerSeen], now: int, state: str | None
+    service: str, statuses: Sequence[TableStatus], workers: Sequence[WorkerSeen], now: int, chosen: Chosen
 ) -> Html:
-    """All tables, or those in one state."""
-    shown = [each for each in statuses if state is None or each.table.state.value == state]
+    """A page of tables: of all, or those in one state, or those with a name. ``statuses``: all."""
     counts = Counter(each.table.state for each in statuses)
     fresh = sum(each.fresh for each in statuses)
-    links = [html('<a href="/"{on}>all {count}</a>', count=len(statuses), on=_current(state is None))]
+    links = [html('<a href="/?{to}"{on}>all {count}</a>', count=len(statuses), on=_current(chosen.state is None),
+                  to=chosen.of_state(None))]  # fmt: skip
     links += [
-        html('<a href="/?state={state}"{on}>{state} {count}</a>', state=each.value, count=counts[each],
-             on=_current(state == each.value))
+        html('<a href="/?{to}"{on}>{state} {count}</a>', state=each.value, count=counts[each],
+             to=chosen.of_state(each.value), on=_current(chosen.state == each.value))
         for each in State if counts[each]
     ]  # fmt: skip
     body = html(
         "<h1>Tables</h1><p><b>{fresh} of {count}</b> tables are as fresh as they shall be. {workers}.</p>"
-        "<nav>{links}</nav>{table}",
+        "<nav>{links}{search}</nav>{table}{turning}",
         fresh=fresh,
         count=len(statuses),
         workers=_workers(workers, now),
         links=joined(links),
-        table=_tables(shown) if shown else html('<p class="none">No tables.</p>'),
+        search=searched("/", chosen),
+        table=_tables(chosen.shown) if chosen.shown else html('<p class="none">No tables.</p>'),
+        turning=turned("/", chosen),
     )
     return page(service, "Tables", body)
 
@@ -243,9 +248,9 @@ def letters_page(service: str, status: TableStatus, found: DeadLetters | None) -
     return page(service, f"Dead letters of {table.name}", body, refreshes=False)
 
 
-def letter_tables_page(service: str, statuses: Sequence[TableStatus], has_letters: Callable[[str], bool]) -> Html:
+def letter_tables_page(service: str, chosen: Chosen, has_letters: Callable[[str], bool]) -> Html:
     """The tables that left records out, and where these are. What the lake holds is looked at on a table's own page."""
-    shown = [each for each in statuses if each.table.bad_records_total or has_letters(each.table.name)]
+    shown = chosen.shown
     rows = joined(
         html(
             '<tr><td data-head="table"><a href="/tables/{id}">{name}</a></td>'
@@ -265,8 +270,9 @@ def letter_tables_page(service: str, statuses: Sequence[TableStatus], has_letter
     )
     body = html(
         "<h1>Dead letters</h1><p>Records that were no rows when they were read, since each table was registered.</p>"
-        "{table}",
+        "{table}{turning}",
         table=table if shown else html('<p class="none">None.</p>'),
+        turning=turned("/dead-letters", chosen),
     )
     return page(service, "Dead letters", body)
 

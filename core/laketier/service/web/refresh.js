@@ -7,7 +7,7 @@
   let last = time();
   told.textContent = "as of " + last;
   const refresh = async () => {
-    if (document.hidden || !document.getSelection().isCollapsed) return;
+    if (document.hidden || document.activeElement?.tagName === "INPUT" || !document.getSelection().isCollapsed) return;
     try {
       const answer = await fetch(location.href, { headers: { accept: "text/html" } });
       if (answer.redirected) return location.reload();

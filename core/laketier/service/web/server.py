@@ -11,24 +11,27 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from laketier.service.web.access import Address
+from laketier.service.web.patience import PatientProtocol, patient
 from laketier.spi import ConfigError
 
 log = logging.getLogger(__name__)
 
-_AT_A_TIME = 64
+_AT_A_TIME = 128
+_HEAD_BYTES = 16_384
 _STOP_SECONDS = 5
 
 
 class PageServer:
     """Listens from the start on, so that a taken port is told at once; answers after `start`. `close` at the end."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, protocol: type[PatientProtocol] | None = None) -> None:
         """Raises `ConfigError` when the address can't be listened on."""
+        self._protocol = protocol or patient(_AT_A_TIME)
         try:
-            family, kind, protocol, _, place = socket.getaddrinfo(
+            family, kind, number, _, place = socket.getaddrinfo(
                 address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
-            self._socket = socket.socket(family, kind, protocol)
+            self._socket = socket.socket(family, kind, number)
         except OSError as error:
             raise _refused(address, error) from error
         try:
@@ -45,8 +48,9 @@ class PageServer:
     def start(self, app: ASGIApp) -> None:
         """Answer with ``app`` in a thread."""
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, lifespan="off", ws="none", http="h11", server_header=False,
-            proxy_headers=False, limit_concurrency=_AT_A_TIME, timeout_graceful_shutdown=_STOP_SECONDS,
+            app, log_config=None, access_log=False, lifespan="off", ws="none", http=self._protocol, server_header=False,
+            proxy_headers=False, limit_concurrency=_AT_A_TIME + 1, timeout_graceful_shutdown=_STOP_SECONDS,
+            h11_max_incomplete_event_size=_HEAD_BYTES,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._serve, args=(self._server,), name="laketier-http", daemon=True)
@@ -69,7 +73,7 @@ class PageServer:
 
 def _refused(address: Address, error: OSError) -> ConfigError:
     return ConfigError(
-        f"--http {address.host}:{address.port} can't be listened on",
+        f"{address.host}:{address.port} can't be listened on",
         why=error.strerror or str(error),
         fix="Choose another port, or port 0 for any that is free.",
     )
