@@ -20,9 +20,9 @@ from laketier.spi import (
     AddColumn,
     CorruptTable,
     RolledBack,
+    StagedFileLost,
     TableChanged,
     Token,
-    UnknownOutcome,
     WatermarkLost,
     failpoints,
 )
@@ -271,7 +271,7 @@ def test_files_that_were_cleaned_up_before_the_commit_are_never_published(scene:
     factory = table.factory
     staged = table.stage(factory, [[rows_of(1, "ours", 4)]])
     _clean_up_too_eagerly(table, other, [file.path for result in staged for file in result.files])
-    with pytest.raises(UnknownOutcome, match="staged"):
+    with pytest.raises(StagedFileLost, match="staged"):
         TieringRound(factory, token=Token("p", "run", 1)).commit(staged)
     assert table.marks() == before
     assert table.append(1, rows_of(1, "ours", 4)).ending is Ending.PUBLISHED
