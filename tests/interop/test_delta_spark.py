@@ -22,9 +22,10 @@ from laketier.sources.scan import scan
 from laketier.spi import IncompatibleData, IncompatibleTable, Leaf, Op, ScanRequest, WriteMode
 
 LIBS = Path(os.environ.get("SPARK_LIBS", "/nowhere"))
-pytestmark = pytest.mark.skipif(
-    not list(LIBS.glob("delta-spark_*.jar")), reason="SPARK_LIBS names no folder with delta-spark"
-)
+pytestmark = [
+    pytest.mark.skipif(not list(LIBS.glob("delta-spark_*.jar")), reason="SPARK_LIBS names no folder with delta-spark"),
+    pytest.mark.timeout(900),  # the first test starts the JVM
+]
 
 ZONED = pa.timestamp("us", "UTC")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

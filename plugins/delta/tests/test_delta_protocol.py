@@ -208,7 +208,8 @@ def test_char_in_a_primary_key_is_refused_as_spark_pads_it(lake, support):
         ("variantType", True, r"reader features \['variantType'\].*Write to a table without it"),
         ("v2Checkpoint", True, r"DROP FEATURE v2Checkpoint TRUNCATE HISTORY"),
         ("checkpointProtection", False, r"DROP FEATURE checkpointProtection TRUNCATE HISTORY"),
-        ("clustering", False, r"DROP FEATURE clustering\."),
+        ("clustering", False, r"writer features \['clustering'\].*Write to a table without it"),
+        ("rowTracking", False, r"DROP FEATURE rowTracking\."),
     ],
 )
 def test_a_healthy_table_with_a_feature_of_others_is_named_and_not_called_damaged(lake, feature, reader, named):
