@@ -133,7 +133,7 @@ def _refused(values: Sequence[bytes], block: bytes) -> list[Undecodable]:
         open_quote = pc.equal(pc.bit_wise_and(pc.count_substring(lines, b'"'), 1), 1)
         why = "a quote in it is not closed (a value can't hold the end of a line)"
         bad += [Undecodable(at, why) for at in pc.indices_nonzero(open_quote).to_pylist()]
-    if block.count(b"\r") != block.count(b"\r\n") + block.endswith(b"\r"):
+    if b"\r" in block and block.count(b"\r") != block.count(b"\r\n") + block.endswith(b"\r"):
         why = "it has a carriage return within (a value can't hold the end of a line)"
         known = {one.index for one in bad}
         bad += [Undecodable(at, why) for at, line in enumerate(values) if b"\r" in line[:-1] and at not in known]

@@ -60,7 +60,7 @@ class Decoder(ABC):
         it; only what is no value's fault raises: a `LaketierError`, such as a registry's that does not answer."""
         bad: list[Undecodable] = []
         index: Sequence[int] = range(len(values))
-        if any(len(value or b"") > self.record_bytes for value in values):
+        if max(map(len, filter(None, values)), default=0) > self.record_bytes:
             index = [at for at in index if len(values[at] or b"") <= self.record_bytes]
             bad = [self._too_long(at, values[at]) for at in sorted(set(range(len(values))) - set(index))]
             values = [values[at] for at in index]

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.codecs.decoding import BadValue, Decoded, Decoder, Undecodable, one_batch, undecodable
+from laketier.codecs.said import said
 from laketier.codecs.text_types import (
     as_read,
     cast_text,
@@ -52,7 +53,7 @@ class JsonDecoder(Decoder):
         try:
             return Decoded(self._block(values), range(len(values)))
         except BadValue:
-            bad = self._no_json(values) if len(values) > 1 else []
+            bad = self._no_json(values)
             if not bad:
                 raise
         # One read for all that are no JSON at all: to search each by halves would take a thousand times as long.
@@ -66,19 +67,21 @@ class JsonDecoder(Decoder):
         for at, value in enumerate(values):
             text = value[5:] if self.framed else value
             try:
+                self._check_frames([value])
                 _check_ends([text], text)
                 json.loads(text, parse_int=_Number, parse_float=_Number)
             except RecursionError:
                 continue  # pyarrow knows no such limit
-            except (BadValue, ValueError) as error:
+            except BadValue as error:
+                bad.append(undecodable(at, error))
+            except ValueError as error:
                 if b"Inf" not in text:  # which pyarrow reads
-                    bad.append(undecodable(at, error))
+                    bad.append(Undecodable(at, f"the value is not JSON: {said(error)}"))
         return bad
 
     def _block(self, values: Sequence[bytes]) -> pa.RecordBatch:
         if self.framed:
-            if not all(value[:1] == b"\0" for value in values):
-                raise BadValue("the value does not begin with the id of a schema")
+            self._check_frames(values)
             values = [value[5:] for value in values]
         block = b"\n".join(values)
         _check_ends(values, block)
@@ -92,6 +95,10 @@ class JsonDecoder(Decoder):
             raise BadValue(_IN_ROW.sub("", str(error).partition("\n")[0])) from None
         self._refuse_rounded(table, values)
         return one_batch(table.combine_chunks().to_batches(), self.schema)
+
+    def _check_frames(self, values: Sequence[bytes]) -> None:
+        if self.framed and not all(value[:1] == b"\0" for value in values):
+            raise BadValue("the value does not begin with the id of a schema")
 
     def _as_read(self) -> pa.Schema:
         return pa.schema([pa.field(field.name, as_read(field.type)) for field in self.schema])

@@ -12,6 +12,7 @@ from laketier.codecs.decoding import Decoder
 
 BLOCK_BYTES = 8 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
+_BLANKS = (b"\n ", b"\n\t", b"\n\r", b"\n\x0b", b"\n\x0c")
 
 OnBadLine = Callable[[int, bytes | None, str], None]
 """Gets the number of the line (from 1), its bytes, and why it is no record. None for a line that is too long to
@@ -70,7 +71,8 @@ def parse_lines(block: bytes, first: int, decoder: Decoder, on_bad: OnBadLine) -
     if not lines[-1]:
         lines.pop()
     numbers: Sequence[int] = range(first, first + len(lines))
-    if b"" in lines or any(line[:1].isspace() for line in lines):
+    # A blank line is empty or begins with a blank; both are looked for in the block, which is far faster than by line.
+    if b"" in lines or block[:1].isspace() or any(mark in block for mark in _BLANKS):
         kept = [at for at, line in enumerate(lines) if line.strip()]
         numbers = [first + at for at in kept]
         lines = [lines[at] for at in kept]

@@ -23,6 +23,7 @@ from kafka_broker import KafkaBroker
 from kafka_logs import produce, read, read_with_bad, source_at
 from laketier.sources.kafka.registry import _client_of
 from laketier.spi import ConfigError, StorageError
+from landing import log_of, rows
 from schema_registry import SchemaRegistry, framed
 
 AVRO = {
@@ -86,6 +87,44 @@ def test_bare_avro(broker: KafkaBroker, topic: str, tmp_path: Path) -> None:
     assert log.table.schema.field("lines").type == pa.list_(pa.struct([("sku", pa.binary(2)), ("ref", pa.string())]))
     assert [record.offset for record in bad] == [1, 2, 3]
     assert bad[0].error == "4 bytes are left after the Avro record"
+
+
+def test_avro_means_the_same_in_a_topic_and_in_a_landing_zone(broker: KafkaBroker, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "order.avsc").write_text(json.dumps(AVRO))
+    produce(broker.bootstrap, topic, [avro_bytes(ORDER, AVRO)])
+    options = {"value-format": "avro", "schema-file": str(tmp_path / "order.avsc")}
+    from_topic = read(source_at(broker.bootstrap).open(topic, options))
+    sink = io.BytesIO()
+    fastavro.writer(sink, fastavro.parse_schema(json.loads(json.dumps(AVRO))), [ORDER])
+    landed = log_of(_zone(tmp_path, sink.getvalue()), {"format": "avro"})
+    assert landed.table.schema.names == from_topic.schema.names
+    assert rows(landed) == from_topic.to_pylist() == [ORDER_ROW]
+
+
+def _zone(folder: Path, data: bytes) -> Path:
+    (folder / "t").mkdir()
+    (folder / "t" / "f.avro").write_bytes(data)
+    return folder
+
+
+def test_a_producers_schema_that_holds_itself_ends_no_worker(
+    broker: KafkaBroker, topic: str, registry: SchemaRegistry
+) -> None:
+    """fastavro follows it by its own stack: 5,000 levels end the process."""
+    tree = {
+        "type": "record",
+        "name": "Event",
+        "fields": [{"name": "id", "type": "long"}, {"name": "next", "type": ["null", "Event"], "default": None}],
+    }
+    plain = {"type": "record", "name": "Event", "fields": [{"name": "id", "type": "long"}]}
+    ids = [registry.register(f"{topic}-value", json.dumps(schema)) for schema in (tree, plain)]
+    deep = b"\x02\x02" * 100_000 + b"\x02\x00"
+    produce(broker.bootstrap, topic, [framed(ids[0], deep), framed(ids[1], avro_bytes({"id": 7}, plain))])
+    log = source_at(broker.bootstrap, **{"registry.url": registry.url}).open(topic, {"value-format": "avro"})
+    found, bad = read_with_bad(log)
+    assert found == [{"id": 7}]
+    assert [(record.offset, record.schema_version) for record in bad] == [(0, str(ids[0]))]
+    assert "holds itself" in bad[0].error
 
 
 def test_framed_avro_is_read_by_its_own_schema_and_fitted_to_the_newest(

@@ -145,7 +145,7 @@ BAD_LINES = {
         "[1]": "not a JSON object",
         "trash": "not a JSON object",
         '{"id": 1} null': "not a JSON object",
-        '{"id": 1}{"id": 2}': "2 JSON documents",
+        '{"id": 1}{"id": 2}': "not JSON: Extra data",
         '{"id": 1, "x": 2}': "unexpected field",
         '{"id": 1, "id": 2}': "specified twice",
         '{"name": "\\ud800"}': "",
