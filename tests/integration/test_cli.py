@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -10,16 +11,19 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lakes import OURS, append, ids, lake_at, rows_of
 from laketier.cli.app import main
-from laketier.spi import host_time
+from laketier.cli.service import require_server
+from laketier.spi import ConfigError, Token, host_time
 from laketier.spi.clocks import shifted
-from laketier.tiering import Ending
+from laketier.tiering import Ending, TieringRound
 from laketier.tiering.horizon import raise_horizon
 
 
@@ -232,6 +236,116 @@ def test_orphans_are_listed_and_deleted_only_when_told(cli: Cli, table: tuple[st
     assert [(file["kind"], file["bytes"], file["deleted"]) for file in deleted["files"]] == [("data", 4, True)]
     assert not staged.exists()
     assert cli("read", *table, "--count").out.strip() == "3"
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("name in ('n1', 'n3')", [1, 3]),
+        ("name IN (n1, n3)", [1, 3]),
+        ("id <> 2", [1, 3]),
+        ("id == 2", [2]),
+        ("name = 'n''2'", []),
+        ("name IS NOT NULL", [1, 2, 3]),
+        ("name starts with n", [1, 2, 3]),
+    ],
+)
+def test_comparisons_as_people_write_them(cli: Cli, table: tuple[str, ...], where: str, kept: list[int]) -> None:
+    assert [row["id"] for row in cli("read", *table, "--where", where, "--json").json()] == kept
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ("name = 'n1' and name = 'n2'", "more than one comparison"),
+        ("id is null or id = 1", "more than one comparison"),
+        ("id = 1 and id = 2", "more than one comparison"),
+        ("name in ('n1' 'n2')", "more than one comparison"),
+        ("id =", "the value is missing"),
+        ("id in (1,)", "a value of the list is missing"),
+        ("name = null", "is null"),
+        ("name like 'n%'", "starts with"),
+        ("ID = 1", "Did you mean 'id'?"),
+        ("id = soon", "'soon' is not int64"),
+    ],
+)
+def test_a_comparison_that_is_none_is_refused_whole(cli: Cli, table: tuple[str, ...], where: str, says: str) -> None:
+    """Never read in part: rows would be missing from the answer without a word."""
+    refused = cli("read", *table, "--where", where)
+    assert (refused.code, refused.out) == (2, "")
+    assert says in refused.err
+
+
+def test_a_moment_is_told_with_its_zone(cli: Cli, table: tuple[str, ...]) -> None:
+    now = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
+    for text in (now.isoformat(), now.isoformat().replace("+00:00", "Z"), str(int(now.timestamp() * 1000))):
+        assert cli("read", *table, "-s", f"lake.as-of={text}", "--count").out.strip() == "3"
+    there = now.astimezone(timezone(timedelta(hours=-5))).isoformat()
+    assert cli("read", *table, "-s", f"lake.as-of={there}", "--count").out.strip() == "3"
+    naive = cli("read", *table, "-s", "lake.as-of=2026-11-22T06:00:00", "--count")
+    assert (naive.code, "names no time zone" in naive.err) == (2, True)
+    assert "is no moment" in cli("read", *table, "-s", "lake.as-of=yesterday", "--count").err
+
+
+@pytest.mark.parametrize("format", OURS)
+def test_status_lists_all_pipelines(cli: Cli, tmp_path: Path, format: str) -> None:
+    lake = lake_at(tmp_path / "lake", format)
+    words = ("db.t", "-f", format, "-w", str(tmp_path / "lake"))
+    append(lake, rows_of(1))
+    assert cli("status", *words, "--json").json()["pipelines"] == {}
+    append(lake, rows_of(2), epoch=0)
+    factory = lake.tiering_factory(lake.load_table())
+    TieringRound(factory, token=Token("q.2", "r", 0)).commit([])
+    raise_horizon(factory, lake.load_table().table_uuid, 1)
+    found = cli("status", *words, "--json").json()
+    assert {name: mark["epoch"] for name, mark in found["pipelines"].items()} == {"p": 0, "q.2": 0}
+    assert "pipeline q.2 at epoch 0" in cli("status", *words).out
+
+
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [
+        ({"alembic"}, "alembic is not installed"),
+        ({"alembic", "sqlalchemy"}, "alembic and sqlalchemy are not installed"),
+    ],
+)
+def test_what_the_service_lacks(monkeypatch: pytest.MonkeyPatch, missing: set[str], says: str) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else found(name))
+    with pytest.raises(ConfigError, match=says):
+        require_server()
+
+
+def test_errors_are_json_where_json_is_asked_for(cli: Cli, tmp_path: Path) -> None:
+    refused = cli("status", "db.none", "-f", "localfile", "-w", str(tmp_path), "--json")
+    told = refused.json()["error"]
+    assert (refused.code, told["exit_code"], told["type"]) == (2, 2, "TableNotFound")
+    assert told["message"] in refused.err
+    assert cli("status", "db.none", "-f", "localfile", "-w", str(tmp_path)).out == ""
+
+
+HOSTILE = "a\x1b]0;owned\x07\x1b[2J\x9b31mb\u202ec"
+
+
+def test_control_characters_are_shown_and_not_sent(cli: Cli, tmp_path: Path) -> None:
+    """In rows, in names of columns, in errors; and JSON has them escaped, so that they come out as they were."""
+    lake = lake_at(tmp_path / "lake", "localfile")
+    batch = pa.record_batch({"id": [1], f"n{HOSTILE}": [HOSTILE]})
+    append(lake, batch, epoch=0)
+    words = ("db.t", "-f", "localfile", "-w", str(tmp_path / "lake"))
+    answers = [
+        cli("read", *words),
+        cli("status", *words),
+        cli("read", *words, "--where", f"{HOSTILE} = 1"),
+        cli("read", *words, "--json"),
+        cli("status", *words, "--json"),
+        cli("pipeline", "show", *words, "-p", f"x{HOSTILE}"),
+        cli("status", "db.t", "-f", "localfile", "-w", f"ftp://{HOSTILE}"),
+    ]
+    for answer in answers:
+        assert not set("\x1b\x07\x9b\u202e") & set(answer.out + answer.err)
+    assert "\\x1b" in answers[0].out
+    assert answers[3].json() == [{"id": 1, f"n{HOSTILE}": HOSTILE}]
 
 
 def test_a_collection_by_a_clock_ten_days_ahead_stops_nobody(cli: Cli, table: tuple[str, ...], tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 import laketier
 from laketier.cli import conformance, dead_letter, demo, doctor, formats, maintain, pipeline, run, serve, service, table
+from laketier.cli.shown import ShownConsole, ShownLines, error_document, print_json, say
 from laketier.spi import (
     CommitError,
     ConfigError,
@@ -61,16 +61,14 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     if version:
-        typer.echo(f"laketier {laketier.__version__}")
+        say(f"laketier {laketier.__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        say(context.get_help())
         raise typer.Exit(2)
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(ShownLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
 
 
 def exit_code(error: LaketierError) -> int:
@@ -87,10 +85,12 @@ def exit_code(error: LaketierError) -> int:
 
 def main() -> None:
     """The console script."""
-    console = Console(stderr=True, soft_wrap=True)
+    console = ShownConsole(stderr=True, soft_wrap=True)
     try:
         app(standalone_mode=True)
     except LaketierError as error:
+        if "--json" in sys.argv[1:]:
+            print_json(error_document(error, exit_code(error)))
         console.print(f"[bold red]{type(error).__name__}[/] {escape(str(error))}")
         if logging.getLogger().isEnabledFor(logging.INFO):
             logging.getLogger("laketier").info("where it came from", exc_info=error)

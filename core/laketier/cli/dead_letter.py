@@ -11,7 +11,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from laketier.cli.lakes import Json, console, print_json
+from laketier.cli.lakes import Json
+from laketier.cli.shown import console, print_json, say
 from laketier.spi import ConfigError, TableNotFound
 
 app = typer.Typer(name="dead-letter", help="Records that could not be made rows: look at them, and try them again.")
@@ -99,7 +100,7 @@ def show(
         return
     for letter in found:
         _print_letter(letter)
-    typer.echo(f"{tiered.key}: {len(found)} dead letters shown")
+    say(f"{tiered.key}: {len(found)} dead letters shown")
 
 
 @app.command(epilog="Example: [bold]laketier dead-letter replay service.yaml clicks.orders --dry-run[/]")
@@ -132,11 +133,11 @@ def replay(
         )
         return
     fit = "would be replayed" if dry_run else "replayed"
-    typer.echo(f"{tiered.key}: {done.replayed} {fit} ({done.rows} rows), {done.unfit} still are no rows")
+    say(f"{tiered.key}: {done.replayed} {fit} ({done.rows} rows), {done.unfit} still are no rows")
     if done.waiting:
-        typer.echo(f"{done.waiting} more are of a round that has not ended yet: replay them after it")
+        say(f"{done.waiting} more are of a round that has not ended yet: replay them after it")
     for record in done.errors:
-        typer.echo(f"  {record.bucket}/{record.offset}: {record.error}")
+        say(f"  {record.bucket}/{record.offset}: {record.error}")
 
 
 def _place(where: str) -> tuple[str, int]:

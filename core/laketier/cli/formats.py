@@ -6,7 +6,8 @@ from typing import Any
 
 from rich.table import Table
 
-from laketier.cli.lakes import Json, console, print_json
+from laketier.cli.lakes import Json
+from laketier.cli.shown import console, print_json
 from laketier.plugins import InstalledPlugin, installed_formats, load_format
 from laketier.spi import Feature, PluginError
 

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import shlex
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from laketier.config import flatten, from_environment, read_yaml
 from laketier.plugins import Lake, configure, open_lake
 from laketier.spi import ConfigError, TableInfo
 from laketier.spi.redaction import is_secret, redacted
-
-_PLAIN_WIDTH = 160
-"""Where nobody sees a window's edge, in characters."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
@@ -114,13 +108,3 @@ def takes_lake(command: Callable[..., None]) -> Callable[..., None]:
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     with_options.__dict__["__signature__"] = signature.replace(parameters=parameters)
     return with_options
-
-
-def console() -> Console:
-    """Where results go: standard output, in colour on a terminal, as plain lines elsewhere, wide enough for tables."""
-    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_PLAIN_WIDTH)
-
-
-def print_json(document: Any) -> None:
-    """One JSON document on standard output."""
-    typer.echo(json.dumps(document, indent=2, default=str, ensure_ascii=False))

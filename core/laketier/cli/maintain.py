@@ -11,7 +11,8 @@ import typer
 from rich.filesize import decimal
 from rich.table import Table as RichTable
 
-from laketier.cli.lakes import Json, LakeOptions, console, print_json, takes_lake
+from laketier.cli.lakes import Json, LakeOptions, takes_lake
+from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment
 from laketier.spi import ConfigError, OrphanFile, attempt_began_at
 from laketier.tiering.horizon import Horizon, lower_horizon, show_horizon
@@ -62,7 +63,7 @@ def orphans(
     else:
         _print(found, deleted=delete)
     if delete and len(found.removed) < len(found.orphans):
-        typer.echo("some were not deleted: they were published meanwhile, or the storage refused (see above)", err=True)
+        say("some were not deleted: they were published meanwhile, or the storage refused (see above)", err=True)
 
 
 @app.command(epilog="Example: [bold]laketier maintain horizon sales.orders -c lake.yaml --lower[/]")
@@ -91,7 +92,7 @@ def horizon(
     if json:
         print_json(horizon_document(found))
     else:
-        typer.echo(horizon_text(found))
+        say(horizon_text(found))
 
 
 def horizon_document(found: Horizon | None) -> dict[str, Any] | None:
@@ -127,12 +128,12 @@ def repair(
     if json:
         print_json({"findings": [asdict(each) for each in found], "left": [asdict(each) for each in left]})
     elif not found:
-        typer.echo("nothing to mend")
+        say("nothing to mend")
     else:
         for each in found:
-            typer.echo(f"{'still' if each in left else 'mended'}: {each.what}" if apply else f"{each.what}: {each.why}")
+            say(f"{'still' if each in left else 'mended'}: {each.what}" if apply else f"{each.what}: {each.why}")
         if not apply:
-            typer.echo("nothing was changed; --apply mends it")
+            say("nothing was changed; --apply mends it")
     if left:
         raise typer.Exit(1)
 
@@ -163,12 +164,12 @@ def _document(found: Collection) -> dict[str, Any]:
 def _print(found: Collection, *, deleted: bool) -> None:
     if found.ahead:
         last = max(attempt_began_at(file.attempt) for file in found.ahead if file.attempt)
-        typer.echo(
+        say(
             f"{len(found.ahead)} orphans are left until {moment(last)}: by their names they were staged then, by a "
             "host whose clock is ahead"
         )
     if not found.orphans:
-        typer.echo("no orphans")
+        say("no orphans")
         return
     out = RichTable()
     for column in ("file", "kind", "size", "age"):
@@ -177,13 +178,13 @@ def _print(found: Collection, *, deleted: bool) -> None:
         out.add_row(file.path, file.kind, decimal(file.bytes), _age(file, found.at))
     console().print(out)
     if len(found.orphans) > _SHOWN:
-        typer.echo(f"and {len(found.orphans) - _SHOWN} more (--json lists all)")
+        say(f"and {len(found.orphans) - _SHOWN} more (--json lists all)")
     total = decimal(sum(file.bytes for file in found.orphans))
-    typer.echo(f"{len(found.orphans)} orphans, {total}")
+    say(f"{len(found.orphans)} orphans, {total}")
     if deleted:
-        typer.echo(f"{len(found.removed)} deleted, {decimal(sum(file.bytes for file in found.removed))}")
+        say(f"{len(found.removed)} deleted, {decimal(sum(file.bytes for file in found.removed))}")
     else:
-        typer.echo("nothing was changed; --delete deletes them")
+        say("nothing was changed; --delete deletes them")
 
 
 def _age(file: OrphanFile, now: int) -> str:

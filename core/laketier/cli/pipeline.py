@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from laketier.cli.lakes import Json, LakeOptions, print_json, takes_lake
+from laketier.cli.lakes import Json, LakeOptions, takes_lake
+from laketier.cli.shown import print_json, say
 from laketier.cli.watermarks import watermark_document, watermark_text
 from laketier.spi import ConfigError, Watermark
 from laketier.tiering import pipelines
@@ -104,4 +105,4 @@ def _print(pipeline: str, watermark: Watermark | None, json: bool) -> None:
     if json:
         print_json(watermark_document(watermark))
     else:
-        typer.echo(watermark_text(pipeline, watermark))
+        say(watermark_text(pipeline, watermark))

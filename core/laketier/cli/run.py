@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from laketier.cli.lakes import Json, print_json
+from laketier.cli.lakes import Json
+from laketier.cli.shown import print_json, say
 from laketier.config.job import load_job
 
 EPILOG = "Example: [bold]laketier run orders.yaml[/]   (the tutorial has a job file)"
@@ -43,6 +44,6 @@ def run(
             figures |= {"ending": done.ending.value, "rows": done.rows, "files": done.files, "bytes": done.bytes}
         print_json(figures)
     elif done is not None:
-        typer.echo(f"{result.config.table}: {done.ending.value}, {done.rows:,} rows in {done.files} files")
+        say(f"{result.config.table}: {done.ending.value}, {done.rows:,} rows in {done.files} files")
     else:
-        typer.echo(f"{result.config.table}: {totals}")
+        say(f"{result.config.table}: {totals}")

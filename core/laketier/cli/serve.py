@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from laketier.cli.service import require_server
+from laketier.cli.shown import say
 from laketier.config.service import load_service
 from laketier.spi import ConfigError
 
@@ -142,7 +143,7 @@ def _logging(log_format: str) -> tuple[JsonLines, Callable[[str], None]]:
 
     lines = JsonLines()
     if log_format == "text":
-        return lines, partial(typer.echo, err=True)
+        return lines, partial(say, err=True)
     for handler in logging.getLogger().handlers:
         handler.setFormatter(lines)
     return lines, logging.getLogger(__name__).info

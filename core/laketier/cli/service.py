@@ -17,7 +17,8 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from laketier.cli.lakes import Json, console, print_json
+from laketier.cli.lakes import Json
+from laketier.cli.shown import console, print_json, say
 from laketier.config.service import load_service
 from laketier.spi import ConfigError, TableNotFound
 
@@ -40,7 +41,7 @@ def require_server() -> None:
         raise ConfigError(
             "the service can't run in this environment",
             where=sys.executable,
-            why=f"{' and '.join(missing)} are not installed",
+            why=f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed",
             fix="Install laketier's extra `server`.",
         )
 
@@ -166,7 +167,7 @@ def drop(file: File, pattern: Pattern) -> None:
 def _tell(file: Path, command: Callable[[StateStore], tuple[str, ...]], done: str) -> None:
     with opened_store(file) as store:
         for name in command(store):
-            typer.echo(f"{name}: {done}")
+            say(f"{name}: {done}")
 
 
 def _status_table(statuses: tuple[TableStatus, ...]) -> Table:

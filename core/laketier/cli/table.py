@@ -10,11 +10,12 @@ import typer
 from rich.table import Table as RichTable
 
 from laketier.cli.filters import parse_filter
-from laketier.cli.lakes import Json, LakeOptions, console, print_json, takes_lake
+from laketier.cli.lakes import Json, LakeOptions, takes_lake
+from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.plugins import Lake
 from laketier.sources.scan import scan
-from laketier.spi import ScanRequest, TableInfo, Watermark
+from laketier.spi import ScanRequest, TableInfo
 from laketier.tiering import pipelines
 
 STATUS_EPILOG = "Example: [bold]laketier status sales.orders -f FORMAT -w /data/lake --set lake.pipeline=orders-v1[/]"
@@ -24,7 +25,7 @@ READ_EPILOG = "Example: [bold]laketier read sales.orders -c lake.yaml --columns 
 
 @takes_lake
 def status(options: LakeOptions, json: Json = False) -> None:
-    """Show a table: snapshot, schema, the watermark of a pipeline (lake.pipeline), and how to open it elsewhere.
+    """Show a table: snapshot, schema, the watermarks of its pipelines (or of lake.pipeline), how to open it elsewhere.
 
     Without a table: list the tables of the warehouse.
     """
@@ -32,7 +33,7 @@ def status(options: LakeOptions, json: Json = False) -> None:
         _list_tables(options.opened_lake(), json=json)
         return
     lake, info = options.opened()
-    watermark = _watermark(lake, info)
+    known = _known(lake, info)
     document: dict[str, Any] = {
         "table": str(info.path),
         "format": lake.config.format,
@@ -41,7 +42,8 @@ def status(options: LakeOptions, json: Json = False) -> None:
         "snapshot": info.snapshot_id,
         "partitioned by": [str(field) for field in info.descriptor.partition_by],
         "columns": {field.name: f"{field.type}{'' if field.nullable else ' not null'}" for field in info.schema},
-        "watermark": watermark_document(watermark),
+        "watermark": next((_pipeline_document(each) for each in known or () if lake.config.pipeline), None),
+        "pipelines": None if known is None else {each.pipeline: _pipeline_document(each) for each in known},
         "open with": dict(lake.plugin.open_with(info)),
     }
     if json:
@@ -54,21 +56,21 @@ def status(options: LakeOptions, json: Json = False) -> None:
         grid.add_row(key, str(document[key]))
     grid.add_row("partitioned by", ", ".join(document["partitioned by"]) or "-")
     grid.add_row("columns", "\n".join(f"{name}  {kind}" for name, kind in document["columns"].items()))
-    grid.add_row("watermark", watermark_text(lake.config.pipeline, watermark))
+    grid.add_row("pipelines", _pipelines_text(known))
     for tool, line in document["open with"].items():
         grid.add_row(f"in {tool}", line)
     console().print(grid, markup=False)
 
 
 def _list_tables(lake: Lake, *, json: bool) -> None:
-    tables = lake.storage.catalog().list_tables()
+    tables = lake.list_tables()
     if json:
         print_json([str(path) for path in tables])
         return
     for path in tables:
-        typer.echo(str(path))
+        say(str(path))
     if not tables:
-        typer.echo("no tables", err=True)
+        say("no tables", err=True)
 
 
 @takes_lake
@@ -117,7 +119,7 @@ def read(
     )
     _, batches = scan(lake.source(info), request)
     if count:
-        typer.echo(sum(batch.num_rows for batch in batches))
+        say(sum(batch.num_rows for batch in batches))
         return
     rows = list(_rows(batches))
     if json:
@@ -137,7 +139,20 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def _watermark(lake: Lake, info: TableInfo) -> Watermark | None:
+def _known(lake: Lake, info: TableInfo) -> tuple[pipelines.Known, ...] | None:
+    """All of the table's pipelines, or the one that ``lake.pipeline`` names. None where they can't be listed."""
+    factory = lake.tiering_factory(info)
     if lake.config.pipeline is None:
-        return None
-    return pipelines.show(lake.tiering_factory(info), lake.config.pipeline)
+        return pipelines.known(factory)
+    return (pipelines.Known(lake.config.pipeline, pipelines.show(factory, lake.config.pipeline)),)
+
+
+def _pipeline_document(known: pipelines.Known) -> dict[str, Any] | None:
+    return watermark_document(known.watermark) if known.lost is None else {"lost": str(known.lost)}
+
+
+def _pipelines_text(known: tuple[pipelines.Known, ...] | None) -> str:
+    if known is None:
+        return "the format can't list them: name one to see it, by --set lake.pipeline=…"
+    lines = [str(each.lost) if each.lost else watermark_text(each.pipeline, each.watermark) for each in known]
+    return "\n".join(lines) or "none: no round with lake.pipeline was published here"

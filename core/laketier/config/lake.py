@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from laketier.config.suggest import did_you_mean, is_near_miss, nearest
 from laketier.config.typed import KeyDoc, parse_value
 from laketier.spi import COLLECTOR, BucketSpec, ConfigError, PartitionField, Passthrough, TablePath
+from laketier.spi.redaction import redacted
 
 PREFIX = "lake."
+_MOMENTS = "Write it as 2026-11-22T06:00:00Z, as 2026-11-22T08:00:00+02:00, or as ms since 1970, UTC."
 _PIPELINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}\Z")
 
 
@@ -65,6 +69,49 @@ def _pipeline(key: str, value: Any, origin: str) -> str:
     return text
 
 
+def _warehouse(key: str, value: Any, origin: str) -> str:
+    """A path or a URL, without a password: it would be in the metadata of tables, in plans and in messages."""
+    text: str = parse_value(key, str, value, origin=origin)
+    if redacted(text) != text:
+        raise ConfigError(
+            f"{key} = {redacted(text)!r} holds a password",
+            where=origin,
+            why="where tables are is written into their metadata, into logs and into Spark's plans",
+            fix="Leave the user and the password out of the URL; give them as settings of the format's storage, or in "
+            "the environment.",
+        )
+    try:
+        urlsplit(text)
+    except ValueError as error:
+        raise ConfigError(
+            f"{key} = {text!r} is no URL",
+            where=origin,
+            why=str(error),
+            fix="Write a path, or a URL whose special characters are percent-encoded.",
+        ) from error
+    return text
+
+
+def _moment(key: str, value: Any, origin: str) -> int:
+    """Ms since the epoch."""
+    text = str(value).strip()
+    if isinstance(value, int) or re.fullmatch(r"-?\d+", text):
+        moment: int = parse_value(key, int, value, origin=origin)
+        return moment
+    try:
+        read = value if isinstance(value, datetime) else datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigError(f"{key} = {text!r} is no moment", where=origin, fix=_MOMENTS) from error
+    if read.tzinfo is None:
+        raise ConfigError(
+            f"{key} = {text!r} names no time zone",
+            where=origin,
+            why="it would be another moment on each host",
+            fix=_MOMENTS,
+        )
+    return (read - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)
+
+
 def _epoch(key: str, value: Any, origin: str) -> int:
     epoch: int = parse_value(key, int, value, origin=origin)
     if epoch < 0:
@@ -104,7 +151,7 @@ def _table(key: str, value: Any, origin: str) -> TablePath:  # noqa: ARG001 - th
 KEYS: tuple[Key, ...] = (
     Key("lake.format", "format", "text", "", "The format, that is the plugin: the one key to change.",
         _typed(str), required=True),
-    Key("lake.warehouse", "warehouse", "text", "", "Folder or URI below which the tables live.", _typed(str),
+    Key("lake.warehouse", "warehouse", "text", "", "Folder or URI below which the tables live.", _warehouse,
         required=True),
     Key("lake.table", "table", "database.table", "", "The table; in Spark also `.save(\"database.table\")`.", _table,
         required=True),
@@ -120,8 +167,8 @@ KEYS: tuple[Key, ...] = (
         "at the start, as nullable columns.", _typed(bool)),
     Key("lake.snapshot-id", "snapshot_id", "an integer", "", "Read this snapshot instead of the newest.",
         _typed(int)),
-    Key("lake.as-of", "as_of", "milliseconds", "", "Read the snapshot that was current at this moment (ms since 1970, "
-        "UTC).", _typed(int)),
+    Key("lake.as-of", "as_of", "a moment", "", "Read the snapshot that was current at this moment: ISO 8601 with a "
+        "zone (`2026-11-22T06:00:00Z`), or ms since 1970, UTC.", _moment),
 )  # fmt: skip
 
 _BY_LOWER = {key.name.lower(): key for key in KEYS}

@@ -8,7 +8,15 @@ from typing import Any
 
 from laketier.config import LakeConfig, from_spark_options, load_config, parse_options
 from laketier.plugins.discovery import installed_formats, load_format
-from laketier.spi import LakeSource, LakeStorage, LakeStorageConfig, LakeStoragePlugin, LakeTieringFactory, TableInfo
+from laketier.spi import (
+    LakeSource,
+    LakeStorage,
+    LakeStorageConfig,
+    LakeStoragePlugin,
+    LakeTieringFactory,
+    TableInfo,
+    TablePath,
+)
 from laketier.spi.storage_errors import naming_storage_errors
 
 
@@ -24,6 +32,11 @@ class Lake:
         """The table that ``config`` names, as it is now. Raises `TableNotFound`, `TableError` and `StorageError`."""
         with naming_storage_errors("the table was loaded"):
             return self.storage.catalog().load_table(self.config.table)
+
+    def list_tables(self) -> list[TablePath]:
+        """The tables of the warehouse. Raises `StorageError` and `TableError`."""
+        with naming_storage_errors("tables were listed"):
+            return self.storage.catalog().list_tables()
 
     def tiering_factory(self, table: TableInfo) -> LakeTieringFactory[Any]:
         """The factory for rounds into ``table``. Raises `UnsafeTable`, `TableError` and `StorageError`."""

@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from laketier.config.service import Service
 from laketier.plugins import OpenSource
 from laketier.service.state import Registration, StateError, StateStore
-from laketier.service.state.errors import redacted
 from laketier.sources.tiered import TieredTable, open_log, open_sources, tiered_tables
 from laketier.spi import ConfigError, LaketierError, LogTable, StorageError, TableLog
+from laketier.spi.redaction import redacted
 
 log = logging.getLogger(__name__)
 

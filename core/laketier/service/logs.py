@@ -8,6 +8,9 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+from laketier.spi.redaction import redacted
+from laketier.spi.visible import visible_json
+
 _FIELDS = ("table", "source", "pipeline", "epoch", "fence", "worker")
 _LED = re.compile(r"\[(?P<fields>\w+=%[sd](?: \w+=%[sd])*)\] ")
 
@@ -34,7 +37,9 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+        # Before it is JSON: what hides a value must not take an escaped quote with it.
+        told = {name: redacted(value) if isinstance(value, str) else value for name, value in line.items()}
+        return visible_json(json.dumps(told, default=str, ensure_ascii=False))
 
 
 def _named(record: logging.LogRecord) -> tuple[dict[str, Any], str]:

@@ -45,6 +45,11 @@ class TableState(ABC):
         `CorruptTable` when it is stored but can't be read. Never None for a failure.
         """
 
+    def pipelines(self) -> Sequence[str] | None:
+        """The names under which `watermark` may find one, in any order; None where the format can't list them. For
+        people: no decision reads it."""
+        return None
+
     @abstractmethod
     def landed(self, commit_id: str) -> bool:
         """Whether a commit with this id, of any pipeline or none, is part of the table's recent history.

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from laketier.spi.redaction import redacted
+from laketier.spi.visible import visible
+
 
 class LaketierError(Exception):
     """The base of all errors raised on purpose by laketier and its plugins.
 
     ``what`` is one clause that stands alone; ``where`` names the table, file or key; ``why`` the reason that is
-    known; ``fix`` the next step, an imperative sentence. Picklable, so it survives the way from an executor.
+    known; ``fix`` the next step, an imperative sentence. As text it shows control characters and hides the passwords of
+    URLs, whatever library the parts came from. Picklable, so it survives the way from an executor.
     """
 
     def __init__(self, what: str, *, where: str | None = None, why: str | None = None, fix: str | None = None) -> None:
@@ -30,7 +34,10 @@ class LaketierError(Exception):
             text = f"{text.rstrip('.')}, because {self.why}" if self.why else text
         if self.fix:
             text = f"{text.rstrip('.')}. {self.fix}"
-        return text
+        return visible(redacted(text))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, self.__dict__.copy())

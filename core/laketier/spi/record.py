@@ -85,6 +85,10 @@ class RecordStore:
                 found += _unneeded(files, old, current(pipeline))
         return found
 
+    def pipelines(self) -> list[str]:
+        """Those that ever had a record here."""
+        return [unquote(folder) for folder in self._by_folder() if folder and folder == _folder(unquote(folder))]
+
     def _by_folder(self) -> dict[str, list[OrphanFile]]:
         folders: dict[str, list[OrphanFile]] = {}
         for found in TableFolder(self._filesystem, self._root).files(RECORDS):

@@ -40,6 +40,37 @@ def show(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark | None:
         committer.close()
 
 
+@dataclass(frozen=True)
+class Known:
+    """What a table knows of a pipeline: its ``watermark``, or why there is none (``lost``)."""
+
+    pipeline: str
+    watermark: Watermark | None = None
+    lost: RolledBack | None = None
+
+
+def known(factory: LakeTieringFactory[Any]) -> tuple[Known, ...] | None:
+    """The pipelines of a table, by name; None where the format can't list them."""
+    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id()))
+    try:
+        with naming_storage_errors("the table was read"):
+            state = committer.open()
+            names = state.pipelines()
+            if names is None:
+                return None
+            found = (_known(state, name) for name in sorted(names) if name != COLLECTOR)
+            return tuple(each for each in found if each.watermark is not None or each.lost is not None)
+    finally:
+        committer.close()
+
+
+def _known(state: TableState, pipeline: str) -> Known:
+    try:
+        return Known(pipeline, state.watermark(pipeline))
+    except RolledBack as lost:
+        return Known(pipeline, lost=lost)
+
+
 def adopt(factory: LakeTieringFactory[Any], pipeline: str, *, run: str, epoch: int) -> Watermark:
     """Declare that the table holds all rows up to ``epoch`` of ``run``: the next round may be ``epoch + 1``."""
     _refuse_horizon(pipeline)

@@ -122,6 +122,9 @@ class DeltaTableState(TableState):
             )
         return watermark
 
+    def pipelines(self) -> Sequence[str]:
+        return self.records.pipelines()
+
     def landed(self, commit_id: str) -> bool:
         found = self.log.find_commit(commit_id, self.first_attempt, self.version)
         if found is None:

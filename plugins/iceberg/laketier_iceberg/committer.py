@@ -78,6 +78,9 @@ class IcebergState(TableState):
     def watermark(self, pipeline: str) -> Watermark | None:
         return History(self.table.metadata).watermark(pipeline)
 
+    def pipelines(self) -> Sequence[str]:
+        return [key.removeprefix(WATERMARK) for key in self.table.metadata.properties if key.startswith(WATERMARK)]
+
     def landed(self, commit_id: str) -> bool:
         return History(self.table.metadata).landed(commit_id, self.since)
 

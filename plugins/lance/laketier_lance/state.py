@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from laketier.spi import RolledBack, TableState, UnknownOutcome, Watermark, sche
 from laketier_lance.dataset import read_transaction
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.rounds import LanceRound, rounds_since
-from laketier_lance.table import COMMIT_ID, LAST, LOST_PREFIX, metadata_of, table_uuid, watermark_key
+from laketier_lance.table import COMMIT_ID, LAST, LOST_PREFIX, WATERMARK_PREFIX, metadata_of, table_uuid, watermark_key
 
 if TYPE_CHECKING:
     from lance import LanceDataset, Transaction
@@ -62,6 +62,11 @@ class LanceTableState(TableState):
         watermark = Watermark.from_json(stored)
         self._refuse_rollback(watermark)
         return watermark
+
+    def pipelines(self) -> Sequence[str]:
+        return [
+            key.removeprefix(WATERMARK_PREFIX).decode() for key in self.metadata if key.startswith(WATERMARK_PREFIX)
+        ]
 
     def landed(self, commit_id: str) -> bool:
         def is_it(transaction: Transaction) -> bool:

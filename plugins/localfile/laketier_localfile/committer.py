@@ -71,6 +71,9 @@ class LocalFileState(TableState):
         """Read from the newest manifest, which holds those of all pipelines."""
         return self.head.watermark(pipeline)
 
+    def pipelines(self) -> Sequence[str]:
+        return list(self.head.watermarks)
+
     def landed(self, commit_id: str) -> bool:
         """Looks at the whole history, newest first: rollups make that few files."""
         return find_commit(self.manifests, self.head.number, commit_id) is not None

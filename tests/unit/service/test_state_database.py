@@ -17,9 +17,9 @@ from laketier.service.state import (
     StateError,
     StateStore,
 )
-from laketier.service.state.errors import redacted
 from laketier.service.state.tables import METADATA
 from laketier.spi import ConfigError
+from laketier.spi.redaction import redacted
 from state_tables import A, B, table
 
 

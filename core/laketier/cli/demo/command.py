@@ -18,7 +18,8 @@ from rich.table import Table
 from laketier.cli.demo.crash import run_driver
 from laketier.cli.demo.inputs import Dataset, make_datasets
 from laketier.cli.demo.verify import Count, count_with
-from laketier.cli.lakes import Json, console, print_json
+from laketier.cli.lakes import Json
+from laketier.cli.shown import ShownConsole, console, print_json
 from laketier.plugins import configure, format_names, load_format, open_lake
 from laketier.spi import ConfigError
 
@@ -50,7 +51,7 @@ def demo(
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     try:
-        rows = _Demo(folder.resolve(), formats, Console(stderr=json, highlight=False)).run()
+        rows = _Demo(folder.resolve(), formats, ShownConsole(stderr=json, highlight=False)).run()
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)

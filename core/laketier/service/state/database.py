@@ -13,8 +13,9 @@ from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
-from laketier.service.state.errors import StateError, redacted
+from laketier.service.state.errors import StateError
 from laketier.spi import ConfigError, host_time
+from laketier.spi.redaction import redacted
 
 _BUSY_SECONDS = 30
 _SQLITE_NEEDED = (3, 35, 0)

@@ -17,11 +17,12 @@ from sqlalchemy import Connection, select, tuple_, update
 
 from laketier.service.schedule import Backoff, State, due_at, move
 from laketier.service.state import deaths
-from laketier.service.state.errors import LeaseLost, StateError, redacted
+from laketier.service.state.errors import LeaseLost, StateError
 from laketier.service.state.records import Ending, Failure, Lease, Outcome, RoundRecord, TieringTable
 from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, locked, record
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
 from laketier.service.state.waking import given_back, wake
+from laketier.spi.redaction import redacted
 
 Result = Outcome | Failure | None
 """How a lease ends; None: given back."""

@@ -21,7 +21,6 @@ from laketier.config import LakeConfig
 from laketier.service.looked import SharedLook
 from laketier.service.metrics import CONTENT_TYPE, prometheus_text
 from laketier.service.state import StateError, StateStore, TableStatus
-from laketier.service.state.errors import redacted
 from laketier.service.status import status_document
 from laketier.service.web import pages
 from laketier.service.web.access import COOKIE, Access, cookie_of, same, too_soon
@@ -29,6 +28,7 @@ from laketier.service.web.attempts import Attempts
 from laketier.service.web.chosen import Chosen
 from laketier.service.web.letters import read_dead_letters
 from laketier.spi import LaketierError, Secret
+from laketier.spi.redaction import redacted
 
 log = logging.getLogger(__name__)
 

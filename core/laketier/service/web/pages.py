@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from laketier.service.schedule import State
 from laketier.service.state import RoundRecord, TableStatus, TieringTable, WorkerSeen
-from laketier.service.state.errors import redacted
 from laketier.service.web import texts
 from laketier.service.web.chosen import Chosen
 from laketier.service.web.letters import DeadLetters
@@ -15,6 +14,7 @@ from laketier.service.web.markup import Html, html, joined
 from laketier.service.web.plot import age_plot, lag_plot
 from laketier.service.web.turning import searched, turned
 from laketier.sources.letters import LetterState
+from laketier.spi.redaction import redacted
 
 TABLES_PER_PAGE = 100
 _SHOWN_ROUNDS = 50

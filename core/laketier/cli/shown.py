@@ -1,0 +1,57 @@
+"""What commands print: results, lines and errors, none of which may act upon a terminal or tell a secret."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from laketier.spi import LaketierError
+from laketier.spi.redaction import redacted
+from laketier.spi.visible import visible, visible_json
+
+_PLAIN_WIDTH = 160
+"""Where nobody sees a window's edge, in characters."""
+
+
+class ShownConsole(Console):
+    """Shows control characters of whatever text it is given."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """See `Console`. All strings come through here, those in tables too."""
+        return super().render_str(visible(text), **options)
+
+
+def console() -> Console:
+    """Where results go: standard output, in colour on a terminal, as plain lines elsewhere, wide enough for tables."""
+    return ShownConsole(highlight=False) if sys.stdout.isatty() else ShownConsole(highlight=False, width=_PLAIN_WIDTH)
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """One line."""
+    typer.echo(visible(str(text)), err=err)
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on standard output."""
+    typer.echo(visible_json(json.dumps(document, indent=2, default=str, ensure_ascii=False)))
+
+
+def error_document(error: LaketierError, code: int) -> dict[str, Any]:
+    """For machines: the parts of an error, and the code that the command ends with."""
+    parts = {name: getattr(error, name) for name in ("what", "where", "why", "fix")}
+    told = {name: None if part is None else redacted(part) for name, part in parts.items()}
+    return {"error": {"type": type(error).__name__, **told, "message": str(error), "exit_code": code}}
+
+
+class ShownLines(logging.Formatter):
+    """Lines of a log, with tracebacks."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See `logging.Formatter`."""
+        return visible(redacted(super().format(record)))
