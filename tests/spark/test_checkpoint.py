@@ -37,7 +37,8 @@ def test_real_checkpoint(real: Path) -> None:
     assert checkpoint.run == json.loads((real / "metadata").read_text())["id"]
     assert checkpoint.latest_epoch() == 11
     contents = [checkpoint.content(epoch) for epoch in range(12)]
-    assert len(set(contents)) == 12
+    assert len(set(map(str, contents))) == 12
+    assert not any(isinstance(content, Unreadable) for content in contents)
     assert opened(f"file://{real}").content(9) == contents[9]
     assert (real / "sources/0/9.compact").exists()
 
@@ -61,11 +62,13 @@ def test_other_files_under_the_same_offset_are_another_content(real: Path, tmp_p
     assert opened(copy).content(11) == opened(real).content(11)
 
 
-def make(folder: Path, epochs: dict[int, list[str]], sources: dict[str, str] | None = None) -> Path:
+def make(
+    folder: Path, epochs: dict[int, list[str]], sources: dict[str, str] | None = None, version: str = "v1"
+) -> Path:
     (folder / "offsets").mkdir(parents=True)
     (folder / "metadata").write_text('{"id":"run-1"}')
     for epoch, offsets in epochs.items():
-        (folder / "offsets" / str(epoch)).write_text("\n".join(["v1", '{"batchTimestampMs":1}', *offsets]))
+        (folder / "offsets" / str(epoch)).write_text("\n".join([version, '{"batchTimestampMs":1}', *offsets]))
     for name, text in (sources or {}).items():
         path = folder / "sources" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +104,7 @@ def test_an_epoch_covers_all_source_batches_since_the_one_before(tmp_path: Path)
 
 def test_a_source_without_news_reads_nothing(tmp_path: Path) -> None:
     still = make(tmp_path / "a", {3: ['{"logOffset":1}', "-"], 4: ['{"logOffset":1}', "-"]}, {"0/9.compact": "v1"})
-    assert opened(still).content(4).startswith("sha256:")
+    assert str(opened(still).content(4)).startswith("sha256:")
 
 
 def test_a_batch_id_inside_a_path_is_not_taken_for_one(tmp_path: Path) -> None:
@@ -130,3 +133,104 @@ def test_a_checkpoint_out_of_reach_says_why(tmp_path: Path) -> None:
     foreign = Checkpoint.open("dbfs:///checkpoints/a")
     assert isinstance(foreign, Unreadable)
     assert "dbfs" in foreign.why
+
+
+def test_the_digest_of_version_1_is_the_one_that_tables_hold(tmp_path: Path) -> None:
+    """A stream that went on under an earlier laketier must find its last epoch again."""
+    offsets = ['{"logOffset":0}', "-", '{"topic":{"0":5}}']
+    one = make(tmp_path / "a", {0: offsets}, {"0/0": f"v1\n{entry('file:///in/f%20%C3%A9', 0)}"})
+    assert opened(one).content(0) == "sha256:219e07162668e70419ad9def8fdb939caf13aa185c3fd1b1b2c43720bf919e07"
+
+
+def test_version_2_is_read_as_version_1(tmp_path: Path) -> None:
+    sources = {"0/0": f"v1\n{entry('f', 0)}", "1/0": f"v1\n{entry('g', 0)}"}
+    two = {0: ['{"logOffset":0}', '{"logOffset":0}']}
+    keyed = {0: ['1:{"logOffset":0}', '0:{"logOffset":0}']}
+    one = opened(make(tmp_path / "a", two, sources)).content(0)
+    assert opened(make(tmp_path / "b", keyed, sources, version="v2")).content(0) == one
+    other = opened(make(tmp_path / "c", keyed, sources | {"1/0": f"v1\n{entry('h', 0)}"}, version="v2"))
+    assert other.content(0) != one
+
+
+def test_named_sources_lie_below_their_names(tmp_path: Path) -> None:
+    epochs = {0: ['orders:{"logOffset":0}'], 1: ['late:{"logOffset":0}', 'orders:{"logOffset":0}']}
+    sources = {"orders/0": f"v1\n{entry('f', 0)}", "late/0": f"v1\n{entry('g', 0)}"}
+    whole = opened(make(tmp_path / "a", epochs, sources, version="v2"))
+    other = opened(make(tmp_path / "b", epochs, sources | {"late/0": f"v1\n{entry('x', 0)}"}, version="v2"))
+    assert whole.content(0) == other.content(0)
+    assert whole.content(1) != other.content(1), "a source that came later is read from its first batch on"
+    with pytest.raises(CorruptTable, match="sources/orders"):
+        opened(make(tmp_path / "c", epochs, version="v2")).content(0)
+
+
+@pytest.mark.parametrize(
+    ("version", "lines"),
+    [
+        ("v3", ['{"logOffset":0}']),
+        ("", ['{"logOffset":0}']),
+        ("v1", ['orders:{"logOffset":0}']),
+        ("v1", ["", '{"logOffset":0}']),
+        ("v1", ['{"logOffset":0,"more":1}']),
+        ("v1", ['{"logOffset":"0"}']),
+        ("v1", ["a word"]),
+        ("v1", ["7"]),
+        ("v1", ["[" * 100_000]),
+        ("v2", ['{"logOffset":0}']),
+        ("v2", ['../x:{"logOffset":0}']),
+        ("v2", ['a b:{"logOffset":0}']),
+        ("v2", ['a:{"logOffset":0}', 'a:{"logOffset":0}']),
+        ("v2", ["a"]),
+        ("v2", ["a:"]),
+    ],
+)
+def test_a_layout_that_is_not_understood_is_not_taken_for_content(
+    tmp_path: Path, version: str, lines: list[str]
+) -> None:
+    sources = {f"{name}/0": f"v1\n{entry('f', 0)}" for name in ("0", "a", "orders")}
+    del sources["0/0" if lines == ["7"] else "orders/0"]
+    found = opened(make(tmp_path / "a", {0: lines}, sources, version=version)).content(0)
+    assert isinstance(found, Unreadable)
+    assert "layout" in found.why
+
+
+@pytest.mark.parametrize(
+    "log", ["v2\n{}", "v1\nnot json", 'v1\n{"path":"f"}', 'v1\n{"path":"f","batchId":true}', 'v1\n["batchId"]', ""]
+)
+def test_a_source_log_that_is_not_understood_is_not_taken_for_content(tmp_path: Path, log: str) -> None:
+    found = opened(make(tmp_path / "a", {0: ['{"logOffset":0}']}, {"0/0": log})).content(0)
+    assert isinstance(found, Unreadable)
+    assert "sources/0/0" in found.why
+
+
+def test_a_source_with_a_log_that_only_it_can_read_has_no_content(tmp_path: Path) -> None:
+    """Its offset counts what lies there, as `{"seqNum":7}` does."""
+    epochs = {0: ['{"seqNum":7}']}
+    assert isinstance(opened(make(tmp_path / "a", epochs, {"0/rocksdb/x": ""})).content(0), Unreadable)
+    assert isinstance(opened(make(tmp_path / "b", epochs, {"0/0": "v1", "0/1": "v1"})).content(0), Unreadable)
+    began = make(tmp_path / "c", {0: ['{"topic":{"0":5}}', "3"]}, {"0/0": 'v1\n{"topic":{"0":0}}', "1/0": "v1\n1795"})
+    assert isinstance(opened(began).content(0), str), "Kafka and rate leave where they began"
+
+
+def test_a_line_separator_of_unicode_ends_no_line(tmp_path: Path) -> None:
+    def content(name: str) -> object:
+        text = json.dumps({"path": f"{name}\u2028x", "timestamp": 1, "batchId": 0}, ensure_ascii=False)
+        return opened(make(tmp_path / name, {0: ['{"logOffset":0}']}, {"0/0": f"v1\n{text}"})).content(0)
+
+    assert content("a") != content("b")
+
+
+def test_odd_names_in_a_checkpoint_are_passed_over(tmp_path: Path) -> None:
+    offsets = {0: ['{"logOffset":0}'], 1: ['{"logOffset":1}']}
+    logs = {"0/0": f"v1\n{entry('f', 0)}", "0/x.compact": "", "0/9.compact": f"v1\n{entry('f', 0)}\n{entry('g', 1)}"}
+    odd = make(tmp_path / "a", offsets, logs)
+    for name in ("²", "1.tmp", "-1", "٣", "007"):
+        (odd / "offsets" / name).write_text("")
+    assert opened(odd).latest_epoch() == 1
+    assert isinstance(opened(odd).content(1), str)
+
+
+@pytest.mark.parametrize("text", ['{"id":null}', '{"id":""}', '{"id":7}', "[]", "7", "\xff"])
+def test_metadata_without_an_id_is_no_run(tmp_path: Path, text: str) -> None:
+    (make(tmp_path / "a", {}) / "metadata").write_bytes(text.encode("latin-1"))
+    with pytest.raises(CorruptTable):
+        Checkpoint.open(str(tmp_path / "a"))

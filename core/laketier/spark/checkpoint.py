@@ -16,20 +16,29 @@ from urllib.parse import urlsplit
 
 from pyarrow import fs
 
+from laketier.spark.offset_log import (
+    NOTHING,
+    NotUnderstood,
+    file_source_batch,
+    file_source_entries,
+    in_order,
+    is_counter,
+    parse_offsets,
+)
 from laketier.spi import CorruptTable
 
 _COMPACT = ".compact"
-_FILE_SOURCE_OFFSET = re.compile(r'\{"logOffset":(?P<log>-?\d+)\}\Z')
-_ENTRY_BATCH = re.compile(r'"batchId":(?P<batch>\d+)')
+_NUMBER = re.compile(r"(?:0|[1-9][0-9]*)\Z")
 _RESTORE = "Restore the checkpoint from a copy, or continue from a new one with `laketier pipeline adopt`."
 _DENIED = ("ACCESS_DENIED", "NETWORK_CONNECTION", "Could not resolve", "InvalidAccessKeyId", "no credentials")
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """The checkpoint can't be read from here; ``why`` is a clause."""
+    """The checkpoint, or what an epoch of it read, can't be told from here; ``why`` is a clause, ``fix`` a sentence."""
 
     why: str
+    fix: str = 'Give the checkpoint as .option("checkpointLocation", …), where this driver can read it'
 
 
 class Checkpoint:
@@ -65,44 +74,63 @@ class Checkpoint:
 
     def latest_epoch(self) -> int | None:
         """The newest epoch that Spark has planned; None for a checkpoint without epochs."""
-        epochs = [int(name) for name in self._names("offsets") if name.isdigit()]
+        epochs = [int(name) for name in self._names("offsets") if _NUMBER.match(name)]
         return max(epochs, default=None)
 
-    def content(self, epoch: int) -> str:
+    def content(self, epoch: int) -> str | Unreadable:
         """A digest of what ``epoch`` read: the offsets of each source and, for file sources, the files.
 
         The version and the metadata line of ``offsets/N`` are left out, as they hold the batch's time and settings.
-        Raises `CorruptTable` when the epoch is not in the checkpoint, or its files are no longer listed there.
+        `Unreadable` for a layout that is not understood: it may mean other rows under the same text. Raises
+        `CorruptTable` when the epoch is not in the checkpoint, or its files are no longer listed there.
         """
+        try:
+            return self._content(epoch)
+        except NotUnderstood as error:
+            return Unreadable(
+                f"the checkpoint {self._folder} has a layout that this laketier does not know ({error})",
+                "Use a laketier that knows this version of Spark or this source, and restore no checkpoint until then",
+            )
+
+    def _content(self, epoch: int) -> str:
         offsets = self._offsets(epoch)
-        before = self._offsets(epoch - 1) if epoch > 0 else []
+        before = self._offsets(epoch - 1) if epoch > 0 else {}
         digest = hashlib.sha256()
-        for index, offset in enumerate(offsets):
-            digest.update(f"{index} {offset}\n".encode())
-            match = _FILE_SOURCE_OFFSET.match(offset)
-            if match is None:
+        for source in in_order(offsets):
+            offset = offsets[source]
+            digest.update(f"{source} {offset}\n".encode())
+            last = file_source_batch(offset)
+            if last is None:
+                if offset != NOTHING:
+                    self._require_no_log(source, offset)
                 continue
-            earlier = _FILE_SOURCE_OFFSET.match(before[index]) if index < len(before) else None
-            first = int(earlier["log"]) + 1 if earlier else 0
-            for entry in self._source_entries(index, first, int(match["log"])):
+            earlier = file_source_batch(before[source]) if source in before else None
+            for entry in self._source_entries(source, 0 if earlier is None else earlier + 1, last):
                 digest.update(f"{entry}\n".encode())
         return f"sha256:{digest.hexdigest()}"
 
-    def _offsets(self, epoch: int) -> list[str]:
+    def _offsets(self, epoch: int) -> dict[str, str]:
+        name = f"offsets/{epoch}"
         try:
-            lines = _read(self._filesystem, f"{self._folder}/offsets/{epoch}").splitlines()
+            return parse_offsets(_read(self._filesystem, f"{self._folder}/{name}"), name)
         except FileNotFoundError as error:
-            raise CorruptTable(f"offsets/{epoch} is not in the checkpoint", where=self._folder, fix=_RESTORE) from error
-        return [line.strip() for line in lines[2:]]
+            raise CorruptTable(f"{name} is not in the checkpoint", where=self._folder, fix=_RESTORE) from error
 
-    def _source_entries(self, source: int, first: int, last: int) -> list[str]:
+    def _require_no_log(self, source: str, offset: str) -> None:
+        """An offset says which rows it stands for, unless it counts the entries of a log that only its source can read.
+        Sources leave where they began as entry 0 (Kafka, rate)."""
+        names = self._names(f"sources/{source}")
+        if "rocksdb" in names or any(_log_number(name) not in (None, 0) for name in names):
+            raise NotUnderstood(f"source {source} keeps a log of its own, and its offset {offset[:80]} may count that")
+        if is_counter(offset) and not names:
+            raise NotUnderstood(f"the offset of source {source} is a bare number, {offset}")
+
+    def _source_entries(self, source: str, first: int, last: int) -> list[str]:
         """The lines of the source's log for its batches ``first`` to ``last``; none where nothing new was read."""
         if first > last:
             return []
         folder = f"sources/{source}"
         names = self._names(folder)
-        if not names:
-            return []
         entries: list[str] = []
         batch = first
         while batch <= last:
@@ -112,10 +140,10 @@ class Checkpoint:
                     f"{folder} does not list the files of batch {batch} any more", where=self._folder, fix=_RESTORE
                 )
             end = min(last, int(name.removesuffix(_COMPACT)))
-            for line in _read(self._filesystem, f"{self._folder}/{folder}/{name}").splitlines()[1:]:
-                found = _ENTRY_BATCH.search(line)
-                if found and batch <= int(found["batch"]) <= end:
-                    entries.append(line.strip())
+            text = _read(self._filesystem, f"{self._folder}/{folder}/{name}")
+            entries += [
+                line for number, line in file_source_entries(text, f"{folder}/{name}") if batch <= number <= end
+            ]
             batch = end + 1
         return entries
 
@@ -124,12 +152,17 @@ class Checkpoint:
         return [info.base_name for info in self._filesystem.get_file_info(selector)]
 
 
+def _log_number(name: str) -> int | None:
+    number = name.removesuffix(_COMPACT)
+    return int(number) if _NUMBER.match(number) else None
+
+
 def _log_file_with(names: list[str], batch: int) -> str | None:
     """The log file that holds a batch: its own, or the first compaction that came after it."""
     if str(batch) in names:
         return str(batch)
-    compactions = [int(name.removesuffix(_COMPACT)) for name in names if name.endswith(_COMPACT)]
-    later = [number for number in compactions if number >= batch]
+    compactions = [_log_number(name) for name in names if name.endswith(_COMPACT)]
+    later = [number for number in compactions if number is not None and number >= batch]
     return f"{min(later)}{_COMPACT}" if later else None
 
 
@@ -137,9 +170,11 @@ def _run_id(text: str, location: str) -> str:
     try:
         document: Any = json.loads(text)
         run = document["id"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptTable("the checkpoint's `metadata` is not Spark's", where=location, why=str(error)) from error
-    return str(run)
+    if not isinstance(run, str) or not run:
+        raise CorruptTable("the checkpoint's `metadata` is not Spark's", where=location, why=f"its id is {run!r}")
+    return run
 
 
 def _filesystem_of(location: str) -> tuple[fs.FileSystem, str]:
@@ -155,5 +190,9 @@ def _filesystem_of(location: str) -> tuple[fs.FileSystem, str]:
 
 
 def _read(filesystem: fs.FileSystem, path: str) -> str:
-    with filesystem.open_input_stream(path) as stream:
-        return bytes(stream.read()).decode("utf-8")
+    with filesystem.open_input_stream(path, compression=None) as stream:
+        data = bytes(stream.read())
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CorruptTable("a file of the checkpoint is not text", where=path, why=str(error), fix=_RESTORE) from error

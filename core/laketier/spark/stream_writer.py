@@ -150,26 +150,33 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
         checkpoint = self._open_checkpoint()
         if isinstance(checkpoint, Checkpoint) and query_id in (None, checkpoint.run):
             return self._token(checkpoint, epoch)
-        why = checkpoint.why if isinstance(checkpoint, Unreadable) else f"{self._checkpoint} is another query's"
+        if isinstance(checkpoint, Checkpoint):
+            checkpoint = Unreadable(f"{self._checkpoint} is another query's")
         if query_id is None:
             raise ConfigError(
                 "the stream's progress can't be identified",
                 where=str(self._config.table),
-                why=why,
-                fix='Give the checkpoint as .option("checkpointLocation", …), where this driver can read it.',
+                why=checkpoint.why,
+                fix=f"{checkpoint.fix}.",
             )
-        say_once(
-            round_log(__name__, self._config, epoch),
-            "weak token",
-            query_id,
-            message=f"epochs are told apart by their number alone, as {why}: after an older checkpoint is restored, "
-            "other rows under the same number would be taken for the ones that are here. Give the checkpoint as "
-            '.option("checkpointLocation", …), where this driver can read it',
-        )
+        self._say_weak(query_id, epoch, checkpoint)
         return Token(pipeline=self._pipeline, run=query_id, epoch=epoch)
 
     def _token(self, checkpoint: Checkpoint, epoch: int) -> Token:
-        return Token(pipeline=self._pipeline, run=checkpoint.run, epoch=epoch, content=checkpoint.content(epoch))
+        content = checkpoint.content(epoch)
+        if isinstance(content, Unreadable):
+            self._say_weak(checkpoint.run, epoch, content)
+            return Token(pipeline=self._pipeline, run=checkpoint.run, epoch=epoch)
+        return Token(pipeline=self._pipeline, run=checkpoint.run, epoch=epoch, content=content)
+
+    def _say_weak(self, run: str, epoch: int, unknown: Unreadable) -> None:
+        say_once(
+            round_log(__name__, self._config, epoch),
+            "weak token",
+            run,
+            message=f"epochs are told apart by their number alone, as {unknown.why}: after an older checkpoint is "
+            f"restored, other rows under the same number would be taken for the ones that are here. {unknown.fix}",
+        )
 
     @property
     def _pipeline(self) -> str:
