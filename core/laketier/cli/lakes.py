@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from laketier.config import flatten, from_environment, read_yaml
-from laketier.plugins import Lake, configure, open_lake
-from laketier.spi import ConfigError, TableInfo
+from laketier.plugins import Lake, complete_commands, configure, open_lake
+from laketier.spi import ConfigError, LaketierError, TableInfo
 from laketier.spi.redaction import is_secret, redacted
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
@@ -42,6 +42,13 @@ class LakeOptions:
         config = configure(self._values(), file=self.config, origin="the command line")
         lake = open_lake(config)
         return lake, lake.load_table()
+
+    def complete(self, error: LaketierError) -> None:
+        """Give the commands that an error names this table and these options."""
+        try:
+            complete_commands(error, configure(self._values(), file=self.config, origin="the command line"))
+        except ConfigError:
+            return  # there is no table to name
 
     def opened_lake(self) -> Lake:
         """The lake, whether or not a table is named. Raises `ConfigError` and `PluginError`."""
@@ -103,7 +110,11 @@ def takes_lake(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_options(**given: Any) -> None:
         options = LakeOptions(**{field.name: given.pop(field.name) for field in fields(LakeOptions)})
-        command(**given, **{taking[0]: options})
+        try:
+            command(**given, **{taking[0]: options})
+        except LaketierError as error:
+            options.complete(error)
+            raise
 
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     with_options.__dict__["__signature__"] = signature.replace(parameters=parameters)

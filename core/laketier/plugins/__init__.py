@@ -1,5 +1,6 @@
 """Config key → plugin, through pluggy entry points, lazily, by name."""
 
+from laketier.plugins.commands import complete_commands, naming_commands
 from laketier.plugins.discovery import (
     FORMATS,
     SOURCES,
@@ -20,6 +21,7 @@ __all__ = [
     "InstalledPlugin",
     "Lake",
     "OpenSource",
+    "complete_commands",
     "configure",
     "configure_spark",
     "format_names",
@@ -29,6 +31,7 @@ __all__ = [
     "installed_sources",
     "load_format",
     "load_source",
+    "naming_commands",
     "open_lake",
     "open_log_source",
 ]

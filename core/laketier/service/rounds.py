@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from laketier.plugins import complete_commands
 from laketier.service.catalogue import Catalogue
 from laketier.service.held import HeldLeases
 from laketier.service.idle import IdleTables
@@ -13,7 +15,7 @@ from laketier.service.schedule import is_retryable
 from laketier.service.state import Failure, Lease, Outcome
 from laketier.sources import LogAnswer, LogRound, LogRoundResult, LogTask
 from laketier.sources.failpoints import COMMITTED, STAGED, failpoint
-from laketier.spi import LaketierError, LogOffsets, LogTable, Overtaken, StorageError, TableChanged
+from laketier.spi import ConfigError, LaketierError, LogOffsets, LogTable, Overtaken, StorageError, TableChanged
 from laketier.spi.storage_errors import naming_storage_errors
 
 log = logging.getLogger(__name__)
@@ -101,6 +103,8 @@ class LeasedRound:
         if not isinstance(error, LaketierError):
             log.error("[table=%s] the round failed in a way that nobody foresaw", self.key, exc_info=error)
         else:
+            with suppress(ConfigError):  # the service has the table no more
+                complete_commands(error, self.catalogue.table(self.key).config)
             log.warning("[table=%s] the round failed: %s", self.key, error)
         # It was merged with a snapshot that is no longer the newest; nothing else was wrong.
         return self.lease, Failure(error, is_retryable(error), at_once=isinstance(error, Overtaken))

@@ -7,6 +7,7 @@ same atomic step as the data. `decide` compares the two; nothing else in laketie
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -177,8 +178,8 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
             where=name,
             why="the table was dropped, overwritten or restored, or this is another table",
             fix="If the table is right and the earlier rows are in it (or may be missing), run "
-            f"`laketier pipeline adopt --epoch {token.epoch - 1}`; to load everything again, start from a new "
-            "checkpoint and an empty table.",
+            f"{_adopt(token, token.epoch - 1)}; to load everything again, start from a new checkpoint and an empty "
+            "table.",
         )
     last = watermark.token
     if last.pipeline != token.pipeline:
@@ -194,8 +195,9 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
             f"the table's watermark belongs to run {last.run!r}, this round to run {token.run!r}",
             where=name,
             why="the query started from a new or another checkpoint, or two queries share one pipeline id",
-            fix="Give each query a pipeline id of its own. To continue this pipeline from the new checkpoint, "
-            "decide which rows it may read again, then run `laketier pipeline adopt`.",
+            fix="Give each query a pipeline id of its own. To continue this pipeline with this run: if the rows of "
+            f"epoch {token.epoch} are in the table already, run {_adopt(token, token.epoch)}; if they are not, run "
+            f"{_adopt(token, token.epoch - 1)}.",
         )
     if token.epoch == last.epoch:
         if not _differ(token.content, last.content) and not _differ(token.source, last.source):
@@ -205,15 +207,17 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
             where=name,
             why="a restored checkpoint took the same epoch again with other files, or another range of the source "
             f"(content {token.content!r}, range {token.source}; in the table {last.content!r}, {last.source})",
-            fix="Restore the newest checkpoint. If the rows of this round are really new, run "
-            "`laketier pipeline rewind` after removing the epoch's rows, or use a new pipeline id.",
+            fix="Restore the newest checkpoint. If this round's rows shall replace those of the epoch in the table, "
+            f"remove these, then run {_back(token)}; or use a new pipeline id.",
         )
     if token.epoch < last.epoch:
         raise Stale(
             f"the table is at epoch {last.epoch}, this round is epoch {token.epoch}",
             where=name,
             why="an older checkpoint was restored, or another driver is ahead",
-            fix="Restore the newest checkpoint, or run `laketier pipeline show` and then `rewind`.",
+            fix="Restore the newest checkpoint. See where the table stands with `laketier pipeline show -p "
+            f"{shlex.quote(token.pipeline)}`; if the rows from epoch {token.epoch} on were removed from it, run "
+            f"{_back(token)}.",
         )
     if token.epoch == last.epoch + 1 and _continues(last, token):
         return Outcome.PROCEED
@@ -225,9 +229,23 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
         f"epoch {token.epoch} does not follow epoch {last.epoch}",
         where=name,
         why=why,
-        fix="Run the missing epochs first, or accept the gap with "
-        f"`laketier pipeline adopt --epoch {token.epoch - 1}`.",
+        fix=f"Run the missing epochs first, or accept the gap with {_adopt(token, token.epoch - 1)}.",
     )
+
+
+def _adopt(token: Token, epoch: int) -> str:
+    """The command after which the table holds this run up to ``epoch``. Whoever knows the table adds it
+    (`laketier.plugins.commands`)."""
+    if epoch < FIRST_EPOCH:
+        return f"`laketier pipeline forget -p {shlex.quote(token.pipeline)}`"
+    return f"`laketier pipeline adopt -p {shlex.quote(token.pipeline)} --run {shlex.quote(token.run)} --epoch {epoch}`"
+
+
+def _back(token: Token) -> str:
+    """The command after which the next round is this one."""
+    if token.epoch == FIRST_EPOCH:
+        return _adopt(token, token.epoch - 1)
+    return f"`laketier pipeline rewind -p {shlex.quote(token.pipeline)} --epoch {token.epoch - 1}`"
 
 
 def _differ(one: object | None, other: object | None) -> bool:
