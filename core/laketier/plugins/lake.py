@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from laketier.config import LakeConfig, from_spark_options, load_config, parse_options
+from laketier.config.locations import absolute, absolute_database
 from laketier.plugins.discovery import installed_formats, load_format
 from laketier.spi import (
     LakeSource,
@@ -14,10 +16,15 @@ from laketier.spi import (
     LakeStorageConfig,
     LakeStoragePlugin,
     LakeTieringFactory,
+    Passthrough,
+    PluginError,
     TableInfo,
     TablePath,
 )
+from laketier.spi.redaction import redacted
 from laketier.spi.storage_errors import naming_storage_errors
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,14 +61,30 @@ def format_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(offer.name for offer in installed_formats()))
 
 
-def configure(values: Mapping[str, Any] | None = None, **sources: Any) -> LakeConfig:
-    """`laketier.config.load_config`, knowing which formats are installed."""
-    return load_config(values, formats=format_names(), **sources)
+def configure(values: Mapping[str, Any] | None = None, *, base: str | None = None, **sources: Any) -> LakeConfig:
+    """`laketier.config.load_config`, knowing which formats are installed; what is relative in it is made absolute, from
+    the folder ``base`` (this process's own by default)."""
+    return _absolute(load_config(values, formats=format_names(), **sources), base)
 
 
 def configure_spark(options: Mapping[str, str], **parse: Any) -> LakeConfig:
-    """`laketier.config.from_spark_options`, knowing which formats are installed."""
-    return from_spark_options(options, formats=format_names(), **parse)
+    """`laketier.config.from_spark_options`, as `configure`."""
+    return _absolute(from_spark_options(options, formats=format_names(), **parse), None)
+
+
+def _absolute(config: LakeConfig, base: str | None) -> LakeConfig:
+    """Locations go on to processes that work in other folders, so they are made absolute here, once, and said."""
+    if not config.warehouse:
+        return config
+    try:
+        is_location = load_format(config.format).warehouse_is_location(config.warehouse, config.format_options)
+    except PluginError:
+        return config  # whoever opens the lake says it
+    warehouse = absolute(config.warehouse, base) if is_location else config.warehouse
+    options = {key: absolute_database(value, base) for key, value in config.format_options.items()}
+    if warehouse != config.warehouse:
+        log.info("lake.warehouse = %s is %s", redacted(config.warehouse), redacted(warehouse))
+    return replace(config, warehouse=warehouse, format_options=Passthrough(options))
 
 
 def open_lake(config: LakeConfig) -> Lake:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from laketier.config.locations import absolute
 from laketier.sources.location import filesystem_of, is_hidden
 from laketier.sources.parquet_parts import read_footer, read_row_groups, row_group_ranges
 from laketier.spi import (
@@ -37,6 +38,10 @@ class ParquetFolder(LakeSource):
     schema: pa.Schema | None = None
     split_bytes: int = 128 * 1024 * 1024
     storage: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        """Tasks run in other processes, which work in folders of their own."""
+        object.__setattr__(self, "location", absolute(self.location))
 
     def plan(self, request: ScanRequest) -> ScanPlan:
         """See `LakeSource.plan`. Every footer is read, on the driver, as the splits are made of row groups."""

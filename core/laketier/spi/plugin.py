@@ -25,8 +25,8 @@ SPI_VERSION = 1
 
 @dataclass(frozen=True)
 class LakeStorageConfig:
-    """What `LakeStoragePlugin.create_storage` gets: the warehouse (a path or URI) and the plugin's own options, an
-    instance of its ``options_type``, already checked."""
+    """What `LakeStoragePlugin.create_storage` gets: the warehouse (an absolute path or URI, unless the plugin says that
+    it is a name) and the plugin's own options, an instance of its ``options_type``, already checked."""
 
     warehouse: str
     options: Any = field(default_factory=NoOptions)
@@ -90,6 +90,11 @@ class LakeStoragePlugin(ABC):
     """Every `Feature`, declared."""
     options_type: ClassVar[type] = NoOptions
     """A frozen dataclass, see `laketier.spi.options`."""
+
+    def warehouse_is_location(self, warehouse: str, options: Mapping[str, str]) -> bool:
+        """Whether ``lake.warehouse`` is a path or URI, so that a relative one is made absolute when the configuration
+        is read; False where it is a name that a catalog knows. ``options`` are the format's own, not yet typed."""
+        return True
 
     @abstractmethod
     def create_storage(self, config: LakeStorageConfig) -> LakeStorage:

@@ -27,6 +27,13 @@ class IcebergPlugin(LakeStoragePlugin):
     options_type: ClassVar[type] = IcebergOptions
     features: ClassVar[Mapping[Feature, Support]] = FEATURES
 
+    def warehouse_is_location(self, warehouse: str, options: Mapping[str, str]) -> bool:
+        """With a catalog of one's own it may be a name, except where the catalog is nothing but a database."""
+        if not any(key.startswith("catalog") for key in options):
+            return True
+        uri = options.get("catalog.uri", "")
+        return options.get("catalog.type") in ("sql", "in-memory") or uri.startswith(("sqlite", "postgresql"))
+
     def create_storage(self, config: LakeStorageConfig) -> LakeStorage:
         """Touches nothing yet. Raises `ConfigError` for a remote warehouse without a catalog."""
         from laketier_iceberg.storage import IcebergStorage

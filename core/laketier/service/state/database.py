@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
+from laketier.config.locations import absolute_database
 from laketier.service.state.errors import StateError
 from laketier.spi import ConfigError, host_time
 from laketier.spi.redaction import redacted
@@ -92,7 +93,8 @@ class Database:
 def _parse(url: str) -> tuple[str, URL]:
     shown = redacted(url)
     try:
-        parsed = make_url(url)
+        # Connections are made at any time, also after the process went to another folder.
+        parsed = make_url(absolute_database(url))
     except (ArgumentError, ValueError) as error:
         raise ConfigError(
             "the state database's URL can't be read",

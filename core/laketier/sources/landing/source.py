@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyarrow import fs
 
+from laketier.config.locations import absolute
 from laketier.sources.landing.files import ROOT_TABLE
 from laketier.sources.landing.folder import Folder, is_left_alone
 from laketier.sources.landing.ledger import Ledger
@@ -31,7 +32,8 @@ class LandingZone(LogSource):
     def __init__(self, name: str, options: LandingOptions) -> None:
         self.name = name
         self._options = options
-        self._filesystem, self._root = filesystem_of(options.path, used_as="a landing zone")
+        self._location = absolute(options.path)  # the ledger goes on to know it as it is given
+        self._filesystem, self._root = filesystem_of(self._location, used_as="a landing zone")
         self._ledgers: dict[str, Ledger] = {}
         self._lock = threading.Lock()
         self._warned: set[str] = set()
@@ -55,7 +57,7 @@ class LandingZone(LogSource):
 
     def open(self, name: str, options: LandingTableOptions) -> LandingLog:
         """See `LogSource.open`. Makes the ledger when there is none."""
-        folder = Folder(self._options.path, name, self._options.follow_links)
+        folder = Folder(self._location, name, self._options.follow_links)
         allowed = (
             name == ROOT_TABLE
             if self._options.one_table
@@ -107,7 +109,7 @@ def _open_ledger(folder: Path, path: str, table: str) -> Ledger:
 
 def _local_folder(options: LandingOptions) -> Path:
     """Names are taken by exclusive create, which pyarrow offers on no object store."""
-    location = options.ledger or options.path
+    location = absolute(options.ledger or options.path)
     filesystem, root = filesystem_of(location, used_as="a ledger")
     if not isinstance(filesystem, fs.LocalFileSystem):
         raise FeatureNotSupported(
