@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import lakes
 from benchmarks.measure import TreeCpu, own_folder
 from benchmarks.report import Section
+from laketier.spark.foreach_batch import write_batch
 from laketier.spark.streaming import stream
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def run(spark: SparkSession, formats: list[str], epochs: int, work: Path, say: C
     """Every sink takes ``epochs`` batches twice, in turn; the first few of each visit warm up."""
     sinks: dict[str, Start] = {"noop": _noop, "Spark's Parquet sink": _parquet}
     sinks |= {f"laketier {name}": _laketier(name) for name in formats}
+    sinks |= {f"laketier {name}, foreachBatch": _foreach(name) for name in formats}
     taken: dict[str, list[dict[str, int]]] = {name: [] for name in sinks}
     cpu: dict[str, float] = dict.fromkeys(sinks, 0.0)
     batches: dict[str, int] = dict.fromkeys(sinks, 0)
@@ -42,7 +44,7 @@ def run(spark: SparkSession, formats: list[str], epochs: int, work: Path, say: C
                 batches[name] += len(progress)
                 taken[name] += [p["durationMs"] for p in progress if p["batchId"] >= SKIPPED]
                 if name.startswith("laketier "):
-                    _check(name.removeprefix("laketier "), folder, progress)
+                    _check(name.removeprefix("laketier ").removesuffix(", foreachBatch"), folder, progress)
     return _section(taken, cpu, batches, epochs)
 
 
@@ -84,6 +86,15 @@ def _laketier(name: str) -> Start:
     def start(frame: DataFrame, folder: Path) -> StreamingQuery:
         options = lakes.options(name, folder, pipeline="bench")
         return stream(frame, options, checkpoint=str(folder / "checkpoint"))
+
+    return start
+
+
+def _foreach(name: str) -> Start:
+    def start(frame: DataFrame, folder: Path) -> StreamingQuery:
+        options = lakes.options(name, folder, pipeline="bench")
+        writer = frame.writeStream.foreachBatch(lambda df, batch_id: write_batch(df, batch_id, options))
+        return writer.option("checkpointLocation", str(folder / "checkpoint")).start()
 
     return start
 

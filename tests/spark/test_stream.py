@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -144,7 +145,17 @@ def test_new_checkpoint_on_old_table_is_refused(
         run_stream(landing, target)
     cause = cause_of(refusal.value)
     assert isinstance(cause, TokenMismatch)
-    assert "laketier pipeline adopt" in str(cause)
+    run = json.loads((target.checkpoint / "metadata").read_text())["id"]
+    command = f"adopt db.events -f localfile -w {target.warehouse} -p events-v1 --run {run} --epoch 0`"
+    assert f"`laketier pipeline {command}" in str(cause)
+    said = str(refusal.value)
+    assert (said.count("belongs to run"), said.count("PicklingError")) == (1, 0), "the sentence, once"
+    query = spark.readStream.schema(COLUMNS).parquet(str(landing.folder)).writeStream.format("laketier")
+    query = query.options(**target.options(pipeline="events-v1"), checkpointLocation=str(target.checkpoint))
+    with pytest.raises(TokenMismatch) as plain:
+        laketier.spark.await_termination(query.trigger(availableNow=True).start())
+    assert str(plain.value) == str(cause)
+    assert plain.value.__suppress_context__, "no pages of Spark's before it"
     assert target.ids(spark) == landing.ids
     assert target.data_files() == files, "refused before anything was staged"
 

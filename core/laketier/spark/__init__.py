@@ -1,7 +1,9 @@
 """The engine: the Spark data source, the lanes, and reading.
 
 - `stream(df, config, checkpoint=…)` starts ``df.writeStream.format("laketier")`` under our Arrow setting.
+- `await_termination(query)` waits for a query, and raises an error of ours as the one sentence that it is.
 - `write(df, config)` writes a DataFrame as one round.
+- `write_batch(df, batch_id, config)` writes a micro-batch in a foreachBatch, exactly once.
 - `tier(spark, source, config)` moves a folder of Parquet, or a table, without any row crossing the JVM.
 - `read(spark, config)` reads a table by the cheapest way.
 - `union(spark, table, service=…)` reads lake and log as one.
@@ -13,6 +15,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from laketier.spark.failures import await_termination
+    from laketier.spark.foreach_batch import write_batch
     from laketier.spark.lanes import tier, write
     from laketier.spark.reading import read
     from laketier.spark.session import builder, get_or_create
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from laketier.spark.union_read import union
 
 _HOMES = {
+    "await_termination": "failures",
     "builder": "session",
     "get_or_create": "session",
     "read": "reading",
@@ -27,9 +32,10 @@ _HOMES = {
     "tier": "lanes",
     "union": "union_read",
     "write": "lanes",
+    "write_batch": "foreach_batch",
 }
 
-__all__ = ["builder", "get_or_create", "read", "stream", "tier", "union", "write"]
+__all__ = ["await_termination", "builder", "get_or_create", "read", "stream", "tier", "union", "write", "write_batch"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,13 +10,21 @@ from pyspark.sql.types import StructType
 
 from laketier.config import LakeConfig
 from laketier.spark.arrow_batches import ADVICE
+from laketier.spark.epochs import begun
 from laketier.spark.messages import LakeCommitMessage, answer, present, stage
+from laketier.spark.refusals import said_once
 from laketier.spark.schema import table_schema
 from laketier.spark.target import batch_token, prepare, round_log, say_at_least_once, say_once
-from laketier.spi import Outcome, WriteMode, new_attempt_id
+from laketier.spi import WriteMode, new_attempt_id
 from laketier.tiering.round import TieringRound
 
 ROWS_WORTH_ADVICE = 100_000
+
+FOREACH_BATCH = (
+    "this batch is written in a stream's foreachBatch, and lake.pipeline and lake.epoch are all that names it: whether "
+    "the stream's checkpoint was deleted or restored can't be told, and then a batch with other rows would be taken "
+    "for the one that is in the table. Write it with laketier.spark.write_batch(df, batch_id, …)"
+)
 
 
 class LakeBatchWriter(DataSourceArrowWriter):
@@ -28,12 +36,12 @@ class LakeBatchWriter(DataSourceArrowWriter):
         self._mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
         self._token = batch_token(config)
         self._commit_id = new_attempt_id()
-        self._factory = prepare(config, table_schema(schema), self._mode, self._token).factory
-        if self._token is None:
-            say_at_least_once(round_log(__name__, config), config)
-        tiering = self._round()
-        self._done = decided(tiering) is Outcome.DONE
-        self._attempts_after = tiering.attempts_after
+        with said_once(config, self._token):
+            self._factory = prepare(config, table_schema(schema), self._mode, self._token).factory
+            if self._token is None:
+                say_at_least_once(round_log(__name__, config), config)
+            found = begun(self._round())
+            self._done, self._attempts_after = found.done, found.attempts_after
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Executor. Stages the partition, or nothing at all when the epoch is in the table."""
@@ -53,8 +61,11 @@ class LakeBatchWriter(DataSourceArrowWriter):
         """Driver, another process than the one that planned. Raises what `TieringRound.commit` raises."""
         answers = present(messages)
         log = round_log(__name__, self._config, self._config.epoch)
+        if self._token is not None and any(a.query_id is not None for a in answers):
+            say_once(log, "foreachBatch", str(self._config.table), message=FOREACH_BATCH)
         tiering = self._round()
-        result = tiering.confirm_done() if self._done else tiering.commit_messages(staged(answers))
+        with said_once(self._config, self._token):
+            result = tiering.confirm_done() if self._done else tiering.commit_messages(staged(answers))
         log.info("%s: %d rows, %d files, %d bytes", result.ending.value, result.rows, result.files, result.bytes)
         if result.rows >= ROWS_WORTH_ADVICE and any(a.costly for a in answers):
             say_once(log, "arrow", message=ADVICE)
@@ -65,14 +76,6 @@ class LakeBatchWriter(DataSourceArrowWriter):
 
     def _round(self) -> TieringRound:
         return TieringRound(self._factory, token=self._token, mode=self._mode, commit_id=self._commit_id)
-
-
-def decided(tiering: TieringRound) -> Outcome:
-    """Begin a round that another process commits. Driver."""
-    try:
-        return tiering.begin()
-    finally:
-        tiering.close()
 
 
 def commit_was_called(messages: Sequence[WriterCommitMessage | None]) -> bool:

@@ -35,7 +35,8 @@ _DENIED = ("ACCESS_DENIED", "NETWORK_CONNECTION", "Could not resolve", "InvalidA
 
 @dataclass(frozen=True)
 class Unreadable:
-    """The checkpoint, or what an epoch of it read, can't be told from here; ``why`` is a clause, ``fix`` a sentence."""
+    """The checkpoint, or what an epoch of it read, can't be told from here. ``why`` is a clause, ``fix`` a sentence
+    without its end."""
 
     why: str
     fix: str = 'Give the checkpoint as .option("checkpointLocation", …), where this driver can read it'
@@ -44,9 +45,11 @@ class Unreadable:
 class Checkpoint:
     """The checkpoint folder of one streaming query, read on the driver. Holds no open file; not picklable."""
 
-    def __init__(self, filesystem: fs.FileSystem, folder: str, run: str) -> None:
+    def __init__(self, filesystem: fs.FileSystem, folder: str, run: str, location: str) -> None:
         self._filesystem = filesystem
         self._folder = folder
+        self.location = location
+        """The path or URI under which it was found."""
         self.run = run
         """The query's id: the same as long as the checkpoint lives."""
 
@@ -70,7 +73,7 @@ class Checkpoint:
             if any(sign in str(error) for sign in _DENIED):
                 return Unreadable(f"this process may not read {location}")
             raise
-        return cls(filesystem, folder, _run_id(text, location))
+        return cls(filesystem, folder, _run_id(text, location), location)
 
     def latest_epoch(self) -> int | None:
         """The newest epoch that Spark has planned; None for a checkpoint without epochs."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
 from laketier.spi import LaketierError, errors
 
 _LINE = re.compile(r"^(?:laketier\.spi\.errors\.)(?P<kind>\w+): (?P<text>.*)$", re.MULTILINE)
+_SQL_STATE = re.compile(r" SQLSTATE: [0-9A-Z]{5}\s*\Z")
 
 
 def cause_of(error: BaseException) -> LaketierError | None:
@@ -21,7 +25,27 @@ def cause_of(error: BaseException) -> LaketierError | None:
     for match in reversed(found):
         kind = getattr(errors, match["kind"], None)
         if isinstance(kind, type) and issubclass(kind, LaketierError):
-            rebuilt = kind.__new__(kind, match["text"])
-            LaketierError.__init__(rebuilt, match["text"])
+            text = _SQL_STATE.sub("", match["text"])
+            rebuilt = kind.__new__(kind, text)
+            LaketierError.__init__(rebuilt, text)
             return rebuilt
     return None
+
+
+def await_termination(query: StreamingQuery, timeout: float | None = None) -> bool:
+    """`StreamingQuery.awaitTermination`, for a query that ended by an error of ours: raises that error, a sentence with
+    the next step at the end of the output, instead of Spark's pages around it (they stay in ``__context__``). Driver.
+
+    Returns whether the query has ended (always, without ``timeout``, in seconds). Raises what Spark raises where the
+    error is none of ours.
+    """
+    try:
+        if timeout is None:
+            query.awaitTermination()
+            return True
+        return bool(query.awaitTermination(timeout))  # type: ignore[arg-type] # floats are fine, says its code
+    except StreamingQueryException as error:
+        cause = cause_of(error)
+        if cause is None:
+            raise
+        raise cause from None

@@ -7,19 +7,25 @@ source, they know for certain when a commit was not reached, and delete what was
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 
 from laketier.config import LakeConfig
+from laketier.plugins import naming_commands
 from laketier.sources import Scan, group_splits, open_source, plan_content, plan_scan, scan_request
 from laketier.spark.arrow_batches import arrow_batches
+from laketier.spark.batch_writer import FOREACH_BATCH
 from laketier.spark.failures import cause_of
 from laketier.spark.messages import stage
+from laketier.spark.running_query import in_foreach_batch, is_connect
 from laketier.spark.schema import table_schema
-from laketier.spark.target import as_config, batch_token, prepare, round_log, say_at_least_once
+from laketier.spark.target import as_config, batch_token, prepare, round_log, say_at_least_once, say_once
 from laketier.spi import (
     ConfigError,
     LakeSource,
@@ -40,21 +46,38 @@ _MESSAGE = "message"
 def write(df: DataFrame, config: LakeConfig | Mapping[str, Any], *, mode: str = "append") -> RoundResult:
     """Write a DataFrame as one round, by mapInArrow and under our Arrow setting. Driver.
 
-    ``mode``: ``append`` or ``overwrite``. With ``lake.pipeline`` and ``lake.epoch`` it is idempotent (also as the body
-    of a foreachBatch, with the batch id as epoch); without them a repeated call appends again. Raises `ConfigError` and
-    `TableError` before any job, and `Refused` or `UnknownOutcome` as `TieringRound.commit`.
+    ``mode``: ``append`` or ``overwrite``. With ``lake.pipeline`` and ``lake.epoch`` it is idempotent; without them a
+    repeated call appends again. In a foreachBatch use `laketier.spark.write_batch`, which knows the checkpoint. Raises
+    `ConfigError` and `TableError` before any job, and `Refused` or `UnknownOutcome` as `TieringRound.commit`.
     """
-    config = as_config(config)
-    write_mode = _mode(mode, config)
+    config = as_config(config, df.sparkSession)
+    chosen = write_mode(mode, config)
     schema = table_schema(df.schema)
-    tiering, factory = _round(config, schema, write_mode, batch_token(config))
+    token = batch_token(config)
+    if token is not None and in_foreach_batch(df):
+        say_once(round_log(__name__, config, config.epoch), "foreachBatch", str(config.table), message=FOREACH_BATCH)
+    with naming_commands(config, token):
+        tiering, factory = _round(config, schema, chosen, token)
 
-    def run(staged: Accumulator[list[bytes]]) -> list[bytes]:
-        with arrow_batches(df.sparkSession, schema):
-            staging = _staging(factory, config.epoch, write_mode, tiering.attempts_after, staged)
-            return [row[_MESSAGE] for row in df.mapInArrow(staging, f"{_MESSAGE} binary").collect()]
+        def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
+            return stage_frame(df, schema, factory, config.epoch, chosen, tiering.attempts_after, staged)
 
-    return _drive(df.sparkSession, tiering, run, config)
+        return drive(df.sparkSession, tiering, run, config, config.epoch, tiering.begin)
+
+
+def stage_frame(
+    df: DataFrame,
+    schema: pa.Schema,
+    factory: LakeTieringFactory[Any],
+    epoch: int | None,
+    mode: WriteMode,
+    attempts_after: int,
+    staged: Accumulator[list[bytes]] | None,
+) -> list[bytes]:
+    """Stage the rows of ``df`` in its own tasks, and return their messages. Driver."""
+    with arrow_batches(df.sparkSession, schema):
+        staging = _staging(factory, epoch, mode, attempts_after, staged)
+        return [row[_MESSAGE] for row in df.mapInArrow(staging, f"{_MESSAGE} binary").collect()]
 
 
 def tier(
@@ -74,22 +97,23 @@ def tier(
     ``tasks``: how many tasks to spread the splits over; twice the cores by default. Idempotent with ``lake.pipeline``
     and ``lake.epoch``: then the same epoch with other input is refused. Raises as `write`.
     """
-    config = as_config(config)
-    write_mode = _mode(mode, config)
-    reading, request = _opened(source, columns, filters)
+    config = as_config(config, spark)
+    chosen = write_mode(mode, config)
+    reading, request = _opened(spark, source, columns, filters)
     planned = plan_scan(reading, request)
     token = batch_token(config, content=plan_content(request, planned.plan))
     groups = group_splits(planned.plan.splits, tasks or spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
-    tiering, factory = _round(config, planned.schema, write_mode, token)
-    scan = planned.for_tasks()
+    with naming_commands(config, token):
+        tiering, factory = _round(config, planned.schema, chosen, token)
+        scan = planned.for_tasks()
 
-    def run(staged: Accumulator[list[bytes]]) -> list[bytes]:
-        if not groups:
-            return []
-        work = spark.sparkContext.parallelize(list(enumerate(groups)), len(groups))
-        return work.map(_splitting(factory, scan, config.epoch, write_mode, tiering.attempts_after, staged)).collect()
+        def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
+            if not groups:
+                return []
+            work = spark.sparkContext.parallelize(list(enumerate(groups)), len(groups))
+            return work.map(_splitting(factory, scan, config.epoch, chosen, tiering.attempts_after, staged)).collect()
 
-    return _drive(spark, tiering, run, config)
+        return drive(spark, tiering, run, config, config.epoch, tiering.begin)
 
 
 def _round(
@@ -109,31 +133,57 @@ class _Messages(AccumulatorParam[list[bytes]]):
         return [*value1, *value2]
 
 
-def _drive(
+_idle: WeakKeyDictionary[SparkContext, list[Accumulator[list[bytes]]]] = WeakKeyDictionary()
+"""Accumulators that no round uses now, by their context: Python never forgets one that was made."""
+
+
+@contextmanager
+def _accumulator(spark: SparkSession) -> Iterator[Accumulator[list[bytes]] | None]:
+    """One for this round; None on Spark Connect, which has none."""
+    if is_connect(spark):
+        yield None
+        return
+    context = spark.sparkContext
+    idle = _idle.setdefault(context, [])
+    try:
+        staged = idle.pop()
+    except IndexError:
+        staged = context.accumulator([], _Messages())
+    try:
+        yield staged
+    finally:
+        staged.value = []
+        idle.append(staged)
+
+
+def drive(
     spark: SparkSession,
     tiering: TieringRound,
-    run: Callable[[Accumulator[list[bytes]]], list[bytes]],
+    run: Callable[[Accumulator[list[bytes]] | None], list[bytes]],
     config: LakeConfig,
+    epoch: int | None,
+    begin: Callable[[], Outcome],
 ) -> RoundResult:
-    """Decide, run, publish. Of a job that fails, what its finished tasks staged comes back in an accumulator, and is
-    deleted; what a task stages that ends later is orphan collection's."""
-    log = round_log(__name__, config, config.epoch)
-    staged = spark.sparkContext.accumulator([], _Messages())
-    try:
-        outcome = tiering.begin()
-        messages = [] if outcome is Outcome.DONE else run(staged)
-    except BaseException as error:
-        tiering.abort_messages(staged.value, commit_was_called=False)
-        cause = cause_of(error)
-        if cause is None or cause is error:
-            raise
-        raise cause from error
+    """Decide, run, publish. Driver. Of a job that fails, what its finished tasks staged comes back in an accumulator,
+    and is deleted; what a task stages that ends later is orphan collection's."""
+    log = round_log(__name__, config, epoch)
+    with _accumulator(spark) as staged:
+        try:
+            outcome = begin()
+            messages = [] if outcome is Outcome.DONE else run(staged)
+        except BaseException as error:
+            tiering.abort_messages([] if staged is None else staged.value, commit_was_called=False)
+            cause = cause_of(error)
+            if cause is None or cause is error:
+                raise
+            raise cause from None  # the sentence once; Spark's pages around it stay in __context__
     result = tiering.confirm_done() if outcome is Outcome.DONE else tiering.commit_messages(messages)
     log.info("%s: %d rows, %d files, %d bytes", result.ending.value, result.rows, result.files, result.bytes)
     return result
 
 
-def _mode(mode: str, config: LakeConfig) -> WriteMode:
+def write_mode(mode: str, config: LakeConfig) -> WriteMode:
+    """The mode as users name it. Raises `ConfigError`."""
     modes = {"append": WriteMode.APPEND, "overwrite": WriteMode.OVERWRITE}
     if mode not in modes:
         raise ConfigError(f"mode {mode!r} is not one of {', '.join(modes)}", where=str(config.table))
@@ -141,6 +191,7 @@ def _mode(mode: str, config: LakeConfig) -> WriteMode:
 
 
 def _opened(
+    spark: SparkSession,
     source: LakeSource | LakeConfig | Mapping[str, Any],
     columns: Sequence[str] | None,
     filters: Iterable[Predicate],
@@ -149,7 +200,7 @@ def _opened(
     if isinstance(source, LakeSource):
         wanted = None if columns is None else tuple(columns)
         return source, ScanRequest(columns=wanted, filters=tuple(filters))
-    config = as_config(source)
+    config = as_config(source, spark)
     return open_source(config), scan_request(config, columns, filters)
 
 
@@ -161,11 +212,12 @@ def _staging(
     epoch: int | None,
     mode: WriteMode,
     attempts_after: int,
-    staged: Accumulator[list[bytes]],
+    staged: Accumulator[list[bytes]] | None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def staging(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         message = stage(factory, batches, epoch=epoch, mode=mode, attempts_after=attempts_after)
-        staged.add([message])
+        if staged is not None:
+            staged.add([message])
         yield pa.record_batch([pa.array([message], pa.binary())], names=[_MESSAGE])
 
     return staging
@@ -177,13 +229,14 @@ def _splitting(
     epoch: int | None,
     mode: WriteMode,
     attempts_after: int,
-    staged: Accumulator[list[bytes]],
+    staged: Accumulator[list[bytes]] | None,
 ) -> Callable[[tuple[int, Sequence[LakeSplit]]], bytes]:
     def splitting(work: tuple[int, Sequence[LakeSplit]]) -> bytes:
         index, splits = work
         batches = (batch for split in splits for batch in scan.read(split))
         message = stage(factory, batches, epoch=epoch, mode=mode, partition=index, attempts_after=attempts_after)
-        staged.add([message])
+        if staged is not None:
+            staged.add([message])
         return message
 
     return splitting

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from laketier.spark.failures import cause_of
+from laketier.spark.failures import await_termination
 from laketier.spark.report import EpochProgress, size_text
 
 _POLL_SECONDS = 0.2
@@ -101,15 +100,10 @@ def follow(
                 on_epoch(epoch)
 
     try:
-        while not query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type] # floats are fine, says its code
+        while not await_termination(query, _POLL_SECONDS):
             report()
-    except StreamingQueryException as error:
+    finally:
         report()
-        cause = cause_of(error)
-        if cause is None:
-            raise
-        raise cause from error
-    report()
     return totals
 
 

@@ -35,7 +35,7 @@ def read(
     and code generation. Elsewhere tasks read Arrow splits of just ``columns``. Raises `TableNotFound`, `ConfigError`,
     `SnapshotNotFound` and `UnsupportedType`.
     """
-    config = as_config(config)
+    config = as_config(config, spark)
     filters = tuple(filters)
     source = open_source(config)
     planned = plan_scan(source, scan_request(config, columns, filters))

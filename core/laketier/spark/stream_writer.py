@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -18,31 +17,17 @@ from pyspark.sql.types import StructType
 
 from laketier.config import LakeConfig
 from laketier.spark.arrow_batches import ADVICE
-from laketier.spark.batch_writer import ROWS_WORTH_ADVICE, commit_was_called, decided, staged
+from laketier.spark.batch_writer import ROWS_WORTH_ADVICE, commit_was_called, staged
 from laketier.spark.checkpoint import Checkpoint, Unreadable
+from laketier.spark.epochs import begun, epoch_token, plan_epoch
 from laketier.spark.messages import answer, present, stage, task_epoch
+from laketier.spark.refusals import said_once, through_pickle
 from laketier.spark.report import EpochProgress, leave_report
 from laketier.spark.schema import table_schema
 from laketier.spark.target import load, prepare, round_log, say_once
-from laketier.spi import ConfigError, LakeTieringFactory, Outcome, Token, WriteMode
+from laketier.spi import LaketierError, LakeTieringFactory, WriteMode
 from laketier.tiering.publish import RoundResult
 from laketier.tiering.round import TieringRound
-
-_REUSE_SECONDS = 60.0
-"""How long the planning process uses a table as it loaded it, while epochs follow each other."""
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    config: LakeConfig
-    schema: StructType
-    epoch: int
-    loaded_at: float
-    factory: LakeTieringFactory[Any]
-    attempts_after: int
-
-
-_prepared: dict[tuple[str, str, str], _Prepared] = {}
 
 
 class LakeStreamWriter(DataSourceStreamArrowWriter):
@@ -70,43 +55,32 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
 
     def __getstate__(self) -> dict[str, Any]:
         if self._factory is None:
-            self._plan()
+            try:
+                with said_once(self._config):
+                    self._plan()
+            except LaketierError as error:
+                raise through_pickle(error) from None
         return self.__dict__
 
     def _plan(self) -> None:
         checkpoint = self._open_checkpoint()
         epoch = None if isinstance(checkpoint, Unreadable) else checkpoint.latest_epoch()
+        schema = table_schema(self._schema)
         if isinstance(checkpoint, Unreadable) or epoch is None:
-            self._factory = prepare(self._config, table_schema(self._schema), self._mode).factory
-            self._begun(None)
+            self._factory = prepare(self._config, schema, self._mode).factory
+            self._attempts_after = begun(TieringRound(self._factory, mode=self._mode)).attempts_after
             return
-        key = (self._config.warehouse, str(self._config.table), str(self._checkpoint))
-        last = _prepared.get(key)
-        loaded_at = time.monotonic()
-        if last is not None and self._follows(last, epoch, loaded_at):
-            # No restart since the epoch before, so this one can't be in the table; commit decides again anyway.
-            self._factory, self._attempts_after, loaded_at = last.factory, last.attempts_after, last.loaded_at
-        else:
-            token = self._token(checkpoint, epoch)
-            self._factory = prepare(self._config, table_schema(self._schema), self._mode, token).factory
-            if self._begun(token) is Outcome.DONE:
-                self._done_epoch = epoch
-        _prepared[key] = _Prepared(self._config, self._schema, epoch, loaded_at, self._factory, self._attempts_after)
-
-    def _begun(self, token: Token | None) -> Outcome:
-        assert self._factory is not None
-        tiering = TieringRound(self._factory, token=token, mode=self._mode)
-        outcome = decided(tiering)
-        self._attempts_after = tiering.attempts_after
-        return outcome
-
-    def _follows(self, last: _Prepared, epoch: int, now: float) -> bool:
-        return (
-            last.epoch + 1 == epoch
-            and last.config == self._config
-            and last.schema == self._schema
-            and now - last.loaded_at < _REUSE_SECONDS
+        planned = plan_epoch(
+            self._config,
+            schema,
+            self._mode,
+            epoch,
+            checkpoint.location,
+            lambda: epoch_token(self._config, checkpoint, None, epoch),
         )
+        self._factory, self._attempts_after = planned.factory, planned.begun.attempts_after
+        if planned.begun.done:
+            self._done_epoch = epoch
 
     # -- tasks: executors ---------------------------------------------------------------------------------------
 
@@ -123,18 +97,24 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Raises what `TieringRound.commit` raises; the query then ends, and a restart runs the epoch again."""
+        with said_once(self._config):
+            self._commit(messages, batchId)
+
+    def _commit(self, messages: Sequence[WriterCommitMessage | None], epoch: int) -> None:
         started = time.monotonic()
-        log = round_log(__name__, self._config, batchId)
+        log = round_log(__name__, self._config, epoch)
         answers = present(messages)
         factory = next((a.factory for a in answers if a.factory is not None), None) or load(self._config).factory
         query_id = next((a.query_id for a in answers if a.query_id is not None), None)
-        tiering = TieringRound(factory, token=self._commit_token(query_id, batchId), mode=self._mode)
+        tiering = TieringRound(
+            factory, token=epoch_token(self._config, self._open_checkpoint(), query_id, epoch), mode=self._mode
+        )
         done = any(a.result is None for a in answers)
         result = tiering.confirm_done() if done else tiering.commit_messages(staged(answers))
         log.info("%s: %d rows, %d files, %d bytes", result.ending.value, result.rows, result.files, result.bytes)
         if result.rows >= ROWS_WORTH_ADVICE and any(a.costly for a in answers):
             say_once(log, "arrow", message=ADVICE)
-        self._leave_report(batchId, result, time.monotonic() - started)
+        self._leave_report(epoch, result, time.monotonic() - started)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Spark also comes here after a commit whose answer was lost: see `commit_was_called`."""
@@ -146,43 +126,6 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
         factory = next((a.factory for a in answers if a.factory is not None), None) or load(self._config).factory
         TieringRound(factory, mode=self._mode).abort_messages(results, commit_was_called=False)
 
-    def _commit_token(self, query_id: str | None, epoch: int) -> Token:
-        checkpoint = self._open_checkpoint()
-        if isinstance(checkpoint, Checkpoint) and query_id in (None, checkpoint.run):
-            return self._token(checkpoint, epoch)
-        if isinstance(checkpoint, Checkpoint):
-            checkpoint = Unreadable(f"{self._checkpoint} is another query's")
-        if query_id is None:
-            raise ConfigError(
-                "the stream's progress can't be identified",
-                where=str(self._config.table),
-                why=checkpoint.why,
-                fix=f"{checkpoint.fix}.",
-            )
-        self._say_weak(query_id, epoch, checkpoint)
-        return Token(pipeline=self._pipeline, run=query_id, epoch=epoch)
-
-    def _token(self, checkpoint: Checkpoint, epoch: int) -> Token:
-        content = checkpoint.content(epoch)
-        if isinstance(content, Unreadable):
-            self._say_weak(checkpoint.run, epoch, content)
-            return Token(pipeline=self._pipeline, run=checkpoint.run, epoch=epoch)
-        return Token(pipeline=self._pipeline, run=checkpoint.run, epoch=epoch, content=content)
-
-    def _say_weak(self, run: str, epoch: int, unknown: Unreadable) -> None:
-        say_once(
-            round_log(__name__, self._config, epoch),
-            "weak token",
-            run,
-            message=f"epochs are told apart by their number alone, as {unknown.why}: after an older checkpoint is "
-            f"restored, other rows under the same number would be taken for the ones that are here. {unknown.fix}",
-        )
-
-    @property
-    def _pipeline(self) -> str:
-        assert self._config.pipeline is not None
-        return self._config.pipeline
-
     def _open_checkpoint(self) -> Checkpoint | Unreadable:
         if self._checkpoint is None:
             return Unreadable("the checkpoint is a session setting (spark.sql.streaming.checkpointLocation), no option")
@@ -193,7 +136,7 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
             return
         progress = EpochProgress(
             table=str(self._config.table),
-            pipeline=self._pipeline,
+            pipeline=str(self._config.pipeline),
             epoch=epoch,
             ending=result.ending.value,
             rows=result.rows,

@@ -35,7 +35,7 @@ def stream(
     path of an `laketier.spark.progress.EpochReports`. Raises `ConfigError`, `PluginError` and `TableError` here, before
     any epoch.
     """
-    config = as_config(config)
+    config = as_config(config, df.sparkSession)
     require_stream_keys(config)
     if output_mode not in ("append", "complete"):
         raise ConfigError(

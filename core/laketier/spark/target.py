@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from laketier.config import LakeConfig
 from laketier.metadata import prepare_table
 from laketier.plugins import configure, open_lake
+from laketier.spark.running_query import working_folder
 from laketier.spi import (
     ConfigError,
     LakeTieringFactory,
@@ -20,6 +23,7 @@ from laketier.spi import (
     WriteMode,
     require_mode,
 )
+from laketier.spi.redaction import redacted
 
 BATCH_RUN = "batch"
 """The ``run`` of batches: their epochs are numbered by the user, in no progress log."""
@@ -33,9 +37,27 @@ class Target:
     factory: LakeTieringFactory[Any]
 
 
-def as_config(config: LakeConfig | Mapping[str, Any]) -> LakeConfig:
-    """A configuration from what our functions accept: one made before, or a mapping of ``lake.*`` keys."""
-    return config if isinstance(config, LakeConfig) else configure(config)
+def as_config(config: LakeConfig | Mapping[str, Any], spark: SparkSession) -> LakeConfig:
+    """A configuration from what our functions accept: one made before, or a mapping of ``lake.*`` keys.
+
+    What is relative in a mapping starts from the folder in which the session's JVM runs, as all paths that Spark is
+    given do: so ``df.write.format("laketier")``, which a process of that JVM plans, means the same table also after an
+    `os.chdir` here.
+    """
+    if isinstance(config, LakeConfig):
+        return config
+    base = working_folder(spark)
+    made = configure(config, base=base)
+    here = os.getcwd()
+    if base is not None and os.path.realpath(base) != os.path.realpath(here) and made != configure(config, base=here):
+        say_once(
+            round_log(__name__, made),
+            "relative",
+            made.warehouse,
+            message=f"a relative location starts from {base}, where the Spark session began, and not from {here}: the "
+            f"warehouse is {redacted(made.warehouse)}. Give absolute paths",
+        )
+    return made
 
 
 def prepare(config: LakeConfig, schema: pa.Schema, mode: WriteMode, token: Token | None = None) -> Target:

@@ -65,9 +65,7 @@ def test_what_a_new_checkpoint_may_choose_between() -> None:
 
 
 def test_advice_of_a_format_is_completed_from_the_round() -> None:
-    error = LaketierError(
-        "gone", fix="Run `laketier pipeline adopt`, or `laketier history`; `laketier run`."
-    )
+    error = LaketierError("gone", fix="Run `laketier pipeline adopt`, or `laketier history`; `laketier run`.")
     complete_commands(error, config(), TOKEN)
     adopt, history, run = commands(error)
     assert adopt[-6:] == ["-p", "orders-v1", "--run", "3f6c", "--epoch", "EPOCH"]

@@ -1,0 +1,121 @@
+"""An epoch of a streaming query, before its tasks run: its name, its table, and whether it is in the table already."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.config import LakeConfig
+from laketier.spark.checkpoint import Checkpoint, Unreadable
+from laketier.spark.target import prepare, round_log, say_once
+from laketier.spi import ConfigError, LakeTieringFactory, Outcome, Token, WriteMode
+from laketier.tiering.round import TieringRound
+
+_REUSE_SECONDS = 60.0
+"""How long a process uses a table as it loaded it, while epochs follow each other."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What a round saw when it began. ``done``: it is in the table, and nothing is to be written. ``attempts_after``:
+    see `TieringRound`."""
+
+    done: bool
+    attempts_after: int
+
+
+@dataclass(frozen=True)
+class PlannedEpoch:
+    """What the tasks of an epoch need."""
+
+    factory: LakeTieringFactory[Any]
+    begun: Begun
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    config: LakeConfig
+    schema: pa.Schema
+    mode: WriteMode
+    epoch: int
+    loaded_at: float
+    attempts_after: int
+    factory: LakeTieringFactory[Any]
+
+
+_prepared: dict[tuple[str, ...], _Prepared] = {}
+
+
+def plan_epoch(
+    config: LakeConfig, schema: pa.Schema, mode: WriteMode, epoch: int, query: str, token: Callable[[], Token]
+) -> PlannedEpoch:
+    """Prepare the table and look whether the epoch is there; an epoch that follows the one that this process planned
+    before uses the table as it was loaded then. ``query`` tells queries apart. Raises what `prepare` raises, and
+    `Refused`."""
+    key = (config.warehouse, str(config.table), str(config.pipeline), query)
+    last = _prepared.get(key)
+    now = time.monotonic()
+    if (
+        last is not None
+        and last.epoch + 1 == epoch
+        and (last.config, last.mode) == (config, mode)
+        and last.schema.equals(schema, check_metadata=True)
+        and now - last.loaded_at < _REUSE_SECONDS
+    ):
+        # No restart since the epoch before, so this one can't be in the table; commit decides again anyway.
+        planned, now = PlannedEpoch(last.factory, Begun(False, last.attempts_after)), last.loaded_at
+    else:
+        named = token()
+        factory = prepare(config, schema, mode, named).factory
+        planned = PlannedEpoch(factory, begun(TieringRound(factory, token=named, mode=mode)))
+    _prepared[key] = _Prepared(config, schema, mode, epoch, now, planned.begun.attempts_after, planned.factory)
+    return planned
+
+
+def begun(tiering: TieringRound) -> Begun:
+    """Begin a round that is committed elsewhere. Driver."""
+    try:
+        done = tiering.begin() is Outcome.DONE
+        return Begun(done, tiering.attempts_after)
+    finally:
+        tiering.close()
+
+
+def epoch_token(config: LakeConfig, checkpoint: Checkpoint | Unreadable, run: str | None, epoch: int) -> Token:
+    """The name of an epoch: run and content from the checkpoint. ``run``: the query's id, where the engine says it.
+
+    Where the checkpoint is out of reach, the engine's word for the run has to do, and a warning says, once, what that
+    gives up. Raises `ConfigError` where nothing tells the run.
+    """
+    assert config.pipeline is not None
+    weak: Unreadable | None = None
+    content: str | None = None
+    if isinstance(checkpoint, Checkpoint) and run in (None, checkpoint.run):
+        run = checkpoint.run
+        found = checkpoint.content(epoch)
+        if isinstance(found, Unreadable):
+            weak = found
+        else:
+            content = found
+    elif isinstance(checkpoint, Checkpoint):
+        weak = Unreadable(f"{checkpoint.location} is another query's")
+    else:
+        weak = checkpoint
+    if run is None:
+        assert weak is not None
+        raise ConfigError(
+            "the stream's progress can't be identified", where=str(config.table), why=weak.why, fix=f"{weak.fix}."
+        )
+    if weak is not None:
+        say_once(
+            round_log(__name__, config, epoch),
+            "weak token",
+            run,
+            message=f"epochs are told apart by their number alone, as {weak.why}: after an older checkpoint is "
+            f"restored, other rows under the same number would be taken for the ones that are here. {weak.fix}",
+        )
+    return Token(pipeline=config.pipeline, run=run, epoch=epoch, content=content)

@@ -1,0 +1,137 @@
+"""A stream's micro-batch, written by the function of its foreachBatch: exactly once, as by the streaming sink."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.accumulators import Accumulator
+from pyspark.sql import DataFrame
+
+from laketier.config import LakeConfig
+from laketier.plugins import naming_commands
+from laketier.spark.checkpoint import Checkpoint, Unreadable
+from laketier.spark.data_source import require_stream_keys
+from laketier.spark.epochs import epoch_token, plan_epoch
+from laketier.spark.lanes import drive, stage_frame, write_mode
+from laketier.spark.running_query import RunningQuery, is_connect, running_query
+from laketier.spark.schema import table_schema
+from laketier.spark.target import as_config
+from laketier.spi import ConfigError, Outcome, Token
+from laketier.tiering import RoundResult, TieringRound
+
+
+def write_batch(
+    df: DataFrame,
+    batch_id: int,
+    config: LakeConfig | Mapping[str, Any],
+    *,
+    checkpoint: str | None = None,
+    mode: str = "append",
+) -> RoundResult:
+    """Write ``df`` as the epoch ``batch_id`` of its query, by mapInArrow and under our Arrow setting. For the function
+    that `foreachBatch` calls; also in threads that it starts.
+
+    Needs ``lake.pipeline``, one per call within a batch and table, and no ``lake.epoch``. Run and content come from the
+    query's checkpoint, as with ``writeStream.format("laketier")``: a replayed batch is written once, and a deleted
+    checkpoint, or a restored one with other rows, is refused. The running query tells where its checkpoint is; on Spark
+    Connect nothing does, and ``checkpoint`` must be given. ``mode``: ``append`` or ``overwrite``.
+
+    Raises `ConfigError` for a call that is no batch of a running query, and for a second call in one batch with the
+    same table and pipeline and other rows; else as `laketier.spark.write`.
+    """
+    config = as_config(config, df.sparkSession)
+    require_stream_keys(config)
+    chosen = write_mode(mode, config)
+    query = running_query(df)
+    found, location = _checkpoint(config, query, checkpoint, df)
+    _require_newest(config, found, batch_id)
+    with naming_commands(config):
+        token = epoch_token(config, found, None if query is None else query.id, batch_id)
+    schema = table_schema(df.schema)
+    with naming_commands(config, token), _once(df, config, token, "" if query is None else query.run_id):
+        planned = plan_epoch(config, schema, chosen, batch_id, location, lambda: token)
+        tiering = TieringRound(planned.factory, token=token, mode=chosen)
+
+        def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
+            return stage_frame(df, schema, planned.factory, batch_id, chosen, planned.begun.attempts_after, staged)
+
+        # Whether the epoch is there was looked up where that may be; `commit` decides again in any case.
+        return drive(
+            df.sparkSession,
+            tiering,
+            run,
+            config,
+            batch_id,
+            lambda: Outcome.DONE if planned.begun.done else Outcome.PROCEED,
+        )
+
+
+def _checkpoint(
+    config: LakeConfig, query: RunningQuery | None, given: str | None, df: DataFrame
+) -> tuple[Checkpoint | Unreadable, str]:
+    location = given or (None if query is None else query.checkpoint)
+    if location is None:
+        on_connect = is_connect(df.sparkSession)
+        raise ConfigError(
+            "which query this batch belongs to can't be told",
+            where=str(config.table),
+            why="on Spark Connect a foreachBatch can't ask for its query" if on_connect else "no running query has it",
+            fix="Call write_batch in the function that foreachBatch calls, with the DataFrame that it gets or one made "
+            "from it; give the query's own checkpoint as checkpoint=… where that does not help.",
+        )
+    found = Checkpoint.open(location)
+    if given is not None and query is not None and isinstance(found, Checkpoint) and found.run != query.id:
+        raise ConfigError(
+            f"the checkpoint {given} is another query's",
+            where=str(config.table),
+            why=f"its id is {found.run}, and this query's is {query.id}",
+            fix="Leave checkpoint out: the running query tells where it is.",
+        )
+    return found, location
+
+
+def _require_newest(config: LakeConfig, checkpoint: Checkpoint | Unreadable, batch_id: int) -> None:
+    """While a batch runs, it is the newest one that the checkpoint knows."""
+    if isinstance(checkpoint, Unreadable):
+        return
+    newest = checkpoint.latest_epoch()
+    if newest != batch_id:
+        raise ConfigError(
+            f"batch {batch_id} is not the one that runs",
+            where=str(config.table),
+            why=f"the newest one in the checkpoint {checkpoint.location} is {newest}",
+            fix="Give write_batch the batch id that foreachBatch hands to the function.",
+        )
+
+
+_written: dict[tuple[str, ...], tuple[str, int, int]] = {}
+_lock = threading.Lock()
+
+
+@contextmanager
+def _once(df: DataFrame, config: LakeConfig, token: Token, start: str) -> Iterator[None]:
+    """Refuse a second, different write under one name in one batch: it would be taken for a replay of the first, and
+    its rows dropped. The same plan again is a retry."""
+    name = (token.run, config.warehouse.rstrip("/"), str(config.table), token.pipeline)
+    mine = (start, token.epoch, df.semanticHash())
+    with _lock:
+        before = _written.get(name)
+        if before is not None and before[:2] == mine[:2] and before != mine:
+            raise ConfigError(
+                f"batch {token.epoch} is written to this table a second time, with other rows, as pipeline "
+                f"{token.pipeline!r}",
+                where=str(config.table),
+                why="the table would take the second write for a replay of the first",
+                fix="Write all rows of the batch in one call, or give each call a lake.pipeline of its own.",
+            )
+        _written[name] = mine
+    try:
+        yield
+    except BaseException:
+        with _lock:
+            if _written.get(name) == mine and before != mine:
+                del _written[name]
+        raise

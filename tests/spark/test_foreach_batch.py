@@ -1,0 +1,215 @@
+"""`laketier.spark.write_batch` in a foreachBatch: every row once, whatever becomes of the checkpoint."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+import laketier.spark
+from laketier.spark.failures import cause_of
+from laketier.spi import ConfigError, LaketierError, TokenMismatch
+from laketier.tiering import RoundResult
+from laketier.tiering.publish import Ending
+from spark_lake import COLUMNS, Landing, Target
+
+Body = Callable[[DataFrame, int], object]
+Run = Callable[..., None]
+
+
+@pytest.fixture
+def run_batches(spark: SparkSession) -> Iterator[Run]:
+    """Stream a landing zone through a function, one file per batch, until all is taken. Raises what it raised."""
+
+    def run(landing: Landing, checkpoint: Path, body: Body) -> None:
+        reader = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
+        raised: list[Exception] = []
+
+        def each(df: DataFrame, batch_id: int) -> None:
+            try:
+                body(df, batch_id)
+            except Exception as error:
+                raised.append(error)
+                raise
+
+        writer = reader.parquet(str(landing.folder)).writeStream.foreachBatch(each)
+        query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        except StreamingQueryException:
+            if raised:
+                raise raised[0] from None
+            raise
+
+    yield run
+    for query in spark.streams.active:
+        query.stop()
+
+
+def drop_commit(checkpoint: Path, epoch: int) -> None:
+    """As if the driver had died after the function and before Spark's own commit."""
+    (checkpoint / "commits" / f".{epoch}.crc").unlink()
+    (checkpoint / "commits" / str(epoch)).unlink()
+
+
+def test_rows_arrive_once_whatever_becomes_of_the_checkpoint(
+    run_batches: Run, spark: SparkSession, landing: Landing, each_target: Target
+) -> None:
+    target = each_target
+    endings: list[tuple[int, Ending]] = []
+
+    def body(df: DataFrame, batch_id: int) -> None:
+        done = laketier.spark.write_batch(df, batch_id, target.options(pipeline="events-v1"))
+        endings.append((batch_id, done.ending))
+
+    landing.land(2)
+    run_batches(landing, target.checkpoint, body)
+    assert endings == [(0, Ending.PUBLISHED), (1, Ending.PUBLISHED)]
+    files = target.data_files()
+
+    drop_commit(target.checkpoint, 1)
+    run_batches(landing, target.checkpoint, body)
+    assert endings[2:] == [(1, Ending.ALREADY_THERE)]
+    assert target.data_files() == files, "a replayed batch must write nothing"
+    assert target.ids(spark) == landing.ids
+
+    older = target.folder / "older"
+    shutil.copytree(target.checkpoint, older)
+    landing.land(1)
+    run_batches(landing, target.checkpoint, body)
+    assert target.ids(spark) == landing.ids
+    before = landing.ids
+
+    shutil.rmtree(target.checkpoint)
+    with pytest.raises(TokenMismatch, match="belongs to run"):
+        run_batches(landing, target.checkpoint, body)
+
+    shutil.rmtree(target.checkpoint)
+    shutil.copytree(older, target.checkpoint)
+    for path in landing.folder.glob("f0002*"):
+        path.unlink()
+    landing.landed = 2
+    landing.land(1, name="other")
+    with pytest.raises(TokenMismatch, match="other input"):
+        run_batches(landing, target.checkpoint, body)
+    assert target.ids(spark) == before
+
+
+def test_two_sinks_in_threads_and_a_retry_of_the_function(
+    run_batches: Run, spark: SparkSession, landing: Landing, target: Target
+) -> None:
+    """Each table has its own watermark, so one pipeline id may serve both; the second call is the same write again."""
+    odd = Target(target.folder, "localfile", "db.odd")
+    results: list[RoundResult] = []
+
+    def body(df: DataFrame, batch_id: int) -> None:
+        parts = [(df.where("id % 2 = 0"), target), (df.where("id % 2 = 1"), odd)] * 2
+        for pair in (parts[:2], parts[2:]):
+            calls = [
+                threading.Thread(
+                    target=lambda part=part, to=to: results.append(
+                        laketier.spark.write_batch(part, batch_id, to.options(pipeline="events-v1"))
+                    )
+                )
+                for part, to in pair
+            ]
+            for call in calls:
+                call.start()
+            for call in calls:
+                call.join()
+
+    landing.land(1)
+    run_batches(landing, target.checkpoint, body)
+    assert [result.ending for result in results] == [Ending.PUBLISHED] * 2 + [Ending.ALREADY_THERE] * 2
+    assert sorted(target.ids(spark) + odd.ids(spark)) == landing.ids
+
+
+def test_other_rows_under_one_name_in_one_batch_are_refused(
+    run_batches: Run, spark: SparkSession, landing: Landing, target: Target
+) -> None:
+    def body(df: DataFrame, batch_id: int) -> None:
+        for part in ("id % 2 = 0", "id % 2 = 1"):
+            laketier.spark.write_batch(df.where(part), batch_id, target.options(pipeline="events-v1"))
+
+    landing.land(1)
+    with pytest.raises(ConfigError, match="a second time, with other rows"):
+        run_batches(landing, target.checkpoint, body)
+    assert target.ids(spark) == [0, 2, 4, 6, 8]
+
+
+def test_a_batch_that_is_none_of_a_running_query_is_refused(
+    run_batches: Run, spark: SparkSession, landing: Landing, target: Target
+) -> None:
+    named = target.options(pipeline="events-v1")
+    rows = spark.range(3)
+    with pytest.raises(ConfigError, match="which query this batch belongs to"):
+        laketier.spark.write_batch(rows, 0, named)
+    landing.land(2)
+    run_batches(landing, target.checkpoint, lambda df, batch_id: None)
+    with pytest.raises(ConfigError, match="batch 0 is not the one that runs"):
+        laketier.spark.write_batch(rows, 0, named, checkpoint=str(target.checkpoint))
+    other = target.folder / "other"
+    wrong: dict[str, Body] = {
+        "batch 7 is not the one": lambda df, batch_id: laketier.spark.write_batch(df, 7, named),
+        "another query's": lambda df, batch_id: laketier.spark.write_batch(
+            df, batch_id, named, checkpoint=str(target.checkpoint)
+        ),
+        "a stream needs lake.pipeline": lambda df, batch_id: laketier.spark.write_batch(df, batch_id, target.options()),
+    }
+    for message, body in wrong.items():
+        with pytest.raises(ConfigError, match=message):
+            run_batches(landing, other, body)
+    assert not target.warehouse.exists()
+
+
+def test_the_plain_way_says_what_it_cannot_know(
+    run_batches: Run, spark: SparkSession, landing: Landing, target: Target, caplog: pytest.LogCaptureFixture
+) -> None:
+    def body(df: DataFrame, batch_id: int) -> None:
+        laketier.spark.write(df, target.options(pipeline="events-v1", epoch=batch_id))
+
+    landing.land(2)
+    with caplog.at_level(logging.WARNING, logger="laketier"):
+        run_batches(landing, target.checkpoint, body)
+        laketier.spark.write(spark.range(1), Target(target.folder, "localfile", "db.b").options(pipeline="p", epoch=0))
+    said = [record.message for record in caplog.records if "laketier.spark.write_batch" in record.message]
+    assert len(said) == 1, "once, and not outside of a foreachBatch"
+
+
+def test_a_failing_task_is_one_sentence_and_leaves_nothing(
+    run_batches: Run, spark: SparkSession, landing: Landing, target: Target
+) -> None:
+    def body(df: DataFrame, batch_id: int) -> None:
+        laketier.spark.write_batch(
+            df.selectExpr("id", "CAST(raise_error('no') AS string) AS name"),
+            batch_id,
+            target.options(pipeline="events-v1"),
+        )
+
+    landing.land(1)
+    with pytest.raises(PySparkException):
+        run_batches(landing, target.checkpoint, body)
+    assert target.data_files() == []
+
+
+def test_a_refusal_names_the_whole_command(run_batches: Run, landing: Landing, target: Target) -> None:
+    odd = Target(target.folder / "a b", "localfile")
+
+    def body(df: DataFrame, batch_id: int) -> None:
+        laketier.spark.write_batch(df, batch_id, odd.options(pipeline="events-v1"))
+
+    landing.land(1)
+    run_batches(landing, target.checkpoint, body)
+    shutil.rmtree(target.checkpoint)
+    with pytest.raises(LaketierError) as refusal:
+        run_batches(landing, target.checkpoint, body)
+    assert isinstance(cause_of(refusal.value), TokenMismatch)
+    where = f"db.events -f localfile -w '{odd.warehouse}' -p events-v1"
+    assert f"`laketier pipeline adopt {where} --run " in str(refusal.value)
+    assert f"`laketier pipeline forget {where}`" in str(refusal.value)
