@@ -19,14 +19,17 @@ def test_both_entrances_mean_the_same_table_after_chdir(
     assert base is not None
     relative = str(Path("/", *[".."] * len(Path(base).parts)).relative_to("/") / tmp_path.relative_to("/") / "lake")
     keys = {"lake.format": "localfile", "lake.warehouse": relative, "lake.table": "db.t"}
-    monkeypatch.chdir(tmp_path)
+    here = tmp_path / "a" / "b"
+    here.mkdir(parents=True)
+    monkeypatch.chdir(here)
     with caplog.at_level(logging.WARNING, logger="laketier"):
         laketier.spark.write(spark.range(2), keys)
     spark.range(3).write.format("laketier").options(**keys).mode("append").save()
+    assert not any(here.rglob("*"))
     assert laketier.spark.read(spark, keys).count() == 5
     assert spark.read.format("laketier").options(**keys).load().count() == 5
     assert laketier.spark.read(spark, keys | {"lake.warehouse": str(tmp_path / "lake")}).count() == 5
     said = [record.message for record in caplog.records if "relative" in record.message]
     assert len(said) == 1
     assert str(tmp_path / "lake") in said[0]
-    assert str(tmp_path) in said[0]
+    assert str(here) in said[0]
