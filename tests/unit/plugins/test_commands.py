@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 import pytest
 
@@ -76,7 +77,7 @@ def test_advice_of_a_format_is_completed_from_the_round() -> None:
 def test_secrets_are_not_in_a_command() -> None:
     keys = {
         "lake.format": "iceberg",
-        "lake.warehouse": "s3://key:CANARY1@host/lake",
+        "lake.warehouse": "s3://bucket/lake",
         "lake.table": "a.b",
         "lake.iceberg.catalog.uri": "postgresql://me:CANARY2@db/x",
         "lake.iceberg.catalog.s3.session": "CANARY3",
@@ -84,7 +85,8 @@ def test_secrets_are_not_in_a_command() -> None:
         "lake.iceberg.target-file-rows": "7",
     }
     error = LaketierError("gone", fix="Run `laketier pipeline show`.")
-    complete_commands(error, configure(keys, environment={}))
+    configured = replace(configure(keys, environment={}), warehouse="s3://key:CANARY1@host/lake")
+    complete_commands(error, configured)
     assert error.fix is not None
     assert "CANARY" not in error.fix
     assert "lake.iceberg.target-file-rows=7" in error.fix
