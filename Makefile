@@ -130,6 +130,10 @@ format: python $(READY) ## mend style and formatting where that is mechanical
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
+.PHONY: clocks
+clocks: python $(READY) ## rounds and collections by hosts whose clocks are days off, on every format; needs libfaketime
+	@cd tests/support && $(CURDIR)/$(BIN)/python -m clocks $(ARGS)
+
 .PHONY: model
 model: python $(READY) ## explore the protocol's state space, and each removed guard
 	@cd tests/support && $(CURDIR)/$(BIN)/python -m model $(ARGS)
