@@ -15,7 +15,7 @@ from laketier.plugins import configure
 from laketier.sources import open_source
 from laketier.sources.scan import scan
 from laketier.spark.batch_writer import LakeBatchWriter
-from laketier.spark.lanes import _drive
+from laketier.spark.lanes import drive
 from laketier.spark.messages import LakeCommitMessage, stage
 from laketier.spark.stream_writer import LakeStreamWriter
 from laketier.spark.target import load
@@ -117,6 +117,7 @@ def test_our_lanes_delete_what_finished_tasks_of_a_failed_job_staged(spark: Spar
         assert len(target.data_files()) == 1
         raise RuntimeError("the other task failed")
 
+    tiering = TieringRound(factory)
     with pytest.raises(RuntimeError, match="the other task"):
-        _drive(spark, TieringRound(factory), run, config)
+        drive(spark, tiering, run, config, None, tiering.begin)
     assert target.data_files() == []
