@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
@@ -21,8 +22,13 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell every Spark that tests start, also in processes of their own, that it will not live long. And forgive
-    pyspark 4.1 that it leaves the socket open through which `collect` answers. Later ones close it."""
+    """Judge no time. Tell every Spark that tests start, also in processes of their own, that it will not live long.
+    And forgive pyspark 4.1 that it leaves the socket open through which `collect` answers. Later ones close it."""
+    # How long an example takes says how busy the machine is.
+    hypothesis.settings.register_profile(
+        "laketier", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("laketier")
     os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED)
     try:

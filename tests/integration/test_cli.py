@@ -6,6 +6,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -214,7 +215,9 @@ def test_what_others_stumble_over_is_found_and_mended_only_when_told(cli: Cli, t
     listed = cli("maintain", "repair", *words)
     assert listed.code == 1
     assert "snapshot log run backwards once" in listed.out
-    assert cli("maintain", "repair", *words).out == listed.out, "looking changes nothing"
+    again = cli("maintain", "repair", *words).out
+    # It tells the time, too.
+    assert re.sub(r"\d", "", again) == re.sub(r"\d", "", listed.out), "looking changes nothing"
     assert "mended: times in the snapshot log" in cli("maintain", "repair", *words, "--apply").out
     assert cli("maintain", "repair", *words, "--json").json() == {"findings": [], "left": []}
     assert not any("repair" in finding["fix"] for finding in cli("doctor", *words, "--json").json())

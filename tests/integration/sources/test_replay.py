@@ -374,6 +374,24 @@ def test_records_of_a_topic_are_decoded_as_they_were_read(broker: KafkaBroker, t
         _decoded(source_at(broker.bootstrap).open(topic, {**strict, "include-headers": "true"}), bad)
 
 
+def test_a_time_that_no_table_holds_is_a_bad_record(broker: KafkaBroker, topic: str) -> None:
+    """A producer says when a record is; a round would fail for ever where the lake table keeps microseconds."""
+    produce(broker.bootstrap, topic, [
+        {"value": b'{"id": 1}', "timestamp": 7_000}, {"value": b'{"id": 2}', "timestamp": 2**62},
+        {"value": b'{"id": 3}', "timestamp": 253_402_300_799_999}, b"poison",
+        {"value": b'{"id": 5}', "timestamp": 253_402_300_800_000},
+    ])  # fmt: skip
+    options = {**json_options(id="int64"), "include-timestamp": "true"}
+    rows, bad = read_with_bad(source_at(broker.bootstrap).open(topic, options))
+    assert [row["id"] for row in rows] == [1, 3]
+    assert [each.offset for each in bad] == [1, 3, 4]
+    assert "column '_timestamp': " in bad[0].error
+    assert "no time of the years 1 to 9999" in bad[0].error
+    plain, bad = read_with_bad(source_at(broker.bootstrap).open(topic, json_options(id="int64")))
+    assert [row["id"] for row in plain] == [1, 2, 3, 5], "a time that is no column does no harm"
+    assert [each.offset for each in bad] == [3]
+
+
 @pytest.mark.parametrize(
     ("format", "lines"),
     [("json", [b'{"id": 1}', b'{"id": 2, "more": 0}', b"poison"]), ("csv", [b"1", b'"2', b"x"])],

@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from laketier.codecs.decoding import raise_if_nobodys
+from laketier.codecs.said import said
 from laketier.sources.kafka.options import KafkaTableOptions
 from laketier.spi import BadRecord, ConfigError
 
 _HEADERS = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())]))
+_SET_BY_PRODUCERS = ("headers", "timestamp")
+_FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999
+"""The years 1 to 9999, in ms."""
 _TYPES = {
     "key": pa.binary(),
     "headers": _HEADERS,
@@ -41,6 +47,34 @@ def with_record_columns(value: pa.Schema, wanted: Sequence[tuple[str, str]]) -> 
 def record_column(what: str, messages: Sequence[Any]) -> pa.Array:
     """One of them, for the client's messages."""
     return pa.array([_READERS[what](message) for message in messages], _TYPES[what])
+
+
+def unfit(wanted: Sequence[tuple[str, str]], messages: Sequence[Any]) -> dict[int, str]:
+    """The messages, by their place, whose producers set what no column holds: a time outside of the years that table
+    formats know, a header whose key is no text. For each, why."""
+    found: dict[int, str] = {}
+    for what, name in wanted:
+        if what in _SET_BY_PRODUCERS:
+            _search(what, name, messages, 0, found)
+    return found
+
+
+def _search(what: str, name: str, messages: Sequence[Any], first: int, found: dict[int, str]) -> None:
+    """All at once, or else half by half, as `laketier.codecs.Decoder.decode` does."""
+    try:
+        column = record_column(what, messages)
+        if what == "timestamp" and column.null_count < len(column):
+            low, high = pc.min_max(column.cast(pa.int64())).as_py().values()
+            if low < _FIRST or high > _LAST:
+                raise ValueError(f"{high if high > _LAST else low} ms is no time of the years 1 to 9999")
+    except Exception as error:  # noqa: BLE001 - the boundary: what a record makes a library raise is its own
+        raise_if_nobodys(error)
+        half = len(messages) // 2
+        if not half:
+            found[first] = f"column {name!r}: {said(error)}"
+            return
+        _search(what, name, messages[:half], first, found)
+        _search(what, name, messages[half:], first + half, found)
 
 
 def timestamp_of(message: Any) -> int | None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from laketier.codecs.decoding import Decoded, Decoder, Undecodable
 from laketier.sources.kafka.cluster import Asked, Cluster, OffsetAt, Topic
-from laketier.sources.kafka.columns import StoredMessage, record_column, timestamp_of, with_record_columns
+from laketier.sources.kafka.columns import StoredMessage, record_column, timestamp_of, unfit, with_record_columns
 from laketier.sources.kafka.options import IsolationLevel, KafkaTableOptions, Tombstones
 from laketier.sources.kafka.records import RecordRange, expired, read_records
 from laketier.spi import (
@@ -151,6 +151,12 @@ class KafkaLog(TableLog):
             values = [value for value in values if value is not None]
         decoded = self._decoder.decode(values)
         bad.extend((kept[one.index], one) for one in decoded.bad)
+        rows_of = [kept[index] for index in decoded.index] if self._added else []
+        refused = unfit(self._added, rows_of)
+        if refused:
+            bad.extend((rows_of[at], Undecodable(-1, why)) for at, why in refused.items())
+            left = [at for at in range(len(rows_of)) if at not in refused]
+            decoded = Decoded(decoded.rows.take(pa.array(left, pa.int64())), [decoded.index[at] for at in left])
         for message, why in sorted(bad, key=lambda one: one[0].offset()):
             on_bad_record(_bad_record(message, why))
         return self._batch(kept, decoded, names)
