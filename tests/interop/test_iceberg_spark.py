@@ -20,7 +20,10 @@ from laketier.sources.scan import scan
 from laketier.spi import RenameColumn, ScanRequest
 
 pytestmark = [
-    pytest.mark.skipif("SPARK_LIBS" not in os.environ, reason="SPARK_LIBS names no folder with the connectors' jars"),
+    pytest.mark.skipif(
+        not list(Path(os.environ.get("SPARK_LIBS", "/nowhere")).glob("iceberg-spark-runtime-*.jar")),
+        reason="SPARK_LIBS names no folder with iceberg-spark",
+    ),
 ]
 
 HOUR = 3_600_000

@@ -62,7 +62,11 @@ class JvmSpark:
         assert self._child.stdout is not None
         self._child.stdin.write(json.dumps(request) + "\n")
         self._child.stdin.flush()
-        line = self._child.stdout.readline()
+        try:
+            line = self._child.stdout.readline()
+        except BaseException:  # pytest's time limit: the answer to come must not be taken for the next one's
+            self._child.kill()
+            raise
         if not line:
             raise JvmError(f"Spark's process ended with {self._child.wait(60)}; see {self._log.name}")
         answer = json.loads(line)

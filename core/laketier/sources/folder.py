@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -30,8 +31,8 @@ class ParquetFolder(LakeSource):
     """All Parquet files below ``location`` (a path or URI), hidden ones (``_x``, ``.x``) left out.
 
     The columns are those of the first file by name unless ``schema`` gives them; a file that lacks some reads as
-    null there, one with others is refused when it is planned. A file is split at row groups into parts of about
-    ``split_bytes``.
+    null there, one with others is refused when it is planned. Symbolic links below the folder are refused. A file is
+    split at row groups into parts of about ``split_bytes``.
     """
 
     location: str
@@ -91,6 +92,8 @@ class ParquetFolder(LakeSource):
             found = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
         except (FileNotFoundError, NotADirectoryError) as error:
             raise ConfigError("the folder does not exist", where=self.location, fix="Check the path.") from error
+        if isinstance(filesystem, fs.LocalFileSystem):
+            _refuse_links(folder, (info.path for info in found))
         files = [
             info
             for info in found
@@ -99,6 +102,18 @@ class ParquetFolder(LakeSource):
             and not is_hidden(info.path[len(folder) :])
         ]
         return filesystem, sorted(files, key=lambda info: info.path)
+
+
+def _refuse_links(folder: str, paths: Iterable[str]) -> None:
+    """The listing follows symbolic links: one can lead around in a loop, or to files that only this process may read.
+    The folder itself may be one, as its user named it."""
+    for path in paths:
+        if not is_hidden(path[len(folder) :]) and os.path.islink(path):
+            raise ConfigError(
+                "a folder source does not follow symbolic links",
+                where=ascii(path)[1:-1],
+                fix="Give the folder that it leads to, or hide it: names that begin with _ or . are left out.",
+            )
 
 
 def _check_columns(path: str, schema: pa.Schema, full: pa.Schema) -> None:
