@@ -106,6 +106,18 @@ test-interop: java $(READY) ## real servers and connectors: KAFKA_LIBS, FLUSS_LI
 	@test -n "$$KAFKA_LIBS$$FLUSS_LIBS$$SPARK_LIBS" || { echo "laketier: set KAFKA_LIBS to a folder with the jars of Apache Kafka (org.apache.kafka:kafka_2.13 and what it needs), or FLUSS_LIBS to one with those of Apache Fluss (org.apache.fluss:fluss-server, log4j-slf4j-impl and log4j-core), or SPARK_LIBS to one with the connectors of others (org.apache.iceberg:iceberg-spark-runtime-4.1_2.13, org.xerial:sqlite-jdbc, io.delta:delta-spark_4.1_2.13 with delta-storage and what they need) and SPARK_PYTHON to an interpreter with pyspark 4.1, or several" >&2; exit 1; }
 	$(BIN)/pytest tests/interop $(ARGS)
 
+INTEROP_JARS ?= $(CURDIR)/.interop/jars
+.PHONY: test-interop-jvm
+test-interop-jvm: java $(READY) $(READY_COMPAT) ## delta-spark and iceberg-spark between our rounds; fetches their jars with Maven
+	@test -d $(INTEROP_JARS) || { command -v mvn >/dev/null || { echo "laketier: Maven (mvn) is needed to fetch delta-spark and iceberg-spark; or INTEROP_JARS=<folder with their jars>" >&2; exit 1; }; \
+		mvn -q -f tests/interop/jvm/pom.xml dependency:copy-dependencies -DoutputDirectory=$(INTEROP_JARS) \
+			-DincludeGroupIds=io.delta,io.unitycatalog,org.apache.iceberg,org.xerial; }
+	SPARK_LIBS=$(INTEROP_JARS) SPARK_PYTHON=$(CURDIR)/.venv-compat/bin/python \
+		$(BIN)/pytest tests/interop/test_delta_spark.py tests/interop/test_iceberg_spark.py $(ARGS)
+	SPARK_LIBS=$(INTEROP_JARS) PYSPARK_PYTHON=$(CURDIR)/.venv-compat/bin/python \
+		PYSPARK_DRIVER_PYTHON=$(CURDIR)/.venv-compat/bin/python \
+		.venv-compat/bin/pytest --timeout 1200 -o faulthandler_timeout=1100 tests/interop/jvm -rP $(ARGS)
+
 .PHONY: test-isolated
 test-isolated: python $(READY) ## build each distribution, install it alone, import all of it
 	$(BIN)/python scripts/isolated.py
@@ -152,4 +164,4 @@ lock: python ## bring uv.lock up to date with the pyproject files
 
 .PHONY: clean
 clean: ## remove the environments, the tools and all that is built
-	rm -rf .venv .venv-compat .tools build dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-compat .interop .tools build dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
