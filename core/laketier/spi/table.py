@@ -12,12 +12,13 @@ import pyarrow as pa
 from laketier.spi.errors import ConfigError
 from laketier.spi.schema import schema_fingerprint
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_\-]{0,199}\Z")
+# As long as Kafka lets topics be, and a file system folders.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_\-]{0,248}\Z")
 
 
 @dataclass(frozen=True, order=True)
 class TablePath:
-    """``database.table``, as in Fluss. Both parts: up to 200 letters, digits, ``_`` and ``-``, not beginning with
+    """``database.table``, as in Fluss. Both parts: up to 249 letters, digits, ``_`` and ``-``, not beginning with
     ``-``."""
 
     database: str
@@ -28,7 +29,7 @@ class TablePath:
             if not self.is_name(part):
                 raise ConfigError(
                     f"{part!r} is not a name for a database or table",
-                    fix="Use up to 200 letters, digits, _ and -, for example `sales.orders`.",
+                    fix="Use up to 249 letters, digits, _ and -, for example `sales.orders`.",
                 )
 
     @staticmethod

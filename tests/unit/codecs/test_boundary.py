@@ -22,6 +22,8 @@ from laketier.spi import BadRecord, ConfigError, StorageError
 SCHEMA = pa.schema([("v", pa.int64())])
 
 
+# The search forks children, and some other test of the process may have loaded Lance.
+@pytest.mark.filterwarnings("ignore:lance is not fork-safe:UserWarning")
 def test_hostile_values_and_files_do_no_harm() -> None:
     assert search(seed=20, count=112) == []
 
