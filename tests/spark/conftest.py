@@ -15,7 +15,12 @@ from spark_lake import BUILT_IN, COLUMNS, Landing, Target
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "lake_format" in metafunc.fixturenames:
-        metafunc.parametrize("lake_format", [name for name in BUILT_IN if name in format_names()])
+        chosen = metafunc.definition.get_closest_marker("quick_on")
+        here = [name for name in BUILT_IN if name in format_names()]
+        deep = [] if chosen is None else [name for name in here if name not in chosen.args]
+        metafunc.parametrize(
+            "lake_format", [pytest.param(name, marks=[pytest.mark.deep] if name in deep else []) for name in here]
+        )
 
 
 @pytest.fixture

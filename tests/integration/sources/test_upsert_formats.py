@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from changes import ROWS, Change, ChangeLog, applied
+from depth import sizes
 from laketier.plugins import format_names, load_format
 from laketier.sources import LogAnswer, LogTask, OnBadRecordPolicy, next_range, run_log_task, splits, upsert
 from laketier.sources.upsert import plan_merges
@@ -128,14 +129,15 @@ STEPS = st.lists(
 )
 
 
+@sizes("examples", 4, 12)
 @pytest.mark.parametrize("format", FORMATS)
-def test_the_table_is_what_the_log_comes_to(format: str) -> None:
+def test_the_table_is_what_the_log_comes_to(format: str, examples: int) -> None:
     points = _points(format)
     assert set(points) >= {failpoints.PUBLISH_BEFORE, failpoints.PUBLISH_AFTER}
 
     @settings(
         deadline=None,
-        max_examples=12,
+        max_examples=examples,
         suppress_health_check=list(HealthCheck),
         derandomize=True,
         database=None,
