@@ -42,6 +42,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(1200)  # the first one waits for the pages of all
 @pytest.mark.parametrize("page", PAGES)
 def test_the_examples_of_a_page_run(page: str, results: dict[str, str | None]) -> None:
     failure = results[str(ROOT / page)]
