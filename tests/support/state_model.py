@@ -1,4 +1,8 @@
-"""What the state store must do, in dictionaries and lists: the model that the real one is compared with."""
+"""What the state store must do, in dictionaries and lists: the model that the real one is compared with.
+
+A time that is further ahead than any that the store would write now was written by a clock that was wrong: it is not
+waited for. So each wait ends when its time has come, or when it is too far ahead to be one.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from typing import Any
 from laketier.service.schedule import State
 from laketier.service.state.deaths import PATIENCE_MS, SET_ASIDE_AFTER
 
+SLACK_MS = 60_000
+LEASES = 10
 RUNNABLE = (State.NEW, State.SCHEDULED, State.PENDING, State.FAILED)
 
 
@@ -37,17 +43,16 @@ class Table:
 class Model:
     """Tables by their number in the store. ``queue``: numbers in the order in which they joined."""
 
+    longest_wait_ms: int
     tables: dict[int, Table] = field(default_factory=dict)
     queue: list[int] = field(default_factory=list)
     ended: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict)
-    at: dict[tuple[int, int], int] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
     stopping: set[str] = field(default_factory=set)
 
-    def note(self, number: int, now: int, *how: Any) -> None:
-        """The end of a lease."""
-        key = (number, self.tables[number].fence)
-        self.ended[key], self.at[key] = how, now
+    def note(self, number: int, *how: Any) -> None:
+        """The end of a lease. Each ends once, so that ``ended`` is in the order of the ends."""
+        self.ended[number, self.tables[number].fence] = how
 
     def become(self, number: int, state: State) -> None:
         self.tables[number].state = state
@@ -58,10 +63,17 @@ class Model:
             self.queue.append(number)
 
     def wake(self, lease_ms: int, now: int) -> None:
+        def is_over(at: int, longest_ms: int) -> bool:
+            return at <= now or at > now + longest_ms + SLACK_MS
+
         rows = self.tables.items()
-        due = [(t.due_at, n) for n, t in rows if t.state in (State.NEW, State.SCHEDULED) and t.due_at <= now]
-        retried = [(t.next_try_at, n) for n, t in rows if t.state is State.FAILED and t.next_try_at <= now]
-        expired = [(t.lease_until, n) for n, t in rows if t.state is State.TIERING and t.lease_until <= now]
+        waiting = [(n, t) for n, t in rows if t.state in (State.NEW, State.SCHEDULED)]
+        failed = [(n, t) for n, t in rows if t.state is State.FAILED]
+        leased = [(n, t) for n, t in rows if t.state is State.TIERING]
+        # Those whose time is ahead join as if it were now.
+        due = [(min(t.due_at, now), n) for n, t in waiting if is_over(t.due_at, t.freshness * 1000)]
+        retried = [(min(t.next_try_at, now), n) for n, t in failed if is_over(t.next_try_at, self.longest_wait_ms)]
+        expired = [(t.lease_until, n) for n, t in leased if is_over(t.lease_until, LEASES * lease_ms)]
         for _, number in sorted(due) + sorted(retried):
             self.become(number, State.PENDING)
         for _, number in sorted(expired):
@@ -71,22 +83,22 @@ class Model:
             table.suspect = table.suspect or dead
             table.deaths += dead and table.alone
             if dead and table.alone and table.deaths >= SET_ASIDE_AFTER and not self.others_are_aside(number):
-                self.note(number, now, owner, "stopped", None)
+                self.note(number, owner, "stopped", None)
                 self.become(number, State.STOPPED)
             else:
-                self.note(number, now, owner, "expired", None)
+                self.note(number, owner, "expired", None)
                 self.give_back(number)
 
     def others_are_aside(self, number: int) -> bool:
         """Whether another table was set aside, and no round went well since."""
         aside = [
-            self.at[key]
-            for key, how in self.ended.items()
+            place
+            for place, (key, how) in enumerate(self.ended.items())
             if how[1] == "stopped" and key[0] != number and self.tables[key[0]].state is State.STOPPED
             and self.tables[key[0]].deaths >= SET_ASIDE_AFTER
         ]  # fmt: skip
-        good = [self.at[key] for key, how in self.ended.items() if how[1] in ("tiered", "force-completed")]
-        return bool(aside) and not any(at > max(aside) for at in good)
+        good = [place for place, how in enumerate(self.ended.values()) if how[1] in ("tiered", "force-completed")]
+        return bool(aside) and max(aside) > max(good, default=-1)
 
     def give_back(self, number: int) -> None:
         self.become(number, State.PAUSED if self.tables[number].paused else State.PENDING)
@@ -95,7 +107,7 @@ class Model:
         self.wake(lease_ms, now)
         first = sorted(self.queue, key=lambda number: -self.tables[number].priority)[:limit]
         held = [table for table in self.tables.values() if table.state is State.TIERING and table.owner == worker]
-        young = [table for table in held if now - table.leased_at < PATIENCE_MS]
+        young = [table for table in held if abs(now - table.leased_at) < PATIENCE_MS]
         if first and self.tables[first[0]].suspect:
             first = [] if young else first[:1]
         else:
@@ -117,7 +129,7 @@ class Model:
         """Whether the lease was held, or was ended just so before."""
         if not self.holds(number, fence, worker):
             return self.ended.get((number, fence)) == (worker, ending, epoch)
-        self.note(number, now, worker, ending, epoch)
+        self.note(number, worker, ending, epoch)
         table = self.tables[number]
         if ending in ("tiered", "force-completed"):
             table.deaths, table.suspect = 0, False
@@ -176,7 +188,7 @@ class Model:
             return False
         table.by_hand = table.by_hand or by_hand
         if table.state is State.TIERING:
-            self.note(number, now, table.owner, ending, None)
+            self.note(number, table.owner, ending, None)
         self.become(number, state)
         return True
 

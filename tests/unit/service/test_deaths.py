@@ -104,6 +104,19 @@ def test_a_worker_that_holds_something_waits_for_a_suspect_and_not_for_ever(stor
     assert more() == ["late"]
 
 
+def test_patience_is_not_as_long_as_a_clock_was_wrong(store: StateStore, clock: Clock) -> None:
+    store.register([table("a")])
+    die(store, clock, worker(1))
+    store.register([table("a"), table("slow", priority=1)])
+    clock.pass_seconds(200)
+    assert names(take(store, A, 1)) == ["slow"]
+    clock.pass_seconds(-PATIENCE_MS / 1000 + 1)
+    store.retier("s.a")
+    assert store.acquire(A, 64, LEASE) == ()
+    clock.pass_seconds(-1)
+    assert names(store.acquire(A, 64, LEASE)) == ["a"], "the clock was ahead, and was set right"
+
+
 def test_who_has_company_is_not_charged(store: StateStore, clock: Clock) -> None:
     store.register([table("first", priority=1)])
     assert names(take(store, worker(1))) == ["first"]
@@ -190,6 +203,25 @@ def test_where_every_table_kills_its_worker_it_is_not_the_tables(store: StateSto
         die(store, clock, worker(number))
     take(store, A)
     assert sum(each.table.state is State.STOPPED for each in store.snapshot()) == 2, "one more, as a round went well"
+
+
+def test_what_went_well_since_is_told_by_the_order_and_not_by_a_clock(store: StateStore, clock: Clock) -> None:
+    clock.pass_seconds(3600)
+    store.register([table("good")])
+    (lease,) = take(store, A)
+    store.finish(lease, Outcome(epoch=0))
+    clock.pass_seconds(-3600)  # it was ahead, and was set right
+
+    def kill(*tables: str) -> State:
+        store.register([table(name) for name in tables])
+        for number in range(SET_ASIDE_AFTER):
+            assert names(die(store, clock, worker(10 * len(tables) + number))) == [tables[-1]]
+        for left in take(store, A):
+            store.release(left)
+        return row(store, tables[-1]).state
+
+    assert kill("t0") is State.STOPPED
+    assert kill("t0", "t1") is State.PENDING, "the good round was before"
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -60,7 +60,8 @@ def held_by(connection: Connection, service: str, worker: str) -> list[TieringTa
 
 def first_of(waiting: Sequence[Waiting], held: Sequence[TieringTable], now: int) -> list[Waiting]:
     """Those at the head of the queue that a worker may take beside what it has: one suspect alone, or others."""
-    young = [table for table in held if now - (table.leased_at or now) < PATIENCE_MS]
+    # As in `waking`: a lease that began far ahead began before the clock was set right, which is not waited for.
+    young = [table for table in held if abs(now - (table.leased_at or now)) < PATIENCE_MS]
     if waiting[0].suspect:
         return [] if young else [waiting[0]]
     if any(table.suspect for table in young):
@@ -125,9 +126,10 @@ def _dead(connection: Connection, workers: set[str], silent_since: int) -> set[s
 
 
 def _set_aside_before(connection: Connection, service: str, table: TieringTable) -> str | None:
-    """Another table that was set aside, if no round of the service went well since."""
+    """Another table that was set aside, if no round of the service went well since: in the order in which they were
+    recorded, as the clock may have been set right between the two."""
     aside = (
-        select(TABLES.c.source, TABLES.c.source_table, func.max(ROUNDS.c.ended_at).label("at"))
+        select(TABLES.c.source, TABLES.c.source_table, func.max(ROUNDS.c.id).label("round"))
         .join(ROUNDS, ROUNDS.c.tiering_table == TABLES.c.id)
         .where(
             TABLES.c.service == service,
@@ -138,13 +140,13 @@ def _set_aside_before(connection: Connection, service: str, table: TieringTable)
         )
         .group_by(TABLES.c.id, TABLES.c.source, TABLES.c.source_table)
     )
-    last = max(connection.execute(aside), key=lambda row: row.at, default=None)
+    last = max(connection.execute(aside), key=lambda row: row.round, default=None)
     if last is None:
         return None
     good = select(ROUNDS.c.id).join(TABLES, ROUNDS.c.tiering_table == TABLES.c.id)
     good = good.where(
         TABLES.c.service == service,
-        ROUNDS.c.ended_at > last.at,
+        ROUNDS.c.id > last.round,
         ROUNDS.c.ending.in_([Ending.TIERED.value, Ending.FORCE_COMPLETED.value]),
     )
     return None if connection.execute(good.limit(1)).first() else f"{last.source}.{last.source_table}"
