@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 import laketier.spi.durable
+import laketier.spi.local_folder
 import laketier_localfile
 from depth import sizes
 from powercut.disk import materialise
 from powercut.order import violations
 from powercut.recording import NAMES, Judge, Recording, cuts, record, record_all
-from powercut.scenario import STEPS
+from powercut.scenario import FOR_OTHERS, STEPS
 from powercut.trace import why_not
 
 pytestmark = [pytest.mark.skipif(why_not() is not None, reason=str(why_not())), pytest.mark.timeout(1200)]
@@ -37,8 +38,18 @@ ORDERED = {
     "durable.create_exclusively of a file": "the manifest is not synced before it gets its name",
     "durable.create_exclusively of a directory": "the manifest's name is not synced",
     "settle._sync_and_unlink of a directory": "is not synced before .* is unlinked",
-    "durable.make_directories of a directory": "the new folder .* is not synced",
+    "settle._promote of a parent directory": "the new folder .* is not synced",
 }
+SHOWN = {
+    *ORDERED,
+    "settle._retire of a directory",
+    "settle._retire of a parent directory",
+    "catalog._create of a parent directory",
+    "catalog.drop_table of a directory",
+    "durable.make_directories of a directory",
+}
+ASKED = {name.rpartition(".")[2]: kind for name, kind in FOR_OTHERS.items() if kind} | {"fsync": "file"}
+"""What code calls for a sync, and of what."""
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +87,10 @@ def test_a_sync_that_the_process_really_left_out(tmp_path: Path) -> None:
 def test_every_sync_of_the_code_was_recorded(recording: Recording) -> None:
     """So a sync that somebody adds, and no test needs, is found."""
     called = set()
-    files = [Path(laketier.spi.durable.__file__), *Path(laketier_localfile.__file__).parent.glob("*.py")]
-    for file in files:
+    core = [Path(laketier.spi.durable.__file__), Path(laketier.spi.local_folder.__file__)]
+    for file in [*core, *Path(laketier_localfile.__file__).parent.glob("*.py")]:
         for function in ast.walk(ast.parse(file.read_text())):
-            if isinstance(function, ast.FunctionDef) and function.name not in (
-                "_fsync",
-                "fsync_file",
-                "fsync_directory",
-            ):
+            if isinstance(function, ast.FunctionDef) and f"{file.stem}.{function.name}" not in FOR_OTHERS:
                 called |= {f"{file.stem}.{function.name} of a {kind}" for kind in _synced_in(function)}
     assert called - recording.sites == NOT_RECORDED
     assert recording.sites - called == {"parquet._close_file of a file"}, "the writer's, through `on_closed`"
@@ -91,8 +98,10 @@ def test_every_sync_of_the_code_was_recorded(recording: Recording) -> None:
 
 def _synced_in(function: ast.FunctionDef) -> Iterator[str]:
     for node in ast.walk(function):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("fsync_directory", "fsync_file", "os.fsync"):
-            yield "directory" if ast.unparse(node.func) == "fsync_directory" else "file"
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")[2]  # a function, or the method of any folder
+            if called in ASKED:
+                yield ASKED[called]
 
 
 @sizes("every", 4, 1)
@@ -135,9 +144,7 @@ def test_a_power_cut_after_a_killed_driver_and_its_successor(
     assert not judge.wrong[wrong:], "\n".join(judge.wrong[wrong:][:20])
 
 
-@pytest.mark.parametrize(
-    "site", sorted({*ORDERED, "settle._retire of a directory", "catalog.drop_table of a directory"})
-)
+@pytest.mark.parametrize("site", sorted(SHOWN))
 def test_a_power_cut_shows_a_forgotten_sync(recording: Recording, judge: Judge, site: str) -> None:
     assert site in recording.sites
     forgotten = recording.without(site)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import FrameType
 
 import pyarrow as pa
 
@@ -38,6 +39,15 @@ QUICK = RetryPolicy(first_wait_seconds=0.001, longest_wait_seconds=0.01)
 ROWS_PER_PART = 3
 
 Rows = Counter[tuple[int, str]]
+
+FOR_OTHERS = {
+    "durable._fsync": "",
+    "durable.fsync_file": "file",
+    "durable.fsync_directory": "directory",
+    "local_folder.sync_folder": "directory",
+    "local_folder.make_folders": "parent directory",
+}
+"""What syncs because its caller asked for it, and what that is to the caller, who is the one that may forget it."""
 
 
 @dataclass(frozen=True)
@@ -149,15 +159,20 @@ def announcing_syncs(say: Callable[[str], None], without: str) -> None:
 
     def announced(descriptor: int) -> None:
         frame = sys._getframe(1)
-        while frame.f_code.co_name in ("_fsync", "fsync_file", "fsync_directory") and frame.f_back is not None:
-            frame = frame.f_back
         kind = "directory" if os.path.isdir(f"/proc/self/fd/{descriptor}") else "file"
-        site = f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name} of a {kind}"
+        while (code := _name_of(frame)) in FOR_OTHERS and frame.f_back is not None:
+            kind = FOR_OTHERS[code] or kind
+            frame = frame.f_back
+        site = f"{code} of a {kind}"
         if site != without:
             say(f"sync at {site}")
             fsync(descriptor)
 
     os.fsync = announced
+
+
+def _name_of(frame: FrameType) -> str:
+    return f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}"
 
 
 def main() -> None:

@@ -19,6 +19,8 @@ CALLS = (
 _CALL = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\) = (?P<result>-?\d+)(?:<(?P<opened>.*)>)?(?: .*)?\Z", re.DOTALL)
 _HEX = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 _DESCRIPTOR = re.compile(r"(\d+)<((?:\\x[0-9a-f]{2}|[^<>])*)>(\(deleted\))?")
+_NAME = re.compile(r'(?:(?:\d+|AT_FDCWD)<((?:\\x[0-9a-f]{2}|[^<>])*)>, )?"((?:\\x[0-9a-f]{2})*)"')
+"""A name, and the folder just before it that it is relative to: a call that takes two names takes two folders."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def _operations(calls: Iterator[tuple[str, str, str]], folder: str, marks: str) 
         at = descriptors[0] if descriptors else ("", "")
         if name in ("openat", "open", "creat"):
             offsets[result] = 0
-            path = _absolute(texts[-1].decode(), at[1])
+            (path,) = _paths(arguments)
             if is_inside(path) and ("O_CREAT" in arguments or name == "creat" or "O_TRUNC" in arguments):
                 yield Op("create", path, other="truncate" if "O_TRUNC" in arguments else "")
         elif name == "write" and at[1] == marks:
@@ -101,7 +103,7 @@ def _operations(calls: Iterator[tuple[str, str, str]], folder: str, marks: str) 
             if is_inside(at[1]):
                 yield from _on_descriptor(name, at, texts, arguments, result, offsets)
         elif name not in ("close", "mmap"):
-            paths = [_absolute(text.decode(), at[1]) for text in texts]
+            paths = _paths(arguments)
             if any(map(is_inside, paths)):
                 yield _on_names(name, paths, arguments)
         elif name == "mmap" and "PROT_WRITE" in arguments and "MAP_SHARED" in arguments and is_inside(at[1]):
@@ -150,6 +152,12 @@ def _named(ops: Iterator[Op]) -> Iterator[Op]:
             site = ""
         else:
             yield op
+
+
+def _paths(arguments: str) -> list[str]:
+    """The names in a call's arguments, each below the folder whose descriptor was given with it."""
+    named = _NAME.findall(arguments)
+    return [_absolute(bytes.fromhex(name.replace("\\x", "")).decode(), _plain(folder)) for folder, name in named]
 
 
 def _absolute(path: str, folder: str) -> str:
