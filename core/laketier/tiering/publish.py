@@ -129,9 +129,8 @@ class _Loop:
             failpoint(PUBLISH_AFTER)
         except Conflict as conflict:
             return self._lost(conflict)
-        except Refused:
-            # What is left of the staged files is left to orphan collection: this is the format's word alone.
-            raise
+        except Refused as refusal:
+            return self._refused(refusal)
         except Exception as error:  # noqa: BLE001 - every other failure is an unknown outcome: the next pass reads it
             return self._unknown(error)
         else:
@@ -208,6 +207,15 @@ class _Loop:
             return done
         self._discard_if_certain(state)
         raise conflict
+
+    def _refused(self, refusal: Refused) -> RoundResult:
+        """The format refused within its attempt: before the effect, or, finding a link where a file goes, after it; or
+        an attempt before this one landed meanwhile. Only the table knows, so nothing is deleted."""
+        self.unknown = [*(self.unknown or []), refusal]
+        _, done = self._look()
+        if done is not None:
+            return done
+        raise refusal
 
     def _unknown(self, error: Exception) -> RoundResult:
         self.unknown = [*(self.unknown or []), error]

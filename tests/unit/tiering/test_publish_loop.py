@@ -12,6 +12,7 @@ from laketier.spi import (
     Conflict,
     Fenced,
     Gap,
+    OutsideTable,
     Stale,
     StorageError,
     TableChanged,
@@ -316,6 +317,22 @@ def test_a_refusal_after_a_conflict_that_landed_deletes_nothing(
         publish(committer, [table.stage(1)], token=token(), commit_id="c1", policy=FAST)
     assert table.rows == [1, 7]
     assert count(table, "discard") == 0
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+def test_a_format_that_refuses_after_the_effect_doubles_nothing(known: bool) -> None:
+    """Whoever ran a batch again because it was refused would have its rows twice."""
+    table = MemoryTable(after=[OutsideTable("a folder is a link")])
+    result = run(table, token() if known else None, table.stage(1))
+    assert (result.ending, table.rows) == (Ending.RECOVERED, [1])
+    assert not table.discarded
+
+
+def test_a_format_that_refuses_before_the_effect_is_believed() -> None:
+    table = MemoryTable(before=[OutsideTable("a folder is a link")])
+    with pytest.raises(OutsideTable):
+        run(table, None, table.stage(1))
+    assert (table.rows, table.discarded) == ([], [])
 
 
 def test_a_history_that_is_too_short_does_not_turn_a_conflict_into_an_unknown_outcome(
