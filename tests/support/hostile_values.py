@@ -280,7 +280,7 @@ def check_records(name: str, rng: random.Random) -> None:
     assert not set(bad) & set(decoded.index), "a row or a bad record"
     assert name == "arrow" or set(bad) | set(decoded.index) == set(range(len(values))), "nothing is passed over"
     assert len(decoded.index) == decoded.rows.num_rows
-    assert place in set(decoded.index), "what stands beside it is read"
+    assert place in set(decoded.index), f"what stands beside it is read, and here gave {list(decoded.bad)}"
     decoded.rows.validate(full=True)
     hold([BadRecord(bucket="0", offset=one.index, error=one.error, value=values[one.index]) for one in decoded.bad])
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from laketier.codecs.bounds import BLOCK_BYTES, EXPANSION, SCHEMA_BYTES, SCHEMA_DEPTH, ZERO_SIZE_ROWS
+from laketier.codecs.bounds import BLOCK_BYTES, DECIMAL_SCALE, EXPANSION, SCHEMA_BYTES, SCHEMA_DEPTH, ZERO_SIZE_ROWS
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.flatbuffer import Table
 
@@ -166,16 +166,25 @@ def _opened(file: Any, size: int, allowed: int = BLOCK_BYTES) -> Any:
     file.seek(start)
     stream = pa.ipc.open_stream(pa.PythonFile(CheckedMessages(file, size - start, allowed), mode="r"))
     for field in stream.schema:
-        check_depth(field.type)
+        check_type(field.type)
     return stream
 
 
-def check_depth(kind: pa.DataType, deep: int = 0) -> None:
-    """Raise `BadValue` for types that are nested too deeply."""
+def check_type(kind: pa.DataType, deep: int = 0) -> None:
+    """Raise `BadValue` for types that are nested too deeply, and for those that no array can have: Arrow takes the
+    numbers of a type as they stand in the message, and computes with them."""
     if deep > SCHEMA_DEPTH:
         raise BadValue(f"its types are nested more than {SCHEMA_DEPTH} deep")
+    if pt.is_decimal(kind) and not -DECIMAL_SCALE <= kind.scale <= DECIMAL_SCALE:
+        raise BadValue(f"a column claims to be {kind}, and no decimal has that scale")
+    if pt.is_fixed_size_binary(kind) and kind.byte_width < 0:
+        raise BadValue(f"a column claims values of {kind.byte_width:,} bytes")
+    if pt.is_fixed_size_list(kind) and kind.list_size < 0:
+        raise BadValue(f"a column claims lists of {kind.list_size:,} values")
+    if pt.is_dictionary(kind):
+        check_type(kind.value_type, deep + 1)
     for index in range(kind.num_fields if pt.is_nested(kind) else 0):
-        check_depth(kind.field(index).type, deep + 1)
+        check_type(kind.field(index).type, deep + 1)
 
 
 def expanded_bytes(array: pa.Array) -> int:

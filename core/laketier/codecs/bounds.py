@@ -14,5 +14,7 @@ SCHEMA_BYTES = 16 * MIB
 """Of the schema that a file begins with."""
 SCHEMA_DEPTH = 64
 """So deep types may be nested."""
+DECIMAL_SCALE = 76
+"""No further from 0 a decimal's scale may be: its widest type has so many digits."""
 ZERO_SIZE_ROWS = 1_000_000
 """So many records may take no bytes at all, in one block."""
