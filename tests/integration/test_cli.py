@@ -327,6 +327,23 @@ def test_errors_are_json_where_json_is_asked_for(cli: Cli, tmp_path: Path) -> No
     assert cli("status", "db.none", "-f", "localfile", "-w", str(tmp_path)).out == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (("status", "--tabel"), "laketier status"),
+        (("pipeline", "shw"), "laketier pipeline"),
+        (("read", "t", "--limit", "few"), "laketier read"),
+    ],
+)
+def test_a_call_that_is_wrong_is_json_as_well(cli: Cli, words: tuple[str, ...], where: str) -> None:
+    refused = cli(*words, "--json")
+    told = refused.json()["error"]
+    assert (refused.code, told["exit_code"], told["where"]) == (2, 2, where)
+    assert told["fix"] == f"{where} --help"
+    assert told["message"].split()[0] in refused.err
+    assert cli(*words).out == ""
+
+
 HOSTILE = "a\x1b]0;owned\x07\x1b[2J\x9b31mb\u202ec"
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.rich_utils import rich_format_error
 
 import laketier
 from laketier.cli import conformance, dead_letter, demo, doctor, formats, maintain, pipeline, run, serve, service, table
-from laketier.cli.shown import ShownConsole, ShownLines, error_document, print_json, say
+from laketier.cli.shown import ShownConsole, ShownLines, error_document, print_json, say, usage_document
 from laketier.spi import (
     CommitError,
     ConfigError,
@@ -25,6 +26,9 @@ from laketier.spi import (
     Refused,
     TableError,
 )
+
+# typer has no public name for all errors of a call; this is the base of the one that it has.
+_UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="laketier",
@@ -86,10 +90,19 @@ def exit_code(error: LaketierError) -> int:
 def main() -> None:
     """The console script."""
     console = ShownConsole(stderr=True, soft_wrap=True)
+    as_json = "--json" in sys.argv[1:]
     try:
-        app(standalone_mode=True)
+        code = app(standalone_mode=False)
+    except _UsageError as error:
+        if as_json:
+            print_json(usage_document(error))
+        rich_format_error(error)
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        console.print("[yellow]aborted[/]")
+        sys.exit(1)
     except LaketierError as error:
-        if "--json" in sys.argv[1:]:
+        if as_json:
             print_json(error_document(error, exit_code(error)))
         console.print(f"[bold red]{type(error).__name__}[/] {escape(str(error))}")
         if logging.getLogger().isEnabledFor(logging.INFO):
@@ -98,3 +111,4 @@ def main() -> None:
     except KeyboardInterrupt:
         console.print("[yellow]interrupted[/]")
         sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -49,6 +49,14 @@ def error_document(error: LaketierError, code: int) -> dict[str, Any]:
     return {"error": {"type": type(error).__name__, **told, "message": str(error), "exit_code": code}}
 
 
+def usage_document(error: Any) -> dict[str, Any]:
+    """The same for a call that typer refused, such as one with an unknown option."""
+    command = "laketier" if error.ctx is None else error.ctx.command_path
+    message = redacted(error.format_message())
+    told = {"what": message, "where": command, "why": None, "fix": f"{command} --help", "message": message}
+    return {"error": {"type": "UsageError", **told, "exit_code": error.exit_code}}
+
+
 class ShownLines(logging.Formatter):
     """Lines of a log, with tracebacks."""
 
