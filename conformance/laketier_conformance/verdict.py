@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 
 CONFORMANT, PARTIAL, FAIL = "conformant", "partial", "fail"
+NOT_RUN = "not run"
 UNPROVEN = "laketier_unproven"
 _SHOWN = 12
 
 
 @dataclass
 class Result:
-    """What became of one test. ``outcome``: passed, refused (as declared), failed, or skipped."""
+    """What became of one test. ``outcome``: passed, refused (as declared), failed, skipped, or not run: only its own
+    phase, the call, can pass a test, and not those before and after it (``--setup-only``)."""
 
     name: str
-    outcome: str = "passed"
+    outcome: str = NOT_RUN
     seconds: float = 0.0
     detail: str = ""
     unproven: dict[str, str] = field(default_factory=dict)
@@ -28,14 +30,16 @@ class Result:
         self.seconds += report.duration
         told = (str(value).partition(": ") for name, value in report.user_properties if name == UNPROVEN)
         self.unproven.update({feature: reason for feature, _, reason in told})
-        if report.failed or hasattr(report, "wasxfail"):
-            # xfail, also the imperative one, is no way to refuse.
+        if report.outcome not in ("passed", "skipped") or hasattr(report, "wasxfail"):
+            # xfail, also the imperative one, is no way to refuse; and what has to be run again ("rerun") has failed.
             self.outcome = "failed"
             self.detail = self.detail or f"{report.when}: {_last_line(report)}"
-        elif report.skipped and self.outcome != "failed":
+        elif self.outcome == "failed":
+            return
+        elif report.skipped:
             self.outcome, self.detail = "skipped", _last_line(report)
-        elif refused is not None and self.outcome == "passed":
-            self.outcome, self.detail = "refused", refused
+        elif report.when == "call":
+            self.outcome, self.detail = ("passed", "") if refused is None else ("refused", refused)
 
     def plain(self) -> dict[str, Any]:
         """For the report."""
@@ -62,7 +66,7 @@ def judge(results: Iterable[Result], expected: Collection[str], exit_status: int
     """Conformant: all expected tests ran, and each passed or was refused as declared. Partial: some did not run, and
     nothing failed. Else fail: a run without any result shows nothing, and of a failure that has no name while results
     are missing, nobody knows whose it was."""
-    found = {result.name: result for result in results}
+    found = {result.name: result for result in results if result.outcome != NOT_RUN}
     failed = sorted(name for name, result in found.items() if result.outcome == "failed")
     skipped = sorted(name for name, result in found.items() if result.outcome == "skipped")
     missing = sorted(set(expected) - set(found))

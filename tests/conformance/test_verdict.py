@@ -46,7 +46,7 @@ def test_judge(outcomes: tuple[str, ...], code: int, verdict: str) -> None:
 
 
 def test_a_test_that_nobody_knows_fails() -> None:
-    judged = judge([*results("passed", "passed"), Result("a.py::three")], NAMES, 0)
+    judged = judge([*results("passed", "passed"), Result("a.py::three", "passed")], NAMES, 0)
     assert (judged.name, judged.why) == ("fail", ("not in the suite's MANIFEST: a.py::three",))
 
 
@@ -60,6 +60,23 @@ def test_a_failing_teardown_fails_the_test() -> None:
     for report in (phase("setup"), phase("call"), phase("teardown", "failed", longrepr="it leaked")):
         result.add(report, None)
     assert (result.outcome, result.detail) == ("failed", "teardown: it leaked")
+
+
+@pytest.mark.parametrize(
+    ("phases", "outcome"),
+    [
+        ([phase("setup"), phase("call"), phase("teardown")], "passed"),
+        ([phase("setup"), phase("teardown")], "not run"),
+        ([phase("setup"), phase("call", "rerun", longrepr="E"), phase("setup"), phase("call")], "failed"),
+        ([phase("setup", "skipped", longrepr="S"), phase("teardown")], "skipped"),
+    ],
+)
+def test_only_the_call_passes_a_test_and_only_at_once(phases: list[pytest.TestReport], outcome: str) -> None:
+    result = Result(NAMES[0])
+    for report in phases:
+        result.add(report, None)
+    assert result.outcome == outcome
+    assert judge([result], NAMES[:1], 0).conformant == (outcome == "passed")
 
 
 def test_an_imperative_xfail_is_no_refusal() -> None:

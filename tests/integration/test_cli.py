@@ -327,6 +327,21 @@ def test_errors_are_json_where_json_is_asked_for(cli: Cli, tmp_path: Path) -> No
     assert cli("status", "db.none", "-f", "localfile", "-w", str(tmp_path)).out == ""
 
 
+def test_a_column_may_have_an_operator_in_its_name(cli: Cli, tmp_path: Path) -> None:
+    names = ["Check In", "Sign-In date", "a", "a in"]
+    lake = lake_at(tmp_path / "lake", "localfile")
+    append(lake, pa.record_batch({"id": [1, 2]} | {name: [1, 2] for name in names}), epoch=0)
+    for where in [*(f"{name} = 2" for name in names), "a in (2, 3)", "a in in (2, 3)"]:
+        found = cli("read", "db.t", "-f", "localfile", "-w", str(tmp_path / "lake"), "--where", where, "--json").json()
+        assert [row["id"] for row in found] == [2], where
+
+
+def test_a_suite_that_gave_no_verdict_is_no_success(cli: Cli) -> None:
+    listed = cli("conformance", "feather", "--", "--collect-only", "-q", "-p", "no:cacheprovider")
+    assert (listed.code, "without the verdict conformant (it is none)" in listed.err) == (1, True)
+    assert cli("conformance", "feather", "--", "--lake-report=x").code == 2
+
+
 @pytest.mark.parametrize(
     ("words", "where"),
     [

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
+from laketier.cli.shown import say
 from laketier.plugins import load_format
 from laketier.spi import ConfigError
 
@@ -24,9 +27,19 @@ def conformance(
     """Prove a format: the whole suite in pytest, with a verdict (conformant, partial or fail). What follows `--` goes
     to pytest. Exit code 0 means conformant."""
     load_format(format)
+    if any(word.startswith("--lake-report") for word in context.args):
+        raise ConfigError("--lake-report is this command's own", fix="Say --report FILE before the --.")
     if importlib.util.find_spec("pytest") is None:
         raise ConfigError("the conformance suite needs pytest", fix="Install laketier's extra `conformance`.")
     command = [sys.executable, "-m", "pytest", "--pyargs", "laketier_conformance", f"--lake-format={format}"]
-    if report is not None:
-        command.append(f"--lake-report={report}")
-    raise typer.Exit(subprocess.run([*command, *context.args], check=False).returncode)
+    with TemporaryDirectory(prefix="laketier-conformance-") as folder:
+        # A process that a plugin ended, or that was asked for a list only, ends with 0 as well.
+        written = report or Path(folder, "report.json")
+        written.unlink(missing_ok=True)
+        command.append(f"--lake-report={written.absolute()}")
+        code = subprocess.run([*command, *context.args], check=False).returncode
+        verdict = json.loads(written.read_bytes())["verdict"] if written.exists() else None
+    if code == 0 and verdict != "conformant":
+        say(f"laketier: the run ended without the verdict conformant (it is {verdict or 'none'})", err=True)
+        code = 1
+    raise typer.Exit(code)

@@ -13,7 +13,8 @@ from laketier.config.suggest import did_you_mean
 from laketier.spi import ConfigError, Leaf, Op
 
 _OPERATORS = r"<=|>=|!=|<>|==|=>|=<|=|<|>|\bis\s+not\s+null\b|\bis\s+null\b|\bin\b|\bstarts\s+with\b"
-_FILTER = re.compile(rf"\s*(?P<column>.+?)\s*(?P<op>{_OPERATORS})\s*(?P<value>.*?)\s*\Z", re.IGNORECASE | re.DOTALL)
+_REST = rf"\s*(?P<op>{_OPERATORS})\s*(?P<value>.*?)\s*\Z"
+_FILTER = re.compile(rf"\s*(?P<column>.+?){_REST}", re.IGNORECASE | re.DOTALL)
 _SPELLINGS = {"==": "=", "<>": "!=", "=>": ">=", "=<": "<="}
 _QUOTED = re.compile(r"""\s*(?:'(?P<single>(?:[^']|'')*)'|"(?P<double>(?:[^"]|"")*)")\s*""", re.DOTALL)
 _BARE = re.compile(r"[^,'\"]*")
@@ -24,7 +25,7 @@ _EXAMPLE = "For example --where 'total >= 10', --where \"region in ('eu', 'us')\
 def parse_filter(text: str, schema: pa.Schema) -> Leaf:
     """Read ``column op value``, with the value typed by the column. Raises `ConfigError`."""
     where = f"--where {text!r}"
-    match = _FILTER.match(text)
+    match = _of_a_column(text, schema) or _FILTER.match(text)
     if match is None:
         raise ConfigError("it is no comparison", where=where, why=f"it has none of {_known()}", fix=_EXAMPLE)
     column, spelling = match["column"], " ".join(match["op"].lower().split())
@@ -42,6 +43,15 @@ def parse_filter(text: str, schema: pa.Schema) -> Leaf:
     if op is Op.IN:
         return Leaf(column, op, tuple(_typed(item, kind, where) for item in _items(match["value"], where)))
     return Leaf(column, op, _typed(_one(match["value"], where), kind, where))
+
+
+def _of_a_column(text: str, schema: pa.Schema) -> re.Match[str] | None:
+    """The comparison of the longest name that the text begins with: a name may hold an operator (``Check In``)."""
+    for name in sorted(schema.names, key=len, reverse=True):
+        match = re.match(rf"\s*(?P<column>{re.escape(name)})(?!\w){_REST}", text, re.IGNORECASE | re.DOTALL)
+        if name and match is not None and match["column"] == name:
+            return match
+    return None
 
 
 def _one(text: str, where: str) -> str:
