@@ -58,8 +58,8 @@ class IcebergSource(LakeSource):
         wanted = request.projected(to_arrow(schema, where=where), where=where)
         if snapshot_id is None:
             return ScanPlan(snapshot_id=None, schema=wanted, splits=(), limit_done=request.limit is not None)
-        tasks = _tasks(table, snapshot_id, request, schema)
-        remaining = _remaining(request, schema, table.metadata, tasks)
+        tasks, filtered = _tasks(table, snapshot_id, request, schema)
+        remaining = _remaining(request, schema, table.metadata, tasks) if filtered else request.filters
         plain = _PlainCheck(table.metadata, schema)
         resolution = Resolution(table.metadata, schema, wanted, where)
         splits = [_split(index, task, resolution, plain) for index, task in enumerate(tasks)]
@@ -136,13 +136,16 @@ def _snapshot(table: Table, request: ScanRequest, where: str) -> tuple[int | Non
     return snapshot.snapshot_id, own
 
 
-def _tasks(table: Table, snapshot_id: int, request: ScanRequest, schema: Schema) -> list[FileScanTask]:
+def _tasks(
+    table: Table, snapshot_id: int, request: ScanRequest, schema: Schema
+) -> tuple[list[FileScanTask], bool]:
+    """The files to read, and whether they are those alone that the filters leave."""
     from pyiceberg.expressions import AlwaysTrue, And
 
     expressions = [e for predicate in request.filters if (e := to_expression(predicate, schema)) is not None]
     row_filter = expressions[0] if len(expressions) == 1 else And(*expressions) if expressions else AlwaysTrue()
     try:
-        tasks = _files(table, snapshot_id, row_filter)
+        tasks, filtered = _files(table, snapshot_id, row_filter)
     except ValueError as error:
         if "equality deletes" not in str(error):
             raise
@@ -152,18 +155,18 @@ def _tasks(table: Table, snapshot_id: int, request: ScanRequest, schema: Schema)
             reason="pyiceberg can't apply them",
             fix="Compact the table with Spark's rewrite_data_files, or read it with Spark.",
         ) from error
-    return sorted(tasks, key=lambda task: task.file.file_path)
+    return sorted(tasks, key=lambda task: task.file.file_path), filtered
 
 
-def _files(table: Table, snapshot_id: int, row_filter: BooleanExpression) -> list[FileScanTask]:
+def _files(table: Table, snapshot_id: int, row_filter: BooleanExpression) -> tuple[list[FileScanTask], bool]:
     from pyiceberg.expressions import AlwaysTrue
 
     try:
-        return list(table.scan(row_filter=row_filter, snapshot_id=snapshot_id).plan_files())
+        return list(table.scan(row_filter=row_filter, snapshot_id=snapshot_id).plan_files()), True
     except struct.error:
-        # pyiceberg takes the bounds of dates for those of timestamps, after that promotion (version 3). Filters only
-        # skip files here, so without them the rows are the same.
-        return list(table.scan(row_filter=AlwaysTrue(), snapshot_id=snapshot_id).plan_files())
+        # pyiceberg takes the bounds of dates for those of timestamps, after that promotion (version 3). Without the
+        # filter there are more files, so the reader has to apply it in full.
+        return list(table.scan(row_filter=AlwaysTrue(), snapshot_id=snapshot_id).plan_files()), False
 
 
 def _remaining(

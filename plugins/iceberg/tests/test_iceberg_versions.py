@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from laketier.spi import CorruptTable, FeatureNotSupported, LaketierError, ScanRequest, UnsupportedType
+from laketier.spi import CorruptTable, FeatureNotSupported, LaketierError, PartitionField, ScanRequest, UnsupportedType
 
 SCHEMA = pa.schema([("id", pa.int64())])
 
@@ -109,6 +109,25 @@ def test_dates_that_became_timestamps_are_read_and_filtered(make: Callable[..., 
     wanted = ScanRequest(filters=(Leaf("d", Op.GE, datetime.datetime(2020, 1, 2)),))
     _, batches = scan(table.storage.source(table.info), wanted)
     assert [row["id"] for batch in batches for row in batch.to_pylist()] == [2]
+
+
+def test_a_filter_on_a_partition_is_left_to_the_reader_where_planning_went_without_filters(
+    make: Callable[..., Any],
+) -> None:
+    from laketier.sources.scan import scan
+    from laketier.spi import Leaf, Op
+
+    table = make(pa.schema([("p", pa.string()), ("d", pa.date32())]), partition_by=(PartitionField("p"),))
+    rows = [{"p": p, "d": datetime.date(2020, 1, day)} for day, p in ((1, "a"), (2, "b"))]
+    table.round(table.token(0), pa.RecordBatch.from_pylist(rows, schema=table.info.schema))
+    _edit(table, lambda document: document["schemas"][0]["fields"][1].update(type="timestamp"))
+    only_a = Leaf("p", Op.EQ, "a")
+    source = table.storage.source(table.info)
+    assert source.plan(ScanRequest(filters=(only_a,))).remaining == ()
+    both = ScanRequest(filters=(only_a, Leaf("d", Op.GE, datetime.datetime(2019, 1, 1))))
+    assert source.plan(both).remaining == both.filters
+    _, batches = scan(source, both)
+    assert [row["p"] for batch in batches for row in batch.to_pylist()] == ["a"]
 
 
 def _field(kind: Any, **rest: Any) -> Callable[[dict[str, Any]], None]:
