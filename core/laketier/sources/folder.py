@@ -9,12 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import fs
 
 from laketier.config.locations import absolute
 from laketier.sources.location import filesystem_of, is_hidden
-from laketier.sources.parquet_parts import read_footer, read_row_groups, row_group_ranges
+from laketier.sources.parquet_parts import open_parquet, read_footer, read_row_groups, row_group_ranges
 from laketier.spi import (
     ConfigError,
     IncompatibleData,
@@ -52,8 +51,8 @@ class ParquetFolder(LakeSource):
         full: pa.Schema | None = self.schema
         splits: list[LakeSplit] = []
         for info in files:
-            footer = read_footer(filesystem, info.path)
-            schema = footer.schema.to_arrow_schema().remove_metadata()
+            footer, schema = read_footer(filesystem, info.path)
+            schema = schema.remove_metadata()
             full = schema if full is None else full
             _check_columns(info.path, schema, full)
             for first, last, rows, size in row_group_ranges(footer, self.split_bytes):
@@ -84,7 +83,7 @@ class ParquetFolder(LakeSource):
         payload = split.payload
         with filesystem.open_input_file(payload["path"]) as file:
             groups = range(int(payload["first"]), int(payload["last"]) + 1)
-            yield from read_row_groups(pq.ParquetFile(file, pre_buffer=True), groups, schema)
+            yield from read_row_groups(open_parquet(file), groups, schema)
 
     def _files(self) -> tuple[fs.FileSystem, list[fs.FileInfo]]:
         filesystem, folder = filesystem_of(self.location)

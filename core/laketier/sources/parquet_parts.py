@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,11 +15,18 @@ from laketier.spi.conform import conform
 BATCH_ROWS = 131_072
 
 
-def read_footer(filesystem: fs.FileSystem, path: str) -> pq.FileMetaData:
-    """The footer of a file. Raises `CorruptTable` when it is not a whole Parquet file."""
+def open_parquet(file: Any, *, pre_buffer: bool = True) -> pq.ParquetFile:
+    """A file of which nobody knows the writer. Spark's and Hive's INT96 is read as microseconds: as nanoseconds, which
+    is pyarrow's own choice, moments outside 1677 to 2262 come out as other ones without a word."""
+    return pq.ParquetFile(file, pre_buffer=pre_buffer, coerce_int96_timestamp_unit="us")
+
+
+def read_footer(filesystem: fs.FileSystem, path: str) -> tuple[pq.FileMetaData, pa.Schema]:
+    """The footer of a file, and its columns. Raises `CorruptTable` when it is not a whole Parquet file."""
     try:
         with filesystem.open_input_file(path) as file:
-            return pq.read_metadata(file)
+            parquet = open_parquet(file, pre_buffer=False)
+            return parquet.metadata, parquet.schema_arrow
     except pa.ArrowInvalid as error:
         raise CorruptTable(
             "the file is not a whole Parquet file",

@@ -33,7 +33,8 @@ def id_of(field: pa.Field) -> int | None:
 
 def values_to_text(values: Mapping[int, pa.Scalar]) -> str:
     """One value per field id, of any type, for a payload."""
-    arrays = [pa.array([value.as_py()], value.type) for value in values.values()]
+    # Not through Python's own values, which end with the year 9999.
+    arrays = [pa.repeat(value, 1) for value in values.values()]
     row = pa.RecordBatch.from_arrays(arrays, names=[str(field_id) for field_id in values])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, row.schema) as writer:
@@ -129,6 +130,8 @@ class Projection:
             raise self._other_type(array.type, target, above)
         if pt.is_struct(kind):
             return self._struct(array, kind, inside)
+        if array.offset and (pt.is_list(kind) or pt.is_map(kind)):
+            array = pa.concat_arrays([array])  # Arrow builds no list with nulls from offsets that are a slice
         if pt.is_list(kind):
             if not pt.is_list(array.type):
                 array = array.cast(pa.list_(source.type.value_field))
@@ -145,7 +148,7 @@ class Projection:
         try:
             cast = promoted(array, kind)
         except pa.ArrowInvalid as error:
-            raise self._other_type(array.type, target, above) from error
+            raise self._other_type(array.type, target, above, str(error)) from error
         if cast is None:
             raise self._other_type(array.type, target, above)
         return cast
@@ -164,11 +167,11 @@ class Projection:
             children, fields=[kind.field(i) for i in range(kind.num_fields)], mask=_mask(array)
         )
 
-    def _other_type(self, found: pa.DataType, target: pa.Field, above: str) -> CorruptTable:
+    def _other_type(self, found: pa.DataType, target: pa.Field, above: str, why: str | None = None) -> CorruptTable:
         return CorruptTable(
             f"column {above}{target.name!r} is {target.type}, and a file has it as {found}",
             where=self.path,
-            why="no promotion leads from one to the other",
+            why=why or "no promotion leads from one to the other",
             fix="Write the file anew with the table's types.",
         )
 

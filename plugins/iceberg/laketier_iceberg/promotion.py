@@ -10,16 +10,13 @@ def promoted(array: pa.Array, kind: pa.DataType) -> pa.Array | None:
     """``array`` as ``kind``, where Iceberg's promotions or another spelling of the same type lead there; else None.
 
     A cast alone would do too much: text to numbers, numbers to text. Raises `pyarrow.ArrowInvalid` for a value that
-    does not fit, which the promotions themselves can't meet.
+    does not fit: nanoseconds where the table has microseconds. The promotions themselves can't meet one.
     """
     source = array.type
     if source.equals(kind):
         return array
     if not _leads(source, kind):
         return None
-    if pt.is_timestamp(kind) and pt.is_timestamp(source) and source.unit == "ns":
-        # As pyiceberg and Java do: Spark's and Hive's INT96 have nanoseconds, tables of version 2 microseconds.
-        return array.cast(kind, safe=False)
     return array.cast(kind)
 
 

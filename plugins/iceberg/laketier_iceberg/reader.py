@@ -25,7 +25,11 @@ def read_split(split: LakeSplit, schema: pa.Schema, io: Mapping[str, str]) -> It
     deleted = _deleted_positions(split, files)
     room = int(split.payload["limit"]) if "limit" in split.payload else None
     projection = Projection.of(split.payload)
-    with _open(files, split.payload["path"]) as source, pq.ParquetFile(source) as file:
+    # Spark's and Hive's INT96 as microseconds: as nanoseconds, moments outside 1677 to 2262 come out as other ones.
+    with (
+        _open(files, split.payload["path"]) as source,
+        pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as file,
+    ):
         there = list(file.schema_arrow)
         chosen = [projection.find(there, field) for field in schema]
         names = _names(there, {index for index in chosen if index is not None}, split.payload["path"])

@@ -136,9 +136,7 @@ def _snapshot(table: Table, request: ScanRequest, where: str) -> tuple[int | Non
     return snapshot.snapshot_id, own
 
 
-def _tasks(
-    table: Table, snapshot_id: int, request: ScanRequest, schema: Schema
-) -> tuple[list[FileScanTask], bool]:
+def _tasks(table: Table, snapshot_id: int, request: ScanRequest, schema: Schema) -> tuple[list[FileScanTask], bool]:
     """The files to read, and whether they are those alone that the filters leave."""
     from pyiceberg.expressions import AlwaysTrue, And
 
@@ -276,9 +274,15 @@ def _partition(task: FileScanTask, metadata: TableMetadata) -> tuple[tuple[tuple
         if field.name == bucket_field and value is not None:
             bucket = int(value)
         kind = types.get(field.source_id)
-        text = None if value is None or kind is None else field.transform.to_human_string(kind, value)
-        shown.append((field.name, text))
+        shown.append((field.name, None if value is None or kind is None else _shown(field, kind, value)))
     return tuple(shown), bucket
+
+
+def _shown(field: Any, kind: Any, value: Any) -> str:
+    try:
+        return str(field.transform.to_human_string(kind, value))
+    except (OverflowError, ValueError):
+        return str(value)  # beyond the years 1 to 9999, where Python has no dates
 
 
 def _cut(splits: list[LakeSplit], limit: int) -> list[LakeSplit]:

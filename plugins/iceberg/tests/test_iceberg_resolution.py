@@ -308,3 +308,98 @@ def test_partition_columns_that_a_file_lacks_are_those_of_its_partition(make: Ca
 def _scanned(table: Any, *filters: Leaf) -> list[int]:
     _, batches = scan(table.storage.source(table.info), ScanRequest(filters=filters))
     return sorted(i for batch in batches for i in batch.column("id").to_pylist())
+
+
+def test_int96_of_any_year_is_read_as_what_it_says(make: Callable[..., Any]) -> None:
+    """Spark's and Hive's timestamps of old. 9999-12-31 for "until further notice" is no nanosecond of int64."""
+    from laketier.sources import ParquetFolder
+
+    kind = pa.timestamp("us", "UTC")
+    schema = pa.schema([("id", pa.int64()), ("until", kind), ("s", pa.struct([("at", kind)]))])
+    moments = [datetime.datetime(year, 12, 31, 23, 59, tzinfo=datetime.UTC) for year in (1, 1600, 1969, 2024, 9999)]
+    rows = [{"id": i, "until": at, "s": {"at": at}} for i, at in enumerate(moments)]
+    table = make(schema)
+    path = add_file(table, rows, schema)
+    for stored in (True, False):
+        whole = pa.Table.from_pylist(rows, schema=schema)
+        pq.write_table(whole, path, use_deprecated_int96_timestamps=True, store_schema=stored)
+        assert {pq.ParquetFile(path).schema.column(i).physical_type for i in (1, 2)} == {"INT96"}
+        assert ours(table) == rows
+        folder = ParquetFolder(str(path.parent))
+        wanted, batches = scan(folder, ScanRequest())
+        found = pa.Table.from_batches(batches, schema=wanted)
+        assert [at.replace(tzinfo=datetime.UTC) for at in found["until"].to_pylist()] == moments
+
+
+def test_nanoseconds_are_read_where_microseconds_hold_them(make: Callable[..., Any]) -> None:
+    schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us"))])
+    table = make(schema)
+    path = add_file(table, [{"id": 1, "at": datetime.datetime(2024, 1, 1)}], schema)
+    for nanoseconds in (1_000, 1_001):
+        at = pa.array([1_700_000_000_000_000_000 + nanoseconds], pa.timestamp("ns"))
+        pq.write_table(pa.table({"id": [1], "at": at}), path)
+        if nanoseconds % 1_000 == 0:
+            assert ours(table)[0]["at"] == datetime.datetime(2023, 11, 14, 22, 13, 20, 1)
+        else:
+            with pytest.raises(CorruptTable, match="would lose data"):
+                ours(table)
+
+
+FAR = [("d", pa.date32(), 2_932_897), ("d", pa.date32(), -719_163), ("d", pa.date32(), -(2**31))]
+FAR += [("t", pa.timestamp("us", zone), at) for zone in (None, "UTC") for at in (253_402_300_800_000_000, -(2**63))]
+
+
+@pytest.mark.parametrize(("name", "kind", "value"), FAR, ids=str)
+def test_partitions_beyond_the_years_that_python_has(
+    make: Callable[..., Any], name: str, kind: pa.DataType, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java writes them without a word, and Arrow and Parquet hold them."""
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+    from pyiceberg.typedef import Record
+
+    table = make(pa.schema([("id", pa.int64()), (name, kind)]), partition_by=(PartitionField(name),))
+    path = Path(table.info.location, "data", "far.parquet")
+    path.parent.mkdir()
+    schema = pa.schema([table.info.schema.field("id")])
+    pq.write_table(pa.table({"id": [1]}, schema=schema), path)
+    file = DataFile.from_args(
+        content=DataFileContent.DATA, file_path=str(path), file_format=FileFormat.PARQUET, partition=Record(value),
+        record_count=1, file_size_in_bytes=path.stat().st_size, column_sizes={1: 10}, value_counts={},
+        null_value_counts={}, nan_value_counts={}, lower_bounds={}, upper_bounds={},
+    )  # fmt: skip
+    file.spec_id = 0
+    with monkeypatch.context() as patched:
+        # pyiceberg itself can't write such a commit: its summary counts partitions by dates of Python.
+        patched.setattr(
+            "pyiceberg.table.snapshots.SnapshotSummaryCollector.update_partition_metrics", lambda *_, **__: 0
+        )
+        with table.table().transaction() as change, change.update_snapshot().fast_append() as update:
+            update.append_data_file(file)
+    found = table.read()[name]
+    assert found.cast(pa.int32() if name == "d" else pa.int64()).to_pylist() == [value]
+    assert plan(table).splits[0].partition == ((name, str(value)),)
+
+
+@pytest.mark.parametrize("item", [pa.int32(), pa.struct([("x", pa.int32())])], ids=str)
+def test_a_slice_of_lists_and_maps_with_nulls_is_found_by_id(item: pa.DataType) -> None:
+    from laketier_iceberg.projection import Projection
+
+    def numbered(kind: pa.DataType, start: int) -> pa.DataType:
+        if pa.types.is_struct(kind):
+            fields = [kind.field(0).with_metadata({"PARQUET:field_id": str(start + 10)})]
+            return pa.struct(fields)
+        return kind
+
+    item = numbered(item, 1)
+    element = pa.field("element", item, metadata={"PARQUET:field_id": "2"})
+    key = pa.field("key", pa.string(), nullable=False, metadata={"PARQUET:field_id": "3"})
+    value = pa.field("value", item, metadata={"PARQUET:field_id": "2"})
+    one = {"x": 1} if pa.types.is_struct(item) else 1
+    lists = pa.array([[one], None, [one, one], None], pa.list_(element.with_name("item")))
+    maps = pa.array([[("a", one)], None, [("b", one), ("c", None)], None], pa.map_(key, value))
+    projection = Projection("f", None, {}, {})
+    for array, kind in ((lists, pa.list_(element)), (maps, pa.map_(key, value))):
+        source, target = (pa.field("c", each, metadata={"PARQUET:field_id": "1"}) for each in (array.type, kind))
+        for start in range(4):
+            part = array.slice(start)
+            assert projection.project(part, source, target).to_pylist() == part.to_pylist()
