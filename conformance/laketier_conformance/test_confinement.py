@@ -1,5 +1,5 @@
-"""Nothing hostile reaches outside of the table: no forged result, no link, no listing. And nothing that is not whole
-gets into it."""
+"""Nothing hostile reaches outside of the table: no forged result, no link, no listing. Inside of it, a forged result
+reaches no file but its own attempt's. And nothing that is not whole gets into it."""
 
 from __future__ import annotations
 
@@ -79,6 +79,49 @@ def test_a_forged_result_is_not_published(table: Table, around: Surroundings | N
     with pytest.raises(Refused):
         table.commit([forged(staged, "../x")], token(1))
     assert touched(before, {} if around is None else around.all()) == []
+    assert table.ids == ids_of(0)
+    assert table.append(1).ending is Ending.PUBLISHED
+
+
+def of_others(around: Surroundings | None, staged: WriteResult, *others: WriteResult) -> list[str]:
+    """Files in the table that ``staged`` did not stage: those of ``others``, and where they can be listed all that are
+    there, live ones and the table's own documents."""
+    own = {file.path for file in staged.files}
+    found = {file.path for result in others for file in result.files}
+    if around is not None:
+        found |= {str(path.relative_to(around.folder)) for path in around.folder.rglob("*") if path.is_file()}
+    return sorted(found - own)
+
+
+def test_a_forged_result_deletes_no_other_file_of_the_table(table: Table, around: Surroundings | None) -> None:
+    """The others may be live, or the table's log."""
+    live = table.staged(ids_of(0))
+    table.commit([live], token(0))
+    staged, other = table.staged(ids_of(1)), table.staged(ids_of(2))
+    before = {} if around is None else around.all()
+    committer = table.committer()
+    for path in of_others(around, staged, live, other):
+        committer.discard([forged(staged, path)])
+        assert touched(before, {} if around is None else around.all()) == [], path
+    committer.close()
+    assert table.ids == ids_of(0)
+    table.commit([other], token(1))
+    assert table.ids == ids_of(0) + ids_of(2)
+
+
+def test_a_forged_result_publishes_no_other_file_of_the_table(table: Table, around: Surroundings | None) -> None:
+    """Rows would be there twice, or before their own round is."""
+    live = table.staged(ids_of(0))
+    table.commit([live], token(0))
+    staged, other = table.staged(ids_of(1)), table.staged(ids_of(2))
+    hostile = [[forged(staged, path)] for path in of_others(around, staged, live, other)]
+    hostile += [[replace(result, attempt=staged.attempt)] for result in (live, other)]
+    committer = table.committer()
+    state = committer.open()
+    for results in (*hostile, [staged, staged]):
+        with pytest.raises(Refused):
+            committer.publish(state, results, None)
+    committer.close()
     assert table.ids == ids_of(0)
     assert table.append(1).ending is Ending.PUBLISHED
 

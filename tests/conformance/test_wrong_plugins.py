@@ -61,6 +61,14 @@ CAUGHT_BY = {
         "test_confinement.py::test_a_forged_result_deletes_nothing_elsewhere",
         "theirs",
     ),
+    "deletes_files_of_others": (
+        "test_confinement.py::test_a_forged_result_deletes_no_other_file_of_the_table",
+        "00000000.json",
+    ),
+    "publishes_files_of_others": (
+        "test_confinement.py::test_a_forged_result_publishes_no_other_file_of_the_table",
+        "DID NOT RAISE Refused",
+    ),
     "follows_links": (
         "test_confinement.py::test_collection_follows_no_link_in_the_table",
         "'theirs'] == []",

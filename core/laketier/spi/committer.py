@@ -94,8 +94,9 @@ class LakeCommitter(ABC, Generic[WR]):
           that ``state`` is still the snapshot that they were read from; one that is not in it all the same is a
           `CommitError`.
         - Other pipelines' watermarks stay, with every write mode.
-        - Results are input from outside: a path in one that leads out of the table is `OutsideTable`, a file that is
-          not there as its writer left it `StagedFileLost`. Both are found before anything is published.
+        - Results are input from outside: a path in one that leads out of the table, or names a file that its attempt
+          did not stage, is `OutsideTable`; a file that is not there as its writer left it, or is named twice, is
+          `StagedFileLost`. All are found before anything is published.
         - Raises `Conflict` or `Refused` only when it is certain that nothing landed. **Any other exception
           means: unknown**, so never translate a time-out or a server error into these, and never clean up here.
         - Durable before it returns.
@@ -104,8 +105,8 @@ class LakeCommitter(ABC, Generic[WR]):
     @abstractmethod
     def discard(self, results: Sequence[WR]) -> None:
         """Delete the files of ``results``. Called only when it is certain that they did not land. Best effort: a
-        file that is gone is fine, a failure is logged, not raised. A path that leads out of the table is such a
-        failure: nothing is deleted there."""
+        file that is gone is fine, a failure is logged, not raised. A path that leads out of the table, or names a file
+        of another attempt or of the table's own, is such a failure: nothing is deleted there."""
 
     def storage_time(self) -> int | None:
         """What time it is by the clock that dates the table's files, ms since the epoch: `time_of_storage` tells.

@@ -204,7 +204,8 @@ class Collected(Refused):
 
 
 class OutsideTable(Refused):
-    """A path that should name a file of a table leads out of it: by its text, or through a symbolic link."""
+    """A path that should name a file of a table leads out of it: by its text, or through a symbolic link. Or it names a
+    file that is not its sender's: one of the table's own, or of another attempt."""
 
 
 class StagedFileLost(Refused, CommitError):

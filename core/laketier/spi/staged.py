@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from laketier.spi.confine import confined
 from laketier.spi.errors import CommitError, OutsideTable, StagedFileLost
 from laketier.spi.maintenance import OrphanFile
 from laketier.spi.table_folder import TableFolder
@@ -15,21 +16,81 @@ log = logging.getLogger(__name__)
 
 _DELETIONS_AT_ONCE = 16
 
+AttemptOf = Callable[[str], str | None]
+"""Tells the attempt that staged a file by its path, None for a file that no writer of the format stages there."""
 
-def check_staged(folder: TableFolder, results: Sequence[WriteResult], *, where: str) -> None:
+
+def check_staged(folder: TableFolder, results: Sequence[WriteResult], *, attempt_of: AttemptOf, where: str) -> None:
     """Raise `StagedFileLost` unless each file of ``results`` is in ``folder`` with the size that its writer wrote, and
-    `OutsideTable` for one that leads out of it. One request for each, all at once.
+    `OutsideTable` for one that leads out of it, or is of another attempt than its result. One request for each, all at
+    once.
 
     A clean-up by other tools that is too eager deletes files that are staged; a table that lists them can't be read.
     """
+    refuse_foreign(results, attempt_of, where=where)
     sizes = {file.path: file.bytes for result in results for file in result.files}
     for path, found in folder.sizes(list(sizes)).items():
         refuse_lost(path, found, sizes[path], where=where)
 
 
-def discard_staged(folder: TableFolder, results: Sequence[WriteResult]) -> None:
-    """For `LakeCommitter.discard`: `remove` the files of ``results``."""
-    remove(folder, [file.path for result in results for file in result.files])
+def refuse_foreign(results: Sequence[WriteResult], attempt_of: AttemptOf, *, where: str) -> None:
+    """Raise `OutsideTable` unless each file of ``results`` is one of its result's own attempt, and `StagedFileLost` for
+    one that is there twice. A result comes from outside, and may name a file that is in the table already, or the
+    table's own documents: its rows would be there twice."""
+    seen: set[str] = set()
+    for result in results:
+        for file in result.files:
+            why = _foreign(file.path, result.attempt, attempt_of, where=where)
+            if why is not None:
+                raise OutsideTable(
+                    f"{file.path!a} is not a file that attempt {result.attempt!a} staged; nothing was published",
+                    where=where,
+                    why=why,
+                    fix="No writer of laketier makes such a result: find out who did, and run the round again.",
+                )
+            if file.path in seen:
+                raise StagedFileLost(
+                    "a staged file was handed over twice; nothing was published",
+                    where=f"{where}: {file.path}",
+                    fix="Run the round again: it will be staged anew.",
+                )
+            seen.add(file.path)
+
+
+def discard_staged(folder: TableFolder, results: Sequence[WriteResult], *, attempt_of: AttemptOf) -> None:
+    """For `LakeCommitter.discard`: `remove` the files of ``results`` that are their own."""
+    remove(folder, own_paths(results, attempt_of, where=folder.root))
+
+
+def own_paths(results: Sequence[WriteResult], attempt_of: AttemptOf, *, where: str) -> list[str]:
+    """The paths of ``results`` that may be deleted with them. Those that `refuse_foreign` would refuse are logged and
+    left out: they may be live, or the table's log."""
+    own = []
+    for result in results:
+        for file in result.files:
+            try:
+                why = _foreign(file.path, result.attempt, attempt_of, where=where)
+            except OutsideTable as error:
+                why = str(error)
+            if why is None:
+                own.append(file.path)
+            else:
+                log.warning(
+                    "%s: %a is not a file that attempt %a staged, and was not deleted: %s",
+                    where,
+                    file.path,
+                    result.attempt,
+                    why,
+                )
+    return own
+
+
+def _foreign(path: str, attempt: str, attempt_of: AttemptOf, *, where: str) -> str | None:
+    """Why ``path`` is not of ``attempt``, as a clause; None when it is. Raises `OutsideTable`."""
+    found = attempt_of(confined(path, where=where))
+    if found is None:
+        return "no writer of this format stages a file under such a name"
+    return None if found == attempt else f"attempt {found} did"
 
 
 def remove_files(folder: TableFolder, orphans: Sequence[OrphanFile]) -> list[OrphanFile]:

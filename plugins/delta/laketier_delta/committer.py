@@ -31,6 +31,7 @@ from laketier.spi import (
 from laketier.spi.durable import fsync_directory, fsync_file
 from laketier.spi.staged import check_staged, discard_staged
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, transaction_version
+from laketier_delta.layout import attempt_of
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
@@ -141,9 +142,13 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
     """Publishes on the very handle that was checked. delta-rs would rebase a stale handle on its own, and would
     accept a replayed epoch on a fresh one: both are switched off, so version n + 1 is put only after version n."""
 
-    def __init__(self, location: Location, options: DeltaOptions, context: CommitterInitContext) -> None:
+    def __init__(
+        self, location: Location, options: DeltaOptions, columns: Sequence[str], context: CommitterInitContext
+    ) -> None:
+        """``columns``: those that the table is partitioned by."""
         self._location = location
         self._options = options
+        self._columns = columns
         self._context = context
         self._log = TableLog(location.filesystem, location.root)
         self._records = RecordStore(location.filesystem, location.root)
@@ -205,11 +210,14 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         return time_of_storage(self._log.filesystem, self._location.root)
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        discard_staged(self._location.folder, results)
+        discard_staged(self._location.folder, results, attempt_of=self._attempt_of)
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
         """delta-rs commits files that are missing, and every later read of the table fails."""
-        check_staged(self._location.folder, results, where=self._location.uri)
+        check_staged(self._location.folder, results, attempt_of=self._attempt_of, where=self._location.uri)
+
+    def _attempt_of(self, path: str) -> str | None:
+        return attempt_of(path, self._columns)
 
     def _commit(
         self,

@@ -43,7 +43,8 @@ class DeltaTieringFactory(LakeTieringFactory[WriteResult]):
 
     def create_committer(self, context: CommitterInitContext) -> DeltaCommitter:
         require_mode(FORMAT, FEATURES, context.mode)
-        return DeltaCommitter(self.location, self.options, context)
+        columns = [field.column for field in self.table.descriptor.partition_by]
+        return DeltaCommitter(self.location, self.options, columns, context)
 
 
 class DeltaStorage(LakeStorage):

@@ -32,7 +32,7 @@ from laketier_iceberg.files import Files
 from laketier_iceberg.history import COMMIT_ID, SEQUENCE, WATERMARK, History
 from laketier_iceberg.spec import FORMAT
 from laketier_iceberg.types import to_arrow
-from laketier_iceberg.writer import WriterPlan
+from laketier_iceberg.writer import WriterPlan, attempt_of
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -157,12 +157,13 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         return time_of_storage(*Files(self._plan.io).resolve(self._plan.table.location))
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        discard_staged(Files(self._plan.io).folder(self._plan.base), results)
+        discard_staged(Files(self._plan.io).folder(self._plan.base), results, attempt_of=attempt_of)
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
         """pyiceberg commits files that are missing, and every later read of the table fails."""
         if any(result.files for result in results):
-            check_staged(Files(self._plan.io).folder(self._plan.base), results, where=str(self._plan.table.path))
+            folder, where = Files(self._plan.io).folder(self._plan.base), str(self._plan.table.path)
+            check_staged(folder, results, attempt_of=attempt_of, where=where)
 
     def _resolve(self, state: IcebergState, staged: StagedSnapshot, error: Exception) -> None:
         """Find out what "commit failed" means. A transport that repeats a request gets it for a commit that landed.

@@ -27,7 +27,7 @@ from laketier.spi import (
     failpoint,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
-from laketier.spi.staged import check_staged, refuse_lost, replaced_files
+from laketier.spi.staged import check_staged, own_paths, refuse_foreign, refuse_lost, replaced_files
 from laketier_lance.clock import storage_time
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.lance_schema import column_field_ids, with_field_ids, with_metadata
@@ -35,7 +35,7 @@ from laketier_lance.location import local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.state import LanceTableState, find_commit
 from laketier_lance.table import COMMIT_ID, EPOCH, LAST, LOST_PREFIX, PIPELINE, ROWS, TABLE_UUID, watermark_key
-from laketier_lance.writer import DATA, FRAGMENT, delete_files, described
+from laketier_lance.writer import DATA, FRAGMENT, attempt_of, delete_files, described
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceOperation
@@ -128,7 +128,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         return storage_time(self._location, self._options)
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        delete_files(self._location, self._options, [file.path for result in results for file in result.files])
+        delete_files(self._location, self._options, own_paths(results, attempt_of, where=self._location))
 
     def _fragments(self, dataset: LanceDataset, results: Sequence[WriteResult]) -> list[FragmentMetadata]:
         from lance.fragment import FragmentMetadata
@@ -167,8 +167,9 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         """Lance commits fragments whose files are missing, and every later read of the table fails."""
         local = local_folder(self._location)
         if local is not None:
-            check_staged(local, results, where=self._location)
+            check_staged(local, results, attempt_of=attempt_of, where=self._location)
             return
+        refuse_foreign(results, attempt_of, where=self._location)
         from lance.file import LanceFileSession
 
         session = LanceFileSession(self._location, self._options.storage_options() or None)

@@ -29,7 +29,7 @@ from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadabl
 from laketier_lance.features import FORMAT
 from laketier_lance.location import UNLINKED, local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
-from laketier_lance.writer import delete_files
+from laketier_lance.writer import attempt_of, delete_files
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -52,7 +52,6 @@ and the sidecars of blobs, as no API of Lance tells who refers to one."""
 
 _MANIFEST = re.compile(r"_versions/\d+\.manifest")
 _DETACHED = re.compile(r"(tree/.+/)?_versions/d\d+\.manifest")
-_ATTEMPT = re.compile(r"data/(?P<attempt>[0-9a-f]{32})-\d{5,}\.lance")
 _ROWS = 65_536
 
 
@@ -165,14 +164,9 @@ def _candidates(
         of_kind = old.filter(pc.match_substring_regex(old.column("path"), _KINDS[kind]))
         columns = (of_kind.column(name).to_pylist() for name in ("path", "size_bytes", "modified"))
         found |= {
-            path: OrphanFile(path, size, at, kind, _attempt(path)) for path, size, at in zip(*columns, strict=True)
+            path: OrphanFile(path, size, at, kind, attempt_of(path)) for path, size, at in zip(*columns, strict=True)
         }
     return found
-
-
-def _attempt(path: str) -> str | None:
-    match = _ATTEMPT.fullmatch(path)
-    return match["attempt"] if match else None
 
 
 def _unlinked(location: str, modified_before: int) -> dict[str, OrphanFile]:

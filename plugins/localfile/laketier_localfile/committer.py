@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow.fs as pafs
 
 from laketier.spi import (
-    CommitError,
     CommitterInitContext,
     CorruptTable,
     LakeCommitResult,
@@ -32,8 +31,15 @@ from laketier.spi import (
     time_of_storage,
 )
 from laketier.spi.failpoints import failpoint
-from laketier.spi.staged import check_staged, replaced_files
-from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, SUPERSEDED, final_path, staged_path
+from laketier.spi.staged import check_staged, own_paths, remove, replaced_files
+from laketier_localfile.layout import (
+    IN_PROGRESS,
+    MANIFESTS,
+    SUPERSEDED,
+    attempt_of_staged,
+    final_path,
+    staged_path,
+)
 from laketier_localfile.log import ManifestLog
 from laketier_localfile.manifest import FileEntry, Manifest
 from laketier_localfile.parquet import footer_digest, stats_from_text
@@ -132,21 +138,15 @@ class LocalFileCommitter(LakeCommitter[WriteResult]):
             log.warning("nothing was deleted, as the table can't be read", exc_info=True)
             return
         published = {staged_path(entry.path) for entry in head.added}
-        for file in (file for result in results for file in result.files):
-            try:
-                final_path(file.path, ())
-                if file.path in published:
-                    log.error("%s was to be discarded, and is published: kept", file.path)
-                else:
-                    LocalFolder(self._location).unlink(file.path)
-            except (LaketierError, OSError):
-                log.warning("%a was not deleted", file.path, exc_info=True)
+        own = own_paths(results, attempt_of_staged, where=str(self._location))
+        for path in published.intersection(own):
+            log.error("%s was to be discarded, and is published: kept", path)
+        remove(table_folder(self._location), [path for path in own if path not in published])
 
     def _entries(self, state: LocalFileState, results: Sequence[WriteResult]) -> tuple[FileEntry, ...]:
         files = [file for result in results for file in result.files]
-        if len({file.path for file in files}) != len(files):
-            raise CommitError("a staged file was handed over twice", where=str(self._location))
-        check_staged(table_folder(self._location), results, where=str(self._location))
+        where = str(self._location)
+        check_staged(table_folder(self._location), results, attempt_of=attempt_of_staged, where=where)
         for file in files:
             self._refuse_replaced(file)
         folder = LocalFolder(self._location)

@@ -55,6 +55,12 @@ def attempt_of(path: str) -> str | None:
     return match["attempt"] if match else None
 
 
+def attempt_of_staged(path: str) -> str | None:
+    """The attempt that staged the file ``path``. None for what is elsewhere, and so may be live."""
+    folder, _, name = path.rpartition("/")
+    return attempt_of(name) if folder == IN_PROGRESS and name.endswith(_STAGED_SUFFIX) else None
+
+
 def staged_path(path: str) -> str:
     """Where the data file ``path`` (final, relative) is staged."""
     return f"{IN_PROGRESS}/{PurePosixPath(path).name}{_STAGED_SUFFIX}"

@@ -204,9 +204,14 @@ def test_discard_keeps_what_the_newest_commit_published(table: Any) -> None:
     assert table.child("publish.after_manifest_before_renames=kill", 0).join() == (-9, [])
     head, _ = table.log.head()
     from laketier.spi import StagedFile, WriteResult
+    from laketier_localfile.layout import attempt_of, staged_path
 
-    files = tuple(StagedFile(f"__in_progress/{e.path}.inprogress", e.rows, e.bytes) for e in head.added)
-    table.committer().discard([WriteResult.of(table.info, "x", files)])
+    table.committer().discard(
+        [
+            WriteResult.of(table.info, attempt_of(e.path), (StagedFile(staged_path(e.path), e.rows, e.bytes),))
+            for e in head.added
+        ]
+    )
     assert table.read_ids() == [0, 1, 2, 3]
 
 

@@ -152,6 +152,11 @@ class Writer(spi.LakeWriter[spi.WriteResult]):
         self._path.unlink(missing_ok=True)
 
 
+def attempt_of(path: str) -> str | None:
+    """The attempt that wrote a file."""
+    return path.removesuffix(".feather") if path.endswith(".feather") and "/" not in path else None
+
+
 @dataclass(frozen=True)
 class Committer(spi.LakeCommitter[spi.WriteResult]):
     """A round is the next manifest."""
@@ -179,11 +184,11 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
         return spi.LakeCommitResult(snapshot_id=number, rows=rows, files=len(added), bytes=size)
 
     def discard(self, results: Sequence[spi.WriteResult]) -> None:
-        staged.discard_staged(spi.TableFolder.at(self.home), results)
+        staged.discard_staged(spi.TableFolder.at(self.home), results, attempt_of=attempt_of)
 
     def check(self, results: Sequence[spi.WriteResult]) -> None:
-        """A table that lists a file which is not there, or not whole, could not be read."""
-        staged.check_staged(spi.TableFolder.at(self.home), results, where=self.home)
+        """A table that lists a file which is not there, not whole, or there already, could not be read."""
+        staged.check_staged(spi.TableFolder.at(self.home), results, attempt_of=attempt_of, where=self.home)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,22 @@
+"""A discard deletes all files in the table that a result names, whoever staged them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import Committer
+
+from laketier import spi
+from laketier.plugins import hookimpl
+from laketier.spi import staged
+
+
+class ConfinedCommitter(Committer):
+    def discard(self, results: Sequence[spi.WriteResult]) -> None:
+        staged.remove(spi.TableFolder.at(self.home), [file.path for result in results for file in result.files])
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("deletes-files-of-others", committer=ConfinedCommitter)
