@@ -102,7 +102,7 @@ class HeldLeases:
             self._drop([lease])
 
     def stopping(self) -> None:
-        """Say that this worker was told to stop: whatever kills it now, no table is charged with it."""
+        """Say that this worker takes no more tables: whatever kills it now, no table is charged with it."""
         try:
             self._store.stopping(self._worker)
         except StateError as error:

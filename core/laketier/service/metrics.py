@@ -47,7 +47,7 @@ TABLE_METRICS = (
                 lambda each: each.fresh),
     TableMetric("laketier_table_failures", "gauge", "Rounds that failed in a row.",
                 lambda each: each.table.failures),
-    TableMetric("laketier_table_deaths", "gauge", "Workers in a row that died in rounds of it, which ran alone.",
+    TableMetric("laketier_table_deaths", "gauge", "Workers in a row that died in rounds of it, and were charged to it.",
                 lambda each: each.table.deaths),
     TableMetric("laketier_table_rounds_total", "counter", "Rounds that were published or found nothing new.",
                 lambda each: each.table.rounds_total),
@@ -134,9 +134,8 @@ class TableCollector(Collector):
             return
         up.add_metric([service], 1)
         yield up
-        since = looked.at - self._lease_seconds * 1000
         alive = GaugeMetricFamily(*WORKERS, labels=["service"])
-        alive.add_metric([service], sum(each.heartbeat_at >= since for each in looked.workers))
+        alive.add_metric([service], sum(each.is_heard_of(looked.at, self._lease_seconds) for each in looked.workers))
         yield alive
         statuses = one_per_name(looked.statuses)
         yield from _service_families(service, statuses)

@@ -117,8 +117,8 @@ class _Looked:
             else:
                 self.every = one_per_name(statuses)
                 self.statuses = with_series(self.every, self.most)
-                since = self.store.now() - self.lease_seconds * 1000
-                self.alive = sum(each.heartbeat_at >= since for each in workers)
+                now = self.store.now()
+                self.alive = sum(each.is_heard_of(now, self.lease_seconds) for each in workers)
         self.asked.add(instrument)
         return self
 

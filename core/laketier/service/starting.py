@@ -90,8 +90,9 @@ def _state_problems(service: Service, origin: str) -> Iterator[LaketierError]:
 
 def _other_file(service: Service, store: StateStore, origin: str) -> ConfigError | None:
     """Two files with one name and one database drop each other's tables, at each listing of their sources."""
-    since = store.now() - round(service.lease * 1000)
-    alive = [each.worker for each in store.workers() if each.heartbeat_at > since and each.stopping_at is None]
+    now = store.now()
+    workers = (each for each in store.workers() if each.stopping_at is None)
+    alive = [each.worker for each in workers if each.is_heard_of(now, service.lease)]
     tables = [status.table for status in store.snapshot()]
     foreign = sorted(
         {each.source for each in tables if each.state not in (State.DROPPED, State.RECREATED)} - service.sources.keys()
@@ -102,7 +103,8 @@ def _other_file(service: Service, store: StateStore, origin: str) -> ConfigError
         f"the service {service.name!r} has tables of the source {foreign[0]!r}, which this file lacks",
         where=f"{origin}, name",
         why=f"worker {alive[0].id} is at work for a service of that name in this database, with another file",
-        fix="Give this service a `name` of its own. Or stop that worker first, if this is its file's new version.",
+        fix=f"If this is that file's new version: stop that worker, or wait {service.lease:g} s if it has died. "
+        "If it is another service: give it a `name` of its own; its tables are then read from the beginning.",
     )
 
 

@@ -126,9 +126,9 @@ class TieringWorker:
             self._stopping.wait(self.settings.idle_seconds)
 
     def _drain(self) -> bool:
-        """Wait for what is under way, and give back what has not begun."""
-        if self._stopping.is_set():
-            self._held.stopping()
+        """Wait for what is under way, and give back what has not begun. However orderly it ends, others are told: it
+        would look alive for a lease's time."""
+        self._held.stopping()
         deadline = time.monotonic() + self.settings.drain_seconds
         while True:
             running = self._threads.one_that_runs()

@@ -17,7 +17,7 @@ from laketier.cli.serve import serve
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, Worker
 from laketier.service.until_idle import TRIES
-from laketier.spi import ConfigError
+from laketier.spi import ConfigError, host_time
 from lines import LinesTable
 
 
@@ -142,6 +142,36 @@ def test_two_files_with_one_name_are_told_apart(described: Described) -> None:
     described.set("name", "office")
     described.set("defaults/target", "office.{table}")
     described.serve()
+
+
+def _without_the_source(described: Described) -> None:
+    described.set("sources", {"other": described.document["sources"]["drop"]})
+    described.set("tables", [{"source": "other"}])
+    described.set("defaults/target", "other.{table}")
+
+
+def test_a_worker_that_has_ended_is_not_at_work(described: Described) -> None:
+    """The new version of the file lacks a source, and is started right after the old one's worker was done."""
+    described.serve()
+    _without_the_source(described)
+    described.serve()
+    assert described.states()["drop.orders"][0] is State.DROPPED
+
+
+@pytest.mark.parametrize("days", [0, 9])
+def test_who_was_last_heard_of_in_the_future_is_not_at_work(described: Described, days: int) -> None:
+    described.serve()
+    with StateStore.open(
+        described.document["state"], service="shop", clock=lambda: host_time() + days * 86_400_000
+    ) as ahead:
+        ahead.heartbeat(Worker("w", "there", 1, "0"), [], 120)
+    _without_the_source(described)
+    if days:
+        described.serve()
+        return
+    with pytest.raises(ConfigError, match=r"stop that worker, or wait 120 s if it has died\. If it is another") as told:
+        described.serve()
+    assert "its tables are then read from the beginning" in str(told.value)
 
 
 def test_a_table_that_can_not_be_opened_is_in_the_status(

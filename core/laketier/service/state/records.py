@@ -11,6 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 from laketier.service.schedule import State, is_fresh, round_deadline
 
+SLACK_MS = 60_000
+"""A time of the database that is further ahead of its clock was written while that clock was wrong."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
@@ -92,11 +95,12 @@ class TieringTable:
     files_total: int
     bad_records_total: int
     deaths: int
-    """Workers that died in rounds of it, in a row, while they had no other table (`laketier.service.state.deaths`)."""
+    """Workers that died in rounds of it, in a row, and were charged to it (`laketier.service.state.deaths`)."""
     suspect: bool
     """A worker died while it had this table among others. Its rounds run alone until one goes well."""
     alone: bool
-    """While it is TIERING: whether its worker has had no other table since it took this one."""
+    """While it is TIERING: whether its worker has had no other table, or no other suspect, since it took this one. Then
+    the worker's death is charged to it."""
 
     @property
     def name(self) -> str:
@@ -126,12 +130,17 @@ class Worker:
 
 @dataclass(frozen=True)
 class WorkerSeen:
-    """A worker, and when it was heard of. ``stopping_at``: when it was told to stop."""
+    """A worker, and when it was heard of. ``stopping_at``: when it was told to stop, or had nothing left to do."""
 
     worker: Worker
     started_at: int
     heartbeat_at: int
     stopping_at: int | None = None
+
+    def is_heard_of(self, now: int, lease_seconds: float) -> bool:
+        """Whether it gave a sign within a lease's time. One that is ahead of the clock is none: it may be of a worker
+        that is long gone."""
+        return now - round(lease_seconds * 1000) <= self.heartbeat_at <= now + SLACK_MS
 
 
 @dataclass(frozen=True)

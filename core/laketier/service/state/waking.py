@@ -13,12 +13,11 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from laketier.service.schedule import State, move
 from laketier.service.state import deaths
-from laketier.service.state.records import TieringTable
+from laketier.service.state.records import SLACK_MS, TieringTable
 from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record
 from laketier.service.state.tables import TABLES, state_is
 
 _SECOND = 1000
-_SLACK = 60 * _SECOND
 _LEASES = 10
 """Other workers' leases may be longer than one's own, while their files are changed one by one; hardly by so much."""
 
@@ -27,9 +26,9 @@ def wake(connection: Connection, service: str, lease_ms: int, longest_wait_ms: i
     """Put into the queue what has become due, has waited long enough after a failure, or has lost its worker."""
     due, again, until = TABLES.c.due_at, TABLES.c.next_try_at, TABLES.c.lease_until
     freshness = TABLES.c.freshness_seconds * _SECOND
-    is_due = (due <= now) | (due - freshness > now + _SLACK)
-    may_try = (again <= now) | (again > now + longest_wait_ms + _SLACK)
-    has_run_out = (until <= now) | (until > now + _LEASES * lease_ms + _SLACK)
+    is_due = (due <= now) | (due - freshness > now + SLACK_MS)
+    may_try = (again <= now) | (again > now + longest_wait_ms + SLACK_MS)
+    has_run_out = (until <= now) | (until > now + _LEASES * lease_ms + SLACK_MS)
     _wake(connection, service, state_is(State.NEW, State.SCHEDULED) & is_due, lambda t: min(t.due_at, now))
     _wake(connection, service, state_is(State.FAILED) & may_try, lambda t: min(t.next_try_at or now, now))
     expired = _due(connection, service, state_is(State.TIERING) & has_run_out)
