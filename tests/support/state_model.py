@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from laketier.service.schedule import State
-from laketier.service.state.deaths import PATIENCE_MS, SET_ASIDE_AFTER
+from laketier.service.state.deaths import APART_MS, PATIENCE_MS, SET_ASIDE_AFTER
 
 SLACK_MS = 60_000
 LEASES = 10
@@ -79,7 +79,8 @@ class Model:
         for _, number in sorted(expired):
             table = self.tables[number]
             owner = table.owner or ""
-            dead = owner in self.seen and self.seen[owner] <= now - lease_ms and owner not in self.stopping
+            silent = owner in self.seen and is_over(self.seen[owner] + lease_ms, lease_ms)
+            dead = silent and owner not in self.stopping
             table.suspect = table.suspect or dead
             table.deaths += dead and table.alone
             if dead and table.alone and table.deaths >= SET_ASIDE_AFTER and not self.others_are_aside(number):
@@ -105,20 +106,24 @@ class Model:
 
     def acquire(self, worker: str, limit: int, lease_ms: int, now: int) -> list[tuple[int, int]]:
         self.wake(lease_ms, now)
-        first = sorted(self.queue, key=lambda number: -self.tables[number].priority)[:limit]
         held = [table for table in self.tables.values() if table.state is State.TIERING and table.owner == worker]
+        apart = any(t.suspect and abs(now - t.leased_at) < APART_MS for t in held)
+        queue = [number for number in self.queue if not (apart and self.tables[number].suspect)]
+        first = sorted(queue, key=lambda number: -self.tables[number].priority)[:limit]
         young = [table for table in held if abs(now - table.leased_at) < PATIENCE_MS]
         if first and self.tables[first[0]].suspect:
             first = [] if young else first[:1]
         else:
             first = [] if any(t.suspect for t in young) else [n for n in first if not self.tables[n].suspect]
+        suspect = bool(first) and self.tables[first[0]].suspect
         for table in held if first else ():
-            table.alone = False
+            table.alone = table.alone and table.suspect and not suspect
+        alone = not any(table.suspect for table in held) if suspect else len(first) == 1 and not held
         for number in first:
             self.become(number, State.TIERING)
             table = self.tables[number]
             table.fence, table.owner, table.lease_until = table.fence + 1, worker, now + lease_ms
-            table.leased_at, table.alone = now, len(first) == 1 and not held
+            table.leased_at, table.alone = now, alone
         return [(number, self.tables[number].fence) for number in first]
 
     def holds(self, number: int, fence: int, worker: str) -> bool:

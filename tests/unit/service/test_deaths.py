@@ -13,7 +13,7 @@ from laketier.service.schedule import State
 from laketier.service.state import Ending, Lease, Outcome, StateStore, Worker
 from laketier.service.state import migrate as migrating
 from laketier.service.state.database import Database
-from laketier.service.state.deaths import PATIENCE_MS, SET_ASIDE_AFTER
+from laketier.service.state.deaths import APART_MS, PATIENCE_MS, SET_ASIDE_AFTER
 from state_tables import A, B, Clock, names, row, table
 
 LEASE = 30
@@ -96,12 +96,75 @@ def test_a_worker_that_holds_something_waits_for_a_suspect_and_not_for_ever(stor
     assert more() == [], "the suspects at the head of the queue wait until the worker has nothing"
     pass_seconds(PATIENCE_MS / 1000)
     assert more() == ["a"], "it hangs: no reason to wait for it"
-    assert not row(store, "a").alone
+    assert row(store, "a").alone, "the only suspect, so that a death would be charged to it"
     assert more() == []
     pass_seconds(PATIENCE_MS / 1000)
+    assert more() == ["late"], "no other suspect beside one, but who waits behind it need not wait"
+    assert row(store, "a").alone
+    pass_seconds((APART_MS - PATIENCE_MS) / 1000)
     assert more() == ["b"]
-    pass_seconds(PATIENCE_MS / 1000)
-    assert more() == ["late"]
+    assert not row(store, "a").alone
+    assert not row(store, "b").alone
+
+
+@pytest.mark.parametrize("seconds", [5, 90])
+def test_a_table_is_set_aside_however_long_its_rounds_take_to_kill(
+    store: StateStore, clock: Clock, seconds: int
+) -> None:
+    """Others are due all the while, and have company with it after a minute."""
+    others = [f"o{number}" for number in range(5)]
+    store.register([table("poison"), *(table(name, freshness_seconds=30) for name in others)])
+    deaths = 0
+    while row(store, "poison").state is not State.STOPPED:
+        assert deaths < 2 * SET_ASIDE_AFTER
+        deaths += 1
+        held: dict[Lease, float] = {}
+        store.heartbeat(worker(deaths), [], LEASE)
+        while all(lease.table.source_table != "poison" or past < seconds for lease, past in held.items()):
+            held |= dict.fromkeys(store.acquire(worker(deaths), 64, LEASE, busy=bool(held)), 0.0)
+            done = [each for each in held if each.table.source_table != "poison"]
+            store.finish_all([(lease, Outcome(epoch=deaths)) for lease in done])
+            left = {lease: past + 10.0 for lease, past in held.items() if lease not in done}
+            held = dict(zip(store.heartbeat(worker(deaths), list(left), LEASE), left.values(), strict=True))
+            clock.pass_seconds(10)
+        clock.pass_seconds(LEASE)
+        store.heartbeat(A, [], LEASE)
+        for lease in store.acquire(A, 64, LEASE):
+            store.release(lease)
+    assert "set aside: 3 workers in a row died" in (row(store, "poison").error or "")
+    assert {(row(store, name).state, row(store, name).deaths) for name in others} <= {
+        (state, 0) for state in (State.PENDING, State.SCHEDULED)
+    }
+
+
+def test_a_slow_bystander_does_not_hide_who_kills(store: StateStore, clock: Clock) -> None:
+    """Both are suspects, and the slow one is first in each queue: the other is never leased beside it."""
+    store.register([table("slow", priority=1), table("poison")])
+    die(store, clock, worker(1))
+    (slow,) = take(store, worker(2))
+    assert names([slow]) == ["slow"]
+    (slow,) = store.heartbeat(worker(2), [slow], 10 * LEASE)
+    clock.pass_seconds(2 * PATIENCE_MS / 1000)
+    assert take(store, worker(2)) == ()
+    store.finish(slow, Outcome(epoch=0))
+    store.pause("s.slow")
+    for number in range(3, 3 + SET_ASIDE_AFTER):
+        assert names(die(store, clock, worker(number))) == ["poison"]
+    take(store, A)
+    assert row(store, "poison").state is State.STOPPED
+
+
+@pytest.mark.parametrize("ahead", [0, 864_000])
+def test_a_wrong_clock_hides_no_death(store: StateStore, clock: Clock, ahead: int) -> None:
+    store.register([table("t")])
+    for number in range(1, SET_ASIDE_AFTER + 1):
+        clock.pass_seconds(ahead)
+        store.retier("s.t")
+        assert names(take(store, worker(number), 1)) == ["t"]
+        clock.pass_seconds(3600 - ahead)  # it was ahead while the worker lived, and is set right
+        for lease in take(store, A):
+            store.release(lease)
+    assert (row(store, "t").state, row(store, "t").deaths) == (State.STOPPED, SET_ASIDE_AFTER)
 
 
 def test_patience_is_not_as_long_as_a_clock_was_wrong(store: StateStore, clock: Clock) -> None:

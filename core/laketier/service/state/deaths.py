@@ -1,9 +1,12 @@
-"""Which table killed a worker: deaths are charged to a table that the dead worker had alone, and to no other.
+"""Which table killed a worker: deaths are charged to a table that the dead worker had alone, or that was its only
+suspect, and to no other.
 
 A lease is the mark: it is durable before its round begins, and cleared when the round ends, however it ends. A worker
-that is killed leaves its marks behind. Of several tables nobody knows which one did it: all become *suspects*, and each
-is leased alone until a round of it goes well. A worker that dies while it has one table alone is charged to that table;
-after `SET_ASIDE_AFTER` such deaths in a row the table is set aside: STOPPED, until a person resumes it.
+that is killed leaves its marks behind. Of several tables nobody knows which one did it: all become *suspects*, until a
+round of them goes well. No two suspects are leased by one worker at a time, and beside one it takes others only after
+`PATIENCE_MS`. So a worker that dies is charged to its only table, or to its only suspect; after `SET_ASIDE_AFTER` such
+deaths in a row the table is set aside: STOPPED, until a person resumes it. A bystander that is charged as it was a
+suspect of an earlier death is cleared by its next round that goes well.
 
 No death is charged where the worker was told to stop before (a deployment, a host that shuts down), where it has been
 heard of since (it lost its lease, and lives), and where it never gave a sign. And where a table was set aside and no
@@ -19,7 +22,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select, update
 
 from laketier.service.schedule import State
-from laketier.service.state.records import Ending, TieringTable
+from laketier.service.state.records import SLACK_MS, Ending, TieringTable
 from laketier.service.state.rows import as_table
 from laketier.service.state.tables import ROUNDS, TABLES, WORKERS, state_is
 
@@ -27,6 +30,9 @@ SET_ASIDE_AFTER = 3
 PATIENCE_MS = 60_000
 """So long a worker waits with new tables, at most, until it has none and can take a suspect alone, and so long it
 takes no others beside one. A round that hangs must not hold up all others."""
+APART_MS = 1_800_000
+"""So long no other suspect is leased beside one: with two of them nobody would know which one to charge."""
+_ALONE = "which ran alone or was the only one there that had been held at such a death before"
 _RAN_OUT = "its lease ran out without a sign of its worker"
 
 
@@ -58,10 +64,20 @@ def held_by(connection: Connection, service: str, worker: str) -> list[TieringTa
     return [as_table(row) for row in connection.execute(query)]
 
 
-def first_of(waiting: Sequence[Waiting], held: Sequence[TieringTable], now: int) -> list[Waiting]:
-    """Those at the head of the queue that a worker may take beside what it has: one suspect alone, or others."""
+def _begun_within(held: Sequence[TieringTable], period_ms: int, now: int) -> list[TieringTable]:
     # As in `waking`: a lease that began far ahead began before the clock was set right, which is not waited for.
-    young = [table for table in held if abs(now - (table.leased_at or now)) < PATIENCE_MS]
+    return [table for table in held if abs(now - (table.leased_at or now)) < period_ms]
+
+
+def keep_suspects_out(held: Sequence[TieringTable], now: int) -> bool:
+    """Whether a worker that has these takes no suspect: not even one at the head of the queue, whose turn comes at
+    other workers, or later. Those behind it need not wait for that."""
+    return any(table.suspect for table in _begun_within(held, APART_MS, now))
+
+
+def first_of(waiting: Sequence[Waiting], held: Sequence[TieringTable], now: int) -> list[Waiting]:
+    """Those at the head of the queue that a worker may take beside what it has: one suspect, or others."""
+    young = _begun_within(held, PATIENCE_MS, now)
     if waiting[0].suspect:
         return [] if young else [waiting[0]]
     if any(table.suspect for table in young):
@@ -69,9 +85,17 @@ def first_of(waiting: Sequence[Waiting], held: Sequence[TieringTable], now: int)
     return [each for each in waiting if not each.suspect]
 
 
-def have_company(connection: Connection, held: Sequence[TieringTable]) -> None:
-    """The worker takes others beside these: should it die now, none of them is known to be the cause."""
-    alone = [table.id for table in held if table.alone]
+def is_charged(taken: Sequence[Waiting], held: Sequence[TieringTable], *, busy: bool) -> bool:
+    """Whether the worker's death would be charged to what it takes now: to one table alone, or to its only suspect."""
+    if taken[0].suspect:
+        return not any(table.suspect for table in held) and (bool(held) or not busy)
+    return len(taken) == 1 and not held and not busy
+
+
+def have_company(connection: Connection, held: Sequence[TieringTable], taken: Sequence[Waiting]) -> None:
+    """The worker takes these beside what it has. Should it die now, what it has is the cause only if that is its one
+    suspect."""
+    alone = [table.id for table in held if table.alone and (taken[0].suspect or not table.suspect)]
     if alone:
         connection.execute(update(TABLES).where(TABLES.c.id.in_(alone)).values(alone=False))
 
@@ -80,7 +104,7 @@ def charged(
     connection: Connection, service: str, expired: Sequence[TieringTable], lease_ms: int, now: int
 ) -> Iterator[tuple[TieringTable, Charge]]:
     """Each table whose lease ran out, with what that means. The caller records it before the next is asked for."""
-    dead = _dead(connection, {table.lease_owner or "" for table in expired}, now - lease_ms)
+    dead = _dead(connection, {table.lease_owner or "" for table in expired}, lease_ms, now)
     for table in expired:
         if table.lease_owner not in dead:
             kept = {"deaths": table.deaths, "suspect": table.suspect, "error": table.error}
@@ -88,7 +112,7 @@ def charged(
         elif not table.alone:
             why = (
                 f"worker {table.lease_owner} died, or no longer answered, while it had this table and others; "
-                "the table runs alone until a round of it goes well"
+                "the table runs alone, for a minute at least, until a round of it goes well"
             )
             yield table, Charge(Ending.EXPIRED, why, {"deaths": table.deaths, "suspect": True, "error": why})
         else:
@@ -97,7 +121,7 @@ def charged(
 
 def _charged_alone(connection: Connection, service: str, table: TieringTable) -> Charge:
     deaths = table.deaths + 1
-    died = f"worker {table.lease_owner} died, or no longer answered, in a round of this table, which ran alone"
+    died = f"worker {table.lease_owner} died, or no longer answered, in a round of this table, {_ALONE}"
     columns = {"deaths": deaths, "suspect": True}
     if deaths < SET_ASIDE_AFTER:
         why = f"{died}: {deaths} in a row, and after {SET_ASIDE_AFTER} the table is set aside"
@@ -110,17 +134,21 @@ def _charged_alone(connection: Connection, service: str, table: TieringTable) ->
         )
         return Charge(Ending.EXPIRED, why, {**columns, "error": why})
     why = (
-        f"set aside: {deaths} workers in a row died, or no longer answered, in rounds of this table, which ran alone; "
+        f"set aside: {deaths} workers in a row died, or no longer answered, in rounds of this table, {_ALONE}; "
         f"the last one was {table.lease_owner}. Look for what killed it (its log, the kernel's for lack of memory) and "
         "at what this table's source holds beyond the last epoch; then `laketier service resume` it"
     )
     return Charge(Ending.STOPPED, why, {**columns, "error": why})
 
 
-def _dead(connection: Connection, workers: set[str], silent_since: int) -> set[str]:
-    """Those that have not been heard of since then, and were not told to stop."""
+def _dead(connection: Connection, workers: set[str], lease_ms: int, now: int) -> set[str]:
+    """Those that have not been heard of for a lease's time, and were not told to stop. A sign from the future was given
+    while the database's clock was wrong: a worker that lives has given another one since."""
+    beat = WORKERS.c.heartbeat_at
     query = select(WORKERS.c.id).where(
-        WORKERS.c.id.in_(workers), WORKERS.c.heartbeat_at <= silent_since, WORKERS.c.stopping_at.is_(None)
+        WORKERS.c.id.in_(workers),
+        (beat <= now - lease_ms) | (beat > now + SLACK_MS),
+        WORKERS.c.stopping_at.is_(None),
     )
     return {row.id for row in connection.execute(query)}
 

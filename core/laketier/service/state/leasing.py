@@ -47,6 +47,7 @@ def acquire(
     """Lease the first ``limit`` tables of the queue, or one alone (see `deaths`). Rows that another worker works on
     just now are passed over."""
     wake(connection, service, lease_ms, longest_wait_ms, now)
+    held = deaths.held_by(connection, service, worker)
     queue = (
         select(TABLES.c.id, TABLES.c.fence, TABLES.c.suspect)
         .where(TABLES.c.service == service, state_is(State.PENDING))
@@ -54,14 +55,14 @@ def acquire(
         .limit(limit)
         .with_for_update(skip_locked=True)
     )
+    if deaths.keep_suspects_out(held, now):
+        queue = queue.where(TABLES.c.suspect.is_(False))
     waiting = [deaths.Waiting(row.id, row.fence, row.suspect) for row in connection.execute(queue)]
-    if not waiting:
+    taking = deaths.first_of(waiting, held, now) if waiting else []
+    if not taking:
         return ()
-    held = deaths.held_by(connection, service, worker)
-    first = [(each.id, each.fence) for each in deaths.first_of(waiting, held, now)]
-    if not first:
-        return ()
-    deaths.have_company(connection, held)
+    first = [(each.id, each.fence) for each in taking]
+    deaths.have_company(connection, held, taking)
     taken = connection.execute(
         update(TABLES)
         .where(
@@ -76,7 +77,7 @@ def acquire(
             leased_at=now,
             lease_until=now + lease_ms,
             enqueued_at=None,
-            alone=len(first) == 1 and not held and not busy,
+            alone=deaths.is_charged(taking, held, busy=busy),
         )
         .returning(TABLES)
     )
