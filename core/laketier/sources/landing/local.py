@@ -2,11 +2,13 @@
 
 Whoever may write there may put links, pipes and names of any bytes into it, and change them while they are looked at.
 So each folder is opened from the one above it, and the system follows no link: not while the zone is listed, and not
-when a file is opened. What may not be read is left out on its own, and told.
+when a file is opened. What may not be read is left out on its own, and told. What the storage fails to show is not left
+out: a file that was taken, and is in no listing, would count as deleted.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -19,6 +21,8 @@ _DEEPEST = 100
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _INODE = 2**63 - 1
+_LEADS_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+"""What is wrong with a link itself, and not with the storage."""
 _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
@@ -94,7 +98,8 @@ def opened_beneath(root: str, path: str, *, follow: bool) -> Iterator[int]:
 
 def list_folder(root: str, path: str, *, skip: Callable[[str], bool], follow: bool, deep: bool = True) -> Listing:
     """The files below the folder ``path`` of ``root`` (with ``deep``, also those of its folders), without those whose
-    names ``skip`` says to leave alone. Raises `Astray` for a folder that is a link, and `OSError`."""
+    names ``skip`` says to leave alone. All of them, or none: a folder below that can't be read raises `OSError` too.
+    Raises `Astray` when the folder is a link."""
     return _Walk(root, path, skip, follow, deep).run()
 
 
@@ -127,14 +132,19 @@ class _Walk:
                 continue
             try:
                 descriptor = self._open_folder(place, must and not prefix)
-            except (OSError, Astray) as error:
+            except (FileNotFoundError, NotADirectoryError):
                 if must and not prefix:
                     raise
-                if not isinstance(error, FileNotFoundError):
-                    self._found.refuse(prefix, _why(error))
+                continue  # removed since its name was read
+            except Astray as error:
+                if must and not prefix:
+                    raise
+                self._found.refuse(prefix, str(error))
                 continue
             try:
                 pending += [(_join(place, name), f"{prefix}{name}/") for name in self._entries(descriptor, prefix)]
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, os.path.join(self._root, place)) from error
             finally:
                 os.close(descriptor)
 
@@ -178,20 +188,25 @@ class _Walk:
         try:
             root, real = _resolved(self._root, _join(self._base, path))
             found = os.stat(os.path.join(root, real), follow_symlinks=False)
-            if stat.S_ISREG(found.st_mode):
-                self._found.files.append(FoundFile.of(path, found, by_link=True))
-            elif stat.S_ISDIR(found.st_mode):
-                if (found.st_dev, found.st_ino) in self._seen:
-                    self._found.refuse(path, "it is a link to a folder that is looked at already")
-                    return
-                self._found.folders.append(path)
-                if self._deep:
-                    self._seen.add((found.st_dev, found.st_ino))
-                    self._walk_real(real, f"{path}/")
-            else:
-                self._found.refuse(path, f"it leads to {_kind(found.st_mode)}")
-        except (OSError, Astray) as error:
-            self._found.refuse(path, _why(error))
+        except Astray as error:
+            self._found.refuse(path, str(error))
+            return
+        except OSError as error:
+            if error.errno not in _LEADS_NOWHERE:
+                raise
+            self._found.refuse(path, (error.strerror or str(error)).lower())
+            return
+        if stat.S_ISREG(found.st_mode):
+            self._found.files.append(FoundFile.of(path, found, by_link=True))
+        elif not stat.S_ISDIR(found.st_mode):
+            self._found.refuse(path, f"it leads to {_kind(found.st_mode)}")
+        elif (found.st_dev, found.st_ino) in self._seen:
+            self._found.refuse(path, "it is a link to a folder that is looked at already")
+        else:
+            self._found.folders.append(path)
+            if self._deep:
+                self._seen.add((found.st_dev, found.st_ino))
+                self._walk_real(real, f"{path}/")
 
     def _walk_real(self, real: str, prefix: str) -> None:
         root, self._root = self._root, os.path.realpath(self._root)
@@ -204,10 +219,19 @@ class _Walk:
 def _resolved(root: str, path: str) -> tuple[str, str]:
     """Where the links of ``path`` lead to, as a root and a path without any. Raises `Astray` for what is not below."""
     root = os.path.realpath(root)
-    real = os.path.realpath(os.path.join(root, path), strict=True)
-    if real != root and not real.startswith(root.rstrip("/") + "/"):
+    try:
+        real = os.path.realpath(os.path.join(root, path), strict=True)
+    except OSError as error:
+        if error.errno in _LEADS_NOWHERE or _is_beneath(str(error.filename), root):
+            raise
+        real = str(error.filename)  # what can't be looked at there is nobody's concern here
+    if not _is_beneath(real, root):
         raise Astray("it is a link that leads out of the landing zone")
     return root, os.path.relpath(real, root)
+
+
+def _is_beneath(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
 
 
 def _open_beneath(root: str, path: str, flags: int) -> int:
@@ -241,7 +265,3 @@ def _join(place: str, name: str) -> str:
 
 def _kind(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "of an unknown kind")
-
-
-def _why(error: OSError | Astray) -> str:
-    return str(error) if isinstance(error, Astray) else (error.strerror or str(error)).lower()
