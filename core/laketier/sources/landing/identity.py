@@ -7,33 +7,56 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from laketier.sources.landing.files import FileEntry, Files
+from laketier.sources.landing.files import Files, Numbers
 
 
-def known_otherwise(listed: Files, shared: Any, places: Any, taken: Files) -> dict[int, tuple[str, str]]:
-    """The places in ``listed`` of files that are there or were taken under another name: a link to one, or a file that
-    was renamed; with their path and that name. ``places``: of each listed file among those ``taken``, -1 where it is
-    new."""
-    new = np.flatnonzero(places < 0)
+def renamed(listed: Files, places: Numbers, taken: Files) -> tuple[Numbers, Numbers]:
+    """Files that were taken, and are there under a new name alone: their places in ``listed``, and among those
+    ``taken``. ``places``: of each listed file among those ``taken``, -1 where it is new."""
+    at = _with_inodes(listed, np.flatnonzero(places < 0))
+    at = at[np.isin(listed.inodes[at], taken.inodes)]
+    if not len(at):
+        return at, at
+    there = np.zeros(len(taken), bool)
+    there[places[places >= 0]] = True
+    gone = np.flatnonzero(~there & np.isin(taken.inodes, listed.inodes[at]))
+    at = at[pc.sort_indices(listed.paths.take(pa.array(at))).to_numpy()]  # of several new names the first
+    first = _first_of(_identities(listed, at), of=_identities(taken, gone))
+    found = np.flatnonzero(first >= 0)
+    ordinals, once = np.unique(first[found], return_index=True)
+    return at[found[once]], gone[ordinals]
+
+
+def known_otherwise(listed: Files, shared: Any, places: Numbers, taken: Files) -> dict[int, tuple[str, str]]:
+    """The places in ``listed`` of files that are there or were taken under another name: a link to one, or one that was
+    renamed; with their path and that name. ``places``: of each listed file among those ``taken``, -1 where it is
+    new. ``shared``: whether it may have another name."""
     found: dict[int, tuple[str, str]] = {}
-    renamed = new[np.isin(listed.inodes[new], taken.inodes[taken.inodes != 0])] if len(taken) else new[:0]
-    if len(renamed):
-        wanted = np.flatnonzero(np.isin(taken.inodes, listed.inodes[renamed]))
-        names = {_identity(taken[at]): taken[at].path for at in wanted.tolist()}
-        for at in renamed.tolist():
-            one = listed[at]
-            if (name := names.get(_identity(one))) is not None:
-                found[at] = (one.path, name)
-    if shared.any():
+    new = _with_inodes(listed, np.flatnonzero(places < 0))
+    if not len(new):
+        return found
+    before = new[np.isin(listed.inodes[new], taken.inodes)]
+    if len(before):
+        wanted = np.flatnonzero(np.isin(taken.inodes, listed.inodes[before]))
+        first = _first_of(_identities(listed, before), of=_identities(taken, wanted))
+        for at, one in zip(before[first >= 0].tolist(), wanted[first[first >= 0]].tolist(), strict=True):
+            found[at] = (listed[at].path, taken[one].path)
+    # One that is renamed while the folder is listed may be in the listing twice.
+    inodes, times = np.unique(listed.inodes, return_counts=True)
+    again = new[np.isin(listed.inodes[new], inodes[times > 1])]
+    if len(again):
+        alike = np.flatnonzero(np.isin(listed.inodes, listed.inodes[again]))
         # What was taken keeps its place, then comes what has one name; of the others the first by name is the file.
-        first: dict[tuple[int, int, int], str] = {}
-        order = sorted(range(len(listed)), key=lambda at: (places[at] < 0, bool(shared[at]), listed[at].path))
-        for at in order:
-            one = listed[at]
-            name = first.setdefault(_identity(one), one.path)
-            if name != one.path and places[at] < 0 and shared[at]:
-                found.setdefault(at, (one.path, name))
+        ranks = 2 * (places[alike] < 0) + shared[alike]
+        columns = pa.table({"rank": ranks, "path": listed.paths.take(pa.array(alike))})
+        order = alike[pc.sort_indices(columns, [("rank", "ascending"), ("path", "ascending")]).to_numpy()]
+        identities = _identities(listed, order)
+        for at, one in zip(order.tolist(), order[_first_of(identities, of=identities)].tolist(), strict=True):
+            if at != one and places[at] < 0:
+                found.setdefault(at, (listed[at].path, listed[one].path))
     return found
 
 
@@ -44,5 +67,18 @@ def replaced(listed: Files, known: Any, taken: Files, ordinals: Any) -> Sequence
     return [listed[at].path for at in known[same & (before != 0) & (now != 0) & (before != now)].tolist()]
 
 
-def _identity(one: FileEntry) -> tuple[int, int, int]:
-    return (one.inode, one.size, one.mtime_ns)
+def _with_inodes(files: Files, at: Numbers) -> Numbers:
+    """Those that can be told from others."""
+    return at[files.inodes[at] != 0]
+
+
+def _identities(files: Files, at: Numbers) -> pa.Array:
+    """What tells each file from others, as bytes of one length."""
+    columns = np.ascontiguousarray(np.stack([files.inodes[at], files.sizes[at], files.mtimes[at]], axis=1))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(24), len(at), [None, pa.py_buffer(columns.tobytes())])
+
+
+def _first_of(these: pa.Array, *, of: pa.Array) -> Numbers:
+    """For each, where it is first there ``of`` those; -1 where it is not."""
+    found = pc.fill_null(pc.index_in(these, value_set=of), -1)
+    return found.to_numpy(zero_copy_only=False).astype(np.int64)

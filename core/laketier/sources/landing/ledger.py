@@ -45,6 +45,8 @@ class Ledger:
         self._head = ledger_id  # what the next segment gives as the one before
         self._last: int | None = None
         self._since_checkpoint = 0
+        self.gone_before = 0
+        """Files before this one are known not to be there any more."""
         self._lock = threading.RLock()
 
     @classmethod

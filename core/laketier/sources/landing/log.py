@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,13 @@ from pyarrow.parquet import read_metadata
 from laketier.codecs.said import said
 from laketier.sources.landing.files import FileEntry, Files
 from laketier.sources.landing.folder import Folder, Held
-from laketier.sources.landing.identity import known_otherwise, replaced
+from laketier.sources.landing.identity import known_otherwise, renamed, replaced
 from laketier.sources.landing.ledger import Ledger
 from laketier.sources.landing.local import Astray, escaped
 from laketier.sources.landing.options import FileFormat, LandingTableOptions, OnRewritten, Order
 from laketier.sources.landing.readers import FileReader, Unreadable, decode_lines
 from laketier.sources.landing.table import table_of
+from laketier.sources.landing.whereabouts import BUCKET, check_unchanged, look_up, rewritten
 from laketier.sources.parquet_parts import row_group_ranges
 from laketier.spi import (
     BadRecord,
@@ -30,9 +32,8 @@ from laketier.spi import (
     LogRange,
     LogSplit,
     LogTable,
-    OffsetsExpired,
-    OffsetsRewritten,
     OnBadRecord,
+    StorageError,
     TableLog,
     fail_on_bad_record,
     host_time,
@@ -41,7 +42,6 @@ from laketier.spi.storage_errors import naming_storage_errors
 
 log = logging.getLogger(__name__)
 
-BUCKET = "files"
 _CLOCKS_DIFFER = 60 * 10**9  # by so many ns clocks may differ without a word
 _NAMED = 3  # so many files are named in a message
 
@@ -74,26 +74,37 @@ class LandingLog(TableLog):
         is still there. Raises also `OffsetsRewritten` for a file that changed, unless on-rewritten is ``ignore``."""
         ledger = self._on_driver()
         with naming_storage_errors("the landing zone was listed", setting="the source's options"):
-            while True:
-                # In this order: what the ledger holds by now landed before, and so is listed unless it was deleted.
-                ledger.refresh()
-                taken = ledger.files
-                held = self._folder.listed()
-                listed = held.files
-                places = listed.places_in(taken)
-                self._report_rewritten(listed, places, taken)
-                new = self._in_order(self._new_of(held, places, taken))
-                if not len(new):
-                    break
-                self._report_late(new, taken)
-                if ledger.append(new, after=len(taken)):
-                    places = np.append(places, len(taken))
-                    taken = Files.concat([taken, new])
-                    break
-        there = places[places >= 0]
+            taken, earliest = self._discover(ledger)
+            if earliest > ledger.gone_before and self._folder.is_local:
+                # A file that is renamed while its folder is listed may be missing in the listing. Once more, then.
+                before = earliest
+                taken, earliest = self._discover(ledger)
+                earliest = min(before, earliest)
+            ledger.gone_before = earliest
         latest_at = int(taken.mtimes.max()) // 1_000_000 if len(taken) else None
-        earliest = int(there.min()) if len(there) else len(taken)
         return {BUCKET: BucketBounds(earliest, len(taken), latest_at)}
+
+    def _discover(self, ledger: Ledger) -> tuple[Files, int]:
+        """Take what is new: the files taken, and the first of them that is still there."""
+        while True:
+            # In this order: what the ledger holds by now landed before, and so is listed unless it was deleted.
+            ledger.refresh()
+            taken = ledger.files
+            held = self._folder.listed()
+            listed = held.files
+            places = listed.places_in(taken)
+            self._report_rewritten(listed, places, taken)
+            moved, ordinals = renamed(listed, places, taken)
+            self._report_renamed(listed, moved, taken, ordinals)
+            places[moved] = ordinals
+            there = places[places >= 0]
+            new = self._in_order(self._new_of(held, places, taken))
+            if len(new):
+                self._report_late(new, taken)
+                if not ledger.append(new, after=len(taken)):
+                    continue
+            earliest = int(there.min()) if len(there) else len(taken)
+            return (Files.concat([taken, new]) if len(new) else taken), earliest
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """A split for each file, more for a large Parquet file. Raises also `OffsetsRewritten`, and `CorruptTable`
@@ -110,22 +121,25 @@ class LandingLog(TableLog):
                     fix="Restore the ledger that the range was made from.",
                 )
             entries = ledger.files.entries(start, end)
-            self._check(entries, start)
-            return [
-                split for at, entry in enumerate(entries, start) for split in self._splits(at, entry, ledger.ledger_id)
-            ]
+            now = look_up(self._folder, entries)
+            check_unchanged(entries, now, start, self._table.name)
+            places = [entry.path if found is None else found.path for entry, found in zip(entries, now, strict=True)]
+            both = enumerate(zip(entries, places, strict=True), start)
+            return [split for at, (entry, place) in both for split in self._splits(at, entry, place)]
 
     def read(
         self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
         """See `TableLog.read`. The file is looked at before and after, so rows of one that is rewritten meanwhile
-        don't count. Raises also `OffsetsRewritten`."""
+        don't count. One that is renamed is read all the same. Raises also `OffsetsRewritten`."""
         schema = self._chosen(columns)
         payload = split.payload
-        entry = FileEntry(payload["path"], int(payload["size"]), int(payload["mtime_ns"]))
+        entry = FileEntry(
+            payload["path"], int(payload["size"]), int(payload["mtime_ns"]), int(payload.get("inode", "0"))
+        )
+        place = payload.get("now", entry.path)
         groups = range(int(payload["first"]), int(payload["last"]) + 1) if "first" in payload else None
         _, folder = self._folder.open()
-        path = escaped(f"{folder}/{entry.path}")
 
         def bad(error: str, value: bytes | None) -> None:
             at = entry.mtime_ns // 1_000_000
@@ -135,17 +149,23 @@ class LandingLog(TableLog):
             bad(f"line {number} of {path}: {error}", value)
 
         reader = FileReader(self._table.schema, self._options, self._folder.is_local)
-        why = None
+        why, was_read = None, False
         with naming_storage_errors("a file of the landing zone was read", setting="the source's options"):
+            if entry.inode and self._folder.look_at([place]) == [None]:
+                place = self._check(entry, entry.path, split.start)
+            path = escaped(f"{folder}/{place}")
             try:
-                with self._folder.opened(entry.path) as (file, found):
-                    self._compare([entry], [found], split.start)
-                    yield from reader.read(file, entry.path, entry.size, schema, groups, bad_line)
+                with self._folder.opened(place) as (file, found):
+                    check_unchanged([entry], [found], split.start, self._table.name)
+                    yield from reader.read(file, place, entry.size, schema, groups, bad_line)
+                was_read = True
             except FileNotFoundError:
-                pass  # told by the check below
+                pass  # told below
             except (Unreadable, Astray) as error:
                 why = said(error)
-            self._check([entry], split.start)
+            self._check(entry, place, split.start)
+        if why is None and not was_read:
+            raise StorageError("the file was not there for a moment", where=path, fix="It is there now. Try it again.")
         if why is not None:
             bad(f"{path} can't be read: {why}", None)
 
@@ -176,6 +196,14 @@ class LandingLog(TableLog):
                 self._warned.add(path)
                 log.warning("%s: %s is left out: %s", escaped(self._table.name), path, reason)
         return held.files.take(np.array([at for at in np.flatnonzero(places < 0) if at not in otherwise], np.int64))
+
+    def _report_renamed(self, listed: Files, moved: Any, taken: Files, ordinals: Any) -> None:
+        both = zip(listed.paths.take(pa.array(moved)).to_pylist(), ordinals.tolist(), strict=True)
+        new = [(path, taken[ordinal].path) for path, ordinal in both if path not in self._warned]
+        if new:
+            self._warned.update(path for path, _ in new)
+            named = ", ".join(f"{escaped(name)} is {escaped(path)} now" for path, name in new[:_NAMED])
+            log.info("%s: %d files were renamed after they were taken: %s", escaped(self._table.name), len(new), named)
 
     def _in_order(self, files: Files) -> Files:
         if self._options.min_age and len(files):
@@ -216,7 +244,7 @@ class LandingLog(TableLog):
         ordinals = places[known]
         differs = (listed.sizes[known] != taken.sizes[ordinals]) | (listed.mtimes[known] != taken.mtimes[ordinals])
         for at, ordinal in zip(known[differs], ordinals[differs], strict=True):
-            error = _rewritten(taken[ordinal], listed[at], int(ordinal), self._table.name)
+            error = rewritten(taken[ordinal], listed[at], int(ordinal), self._table.name)
             if error.where not in self._warned:
                 self._warned.add(str(error.where))
                 log.warning("%s", error)
@@ -233,33 +261,22 @@ class LandingLog(TableLog):
                 ", ".join(map(escaped, others[:_NAMED])),
             )
 
-    def _check(self, entries: Sequence[FileEntry], start: int) -> None:
-        self._compare(entries, self._folder.look_at([entry.path for entry in entries]), start)
+    def _check(self, entry: FileEntry, place: str, offset: int) -> str:
+        """Where the file is now that was at ``place``. Raises `OffsetsExpired` and `OffsetsRewritten`."""
+        [found] = look_up(self._folder, [replace(entry, path=place)])
+        check_unchanged([entry], [found], offset, self._table.name)
+        return place if found is None else found.path
 
-    def _compare(self, entries: Sequence[FileEntry], now: Sequence[FileEntry | None], start: int) -> None:
-        gone = [start + at for at, found in enumerate(now) if found is None]
-        if gone:
-            raise OffsetsExpired(
-                f"the file {escaped(entries[gone[0] - start].path)!r} (offset {gone[0]}) is gone"
-                + (f", and {len(gone) - 1} more up to offset {gone[-1]}" if len(gone) > 1 else ""),
-                where=self._table.name,
-                why="it was deleted or renamed after it was taken, and before it was read",
-                fix="Put it back as it was, its time included. To go on without it, set on-expired to skip: the table "
-                "then records which offsets it never read.",
-                gone={BUCKET: [(at, at + 1) for at in gone]},
-            )
-        for at, (entry, found) in enumerate(zip(entries, now, strict=True), start):
-            if found is not None and (found.size, found.mtime_ns) != (entry.size, entry.mtime_ns):
-                raise _rewritten(entry, found, at, self._table.name)
-
-    def _splits(self, ordinal: int, entry: FileEntry, ledger_id: str) -> Iterator[LogSplit]:
+    def _splits(self, ordinal: int, entry: FileEntry, place: str) -> Iterator[LogSplit]:
         payload = {"path": entry.path, "size": str(entry.size), "mtime_ns": str(entry.mtime_ns)}
+        payload |= {"inode": str(entry.inode)} if entry.inode else {}
+        payload |= {"now": place} if place != entry.path else {}
         whole = LogSplit(bucket=BUCKET, start=ordinal, end=ordinal + 1, bytes=entry.size, payload=payload)
         if self._options.format is not FileFormat.PARQUET or entry.size <= self._options.split_bytes:
             yield whole
             return
         try:
-            with self._folder.opened(entry.path) as (file, _):
+            with self._folder.opened(place) as (file, _):
                 footer = read_metadata(file)
         except (pa.ArrowException, Astray, FileNotFoundError):
             yield whole  # which the task then finds to be bad
@@ -274,16 +291,3 @@ class LandingLog(TableLog):
         if unknown:
             raise ConfigError(f"{unknown} are not columns", fix=f"The columns are {', '.join(schema.names)}.")
         return schema if columns is None else pa.schema([schema.field(name) for name in columns])
-
-
-def _rewritten(taken: FileEntry, found: FileEntry, ordinal: int, table: str) -> OffsetsRewritten:
-    return OffsetsRewritten(
-        f"the file {escaped(taken.path)!r} (offset {ordinal}) has changed since it was taken",
-        where=table,
-        why=f"it had {taken.size} bytes of {_utc(taken)}, and has {found.size} of {_utc(found)}",
-        fix="Put it back as it was, its time included, and land what is new under a new name.",
-    )
-
-
-def _utc(entry: FileEntry) -> str:
-    return str(np.datetime64(entry.mtime_ns, "ns")) + "Z"

@@ -1,0 +1,64 @@
+"""Where the files are that were taken, and whether they are still what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from laketier.sources.landing.files import FileEntry, Files
+from laketier.sources.landing.folder import Folder
+from laketier.sources.landing.identity import renamed
+from laketier.sources.landing.local import escaped
+from laketier.spi import OffsetsExpired, OffsetsRewritten
+
+BUCKET = "files"
+_LOOKS = 2
+"""A file that is renamed while its folder is listed may be missing in the listing."""
+
+
+def look_up(folder: Folder, entries: Sequence[FileEntry]) -> list[FileEntry | None]:
+    """These files as they are now, None for one that is gone. One that was renamed is there under its new name."""
+    now = folder.look_at([entry.path for entry in entries])
+    for _ in range(_LOOKS):
+        if all(found is not None or not entry.inode for entry, found in zip(entries, now, strict=True)):
+            break
+        columns = zip(*((one.path, one.size, one.mtime_ns, one.inode) for one in entries), strict=True)
+        taken = Files.of(*map(list, columns))
+        listed = folder.listed().files
+        for at, known in zip(*renamed(listed, listed.places_in(taken), taken), strict=True):
+            now[known] = now[known] or listed[at]
+    return now
+
+
+def check_unchanged(entries: Sequence[FileEntry], now: Sequence[FileEntry | None], start: int, table: str) -> None:
+    """Raises `OffsetsExpired` for files that are gone, and `OffsetsRewritten` for one that has changed. ``start``: the
+    offset of the first."""
+    gone = [start + at for at, found in enumerate(now) if found is None]
+    if gone:
+        raise OffsetsExpired(
+            f"the file {escaped(entries[gone[0] - start].path)!r} (offset {gone[0]}) is gone"
+            + (f", and {len(gone) - 1} more up to offset {gone[-1]}" if len(gone) > 1 else ""),
+            where=table,
+            why="it was deleted, or moved out of the table's folder, after it was taken and before it was read",
+            fix="Put it back as it was, its time included. To go on without it, set on-expired to skip: the table "
+            "then records which offsets it never read.",
+            gone={BUCKET: [(at, at + 1) for at in gone]},
+        )
+    for at, (entry, found) in enumerate(zip(entries, now, strict=True), start):
+        if found is not None and (found.size, found.mtime_ns) != (entry.size, entry.mtime_ns):
+            raise rewritten(entry, found, at, table)
+
+
+def rewritten(taken: FileEntry, found: FileEntry, offset: int, table: str) -> OffsetsRewritten:
+    """That the file ``taken`` is another now."""
+    return OffsetsRewritten(
+        f"the file {escaped(taken.path)!r} (offset {offset}) has changed since it was taken",
+        where=table,
+        why=f"it had {taken.size} bytes of {_utc(taken)}, and has {found.size} of {_utc(found)}",
+        fix="Put it back as it was, its time included, and land what is new under a new name.",
+    )
+
+
+def _utc(entry: FileEntry) -> str:
+    return str(np.datetime64(entry.mtime_ns, "ns")) + "Z"
