@@ -57,17 +57,38 @@ def from_environment(environment: Mapping[str, str] | None = None) -> dict[str, 
 class _EachKeyOnce(yaml.SafeLoader):
     """YAML's keys are unique. The library takes the last one of two, and says nothing of the other."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: dict[Any, yaml.Node] = {}
-        for key_node, _ in node.value:
-            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
-            if key is not None and key != "<<" and key in seen:
+    def get_single_node(self) -> yaml.Node | None:
+        node = super().get_single_node()
+        # As it is written: once constructed, a mapping holds what `<<` brought into it, too.
+        _check_keys(node, set(), ())
+        return node
+
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+def _check_keys(node: yaml.Node | None, done: set[int], within: tuple[yaml.Node, ...]) -> None:
+    """``done``: nodes that were looked at, as an anchor may be used in many places. ``within``: those around it."""
+    if node in within:
+        raise yaml.constructor.ConstructorError(None, None, "an alias is within its own anchor", node.start_mark)
+    if not isinstance(node, yaml.CollectionNode) or id(node) in done:
+        return
+    inner = node.value
+    if isinstance(node, yaml.MappingNode):
+        seen: dict[str, yaml.Node] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+                continue
+            first = seen.setdefault(key.value, key)
+            if first is not key:
+                line = first.start_mark.line + 1
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is there twice, first in line {seen[key].start_mark.line + 1}",
-                    key_node.start_mark,
-                )  # fmt: skip
-            seen[key] = key_node
-        return super().construct_mapping(node, deep)
+                    None, None, f"the key {key.value!r} is there twice, first in line {line}", key.start_mark
+                )
+        inner = [part for pair in node.value for part in pair]
+    for part in inner:
+        _check_keys(part, done, (*within, node))
+    done.add(id(node))
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
