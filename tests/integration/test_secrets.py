@@ -59,6 +59,34 @@ def test_a_warehouse_with_a_password_is_refused_without_telling_it(format: str, 
     assert not [each for each in chain(refused.value) if CANARY in f"{each} {each!r}"]
 
 
+@pytest.mark.parametrize(
+    ("url", "holds"),
+    [
+        ("hdfs://nn:8020/user/bob@corp.com/wh", False),
+        ("hdfs://[::1]:8020/user/bob@corp.com/wh", False),
+        ("hdfs://user@nn:8020/wh", False),
+        ("s3://minio:9000/b/x@y", False),
+        ("gs://bucket/date=2026/token=x", False),
+        ("/data/password=none/x", False),
+        ("file:///data/a:b/c@d", False),
+        ("abfss://container@account.dfs.core.windows.net/a:b@c", False),
+        ("s3://user:8020@bucket/x", True),
+        ("s3://user:a?b@bucket/x", True),
+        ("s3://user:a#b@bucket/x", True),
+        ("s3://bucket/x?secret_key=a", True),
+        ("s3://minio:9000/x?endpoint=http://user:a@host", True),
+    ],
+)
+def test_which_warehouses_hold_a_secret(url: str, holds: bool) -> None:
+    """A port and an @ in the path are no password, and a folder may be called anything."""
+    values = {"lake.format": "delta", "lake.table": "db.t", "lake.warehouse": url}
+    if holds:
+        with pytest.raises(ConfigError, match="holds a password"):
+            configure(values, environment={})
+    else:
+        assert configure(values, environment={}).warehouse == url
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_commands(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

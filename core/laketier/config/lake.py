@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from laketier.config.suggest import did_you_mean, is_near_miss, nearest
 from laketier.config.typed import KeyDoc, parse_value
 from laketier.spi import COLLECTOR, BucketSpec, ConfigError, PartitionField, Passthrough, TablePath
-from laketier.spi.redaction import redacted
+from laketier.spi.redaction import holds_secret, redacted
 
 PREFIX = "lake."
 _MOMENTS = "Write it as 2026-11-22T06:00:00Z, as 2026-11-22T08:00:00+02:00, or as ms since 1970, UTC."
@@ -72,7 +72,7 @@ def _pipeline(key: str, value: Any, origin: str) -> str:
 def _warehouse(key: str, value: Any, origin: str) -> str:
     """A path or a URL, without a password: it would be in the metadata of tables, in plans and in messages."""
     text: str = parse_value(key, str, value, origin=origin)
-    if redacted(text) != text:
+    if holds_secret(text):
         raise ConfigError(
             f"{key} = {redacted(text)!r} holds a password",
             where=origin,

@@ -14,6 +14,7 @@ _NAME = (
     r"(?:password|passphrase|passfile|sslpassword|secret|token|(?:account|secret|private|access)[-_.]?key|credential)"
 )
 _SECRET_KEY = re.compile(rf"(?i)({_NAME}(?:['\"]?\s*=\s*['\"]?|['\"]\s*:\s*['\"]))[^&\s'\",;)}}\]]+")
+_PORT = re.compile(r"://(?:\[[^\]\s]*\]|[^:/@\s]*):\d*(?=/)")
 _SECRET_NAME = re.compile(rf"(?i){_NAME}")
 HIDDEN = "***"
 
@@ -21,6 +22,14 @@ HIDDEN = "***"
 def is_secret(name: str) -> bool:
     """Whether a setting of this name holds a secret."""
     return _SECRET_NAME.search(name) is not None
+
+
+def holds_secret(url: str) -> bool:
+    """Whether a password is in a URL, or a secret in its query. Not in its path: names there may hold any
+    character, and `redacted` may hide a part of them all the same."""
+    address, _, query = url.partition("?")
+    has_password = _PASSWORD.search(_PORT.sub("://", url)) is not None
+    return has_password or ("://" in address and _SECRET_KEY.search(query) is not None)
 
 
 def redacted(text: str) -> str:
