@@ -24,11 +24,15 @@ and cast only where no value changes.
 
 | What | Becomes |
 |---|---|
-| An Avro union of several types beside null, a type that holds itself, an array of items without bytes | refused by
-name | | An Avro value whose decimal has more digits than its precision | bad record |
+| An Avro union of several types beside null, an Avro type that holds itself | refused by name |
+| An Avro array of items that take no bytes | refused by name |
+| An Avro value whose decimal has more digits than its precision | bad record |
 | Bytes left after an Avro or Protobuf record | bad record |
 | A Protobuf field that is no column | passed over |
-| Arrow without the mark of its end, or a file whose footer tells of other batches | bad record, or bad file |
+| An Arrow stream without the mark of its end, in a topic | read: a record is whole, as the log has its length |
+| The same as a file in a landing zone | its rows are read, and it is told as a bad file: it may have been cut off |
+| An Arrow file without a footer, or whose footer tells of other batches | bad record, or bad file |
+| A Parquet or Arrow file of no rows | no rows |
 """
 
 

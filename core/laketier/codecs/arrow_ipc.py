@@ -8,35 +8,39 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from laketier.codecs.arrow_sizes import expanded_bytes
 from laketier.codecs.bounds import BLOCK_BYTES, DECIMAL_SCALE, EXPANSION, SCHEMA_BYTES, SCHEMA_DEPTH, ZERO_SIZE_ROWS
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.flatbuffer import Table
 
 MAGIC = b"ARROW1"
-_START = len(MAGIC) + 2
+_EIGHT, _ALIGNMENT = 8, 64
+"""Bytes: what messages are aligned to, at least and at most."""
+_TAIL = 4 + len(MAGIC)
 _CONTINUATION = 0xFFFFFFFF
 _SCHEMA, _DICTIONARY, _RECORD_BATCH = 1, 2, 3
 _SLICE_ROWS = 131_072
 
 
 class CheckedMessages:
-    """The messages of ``file`` as a stream for Arrow, each checked before it is handed on. ``size``: of the file.
-    ``allowed``: so many bytes a message may expand to."""
+    """The messages of ``file`` as a stream for Arrow, each checked before it is handed on. ``size``: how many bytes of
+    it they are. ``allowed``: so many bytes a message may expand to. ``whole``: whether the bytes are known to be all,
+    so that they need no mark of their end."""
 
     closed = False
 
-    def __init__(self, file: Any, size: int, allowed: int = BLOCK_BYTES) -> None:
+    def __init__(self, file: Any, size: int, allowed: int = BLOCK_BYTES, *, whole: bool = False) -> None:
         self._file = file
         self._left = size
         self._allowed = allowed
-        self._ready = b""
+        self._whole = whole
+        self._ready: list[bytes] = []
         self._ended = False
 
     def readable(self) -> bool:
@@ -46,24 +50,28 @@ class CheckedMessages:
         """The file is its owner's."""
 
     def read(self, size: int = -1) -> bytes:
-        """What Arrow calls. Raises `BadValue` for a message that claims what can't be."""
+        """What Arrow calls, for each part of a message on its own: a large body is not copied. Raises `BadValue` for a
+        message that claims what can't be."""
         if not self._ready and not self._ended:
             self._ready = self._message()
-        if size < 0 or size >= len(self._ready):
-            taken, self._ready = self._ready, b""
-            return taken
-        taken, self._ready = self._ready[:size], self._ready[size:]
+        if self._ready and len(self._ready[0]) == size:
+            return self._ready.pop(0)
+        data = b"".join(self._ready)
+        taken, rest = (data, b"") if size < 0 else (data[:size], data[size:])
+        self._ready = [rest] if rest else []
         return taken
 
-    def _message(self) -> bytes:
-        prefix = self._take(4)
-        if not prefix:
-            raise BadValue("it has no mark of its end: it was cut off")
-        length = int.from_bytes(prefix, "little")
+    def _message(self) -> list[bytes]:
+        prefix = [self._take(4)]
+        if not prefix[0]:
+            if not self._whole:
+                raise BadValue("it has no mark of its end: it was cut off")
+            self._ended = True
+            return []
+        length = int.from_bytes(prefix[0], "little")
         if length == _CONTINUATION:
-            length_bytes = self._take(4)
-            prefix += length_bytes
-            length = int.from_bytes(length_bytes, "little")
+            prefix.append(self._take(4))
+            length = int.from_bytes(prefix[1], "little")
         if length == 0:
             self._ended = True
             return prefix
@@ -75,10 +83,10 @@ class CheckedMessages:
             raise BadValue(f"a message claims {body_length:,} bytes, where {self._left:,} are left")
         body = self._take(body_length)
         _check(metadata, body, self._allowed)
-        return prefix + metadata + body
+        return [*prefix, metadata, body] if body else [*prefix, metadata]
 
     def _take(self, size: int) -> bytes:
-        found: bytes = self._file.read(size)
+        found: bytes = self._file.read(min(size, self._left))
         self._left -= len(found)
         if found and len(found) < size:
             raise BadValue("it was cut off")
@@ -129,26 +137,26 @@ def _expanded(batch: Table, body: bytes) -> int:
 
 def ipc_schema(file: Any, size: int) -> pa.Schema:
     """The columns that it begins with, be it a file or a stream. Raises `BadValue`, and what Arrow raises."""
-    with _opened(file, size) as stream:
+    with _opened(file, _span(file, size)) as stream:
         return stream.schema
 
 
 def ipc_batches(buffer: pa.Buffer, allowed: int) -> Iterator[pa.RecordBatch]:
-    """The rows of one value, at most ``allowed`` bytes for each batch. Raises as `ipc_file`, before the first."""
-    found = list(ipc_file(pa.BufferReader(buffer), len(buffer), max(allowed, BLOCK_BYTES)))
-    if sum(batch.nbytes for batch in found) > 16 * max(allowed, BLOCK_BYTES):
+    """The rows of one value, at most ``allowed`` bytes for each batch. A value is whole, as its log has its length, so
+    a stream needs no mark of its end. Raises as `ipc_file`, before the first."""
+    allowed = max(allowed, BLOCK_BYTES)
+    found = list(ipc_file(pa.BufferReader(buffer), len(buffer), allowed, whole=True))
+    if sum(batch.nbytes for batch in found) > 16 * allowed:
         raise BadValue("it expands beyond bounds")
     return iter(found)
 
 
-def ipc_file(file: Any, size: int, allowed: int = BLOCK_BYTES) -> Iterator[pa.RecordBatch]:
-    """The rows, checked, in batches of a bounded number. Raises `BadValue`, and what Arrow raises over damage."""
-    held = None
-    if file.read(len(MAGIC)) == MAGIC:
-        held = pa.ipc.open_file(file).num_record_batches
-    file.seek(0)
+def ipc_file(file: Any, size: int, allowed: int = BLOCK_BYTES, *, whole: bool = False) -> Iterator[pa.RecordBatch]:
+    """The rows, checked, in batches of a bounded number. ``whole``: whether a stream may lack the mark of its end.
+    Raises `BadValue`, and what Arrow raises over damage."""
+    span = _span(file, size)
     count = 0
-    with _opened(file, size, allowed) as stream:
+    with _opened(file, span, allowed, whole=whole) as stream:
         for batch in stream:
             count += 1
             batch.validate(full=True)  # bytes from outside may point anywhere
@@ -157,14 +165,45 @@ def ipc_file(file: Any, size: int, allowed: int = BLOCK_BYTES) -> Iterator[pa.Re
                 if sum(map(expanded_bytes, part.columns)) > max(allowed, 4 * batch.get_total_buffer_size()):
                     raise BadValue("its rows expand beyond bounds")
                 yield part
-    if held is not None and held != count:
-        raise BadValue(f"its footer tells of {held} batches, and it has {count}")
+    if span.batches is not None and span.batches != count:
+        raise BadValue(f"its footer tells of {span.batches} batches, and it has {count}")
 
 
-def _opened(file: Any, size: int, allowed: int = BLOCK_BYTES) -> Any:
-    start = _START if file.read(len(MAGIC)) == MAGIC else 0
-    file.seek(start)
-    stream = pa.ipc.open_stream(pa.PythonFile(CheckedMessages(file, size - start, allowed), mode="r"))
+@dataclass(frozen=True)
+class _Span:
+    """Where the messages are. ``batches``: how many of them are rows, as the footer of a file tells."""
+
+    start: int
+    end: int
+    batches: int | None = None
+
+
+def _span(file: Any, size: int) -> _Span:
+    """A file has zeros behind its magic, up to where its writer aligns messages, and a footer behind them."""
+    head = file.read(_ALIGNMENT + len(MAGIC))
+    if head[: len(MAGIC)] != MAGIC:
+        return _Span(0, size)
+    zeros = len(head) - len(head[len(MAGIC) :].lstrip(b"\0"))
+    start = max(_EIGHT, zeros // _EIGHT * _EIGHT)  # a length, which old writers begin with, may have zeros too
+    end = size - _TAIL
+    file.seek(max(0, end))
+    tail = file.read(_TAIL)
+    length = int.from_bytes(tail[:4], "little", signed=True)
+    if tail[4:] != MAGIC or not 0 < length <= end - start:
+        raise BadValue("it has no footer: it was cut off")
+    file.seek(end - length)
+    try:
+        batches = sum(1 for _ in Table.root(file.read(length)).structs(3, "<qi4xq"))
+    except (struct.error, ValueError) as error:
+        raise BadValue(f"its footer is damaged: {error}") from None
+    return _Span(start, end - length, batches)
+
+
+def _opened(file: Any, span: _Span, allowed: int = BLOCK_BYTES, *, whole: bool = False) -> Any:
+    file.seek(span.start)
+    whole = whole or span.batches is not None
+    messages = CheckedMessages(file, span.end - span.start, allowed, whole=whole)
+    stream = pa.ipc.open_stream(pa.PythonFile(messages, mode="r"))
     for field in stream.schema:
         check_type(field.type)
     return stream
@@ -181,32 +220,9 @@ def check_type(kind: pa.DataType, deep: int = 0) -> None:
         raise BadValue(f"a column claims values of {kind.byte_width:,} bytes")
     if pt.is_fixed_size_list(kind) and kind.list_size < 0:
         raise BadValue(f"a column claims lists of {kind.list_size:,} values")
+    if isinstance(kind, pa.BaseExtensionType):
+        check_type(kind.storage_type, deep + 1)
     if pt.is_dictionary(kind):
         check_type(kind.value_type, deep + 1)
     for index in range(kind.num_fields if pt.is_nested(kind) else 0):
         check_type(kind.field(index).type, deep + 1)
-
-
-def expanded_bytes(array: pa.Array) -> int:
-    """How many bytes of text it is when nothing is said once for many rows, as in dictionaries and views."""
-    kind = array.type
-    if pt.is_dictionary(kind):
-        lengths = _lengths(array.dictionary)
-        return 0 if lengths is None else pc.sum(pc.take(lengths, array.indices)).as_py() or 0
-    if pt.is_struct(kind):
-        return sum(map(expanded_bytes, array.flatten()))
-    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_map(kind) or pt.is_fixed_size_list(kind):
-        inner = pa.ListArray.flatten(array) if pt.is_map(kind) else array.flatten()
-        return expanded_bytes(inner)
-    lengths = _lengths(array) if pt.is_string_view(kind) or pt.is_binary_view(kind) else None
-    return 0 if lengths is None else pc.sum(lengths).as_py() or 0
-
-
-def _lengths(array: pa.Array) -> pa.Array | None:
-    kind = array.type
-    if pt.is_string_view(kind) or pt.is_binary_view(kind):
-        views = np.frombuffer(array.buffers()[1], np.int32).reshape(-1, 4)  # a view begins with its length
-        return pa.array(views[array.offset : array.offset + len(array), 0].astype(np.int64))
-    if pt.is_string(kind) or pt.is_large_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
-        return pc.binary_length(array).cast(pa.int64())
-    return None

@@ -112,7 +112,12 @@ def one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Record
     """All rows of ``batches`` as one."""
     if len(batches) == 1:
         return batches[0]
-    return pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema)
+    return pa.concat_batches(batches) if batches else no_rows(schema)
+
+
+def no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    """An empty batch, of any types: not all can be made of Python values."""
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def raise_if_nobodys(error: Exception) -> None:
