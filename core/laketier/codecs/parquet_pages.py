@@ -6,7 +6,7 @@ stand for any number of long values. Neither has to be true, or small, in a file
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,13 @@ class _Page:
 
 
 def looked_at(
-    file: Any, size: int, footer: pq.FileMetaData, groups: range, allowed: int = BLOCK_BYTES, *, every: bool = True
+    file: Any,
+    size: int,
+    footer: pq.FileMetaData,
+    groups: Sequence[int],
+    allowed: int = BLOCK_BYTES,
+    *,
+    every: bool = True,
 ) -> Looked:
     """Look at row groups of ``file``, which has ``size`` bytes. ``every``: at each page. Raises `BadValue` for what
     can't be, or would expand beyond ``allowed``."""
@@ -68,6 +74,11 @@ def looked_at(
         if largest > max(4 * allowed, _MANY * compressed):
             raise BadValue(f"pages of row group {group} expand to {largest:,} bytes together, of {compressed:,}")
     return Looked(_ROWS if not longest else max(1, min(_ROWS, _BATCH_BYTES // longest)))
+
+
+def with_rows(footer: pq.FileMetaData, groups: Sequence[int]) -> list[int]:
+    """Those of ``groups`` that have rows. One without any need not have pages where its footer tells."""
+    return [group for group in groups if footer.row_group(group).num_rows]
 
 
 def _place(column: Any, size: int) -> tuple[int, int]:

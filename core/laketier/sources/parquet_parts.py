@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -52,7 +52,7 @@ def row_group_ranges(footer: pq.FileMetaData, most: int) -> Iterator[tuple[int, 
 
 
 def read_row_groups(
-    parquet: pq.ParquetFile, groups: range, schema: pa.Schema, batch_rows: int = BATCH_ROWS
+    parquet: pq.ParquetFile, groups: Sequence[int], schema: pa.Schema, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
     """Their rows in exactly ``schema``; columns that the file lacks are null. Raises `IncompatibleData`."""
     names = [name for name in schema.names if name in parquet.schema_arrow.names]

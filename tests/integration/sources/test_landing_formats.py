@@ -109,6 +109,50 @@ def test_a_damaged_file_is_a_bad_record_and_the_others_are_read(zone: Path, case
             rows(log)
 
 
+NO_ROWS = TABLE.schema.empty_table()
+
+
+def groups_of(*tables: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pq.ParquetWriter(sink, TABLE.schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "data"),
+    [
+        ("parquet", "f", parquet(NO_ROWS)),
+        ("parquet", "f", parquet(NO_ROWS, use_dictionary=False)),
+        ("parquet", "f", groups_of()),
+        ("parquet", "f", groups_of(NO_ROWS, NO_ROWS)),
+        ("arrow", "f", arrow(NO_ROWS)),
+        ("arrow", "f", arrow(NO_ROWS, pa.ipc.new_stream)),
+        ("avro", "f", avro([])),
+        ("json", "f", b""),
+        ("json", "f.gz", gzip.compress(b"")),
+        ("csv", "f", b""),
+        ("csv", "f", b"id,name\n"),
+        ("csv", "f.gz", gzip.compress(b"")),
+        ("csv", "f.gz", gzip.compress(b"id,name")),
+    ],
+)
+def test_a_file_without_rows_has_none(zone: Path, kind: str, name: str, data: bytes) -> None:
+    """Of writers that write what they have: nothing, too."""
+    land_bytes(zone, name, data)
+    read = {"format": kind} if kind in ("parquet", "arrow", "avro") else {"format": kind, **COLUMNS}
+    log = log_of(zone, read)
+    assert log.table.schema == TABLE.schema
+    assert rows(log) == []
+
+
+def test_row_groups_without_rows_are_passed_over(zone: Path) -> None:
+    land_bytes(zone, "f", groups_of(NO_ROWS, TABLE, NO_ROWS, NO_ROWS, TABLE, NO_ROWS))
+    for split_bytes in (1, 2**30):
+        assert rows(log_of(zone, {"split-bytes": split_bytes})) == ROWS * 2
+
+
 def test_a_table_has_the_columns_of_its_first_file_for_good(zone: Path) -> None:
     land_bytes(zone, "1", parquet(), at=1)
     log = log_of(zone, {})

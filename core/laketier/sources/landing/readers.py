@@ -18,7 +18,7 @@ from laketier.codecs.decoding import BadValue, Decoder
 from laketier.codecs.expansion import BoundedStream
 from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.lines import Block, OnBadLine, parse_lines, read_blocks
-from laketier.codecs.parquet_pages import looked_at
+from laketier.codecs.parquet_pages import looked_at, with_rows
 from laketier.codecs.said import said
 from laketier.sources.landing.folder import Folder
 from laketier.sources.landing.infer import inferred
@@ -72,18 +72,18 @@ class FileReader:
         file = file if self.is_local or size > _IN_MEMORY else pa.BufferReader(file.read_buffer(size))
         parquet = pq.ParquetFile(file, pre_buffer=True)
         self._check(parquet.schema_arrow)
-        groups = groups or range(parquet.num_row_groups)
+        some = with_rows(parquet.metadata, groups or range(parquet.num_row_groups))
         # To look at each page of a large file in an object store would cost more than to read it.
         looked = looked_at(
             file,
             size,
             parquet.metadata,
-            groups,
+            some,
             self.options.max_block_bytes,
             every=self.is_local or size <= _IN_MEMORY,
         )
         rows = min(BATCH_ROWS, looked.batch_rows)
-        yield from read_row_groups(parquet, groups, wanted, rows)
+        yield from read_row_groups(parquet, some, wanted, rows)
 
     def _arrow(self, file: Any, size: int, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         self._check(ipc_schema(file, size))
