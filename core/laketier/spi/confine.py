@@ -26,6 +26,9 @@ LONGEST = 4096
 _SHOWN = 80
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_STORAGE = re.compile(r"([A-Za-z]|abfss?|adl|az|file|ftp|gc?s|hdfs|https?|memory|oss|s3[an]?|wasbs?):", re.IGNORECASE)
+"""The drives and schemes that some reader looks up. Any other, in front of a partition's value, is a column's name:
+delta-rs leaves ``ns:k=1`` as it is."""
 
 
 def confined(path: str, *, where: str) -> str:
@@ -56,14 +59,21 @@ def escapes(path: object) -> str | None:
         return f"it has {size} bytes, and {LONGEST} are the most"
     if _CONTROL.search(path):
         return "it holds a control character"
-    if "\\" in path:
-        return "it holds a backslash, which separates folders for some readers"
     names = path.split("/")
+    if any("\\" in name and not _is_folder_of_column(name) for name in names):
+        return "it holds a backslash, which separates folders for some readers"
     if not names[0] or (names[0][0] == "~" and "=" not in names[0]):
         return "it is absolute"
-    if _SCHEME.match(path):
+    if (_STORAGE if "=" in names[0] else _SCHEME).match(path):
         return "it begins with a scheme or a drive"
     return next((why for i, name in enumerate(names) if (why := _leaves(name, names[:i])) is not None), None)
+
+
+def _is_folder_of_column(name: str) -> bool:
+    """Whether a folder is of a partition whose column has a backslash in its name, as delta-rs leaves it, and is no way
+    out for whom that separates folders: each part is a plain name."""
+    column, equals, value = name.partition("=")
+    return bool(equals) and "\\" not in value and all(part.strip(". ") for part in column.split("\\"))
 
 
 def _leaves(component: str, above: Sequence[str]) -> str | None:

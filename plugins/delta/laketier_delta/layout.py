@@ -21,6 +21,8 @@ PRIMARY_KEY_PROPERTY = "laketier.primary-key"
 _PATTERN = r"laketier-(?P<fingerprint>[0-9a-f]{16})-(?P<attempt>[0-9a-f]{32})-\d+(-b(?P<bucket>\d+))?\.parquet"
 _NAME = re.compile(rf"{_PATTERN}\Z")
 _NAME_IN_BYTES = re.compile(_PATTERN.encode())
+_ELSEWHERE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/")
+"""A URI with a scheme, of Hadoop's with one slash (``file:/tmp/x``) too, or an absolute path."""
 _LONGEST = 200
 _ACCEPT = "set lake.delta.odd-partition-values = accept"
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -48,7 +50,7 @@ def relative_path(encoded: str) -> str:
     """The path of a file as the log spells it, relative to the table. Raises `IncompatibleTable` for one outside, as
     clones have them, and `OutsideTable` for one that leads there by its folders."""
     path = unquote(encoded)
-    if "://" in path or path.startswith("/"):
+    if _ELSEWHERE.match(path):
         raise IncompatibleTable(
             "a file of the table is outside its folder",
             where=path,

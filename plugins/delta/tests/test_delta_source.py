@@ -21,6 +21,7 @@ from laketier.spi import (
     ConfigError,
     CorruptTable,
     IncompatibleData,
+    IncompatibleTable,
     Leaf,
     Not,
     Op,
@@ -30,6 +31,7 @@ from laketier.spi import (
     pack,
     unpack,
 )
+from laketier_delta.layout import relative_path
 
 EVERYTHING = pa.schema(
     [
@@ -99,6 +101,20 @@ def test_partition_values_come_back_with_their_type(lake, support, name):
         plan = lake.storage.source(lake.table).plan(ScanRequest(filters=(leaf,)))
         assert plan.remaining == ()
         assert lake.read(leaf)["id"].to_pylist() == [number]
+
+
+@pytest.mark.parametrize("column", ["ns:k", "a\\b", "~k", "k v%2e"])
+def test_a_partition_column_of_any_name_that_delta_rs_gives_a_folder(lake, column):
+    rows = pa.table({column: ["a", "..", "x\\..\\y", ":/", "%2f"], "i": [1, 2, 3, 4, 5]})
+    write_deltalake(lake.uri, rows, partition_by=[column])
+    assert lake.read().sort_by("i").equals(rows)
+    assert DeltaTable(lake.uri).to_pyarrow_table().sort_by("i").equals(rows)
+
+
+@pytest.mark.parametrize("path", ["file:/tmp/src/x.parquet", "file:///tmp/x.parquet", "/tmp/x.parquet", "s3a://b/x"])
+def test_a_shallow_clone_is_called_one(path):
+    with pytest.raises(IncompatibleTable, match="shallow clone"):
+        relative_path(path)
 
 
 def test_special_partition_values_through_polars_and_duckdb(lake):
