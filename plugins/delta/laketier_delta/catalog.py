@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import shutil
 import time
@@ -52,6 +53,8 @@ from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, RETENTION, check_properties
 from laketier_delta.tablelog import TableLog
 from laketier_delta.types import delta_schema
+
+log = logging.getLogger(__name__)
 
 _ATTEMPTS = 25
 
@@ -136,12 +139,19 @@ class DeltaCatalog(LakeCatalog):
     def list_tables(self, database: str | None = None) -> list[TablePath]:
         filesystem = self._warehouse.filesystem
         databases = [database] if database else _folders(filesystem, self._warehouse.root)
-        return sorted(
-            TablePath(name, table)
-            for name in databases
-            for table in _folders(filesystem, f"{self._warehouse.root}/{name}")
-            if _has_log(filesystem, f"{self._warehouse.root}/{name}/{table}")
-        )
+        found = []
+        for name in databases:
+            for table in _folders(filesystem, f"{self._warehouse.root}/{name}"):
+                if not _has_log(filesystem, f"{self._warehouse.root}/{name}/{table}"):
+                    continue
+                # Other tools call tables as they like.
+                if TablePath.is_name(name) and TablePath.is_name(table):
+                    found.append(TablePath(name, table))
+                else:
+                    log.warning(
+                        "the Delta table %a is left out: no table of laketier can have that name", (name, table)
+                    )
+        return sorted(found)
 
     def _checked(self, descriptor: TableDescriptor) -> TableDescriptor:
         """The descriptor as the table will have it. Raises what `create_table` does."""

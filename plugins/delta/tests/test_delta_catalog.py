@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from pathlib import Path
 
@@ -116,6 +117,19 @@ def test_listing_finds_delta_tables_only(lake, support):
     Path(lake.warehouse, "a", "_hidden", "_delta_log").mkdir(parents=True)
     assert [str(path) for path in catalog.list_tables()] == ["a.x", "a.z", "b.y"]
     assert catalog.list_tables("b") == [TablePath("b", "y")]
+
+
+def test_listing_leaves_out_tables_whose_names_no_table_can_have(lake, support, caplog):
+    catalog = lake.storage.catalog()
+    for name in ("a.x", "b.y"):
+        catalog.create_table(TablePath.parse(name), TableDescriptor(support.IDS))
+    warehouse = Path(lake.warehouse)
+    for theirs in ("a/orders v2", "my data/x", "a/größe"):
+        shutil.copytree(warehouse / "a" / "x", warehouse / theirs)
+    (warehouse / "a" / "no table").mkdir()
+    assert [str(path) for path in catalog.list_tables()] == ["a.x", "b.y"]
+    assert "orders v2" in caplog.text
+    assert "no table" not in caplog.text
 
 
 def test_adding_a_column_is_idempotent_and_keeps_watermarks(lake, support):
