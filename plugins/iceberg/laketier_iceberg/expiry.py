@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from laketier_iceberg.references import may_delete
+
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.refs import SnapshotRef
@@ -24,7 +26,7 @@ def expired(metadata: TableMetadata, now: int) -> tuple[list[int], list[str]]:
     that the caller trusts with what can't be had back.
     """
     properties = metadata.properties
-    if properties.get("gc.enabled", "true").lower() == "false":
+    if not may_delete(metadata):
         return [], []
     by_id = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     max_age = int(properties.get(MAX_SNAPSHOT_AGE, _FIVE_DAYS))

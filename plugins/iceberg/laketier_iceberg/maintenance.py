@@ -28,7 +28,7 @@ from laketier_iceberg.connection import CatalogSettings, connect
 from laketier_iceberg.files import Files
 from laketier_iceberg.locations import Below, is_local, split
 from laketier_iceberg.neighbours import DATA_PATH, METADATA_PATH, METADATA_SUFFIX, foreign_metadata, neighbour
-from laketier_iceberg.references import References, name_of
+from laketier_iceberg.references import References, may_delete, name_of
 from laketier_iceberg.spec import FORMAT
 from laketier_iceberg.writer import attempt_of
 
@@ -106,7 +106,7 @@ class IcebergMaintenance(LakeMaintenance):
                 where=str(self._table.path),
                 fix="Run it again.",
             )
-        if metadata.properties.get("gc.enabled", "true").lower() == "false":
+        if not may_delete(metadata):
             _refuse(
                 "the table's property gc.enabled is false: other tables may need its files",
                 "Set gc.enabled to true if no other table does.",

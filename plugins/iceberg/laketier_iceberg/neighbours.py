@@ -9,10 +9,12 @@ import json
 import logging
 import posixpath
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from laketier_iceberg.locations import Below
+from laketier_iceberg.stored import DAMAGE, document, metadata_files
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -29,28 +31,62 @@ METADATA_SUFFIX = ".metadata.json"
 _GZIP = b"\x1f\x8b"
 _MOST = 256 * 1024 * 1024
 """Bytes of a metadata file that are looked at, also unpacked."""
+_REMEMBERED = 100_000
 
 
-def neighbour(catalog: Catalog, table: Table, below: Below) -> str | None:
+def neighbour(catalog: Catalog, table: Table, below: Below, *, unread: bool = False) -> str | None:
     """The name of another table of the catalog that has files, or may get some, below this one's location; None when
-    there is none. Loads each table of the catalog. Driver."""
-    own = table.name()
-    for name in _tables(catalog):
-        if name == own:
-            continue
-        try:
-            other = catalog.load_table(name)
-        except Exception as error:  # noqa: BLE001 - whatever another table has, it is not this one's to be stopped by
-            log.warning("table %s can't be read, so where its files are is not known: %s", ".".join(name), error)
-            continue
-        if any(below.path(folder) is not None for folder in _folders(other)):
-            return ".".join(name)
+    there is none. ``unread``: whether one counts that can't be read, so that nobody knows. Driver."""
+    for each in _others(catalog, table.name()):
+        if any(below.path(folder) is not None for folder in each.folders) or (unread and not each.is_read):
+            return each.name
     return None
 
 
+class _Other(NamedTuple):
+    name: str
+    folders: tuple[str, ...]
+    is_read: bool
+
+
+def _others(catalog: Catalog, own: tuple[str, ...]) -> Iterator[_Other]:
+    """Each other table, and where its files are. Of a SQL catalog one query, and each metadata file once in a process;
+    of other catalogs each table is loaded."""
+    files = metadata_files(catalog)
+    for name in _tables(catalog) if files is None else files:
+        if tuple(name) == own:
+            continue
+        try:
+            found = _folders(catalog.load_table(name)) if files is None else _folders_in(catalog, files[name])
+        except Exception as error:  # noqa: BLE001 - whatever another table has, it is not this one's to be stopped by
+            log.warning("table %s can't be read, so where its files are is not known: %s", ".".join(name), error)
+            yield _Other(".".join(name), () if files is None else (posixpath.dirname(files[name]),), is_read=False)
+        else:
+            yield _Other(".".join(name), found, is_read=True)
+
+
+_known: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+"""Location of a metadata file, which never changes → the folders that it names."""
+
+
+def _folders_in(catalog: Catalog, file: str) -> tuple[str, ...]:
+    found = _known.get(file)
+    if found is None:
+        stored = document(catalog, file)
+        properties = stored.get("properties") or {}
+        given = filter(None, (properties.get(key) for key in (DATA_PATH, METADATA_PATH)))
+        found = (stored["location"], *given, posixpath.dirname(file))
+        if not all(isinstance(folder, str) for folder in found):
+            raise TypeError(f"{file} has a folder that is no text")
+        _known[file] = found
+        while len(_known) > _REMEMBERED:
+            _known.popitem(last=False)
+    return found
+
+
 def foreign_metadata(folder: TableFolder, paths: Iterable[str], table_uuid: str) -> str | None:
-    """The first of ``paths`` that is a metadata file of another table; None for none. This table's catalog need not
-    know that one. A file that is torn is of no table: a writer was killed. Raises `OSError`."""
+    """The first of ``paths`` that is a metadata file of another table, or of a view; None for none. This table's
+    catalog need not know that one. A file that is torn is of no table: a writer was killed. Raises `OSError`."""
     for path in paths:
         if METADATA_SUFFIX in path and _uuid_in(folder, path) not in (None, table_uuid):
             return path
@@ -63,20 +99,17 @@ def _uuid_in(folder: TableFolder, path: str) -> str | None:
             data = stream.read(_MOST)
         if data.startswith(_GZIP):
             data = zlib.decompressobj(wbits=31).decompress(data, _MOST)
-        document: Any = json.loads(data)
-        return str(document["table-uuid"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError, zlib.error) as error:
+        stored: Any = json.loads(data)
+        return str(stored["table-uuid"] if "table-uuid" in stored else stored["view-uuid"])
+    except (FileNotFoundError, KeyError, TypeError, *DAMAGE) as error:
         log.info("%s is not read as a metadata file: %s", path, error)
         return None
 
 
-def _folders(table: Table) -> Iterator[str]:
+def _folders(table: Table) -> tuple[str, ...]:
     metadata: TableMetadata = table.metadata
-    yield metadata.location
-    for key in (DATA_PATH, METADATA_PATH):
-        if metadata.properties.get(key):
-            yield metadata.properties[key]
-    yield posixpath.dirname(table.metadata_location)
+    given = (metadata.properties.get(key) for key in (DATA_PATH, METADATA_PATH))
+    return metadata.location, *filter(None, given), posixpath.dirname(table.metadata_location)
 
 
 def _tables(catalog: Catalog, namespace: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -11,6 +11,12 @@ from laketier_iceberg.locations import Below, decoded
 if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+
+
+def may_delete(metadata: TableMetadata) -> bool:
+    """Whether the table lets anybody delete files that it does not need: its property ``gc.enabled``."""
+    return metadata.properties.get("gc.enabled", "true").lower() != "false"
 
 
 def locations(table: Table) -> Iterator[str]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from laketier.spi.staged import remove
 from laketier_iceberg.files import Files
 from laketier_iceberg.locations import Below
-from laketier_iceberg.neighbours import METADATA_PATH, METADATA_SUFFIX, neighbour
-from laketier_iceberg.references import locations
+from laketier_iceberg.neighbours import METADATA_PATH, METADATA_SUFFIX, foreign_metadata, neighbour
+from laketier_iceberg.references import locations, may_delete
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -45,24 +45,39 @@ def delete_old_metadata(io: FileIO, base: TableMetadata, metadata: TableMetadata
 
 def drop(catalog: Catalog, table: Table, *, own_folder: str | None) -> None:
     """Take the table out of the catalog, and delete its files: all of ``own_folder`` if it has that to itself, else
-    those that its metadata names below its location. Where another table has files there, all stay. Raises what
-    ``catalog.drop_table`` does."""
+    those that its metadata names below its location. All stay where another table has, or may have, files there, and
+    where ``gc.enabled`` is false. Raises what ``catalog.drop_table`` does."""
     from pyiceberg.catalog import MetastoreCatalog
 
     name, location = table.name(), table.location().rstrip("/")
     if not isinstance(catalog, MetastoreCatalog):
         catalog.purge_table(name)  # by the server, which knows its tables
         return
-    other = neighbour(catalog, table, Below(location))
-    named = [] if other is not None or own_folder is not None else list(locations(table))
+    stays = _why_files_stay(catalog, table)
+    named = [] if stays is not None or own_folder is not None else list(locations(table))
     catalog.drop_table(name)
-    if other is not None:
-        log.warning("%s: the files stay, as table %s has its own below %s", ".".join(name), other, location)
+    if stays is not None:
+        log.warning("%s: the files below %s stay, as %s", ".".join(name), location, stays)
     elif own_folder is not None and Path(location) == Path(own_folder):
         shutil.rmtree(location, ignore_errors=True)
     else:
         for left in delete_below(table.io, [location], named):
             log.warning("%s: %a stays, as it does not lie below the table", ".".join(name), left)
+
+
+def _why_files_stay(catalog: Catalog, table: Table) -> str | None:
+    if not may_delete(table.metadata):
+        return "its property gc.enabled is false: others may need them"
+    location = table.location().rstrip("/")
+    folder = Files(table.io.properties).folder(location)
+    try:
+        foreign = foreign_metadata(folder, (file.path for file in folder.files()), str(table.metadata.table_uuid))
+    except OSError as error:
+        return f"it can't be told whether all are the table's: {error}"
+    if foreign is not None:
+        return f"{foreign} there is the metadata of another table"
+    other = neighbour(catalog, table, Below(location), unread=True)
+    return None if other is None else f"table {other} has its own there, or may have"
 
 
 def delete_below(io: FileIO, folders: Iterable[str], locations: Iterable[str]) -> list[str]:

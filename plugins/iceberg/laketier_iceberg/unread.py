@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from gzip import BadGzipFile
 from typing import TYPE_CHECKING, Any
 
 from laketier.spi import CorruptTable, FeatureNotSupported, LaketierError, TablePath, UnsupportedType
+from laketier_iceberg.stored import DAMAGE, document, metadata_file
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -20,16 +22,19 @@ def is_unreadable(error: Exception) -> bool:
     """Whether pyiceberg raises ``error`` where it can't parse metadata. `refusal` says what is the matter."""
     from pyiceberg.exceptions import ValidationError
 
-    kinds = (FileNotFoundError, ValidationError, ValueError, KeyError, TypeError, ArithmeticError, NotImplementedError)
-    return isinstance(error, kinds)
+    kinds = (ValidationError, KeyError, TypeError, ArithmeticError, NotImplementedError, *DAMAGE)
+    return isinstance(error, (FileNotFoundError, BadGzipFile, *kinds))
 
 
 def refusal(error: Exception, catalog: Catalog, path: TablePath, warehouse: str) -> LaketierError:
     """What to raise for ``error``. A healthy table with something that pyiceberg does not know is not called corrupt:
     the refusal names it, and its column where the catalog says where the metadata is."""
-    document = _document(catalog, path)
     where = f"{path} in {warehouse}"
-    found = None if document is None else _unknown(document)
+    file = metadata_file(catalog, path)
+    try:
+        found = None if file is None else _unknown(document(catalog, file))
+    except (OSError, *DAMAGE):
+        found = None
     if found is not None:
         found.where = where
         return found
@@ -39,7 +44,7 @@ def refusal(error: Exception, catalog: Catalog, path: TablePath, warehouse: str)
         )
     return CorruptTable(
         "the table's metadata can't be read",
-        where=where,
+        where=where if file is None else f"{where}, {file}",
         why=f"{type(error).__name__}: {_one_line(error)}",
         fix="Restore the metadata file that the catalog names, or register an older one with the catalog.",
     )
@@ -54,39 +59,8 @@ def unreadable(column: str, kind: str) -> UnsupportedType:
     )
 
 
-def _document(catalog: Catalog, path: TablePath) -> dict[str, Any] | None:
-    """The metadata as it is stored; None where the catalog (REST) keeps that to itself, or it is no JSON."""
-    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-    from pyiceberg.io import load_file_io
-    from pyiceberg.serializers import Compressor
-    from sqlalchemy import select
-    from sqlalchemy.orm import Session
-
-    if not isinstance(catalog, SqlCatalog):
-        return None
-    with Session(catalog.engine) as session:
-        location = session.scalar(
-            select(IcebergTables.metadata_location).where(
-                IcebergTables.catalog_name == catalog.name,
-                IcebergTables.table_namespace == path.database,
-                IcebergTables.table_name == path.table,
-            )
-        )
-    if location is None:
-        return None
-    try:
-        with (
-            load_file_io(catalog.properties, location).new_input(location).open() as stream,
-            Compressor.get_compressor(location=location).stream_decompressor(stream) as text,
-        ):
-            document = json.loads(text.read())
-    except (OSError, ValueError):
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def _unknown(document: Mapping[str, Any]) -> LaketierError | None:
-    version = document.get("format-version")
+def _unknown(stored: Mapping[str, Any]) -> LaketierError | None:
+    version = stored.get("format-version")
     if isinstance(version, int) and version > NEWEST_VERSION:
         return FeatureNotSupported(
             f"tables of version {version}",
@@ -95,7 +69,7 @@ def _unknown(document: Mapping[str, Any]) -> LaketierError | None:
             fix=_SPARK,
         )
     try:
-        for schema in document.get("schemas") or [document["schema"]]:
+        for schema in stored.get("schemas") or [stored["schema"]]:
             for name, kind, default in _columns(schema, ""):
                 if isinstance(kind, str) and not _is_known(kind):
                     return unreadable(name, kind)
@@ -107,7 +81,7 @@ def _unknown(document: Mapping[str, Any]) -> LaketierError | None:
                         f"not understand that for {json.dumps(kind) if isinstance(kind, str) else kind['type']}",
                         fix=_SPARK,
                     )
-        for spec in document.get("partition-specs") or []:
+        for spec in stored.get("partition-specs") or []:
             for field in spec["fields"]:
                 if len(field.get("source-ids") or ()) > 1:
                     return FeatureNotSupported(

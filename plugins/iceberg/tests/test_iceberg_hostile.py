@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from laketier.spi import FeatureNotSupported, OutsideTable, TablePath
 from laketier_conformance.outside import everything, touched
+from laketier_iceberg import neighbours
+from laketier_iceberg.locations import Below
 from laketier_iceberg.removal import delete_old_metadata
 
 EVER = 1 << 53
@@ -67,6 +70,70 @@ def test_a_drop_takes_no_other_table_s_files(events: Any) -> None:
     second.round(second.token(0), second.batch(0, 1))
     events.storage.catalog().drop_table(events.info.path)
     assert second.ids() == [0]
+
+
+@pytest.mark.parametrize("below", ["", "/data/inner", "/sub"])
+def test_a_drop_takes_no_files_of_another_catalog(events: Any, below: str, tmp_path: Path) -> None:
+    events.round(events.token(0), events.batch(0, 10))
+    theirs = SqlCatalog("theirs", uri=f"sqlite:///{tmp_path}/theirs.db", warehouse=str(tmp_path / "theirs"))
+    theirs.create_namespace("x")
+    other = theirs.create_table(("x", "o"), events.table().schema(), location=events.info.location + below)
+    other.append(other.scan().to_arrow().schema.empty_table())
+    before = everything(Path(events.info.location))
+    events.storage.catalog().drop_table(events.info.path)
+    assert touched(before, everything(Path(events.info.location))) == []
+    assert not events.storage.catalog().list_tables()
+
+
+@pytest.mark.parametrize("damage", ['{"format-version": 4}', "{", "[]", '{"location": 7}'])
+def test_a_drop_takes_no_files_of_a_table_that_can_not_be_read(events: Any, damage: str, tmp_path: Path) -> None:
+    """It says nowhere that its data is here and its metadata elsewhere, as it can't be read."""
+    events.round(events.token(0), events.batch(0, 10))
+    second = second_at(events, str(tmp_path / "second"))
+    data = Path(events.info.location, "data", "second.parquet")
+    data.write_text("theirs")
+    Path(second.table().metadata_location.removeprefix("file://")).write_text(damage)
+    events.storage.catalog().drop_table(events.info.path)
+    assert data.exists()
+
+
+def test_a_newer_table_elsewhere_is_no_reason_to_keep_files(events: Any, tmp_path: Path) -> None:
+    """pyiceberg can't parse version 4, and the file says all the same where the table is."""
+    events.round(events.token(0), events.batch(0, 10))
+    second = second_at(events, str(tmp_path / "second"))
+    path = Path(second.table().metadata_location.removeprefix("file://"))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format-version": 4}))
+    events.storage.catalog().drop_table(events.info.path)
+    assert not Path(events.info.location).exists()
+
+
+def test_a_drop_leaves_the_files_where_the_table_says_so(events: Any, caplog: pytest.LogCaptureFixture) -> None:
+    events.round(events.token(0), events.batch(0, 10))
+    with events.table().transaction() as change:
+        change.set_properties({"gc.enabled": "false"})
+    before = everything(Path(events.info.location))
+    events.storage.catalog().drop_table(events.info.path)
+    assert touched(before, everything(Path(events.info.location))) == []
+    assert "gc.enabled is false" in caplog.text
+
+
+def test_neighbours_are_looked_for_without_loading_tables(
+    events: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        second_at(events, str(tmp_path / name), name)
+    events.round(events.token(0), events.batch(0, 10))
+    table = events.table()
+    read: list[str] = []
+    stored = neighbours.document
+    monkeypatch.setattr(neighbours, "document", lambda *given: (read.append(given[1]), stored(*given))[1])
+    with monkeypatch.context() as patched:
+        patched.setattr(type(table.catalog), "load_table", None)
+        for _ in range(3):
+            assert neighbours.neighbour(table.catalog, table, Below(table.location())) is None
+    assert len(read) == 3
+    second_at(events, f"{events.info.location}/data/inner", "d")
+    assert neighbours.neighbour(table.catalog, table, Below(table.location())) == "db.d"
 
 
 def test_old_metadata_is_deleted_below_the_table_alone(events: Any, tmp_path: Path) -> None:

@@ -1,0 +1,64 @@
+"""Tables as a SQL catalog and its metadata files hold them, whether or not pyiceberg can parse them. Driver."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from laketier.spi import TablePath
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+DAMAGE = (ValueError, EOFError, zlib.error, RecursionError)
+"""What reading a metadata file raises, beside `OSError`, that is cut short, or is not what its name says."""
+
+
+def metadata_files(catalog: Catalog) -> Mapping[tuple[str, ...], str] | None:
+    """Name → location of the current metadata file, of every table and view, in one query. None where the catalog is
+    behind a server, which keeps that to itself."""
+    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+    from sqlalchemy import select
+    from sqlalchemy.orm import Session
+
+    if not isinstance(catalog, SqlCatalog):
+        return None
+    columns = (IcebergTables.table_namespace, IcebergTables.table_name, IcebergTables.metadata_location)
+    with Session(catalog.engine) as session:
+        rows = session.execute(select(*columns).where(IcebergTables.catalog_name == catalog.name)).all()
+    return {(*namespace.split("."), name): location for namespace, name, location in rows if location is not None}
+
+
+def metadata_file(catalog: Catalog, path: TablePath) -> str | None:
+    """The location of a table's current metadata file; None where the catalog does not say."""
+    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+    from sqlalchemy import select
+    from sqlalchemy.orm import Session
+
+    if not isinstance(catalog, SqlCatalog):
+        return None
+    with Session(catalog.engine) as session:
+        return session.scalar(
+            select(IcebergTables.metadata_location).where(
+                IcebergTables.catalog_name == catalog.name,
+                IcebergTables.table_namespace == path.database,
+                IcebergTables.table_name == path.table,
+            )
+        )
+
+
+def document(catalog: Catalog, location: str) -> dict[str, Any]:
+    """A metadata file as it is stored. Raises `OSError` and what is in `DAMAGE`."""
+    from pyiceberg.io import load_file_io
+    from pyiceberg.serializers import Compressor
+
+    with (
+        load_file_io(catalog.properties, location).new_input(location).open() as stream,
+        Compressor.get_compressor(location=location).stream_decompressor(stream) as text,
+    ):
+        found = json.loads(text.read())
+    if not isinstance(found, dict):
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - damage
+    return found
