@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from laketier.spi import (
     AddColumn,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+log = logging.getLogger(__name__)
 
 RESERVED = "laketier."
 """Table properties below this prefix are ours."""
@@ -158,9 +161,14 @@ class IcebergCatalog(LakeCatalog):
             if len(namespace) != 1:
                 continue
             try:
-                found += [TablePath(*name) for name in catalog.list_tables(namespace) if len(name) == 2]
+                names = [name for name in catalog.list_tables(namespace) if len(name) == 2]
             except NoSuchNamespaceError:
                 continue
+            for name in names:
+                if all(map(TablePath.is_name, name)):
+                    found.append(TablePath(*name))
+                else:
+                    log.warning("%a is not listed: laketier has no such names of tables", ".".join(name))
         return sorted(found)
 
     def _location(self, path: TablePath) -> str | None:
@@ -266,9 +274,11 @@ def _reshape(update: UpdateSchema, old: pa.Field, new: pa.Field) -> None:
 
 
 def _is_new(info: TableInfo, change: AddColumn) -> bool:
+    import pyarrow as pa
+
     field = change.field
     where = str(info.path)
-    wanted = without_ids(to_arrow(to_iceberg(info_schema(field)))).field(0)
+    wanted = without_ids(to_arrow(to_iceberg(pa.schema([field])))).field(0)
     existing = next((name for name in info.schema.names if name.lower() == field.name.lower()), None)
     if existing is not None:
         there = without_ids(info.schema).field(existing)
@@ -288,13 +298,6 @@ def _is_new(info: TableInfo, change: AddColumn) -> bool:
             fix="Add it as a nullable column.",
         )
     return True
-
-
-def info_schema(field: Any) -> Any:
-    """A schema of one field."""
-    import pyarrow as pa
-
-    return pa.schema([field])
 
 
 def _not_found(path: TablePath, why: str | None = None) -> TableNotFound:

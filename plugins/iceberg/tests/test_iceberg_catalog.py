@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import pickle
 import shutil
@@ -232,6 +233,32 @@ def test_damaged_metadata_is_a_corrupt_table(events: Any) -> None:
     location.unlink()
     with pytest.raises(CorruptTable):
         events.storage.catalog().load_table(events.info.path)
+
+
+def test_damaged_gzip_metadata_is_a_corrupt_table_and_its_file_is_named(events: Any) -> None:
+    table = events.table()
+    path = Path(table.metadata_location)
+    packed = path.with_name("00009-packed.gz.metadata.json")
+    whole = gzip.compress(path.read_bytes())
+    packed.write_bytes(whole)
+    table.catalog.register_table(("db", "packed"), str(packed))
+    packed_path = TablePath("db", "packed")
+    assert events.storage.catalog().load_table(packed_path).table_uuid == events.info.table_uuid
+    deep = gzip.compress(b"[" * 200_000)
+    for damage in (whole[: len(whole) // 2], whole[:40] + b"\xff" * 40 + whole[80:], b"{}", b"", whole[:-4], deep):
+        packed.write_bytes(damage)
+        with pytest.raises(CorruptTable, match=r"00009-packed\.gz\.metadata\.json: the table's metadata can't be read"):
+            events.storage.catalog().load_table(packed_path)
+
+
+def test_a_table_whose_name_is_none_of_ours_hides_no_other(events: Any, caplog: pytest.LogCaptureFixture) -> None:
+    catalog, schema = events.table().catalog, events.table().schema()
+    catalog.create_table(("db", "orders v2"), schema)
+    catalog.create_namespace("my db")
+    catalog.create_table(("my db", "t"), schema)
+    assert events.storage.catalog().list_tables() == [events.info.path]
+    assert "'db.orders v2' is not listed" in caplog.text
+    assert "'my db.t' is not listed" in caplog.text
 
 
 def test_a_file_that_is_no_catalog_is_a_setting_to_mend(warehouse: Path) -> None:
