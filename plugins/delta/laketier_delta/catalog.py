@@ -148,9 +148,7 @@ class DeltaCatalog(LakeCatalog):
                 if TablePath.is_name(name) and TablePath.is_name(table):
                     found.append(TablePath(name, table))
                 else:
-                    log.warning(
-                        "the Delta table %a is left out: no table of laketier can have that name", (name, table)
-                    )
+                    log.warning("the Delta table %a is left out: laketier can't address such a name", f"{name}/{table}")
         return sorted(found)
 
     def _checked(self, descriptor: TableDescriptor) -> TableDescriptor:
