@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -122,6 +122,16 @@ def scan_letters(
         filters.append(Leaf("offset", Op.EQ, offset))
     _, batches = scan(source, ScanRequest(columns=tuple(SCHEMA.names), filters=tuple(filters), limit=limit))
     return (_letter(row) for batch in batches for row in _rows(batch))
+
+
+def each_once(letters: Iterable[Letter]) -> Iterator[Letter]:
+    """Letters that are the same in all but when they were written are of one record: it was reported more than once."""
+    seen: set[bytes] = set()
+    for letter in letters:
+        digest = bytes.fromhex(letter.id)
+        if digest not in seen:
+            seen.add(digest)
+            yield letter
 
 
 def read_replays(config: LakeConfig) -> Replays:

@@ -27,6 +27,7 @@ from laketier.sources.letters import (
     Letter,
     LetterState,
     Replays,
+    each_once,
     lake_beside,
     lake_replay,
     marks_of,
@@ -154,9 +155,10 @@ class _Replay:
         return _sum(done, ReplayResult(waiting=self._waiting(replays)))
 
     def _chunks(self, replays: Replays, state: LetterState) -> Iterator[list[Letter]]:
-        found = (letter for letter in self._letters() if self._is_tiered(letter) and replays.state(letter) is state)
-        while letters := list(islice(found, self._most)):
-            yield sorted(letters, key=lambda each: (each.record.bucket, each.record.offset, each.id))
+        letters = (letter for letter in self._letters() if self._is_tiered(letter) and replays.state(letter) is state)
+        found = each_once(letters)
+        while chunk := list(islice(found, self._most)):
+            yield sorted(chunk, key=lambda each: (each.record.bucket, each.record.offset, each.id))
 
     def _letters(self) -> Iterator[Letter]:
         letters = scan_letters(self._config)
@@ -168,9 +170,8 @@ class _Replay:
         return letter.record.offset < self._reached.get(letter.record.bucket, 0)
 
     def _waiting(self, replays: Replays) -> int:
-        return sum(
-            not self._is_tiered(letter) and replays.state(letter) is LetterState.OPEN for letter in self._letters()
-        )
+        ahead = (letter for letter in self._letters() if not self._is_tiered(letter))
+        return sum(replays.state(letter) is LetterState.OPEN for letter in each_once(ahead))
 
     def _tried(
         self, letters: Sequence[Letter], write: Callable[[Iterator[pa.RecordBatch]], Any]
@@ -235,9 +236,9 @@ class _Replay:
             )
         if last is None or lake == chosen:
             return ReplayResult()
-        letters = [letter for letter in self._letters() if replays.marks.get(letter.id) == last.epoch]
-        letters.sort(key=lambda each: (each.record.bucket, each.record.offset, each.id))
-        if _content(letters) != last.content:
+        chosen_then = [letter for letter in self._letters() if replays.marks.get(letter.id) == last.epoch]
+        letters = sorted(each_once(chosen_then), key=lambda each: (each.record.bucket, each.record.offset, each.id))
+        if last.content not in (_content(letters), _content(chosen_then)):
             raise CorruptTable(
                 "letters that a replay had chosen are not in the dead-letter table any more",
                 where=str(dead_letter_table(self._config.table)),

@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from kafka_broker import KafkaBroker
@@ -29,6 +31,8 @@ from laketier.spi import (
     ConfigError,
     CorruptTable,
     FeatureNotSupported,
+    LogSplit,
+    OnBadRecord,
     ScanRequest,
     Stale,
     TableChanged,
@@ -39,7 +43,7 @@ from laketier.spi import (
 from laketier.spi.failpoints import VARIABLE, observed
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
 from landing import all_of, land_bytes, log_of, rows
-from lines import LinesTable
+from lines import CutLog, LinesTable
 
 DEAD = LogRoundSettings(on_bad_record=OnBadRecordPolicy.DEAD_LETTER)
 OPEN, REPLAYING, REPLAYED = LetterState
@@ -137,6 +141,42 @@ def test_many_letters_are_several_epochs(lettered: Lettered) -> None:
     assert lettered.replay(most=4).replayed == 12
     assert lettered.ids() == [1, 2, 3, *range(10, 20)]
     assert Counter(lettered.states().values()) == {REPLAYED: 12, OPEN: 1}
+
+
+class StutteringLog(CutLog):
+    """One that says of each bad record three times that it is bad."""
+
+    def read(self, split: LogSplit, *, on_bad_record: OnBadRecord, **options: Any) -> Iterator[pa.RecordBatch]:
+        def thrice(record: BadRecord) -> None:
+            for _ in range(3):
+                on_bad_record(record)
+
+        return super().read(split, on_bad_record=thrice, **options)
+
+
+@pytest.mark.parametrize("lake_config", ["localfile"], indirect=True)
+def test_a_record_that_was_reported_thrice_is_replayed_once(lettered: Lettered) -> None:
+    lettered.mend(mended=False)
+    lettered.source.append_raw('{"id": "4"}', '{"id": "5"}')
+    made = LogRound(StutteringLog(lettered.opened()), lettered.config, DEAD)
+    made.finish(lettered.engine.run(list(made.plan())))
+    lettered.source.append_raw('{"id": "6"}')
+    made = LogRound(StutteringLog(lettered.opened()), lettered.config, DEAD)
+    with observed(_kill_at(failpoints.DEAD_LETTERS)), pytest.raises(_Killed):
+        made.finish(lettered.engine.run(list(made.plan())))
+    lettered.mend()
+    done = lettered.replay(most=1)
+    assert (done.replayed, done.rows, done.waiting) == (4, 4, 1)
+    assert lettered.ids() == [1, 2, 3, 4, 5]
+    assert lettered.replay().replayed == 0
+
+
+def _kill_at(name: str) -> Callable[[str], None]:
+    def kill(passed: str) -> None:
+        if passed == name:
+            raise _Killed
+
+    return kill
 
 
 PUBLISHED = (PUBLISH_BEFORE, PUBLISH_AFTER, ACK_BEFORE)

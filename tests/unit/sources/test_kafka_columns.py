@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from laketier.codecs.arrow_values import ArrowDecoder
+from laketier.sources.kafka.cluster import Topic
 from laketier.sources.kafka.columns import StoredMessage, unfit
+from laketier.sources.kafka.log import KafkaLog
+from laketier.sources.kafka.options import KafkaTableOptions
 from laketier.spi import BadRecord
 
 WANTED = (("headers", "_headers"), ("offset", "_offset"))
@@ -29,7 +34,8 @@ def of(*headers: Any) -> list[Headed]:
 
 @pytest.mark.parametrize("bad", [[("a\udcff", b"x")], UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid")])
 def test_a_header_that_is_no_text_is_its_records_own(bad: Any) -> None:
-    found = unfit(WANTED, of(None, [("a", b"x")], bad, [], bad))
+    found, made = unfit(WANTED, of(None, [("a", b"x")], bad, [], bad))
+    assert not made
     assert list(found) == [2, 4]
     assert all(why.startswith("column '_headers': ") for why in found.values())
 
@@ -37,3 +43,35 @@ def test_a_header_that_is_no_text_is_its_records_own(bad: Any) -> None:
 def test_an_error_of_the_machine_is_nobodys_record() -> None:
     with pytest.raises(OSError, match="disk"):
         unfit(WANTED, of(None, OSError(5, "disk")))
+
+
+def test_columns_of_messages_that_fit_are_made_once() -> None:
+    found, made = unfit(WANTED, of(None, [("a", b"x")]))
+    assert not found
+    assert made["headers"].to_pylist() == [None, [{"key": "a", "value": b"x"}]]
+
+
+def _arrow(*values: int) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema([("a", pa.int64())])) as writer:
+        writer.write_batch(pa.record_batch({"a": pa.array(values, pa.int64())}))
+    return sink.getvalue().to_pybytes()
+
+
+def test_a_message_of_many_rows_is_one_bad_record() -> None:
+    decoder = ArrowDecoder(pa.schema([("a", pa.int64())]))
+    added = (("timestamp", "at"), ("offset", "o"))
+    options = KafkaTableOptions(include_timestamp=True, include_offset=True)
+    log = KafkaLog(None, Topic("t", "id", (0,)), options, decoder, added)  # type: ignore[arg-type]
+    records = [
+        BadRecord(bucket="0", offset=offset, error="", value=_arrow(*values), at=at)
+        for offset, (at, *values) in enumerate([(5, 1, 2), (2**62, 3, 4, 5), (6, 6), (7,), (8, 7)])
+    ]
+    bad: list[BadRecord] = []
+    [batch] = log.decode(records, on_bad_record=bad.append)
+    assert [(one.offset, one.value) for one in bad] == [(1, records[1].value)]
+    assert batch.column("a").to_pylist() == [1, 2, 6, 7]
+    assert batch.column("o").to_pylist() == [0, 0, 2, 4]
+    assert batch.column("at").cast(pa.int64()).to_pylist() == [5, 5, 6, 8]
+    [batch] = log.decode([records[2], records[4]])
+    assert batch.column("at").cast(pa.int64()).to_pylist() == [6, 8]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,17 +49,23 @@ def record_column(what: str, messages: Sequence[Any]) -> pa.Array:
     return pa.array([_READERS[what](message) for message in messages], _TYPES[what])
 
 
-def unfit(wanted: Sequence[tuple[str, str]], messages: Sequence[Any]) -> dict[int, str]:
+def unfit(
+    wanted: Sequence[tuple[str, str]], messages: Sequence[Any]
+) -> tuple[Mapping[int, str], Mapping[str, pa.Array]]:
     """The messages, by their place, whose producers set what no column holds: a time outside of the years that table
-    formats know, a header whose key is no text. For each, why."""
+    formats know, a header whose key is no text. For each, why. And the columns that it took to find out, where all
+    messages fit in."""
     found: dict[int, str] = {}
+    made: dict[str, pa.Array] = {}
     for what, name in wanted:
         if what in _SET_BY_PRODUCERS:
-            _search(what, name, messages, 0, found)
-    return found
+            column = _search(what, name, messages, 0, found)
+            if column is not None:
+                made[what] = column
+    return found, made
 
 
-def _search(what: str, name: str, messages: Sequence[Any], first: int, found: dict[int, str]) -> None:
+def _search(what: str, name: str, messages: Sequence[Any], first: int, found: dict[int, str]) -> pa.Array | None:
     """All at once, or else half by half, as `laketier.codecs.Decoder.decode` does."""
     try:
         column = record_column(what, messages)
@@ -70,11 +76,13 @@ def _search(what: str, name: str, messages: Sequence[Any], first: int, found: di
     except Exception as error:  # noqa: BLE001 - the boundary: what a record makes a library raise is its own
         raise_if_nobodys(error)
         half = len(messages) // 2
-        if not half:
+        if half:
+            _search(what, name, messages[:half], first, found)
+            _search(what, name, messages[half:], first + half, found)
+        else:
             found[first] = f"column {name!r}: {said(error)}"
-            return
-        _search(what, name, messages[:half], first, found)
-        _search(what, name, messages[half:], first + half, found)
+        return None
+    return column
 
 
 def timestamp_of(message: Any) -> int | None:

@@ -151,27 +151,36 @@ class KafkaLog(TableLog):
             values = [value for value in values if value is not None]
         decoded = self._decoder.decode(values)
         bad.extend((kept[one.index], one) for one in decoded.bad)
-        rows_of = [kept[index] for index in decoded.index] if self._added else []
-        refused = unfit(self._added, rows_of)
+        # Once for each message: one may be many rows.
+        is_plain = isinstance(decoded.index, range) or not self._added
+        places = decoded.index if is_plain else list(dict.fromkeys(decoded.index))
+        refused, made = unfit(self._added, [kept[place] for place in places] if self._added else [])
         if refused:
-            bad.extend((rows_of[at], Undecodable(-1, why)) for at, why in refused.items())
-            left = [at for at in range(len(rows_of)) if at not in refused]
+            why_of = {places[at]: why for at, why in refused.items()}
+            bad.extend((kept[place], Undecodable(-1, why)) for place, why in why_of.items())
+            left = [at for at, place in enumerate(decoded.index) if place not in why_of]
             decoded = Decoded(decoded.rows.take(pa.array(left, pa.int64())), [decoded.index[at] for at in left])
         for message, why in sorted(bad, key=lambda one: one[0].offset()):
             on_bad_record(_bad_record(message, why))
-        return self._batch(kept, decoded, names)
+        return self._batch(kept, decoded, names, made if not refused and len(places) == len(decoded.index) else {})
 
-    def _batch(self, messages: list[Any], decoded: Decoded, names: Sequence[str]) -> pa.RecordBatch:
+    def _batch(
+        self, messages: list[Any], decoded: Decoded, names: Sequence[str], made: Mapping[str, pa.Array]
+    ) -> pa.RecordBatch:
+        """``made``: columns of the messages that are there already."""
         added = {name: what for what, name in self._added}
         if not isinstance(decoded.index, range) and any(name in added for name in names):
             messages = [messages[index] for index in decoded.index]
-        arrays = [
-            record_column(added[name], messages) if name in added else decoded.rows.column(name) for name in names
-        ]
-        schema = pa.schema([self._table.schema.field(name) for name in names])
+
+        def column(name: str) -> pa.Array:
+            if name not in added:
+                return decoded.rows.column(name)
+            return made[added[name]] if added[name] in made else record_column(added[name], messages)
+
         if not names:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * decoded.rows.num_rows, pa.struct([])))
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        schema = pa.schema([self._table.schema.field(name) for name in names])
+        return pa.RecordBatch.from_arrays([column(name) for name in names], schema=schema)
 
     def _partitions(self) -> tuple[int, ...]:
         """All there are now; their number can grow. Raises `TableChanged` for another topic under the name."""
