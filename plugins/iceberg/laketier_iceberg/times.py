@@ -43,7 +43,7 @@ def next_time(metadata: TableMetadata) -> int:
 
 def in_order(base: TableMetadata, updated: TableMetadata) -> TableMetadata:
     """``updated``, which pyiceberg made of ``base`` by this host's clock, with no time before those that were there."""
-    if updated.metadata_log == base.metadata_log and updated.last_updated_ms == base.last_updated_ms:
+    if updated.last_updated_ms == base.last_updated_ms and updated.metadata_log == base.metadata_log:
         return updated  # nothing was changed
     snapshots = _end_in_order(updated.snapshot_log, base.snapshot_log)
     files = _end_in_order(updated.metadata_log, base.metadata_log)
@@ -53,8 +53,11 @@ def in_order(base: TableMetadata, updated: TableMetadata) -> TableMetadata:
 
 
 def _end_in_order(log: list[Entry], before: list[Entry]) -> list[Entry]:
-    if len(log) < 2 or log[-1] in before or log[-1].timestamp_ms >= log[-2].timestamp_ms:
+    # Times first: entries are pydantic models, of which one for each retained snapshot would be compared.
+    if len(log) < 2 or log[-1].timestamp_ms >= log[-2].timestamp_ms:
         return log
+    if any(entry.timestamp_ms == log[-1].timestamp_ms and entry == log[-1] for entry in reversed(before)):
+        return log  # it was there
     last: Entry = log[-1].model_copy(update={"timestamp_ms": log[-2].timestamp_ms})
     return log[:-1] + [last]  # noqa: RUF005 - mypy
 
