@@ -7,12 +7,13 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from laketier.spi import Conflict, FeatureNotSupported, TableFinding, TablePath
+from laketier.spi import Conflict, FeatureNotSupported, StorageError, TableFinding, TablePath, host_time
 from laketier_iceberg.catalog import load
+from laketier_iceberg.clock import known_time, storage_time
 from laketier_iceberg.connection import CatalogSettings, connect, naming_catalog_errors
 from laketier_iceberg.spec import FORMAT
 from laketier_iceberg.staging import commit_mended, keep_times
-from laketier_iceberg.times import ahead, disorder, newest, now_ms
+from laketier_iceberg.times import TOLERANCE_MS, ahead, disorder, newest
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -21,18 +22,17 @@ if TYPE_CHECKING:
 _ATTEMPTS = 20
 
 
-def checkup(metadata: TableMetadata) -> Sequence[TableFinding]:
-    """Times out of order, and times that have not come yet."""
+def checkup(metadata: TableMetadata, now: int) -> Sequence[TableFinding]:
+    """Times out of order, and times that have not come yet at ``now``."""
     found = [
         TableFinding(what, "a commit by a clock that was more than a minute behind; Java Iceberg refuses the table")
         for what in disorder(metadata)
     ]
-    now = now_ms()
     if ahead(metadata, now):
         found.append(
             TableFinding(
-                f"the newest time in the table is {_moment(newest(metadata))}, and it is {_moment(now)} here",
-                "a commit by a clock that was ahead, or this host's is behind. Java Iceberg can't write to the table "
+                f"the newest time in the table is {_moment(newest(metadata))}, and it is {_moment(now)}",
+                "a commit by a clock that was ahead. Java Iceberg can't write to the table "
                 "until then, nothing expires by its age, and reading as of now leaves the newest rows out",
             )
         )
@@ -40,8 +40,9 @@ def checkup(metadata: TableMetadata) -> Sequence[TableFinding]:
 
 
 def mend(settings: CatalogSettings, path: TablePath) -> Sequence[TableFinding]:
-    """Put the times in order, and none later than now. Returns what is left. Raises `Conflict`, and
-    `FeatureNotSupported` for a catalog that writes metadata by itself."""
+    """Put the times in order, and none later than now by the storage's clock. Returns what is left. Raises `Conflict`,
+    `FeatureNotSupported` for a catalog that writes metadata by itself, and `StorageError` where this host's clock says
+    something else than the storage's: one of both is wrong, and a healthy table's times are not for it to mend."""
     from pyiceberg.exceptions import CommitFailedException
 
     if not keep_times(connect(settings)):
@@ -53,11 +54,13 @@ def mend(settings: CatalogSettings, path: TablePath) -> Sequence[TableFinding]:
         )
     for attempt in itertools.count(1):
         table = load(settings, path)
-        if not checkup(table.metadata):
+        now = storage_time(table.io.properties, table.location())
+        if not checkup(table.metadata, now):
             break
+        _refuse_wrong_clocks(now, str(path))
         try:
             with naming_catalog_errors(settings):
-                commit_mended(table)
+                commit_mended(table, now)
             break
         except CommitFailedException as error:
             if attempt == _ATTEMPTS:
@@ -67,7 +70,19 @@ def mend(settings: CatalogSettings, path: TablePath) -> Sequence[TableFinding]:
                     why=str(error),
                     fix="Run it again when less is written to the table.",
                 ) from error
-    return checkup(load(settings, path).metadata)
+    table = load(settings, path)
+    return checkup(table.metadata, known_time(table))
+
+
+def _refuse_wrong_clocks(now: int, where: str) -> None:
+    here = host_time()
+    if abs(here - now) > TOLERANCE_MS:
+        raise StorageError(
+            f"this host's clock says {_moment(here)}, and the storage's {_moment(now)}; nothing was changed",
+            where=where,
+            why="which of them is right can't be told, and the times of the table would be put in order by a wrong one",
+            fix="Set the clock that is wrong, and run it again.",
+        )
 
 
 def _moment(milliseconds: int) -> str:

@@ -21,11 +21,11 @@ from laketier.spi import (
     WriteResult,
     host_time,
     schema_fingerprint,
-    time_of_storage,
 )
 from laketier.spi.failpoints import failpoint
 from laketier.spi.staged import check_staged, discard_staged, replaced_files
 from laketier_iceberg.catalog import load
+from laketier_iceberg.clock import storage_time
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.data_files import data_files
 from laketier_iceberg.files import Files
@@ -154,7 +154,7 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         return min(host_time(), filesystem.get_file_info(path).mtime_ns // 1_000_000)
 
     def storage_time(self) -> int:
-        return time_of_storage(*Files(self._plan.io).resolve(self._plan.table.location))
+        return storage_time(self._plan.io, self._plan.table.location)
 
     def discard(self, results: Sequence[WriteResult]) -> None:
         discard_staged(Files(self._plan.io).folder(self._plan.base), results, attempt_of=attempt_of)

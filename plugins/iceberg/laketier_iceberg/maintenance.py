@@ -23,6 +23,7 @@ from laketier.spi import (
 from laketier.spi.staged import remove_files
 from laketier_iceberg.catalog import load
 from laketier_iceberg.checkup import checkup, mend
+from laketier_iceberg.clock import known_time
 from laketier_iceberg.committer import refuse_version
 from laketier_iceberg.connection import CatalogSettings, connect
 from laketier_iceberg.files import Files
@@ -52,7 +53,8 @@ class IcebergMaintenance(LakeMaintenance):
         self._alone = False
 
     def findings(self) -> Sequence[TableFinding]:
-        return checkup(self._load().metadata)
+        table = self._load()
+        return checkup(table.metadata, known_time(table))
 
     def repair(self) -> Sequence[TableFinding]:
         return mend(self._settings, self._table.path)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from laketier_iceberg.times import in_order, mended, now_ms
+from laketier_iceberg.times import in_order, mended
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -42,8 +42,9 @@ def keep_times(catalog: Catalog) -> bool:
     return True
 
 
-def commit_mended(table: Table) -> None:
-    """Put the times of a table in order, in one atomic commit of the catalog. Raises what the catalog raises."""
+def commit_mended(table: Table, now: int) -> None:
+    """Put the times of a table in order, and none later than ``now``, in one atomic commit of the catalog. Raises what
+    the catalog raises."""
     from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID, SetPropertiesUpdate
 
     current = table.metadata.current_snapshot()
@@ -53,7 +54,7 @@ def commit_mended(table: Table) -> None:
             {"ref": "main", "snapshot-id": None if current is None else current.snapshot_id}
         ),
     )
-    token = _finish.set(lambda _, updated: mended(updated, now_ms()))
+    token = _finish.set(lambda _, updated: mended(updated, now))
     try:
         # Without an update there is no commit.
         table.catalog.commit_table(table, requirements, (SetPropertiesUpdate(updates={}),))

@@ -746,3 +746,15 @@ def test_a_compaction_in_flight_has_the_grace_period_alone(events: Any) -> None:
     assert events.ids() == list(range(20))
     append(events, 2)
     assert events.ids() == list(range(30))
+
+
+def test_a_table_whose_own_folder_does_not_exist(make: Any, tmp_path: Path) -> None:
+    """The storage is asked for the time in the table's folder."""
+    elsewhere = {f"write.{kind}.path": str(tmp_path / "elsewhere" / kind) for kind in ("data", "metadata")}
+    table = make(properties=elsewhere)
+    table.round(table.token(0), table.batch(0, 10))
+    assert not Path(table.info.location).exists()
+    assert collect(table) == {}
+    assert not Path(table.info.location).exists()
+    assert table.storage.maintenance(table.info).repair() == []
+    assert table.ids() == list(range(10))

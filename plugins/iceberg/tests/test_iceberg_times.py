@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from laketier.spi import AddColumn, Conflict, WriteMode
+from laketier.spi import AddColumn, Conflict, StorageError, WriteMode
+from laketier.spi.clocks import shifted
 from laketier_iceberg.options import IcebergOptions
 
 DAY = 86_400_000
@@ -208,3 +209,45 @@ def test_commits_of_a_damaged_table_do_not_add_to_the_damage(make: Any) -> None:
     for epoch in range(3, 6):
         table.round_of(table.token(epoch))
     assert len(java_refuses(document(table))) <= len(before)
+
+
+def test_a_host_that_is_behind_takes_no_healthy_table_for_a_sick_one(make: Any) -> None:
+    table = make()
+    for epoch in range(3):
+        table.round(table.token(epoch), table.batch(epoch, epoch + 1))
+    before = document(table)
+    maintenance = table.storage.maintenance(table.info)
+    with shifted(-10 * DAY):
+        assert maintenance.findings() == []
+        assert maintenance.repair() == []
+    assert document(table) == before
+
+
+@pytest.mark.parametrize("wrong", [-10 * DAY, -2 * 60_000, 2 * 60_000, 10 * DAY])
+def test_nothing_is_mended_by_a_host_whose_clock_is_not_the_storages(make: Any, wrong: int) -> None:
+    table = make()
+    _disorder(table, 0, 3650 * DAY, 0)
+    before = document(table)
+    maintenance = table.storage.maintenance(table.info)
+    with shifted(wrong):
+        assert maintenance.findings()
+        with pytest.raises(StorageError, match=r"host's clock says .* the storage's .*nothing was changed"):
+            maintenance.repair()
+    assert document(table) == before
+    assert maintenance.repair() == []
+
+
+def test_each_commit_compares_times_alone(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not each entry of the log, field by field."""
+    from pyiceberg.table.snapshots import SnapshotLogEntry
+
+    from laketier_iceberg.times import _end_in_order
+
+    log = [SnapshotLogEntry(snapshot_id=i, timestamp_ms=i) for i in range(100)]
+    late = SnapshotLogEntry(snapshot_id=100, timestamp_ms=7)
+    compared = []
+    equal = SnapshotLogEntry.__eq__
+    monkeypatch.setattr(SnapshotLogEntry, "__eq__", lambda a, b: (compared.append(1), equal(a, b))[1])
+    assert _end_in_order(log, log[:-1]) is log
+    assert [entry.timestamp_ms for entry in _end_in_order([*log, late], log)][-2:] == [99, 99]
+    assert len(compared) < 3
