@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from laketier_iceberg.projection import DEFAULTS, NAMES, PARTITION, id_of, value
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
+    from pyiceberg.partitioning import PartitionField
     from pyiceberg.schema import Schema
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.name_mapping import MappedField
@@ -33,6 +34,8 @@ class Resolution:
     schema: Schema
     wanted: pa.Schema
     where: str
+    _specs: dict[int, list[tuple[int, PartitionField]]] = field(default_factory=dict, init=False, compare=False)
+    _texts: dict[tuple[str, Hashable], str] = field(default_factory=dict, init=False, compare=False)
 
     @cached_property
     def names(self) -> str | None:
@@ -56,9 +59,9 @@ class Resolution:
         """What the reader of ``file`` needs to know beside the file."""
         known = frozenset(file.column_sizes or ())
         payload = {} if self.names is None else {NAMES: self.names}
-        defaults = {field_id: value for field_id, value in self._defaults.items() if field_id not in known}
+        defaults = frozenset(self._defaults.keys() - known)
         if defaults:
-            payload[DEFAULTS] = values_to_text(defaults)
+            payload[DEFAULTS] = self._text(DEFAULTS, defaults, lambda: {i: self._defaults[i] for i in sorted(defaults)})
         partition = self._partition(file, known)
         if partition is not None:
             payload[PARTITION] = partition
@@ -67,15 +70,34 @@ class Resolution:
     def _partition(self, file: DataFile, known: frozenset[int]) -> str | None:
         """Of the identity partitions' columns, those that are not known to be in the file with their ids: files that
         were moved in from Hive leave them out."""
-        spec = self.metadata.specs()[file.spec_id]
-        values = {
-            each.source_id: self._value(each.source_id, file.partition[position])
-            for position, each in enumerate(spec.fields)
-            if str(each.transform) == "identity"
-            and each.source_id in self._types
-            and (self.names is not None or each.source_id not in known)
+        given = {
+            each.source_id: file.partition[position]
+            for position, each in self._identities(file.spec_id)
+            if self.names is not None or each.source_id not in known
         }
-        return values_to_text(values) if values else None
+        if not given:
+            return None
+        # By its text: 0.0 is equal to -0.0, and True to 1.
+        key = tuple((field_id, repr(value)) for field_id, value in given.items())
+        return self._text(PARTITION, key, lambda: {i: self._value(i, value) for i, value in given.items()})
+
+    def _identities(self, spec_id: int) -> list[tuple[int, PartitionField]]:
+        found = self._specs.get(spec_id)
+        if found is None:
+            fields = enumerate(self.metadata.specs()[spec_id].fields)
+            found = self._specs[spec_id] = [
+                (position, each)
+                for position, each in fields
+                if str(each.transform) == "identity" and each.source_id in self._types
+            ]
+        return found
+
+    def _text(self, kind: str, key: Hashable, values: Callable[[], Mapping[int, pa.Scalar]]) -> str:
+        """Once for all files of one partition."""
+        found = self._texts.get((kind, key))
+        if found is None:
+            found = self._texts[kind, key] = values_to_text(values())
+        return found
 
     def _value(self, field_id: int, value: Any) -> pa.Scalar:
         kind = self._types[field_id]

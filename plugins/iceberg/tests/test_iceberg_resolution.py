@@ -403,3 +403,21 @@ def test_a_slice_of_lists_and_maps_with_nulls_is_found_by_id(item: pa.DataType) 
         for start in range(4):
             part = array.slice(start)
             assert projection.project(part, source, target).to_pylist() == part.to_pylist()
+
+
+def test_what_a_file_lacks_is_encoded_once_for_a_partition(
+    make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from laketier_iceberg import resolution
+
+    schema = pa.schema([("id", pa.int64()), ("p0", pa.string())])
+    table = make(schema, partition_by=(PartitionField("p0"),))
+    rows = [{"id": i, "p0": "ab"[i % 2]} for i in range(4)]
+    for epoch, row in enumerate(rows):
+        table.round_of(table.token(epoch), *_staged_without_partition_columns(table, row))
+    encoded: list[Any] = []
+    encode = resolution.values_to_text
+    monkeypatch.setattr(resolution, "values_to_text", lambda values: (encoded.append(values), encode(values))[1])
+    assert len(plan(table).splits) == 4
+    assert len(encoded) == 2
+    assert ours(table) == rows
