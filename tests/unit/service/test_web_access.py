@@ -115,8 +115,9 @@ def test_a_port_that_is_taken_is_told_at_once() -> None:
         address = Address.parse(f"127.0.0.1:{taken.getsockname()[1]}", None)
         with pytest.raises(ConfigError, match="can't be listened on, because Address already in use"):
             PageServer(address)
-    with pytest.raises(ConfigError, match="can't be listened on"):
-        PageServer(Address.parse("nowhere.invalid:80", Secret(TOKEN)))
+    for host in ("nowhere.invalid", "a" * 70):
+        with pytest.raises(ConfigError, match="can't be listened on"):
+            PageServer(Address.parse(f"{host}:80", Secret(TOKEN)))
 
 
 def test_a_page_that_breaks_takes_nothing_with_it(caplog: pytest.LogCaptureFixture) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from laketier.service.looked import SharedLook
 from laketier.service.state import StateStore
-from laketier.service.web.attempts import FREE, MOST_ADDRESSES, Attempts
+from laketier.service.web.attempts import FORGOTTEN_SECONDS, FREE, MOST_ADDRESSES, Attempts
 from laketier.service.web.patience import PatientProtocol, patient
 from laketier.spi import Secret
 from service_page import EVIL, Page, fill, served
@@ -23,6 +23,8 @@ from state_tables import Clock, table
 
 TOKEN = "0123456789abcdef"
 PATIENCE = 30
+HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
+BODY = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\ntok"
 
 
 def connected(url: str) -> socket.socket:
@@ -40,11 +42,11 @@ def everything(opened: socket.socket) -> bytes:
 
 
 @contextmanager
-def half_sent(url: str, count: int) -> Iterator[list[socket.socket]]:
+def half_sent(url: str, count: int, text: bytes = HEAD) -> Iterator[list[socket.socket]]:
     with ExitStack() as opened:
         found = [opened.enter_context(connected(url)) for _ in range(count)]
         for each in found:
-            each.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+            each.sendall(text)
         yield found
 
 
@@ -67,6 +69,23 @@ def test_half_sent_requests_keep_nobody_out(page: Page, count: int) -> None:
             assert "laketier_service_tables" in page.get("/metrics").text
             assert page.health("/healthz").text == "ok\n"
         assert page.get("/").status == 200
+
+
+def test_half_sent_bodies_keep_nobody_out(store: StateStore, caplog: pytest.LogCaptureFixture) -> None:
+    store.register([table("t")])
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    with served(store, token=Secret(TOKEN)) as page:
+        with half_sent(page.url, 140, BODY):
+            for _ in range(3):
+                assert page.get("/healthz").text == "ok\n"
+                assert page.get("/metrics", **bearer).status == 200
+            assert page.get("/", **bearer).status == 200
+        assert page.get("/healthz").text == "ok\n"
+    with served(store, protocol=hurried, token=Secret(TOKEN)) as page, half_sent(page.url, 1, BODY) as (slow,):
+        began = time.monotonic()
+        assert everything(slow) == b""
+        assert time.monotonic() - began < PATIENCE
+    assert "ClientDisconnect" not in caplog.text
 
 
 def test_a_request_that_does_not_end_is_ended(store: StateStore) -> None:
@@ -216,17 +235,20 @@ def test_wrong_tokens_are_slowed_and_logged(store: StateStore, caplog: pytest.Lo
         cookie = page.get("/login", method="POST", body=f"token={TOKEN}").headers["set-cookie"].partition(";")[0]
         wrong = [page.get("/login", method="POST", body="token=hunter2hunter2hu") for _ in range(FREE)]
         assert {each.status for each in wrong} == {403}
-        slowed = page.get("/login", method="POST", body=f"token={TOKEN}")
+        slowed = page.get("/login", method="POST", body="token=hunter2hunter2hu")
         assert slowed.status == 429
         assert int(slowed.headers["retry-after"]) >= 1
-        assert page.get("/api/tables", authorization=f"Bearer {TOKEN}").status == 429
+        assert page.get("/api/tables", authorization="Bearer hunter2hunter2hu").status == 429
+        assert page.get("/api/tables", authorization=f"Bearer {TOKEN}").status == 200, "behind a proxy with who guesses"
+        assert page.get("/login", method="POST", body=f"token={TOKEN}").status == 303
+        assert page.get("/api/tables", authorization="Bearer hunter2hunter2hu").status == 429, "and it forgets nothing"
         assert page.get("/api/tables", cookie=cookie).status == 200, "who is in stays in"
         assert page.get("/healthz").status == 200
         assert page.health("/metrics", authorization=f"Bearer {TOKEN}").status == 200, "a listener of its own"
         assert page.health("/metrics").status == 401
     lines = [each.getMessage() for each in caplog.records if "wrong token" in each.getMessage()]
     assert len(lines) == FREE
-    assert "from 127.0.0.1 at '/login', the 5. in a row" in lines[-1]
+    assert "from 127.0.0.1 at '/login', the 5. from there" in lines[-1]
     assert "hunter2" not in caplog.text
 
 
@@ -247,7 +269,7 @@ def test_attempts_are_bounded_and_one_line(caplog: pytest.LogCaptureFixture) -> 
     assert attempts.wait("2001:db8:0:1::1") == 0
     now[0] += 60
     assert attempts.wait("2001:db8::1") == 0
-    attempts.succeeded("2001:db8::1")
+    now[0] += FORGOTTEN_SECONDS
     attempts.failed("2001:db8::1", "/")
     assert attempts.wait("2001:db8::1") == 0
 

@@ -139,13 +139,13 @@ class Access:
         return PlainTextResponse("A token is needed.", 401, {"www-authenticate": "Bearer"})
 
     def _refused_bearer(self, request: Request, bearer: str, token: Secret) -> Response | None:
+        # The right one first: behind a proxy, whoever guesses has the address of those who know it.
+        if same(bearer, token.reveal()):
+            return None
         address = "" if request.client is None else request.client.host
         wait = self._attempts.wait(address)
         if wait > 0:
             return PlainTextResponse("Too many wrong tokens.", 429, too_soon(wait))
-        if same(bearer, token.reveal()):
-            self._attempts.succeeded(address)
-            return None
         self._attempts.failed(address, request.url.path)
         return PlainTextResponse("That is not the token.", 401, {"www-authenticate": "Bearer"})
 

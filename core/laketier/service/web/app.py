@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -145,18 +145,20 @@ class ServicePages:
         assert self.token is not None
         address = "" if request.client is None else request.client.host
         body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > _LONGEST_FORM:
-                raise HTTPException(413, "That is too long for a token.")
+        try:
+            async for part in request.stream():
+                body += part
+                if len(body) > _LONGEST_FORM:
+                    raise HTTPException(413, "That is too long for a token.")
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
         given = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
-        wait = self.attempts.wait(address)
-        if wait > 0:
-            raise HTTPException(429, f"Too many wrong tokens: try again in {wait:.0f} s.", too_soon(wait))
         if not same(given, self.token.reveal()):
+            wait = self.attempts.wait(address)
+            if wait > 0:
+                raise HTTPException(429, f"Too many wrong tokens: try again in {wait:.0f} s.", too_soon(wait))
             self.attempts.failed(address, request.url.path)
             return HTMLResponse(pages.login_page(self.store.service, wrong=True), 403)
-        self.attempts.succeeded(address)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(
             COOKIE, cookie_of(self.token), httponly=True, samesite="strict", secure=request.url.scheme == "https"

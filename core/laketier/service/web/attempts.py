@@ -1,4 +1,5 @@
-"""Wrong tokens: those of one address are slowed and logged."""
+"""Wrong tokens: those of one address are slowed and logged. A right one is never slowed, and forgets nothing: behind a
+proxy who guesses and who knows have one address. It is too long to be guessed (`read_token`)."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class Attempts:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def wait(self, address: str) -> float:
-        """For how many seconds no token of the address is looked at; 0: it may try."""
+        """For how many seconds the address is told no more than to wait, unless its token is right; 0: it may try."""
         with self._lock:
             wrong = self._known.get(_network(address))
             return 0.0 if wrong is None else max(0.0, wrong.until - self.clock())
@@ -56,14 +57,9 @@ class Attempts:
             while len(self._known) > MOST_ADDRESSES:
                 self._known.popitem(last=False)
             count, wait = wrong.count, wrong.until - now
-        told = f"; the next is looked at in {wait:.0f} s" if wait > 0 else ""
+        told = f"; wrong ones are told to wait for {wait:.0f} s" if wait > 0 else ""
         # Whoever asks chooses the path: as a literal it is one line, and no terminal obeys it.
-        log.warning("a wrong token from %s at %s, the %d. in a row%s", address, ascii(path[:100]), count, told)
-
-    def succeeded(self, address: str) -> None:
-        """The token was right."""
-        with self._lock:
-            self._known.pop(_network(address), None)
+        log.warning("a wrong token from %s at %s, the %d. from there%s", address, ascii(path[:100]), count, told)
 
 
 def _network(address: str) -> str:

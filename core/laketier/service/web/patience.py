@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
-"""From the connection, or the first byte of a later request, to the end of the request's head."""
+"""From the connection, or the first byte of a later request, to the end of the request, its body too."""
 REQUEST_SECONDS = 60.0
-"""From the head to the end of the answer, and from there to the end of the connection."""
+"""From there to the end of the answer, and from there to the end of the connection."""
 
 
 class PatientProtocol(H11Protocol):
     """One connection. A server has a subclass of its own (`patient`), as ``waiting`` is its list of connections with no
-    request under way: the one that waits longest goes when there are too many."""
+    whole request under way: the one that waits longest goes when there are too many."""
 
     most: ClassVar[int]
     head_seconds: ClassVar[float]
@@ -60,11 +60,11 @@ class PatientProtocol(H11Protocol):
         if self.transport.is_closing() and not self.transport.get_write_buffer_size():
             return
         cycle: Any = self.cycle  # None before the first request
-        if cycle is not None and cycle is not self._timed:
+        if cycle is not None and cycle is not self._timed and not cycle.more_body:
             self._timed = cycle
             self.waiting.pop(self, None)
             self._end_within(self.request_seconds)
-        elif (cycle is None or cycle.response_complete) and self not in self.waiting:
+        elif (cycle is None or cycle.response_complete or cycle.more_body) and self not in self.waiting:
             # A client that does not read its answer, or begins a request and does not end it.
             self.waiting[self] = None
             self._end_within(self.request_seconds if self.transport.is_closing() else self.head_seconds)

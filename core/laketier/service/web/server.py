@@ -32,7 +32,7 @@ class PageServer:
                 address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
             self._socket = socket.socket(family, kind, number)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # a label of more than 63 characters has no IDNA
             raise _refused(address, error) from error
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -47,9 +47,10 @@ class PageServer:
 
     def start(self, app: ASGIApp) -> None:
         """Answer with ``app`` in a thread."""
+        # The protocol limits connections. uvicorn's limit would count those that have just been ended.
         config = uvicorn.Config(
             app, log_config=None, access_log=False, lifespan="off", ws="none", http=self._protocol, server_header=False,
-            proxy_headers=False, limit_concurrency=_AT_A_TIME + 1, timeout_graceful_shutdown=_STOP_SECONDS,
+            proxy_headers=False, timeout_graceful_shutdown=_STOP_SECONDS,
             h11_max_incomplete_event_size=_HEAD_BYTES,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
@@ -71,9 +72,9 @@ class PageServer:
         self._socket.close()
 
 
-def _refused(address: Address, error: OSError) -> ConfigError:
+def _refused(address: Address, error: OSError | UnicodeError) -> ConfigError:
     return ConfigError(
         f"{address.host}:{address.port} can't be listened on",
-        why=error.strerror or str(error),
-        fix="Choose another port, or port 0 for any that is free.",
+        why=getattr(error, "strerror", None) or str(error),
+        fix="Choose another host or port, or port 0 for any that is free.",
     )
