@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from laketier.service.metrics import MeasuredStore
     from laketier.service.web.server import PageServer
     from laketier.sources.log_engine import LogEngine
+    from laketier.spi import Secret
 
 _CLOSING_SECONDS = 5.0
 _NAMED = 20  # so many tables are named in a message
@@ -68,16 +69,17 @@ def serve(
     lines, say = _logging(log_format)
     from laketier.service.catalogue import Catalogue
     from laketier.service.metrics import MeasuredStore
-    from laketier.service.starting import check_opened, checked_sources
+    from laketier.service.starting import check_opened, checked_sources, checked_tables
     from laketier.service.state import Worker
     from laketier.service.worker import TieringWorker, WorkerSettings
 
     here = Worker.here()
     lines.worker = here.id
+    token = _token(http, health, http_token_file)
     with (
-        _listening(http, http_token_file) as page,
-        _listening(health, http_token_file, "--health") as own,
-        nullcontext(checked_sources(described, origin=str(service), strict=until_idle)) as sources,
+        _listening(http, token) as page,
+        _listening(health, token, "--health") as own,
+        nullcontext(checked_sources(described, origin=str(service))) as sources,
         MeasuredStore.open(described.state, service=described.name) as store,
     ):
         catalogue = Catalogue(described, store, origin=str(service), sources=sources)
@@ -87,7 +89,9 @@ def serve(
                     say(f"{described.name}: {page.address.url}")
                 if own is not None:
                     say(f"{described.name}: {own.address.url}healthz")
-                catalogue.discover()
+                # What listens answers by now: a source may be silent for as long as its time-out.
+                listed = checked_tables(described, sources, origin=str(service), strict=until_idle)
+                catalogue.discover(listed)
                 opened, unopened = catalogue.opened()
                 check_opened(unopened, opened, origin=str(service))
                 with _engine(engine, described) as runner:
@@ -108,6 +112,9 @@ def serve(
                         raise typer.Exit(1)
                     if worker.left_out:
                         say(_left_out(described, here.id, worker.left_out))
+                        raise typer.Exit(1)
+                    if worker.interrupted:
+                        say(f"{described.name}: worker {here.id} was told to stop before all was tiered")
                         raise typer.Exit(1)
                     say(f"{described.name}: worker {here.id} is done")
         finally:
@@ -149,16 +156,25 @@ def _logging(log_format: str) -> tuple[JsonLines, Callable[[str], None]]:
     return lines, logging.getLogger(__name__).info
 
 
+def _token(http: str | None, health: str | None, file: Path | None) -> Secret | None:
+    """Read once for both listeners: a pipe has it only once."""
+    if http is None and health is None:
+        return None
+    from laketier.service.web.access import read_token
+
+    return read_token(file)
+
+
 @contextmanager
-def _listening(http: str | None, token_file: Path | None, option: str = "--http") -> Iterator[PageServer | None]:
+def _listening(http: str | None, token: Secret | None, option: str = "--http") -> Iterator[PageServer | None]:
     """Listen before anything else is opened: what is wrong with the address is said at once."""
     if http is None:
         yield None
         return
-    from laketier.service.web.access import Address, read_token
+    from laketier.service.web.access import Address
     from laketier.service.web.server import PageServer
 
-    page = PageServer(Address.parse(http, read_token(token_file), option))
+    page = PageServer(Address.parse(http, token, option))
     try:
         yield page
     finally:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from laketier.config.service import Service
 from laketier.plugins import OpenSource
+from laketier.service.listing import Listed, list_all
 from laketier.service.state import Registration, StateError, StateStore
 from laketier.sources.tiered import TieredTable, open_log, open_sources, tiered_tables
 from laketier.spi import ConfigError, LaketierError, LogTable, StorageError, TableLog
@@ -48,17 +49,17 @@ class Catalogue:
         """What is known may be wrong: `discover` is due."""
         self._due = 0.0
 
-    def discover(self) -> None:
-        """List the sources anew, and tell the state store. Raises `StateError`, and `ConfigError` for rules that do not
-        fit what there is. One thread at a time."""
+    def discover(self, listed: Listed | None = None) -> None:
+        """List the sources anew, and tell the state store. ``listed``: just now, so that they need not be asked again.
+        Raises `StateError`, and `ConfigError` for rules that do not fit what there is. One thread at a time."""
         self._due = time.monotonic() + self._service.discover_every
         unlisted = set()
-        for name, source in self._sources.items():
-            try:
-                self._listed[name] = list(source.source.list_tables())
-            except Exception as error:  # noqa: BLE001 - whatever a client library may raise is this source's trouble
+        for name, names in (list_all(self._sources) if listed is None else listed).items():
+            if isinstance(names, LaketierError):
                 unlisted.add(name)
-                log.warning("[source=%s] the tables could not be listed: %s", name, error)
+                log.warning("[source=%s] the tables could not be listed: %s", name, names)
+            else:
+                self._listed[name] = names
         refused: dict[str, tuple[TieredTable, ConfigError]] = {}
         chosen = tiered_tables(self._service, self._listed, origin=self._origin, refused=refused)
         tables = {table.key: table for table in chosen}

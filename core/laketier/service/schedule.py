@@ -67,7 +67,8 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.FAILED: frozenset({State.PENDING, State.PAUSED, State.STOPPED}) | _ANY_TIME,
     State.PAUSED: frozenset({State.SCHEDULED, State.STOPPED}) | _ANY_TIME,
     State.STOPPED: frozenset({State.SCHEDULED}) | _ANY_TIME,
-    State.DROPPED: frozenset({State.SCHEDULED, State.PAUSED, State.STOPPED, State.RECREATED}),
+    # To FAILED: it is back, and its log can't be opened.
+    State.DROPPED: frozenset({State.SCHEDULED, State.FAILED, State.PAUSED, State.STOPPED, State.RECREATED}),
     State.RECREATED: frozenset(),
 }
 """Which states may follow which. The only place that says so."""

@@ -10,6 +10,7 @@ from laketier.config.problems import together
 from laketier.config.service import Service, TableRule
 from laketier.config.suggest import nearest
 from laketier.plugins import OpenSource, open_log_source
+from laketier.service.listing import Listed, list_all
 from laketier.service.schedule import State
 from laketier.service.state import StateError, StateStore
 from laketier.sources.tiered import excludes_all, rule_problems, tiered_tables, unmatched
@@ -18,7 +19,6 @@ from laketier.spi import (
     FeatureNotSupported,
     LaketierError,
     PluginError,
-    StorageError,
     TableError,
 )
 
@@ -29,12 +29,9 @@ _NAMED = 5
 _ABSENT = (FileNotFoundError, NotADirectoryError)
 
 
-def checked_sources(service: Service, *, origin: str, strict: bool = False) -> dict[str, OpenSource]:
-    """The sources, open, if nothing is wrong that can be known now. Raises one `ConfigError` for all that is.
-
-    A source that does not answer, and a pattern that no table matches yet, are for later: both may come, so they are
-    logged. With ``strict`` they are problems too, as nobody waits for them.
-    """
+def checked_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
+    """The sources, open, if nothing is wrong with the state, the sources' options and the rules. Asks no source for its
+    tables: that may take long. Raises one `ConfigError` for all that is wrong."""
     sources: dict[str, OpenSource] = {}
     problems = list(_state_problems(service, origin))
     try:
@@ -44,21 +41,6 @@ def checked_sources(service: Service, *, origin: str, strict: bool = False) -> d
             for each in rule_problems(service, index, sources, origin=origin):
                 if each.what not in {known.what for known in problems}:
                     problems.append(each)
-        listed: dict[str, list[str]] = {}
-        for name, source in sources.items():
-            try:
-                listed[name] = _list(source)
-            except LaketierError as error:
-                _add(problems, _unlisted(error, f"{origin}, sources.{name}.options"), strict or _is_absent(error))
-        for index, rule in enumerate(service.tables):
-            if rule.source in listed:
-                for missed in _matches_nothing(rule, listed[rule.source], f"{origin}, tables.{index}"):
-                    _add(problems, missed, strict)
-        if not problems:
-            try:
-                tiered_tables(service, listed, origin=origin, refused={})
-            except LaketierError as error:
-                problems.append(error)
         if problems:
             raise together(problems, origin=origin)
     except BaseException:
@@ -66,6 +48,33 @@ def checked_sources(service: Service, *, origin: str, strict: bool = False) -> d
             source.source.close()
         raise
     return sources
+
+
+def checked_tables(service: Service, sources: Mapping[str, OpenSource], *, origin: str, strict: bool = False) -> Listed:
+    """The tables of all sources, if the rules fit them. Raises one `ConfigError` for all that is wrong.
+
+    A source that does not answer, and a pattern that no table matches yet, are for later: both may come, so they are
+    logged. With ``strict`` they are problems too, as nobody waits for them.
+    """
+    problems: list[LaketierError] = []
+    listed = list_all(sources)
+    for name, names in listed.items():
+        if isinstance(names, LaketierError):
+            unlisted = _unlisted(names, f"{origin}, sources.{name}.options")
+            _add(problems, unlisted, strict or _is_absent(names))
+    known = {name: names for name, names in listed.items() if not isinstance(names, LaketierError)}
+    for index, rule in enumerate(service.tables):
+        if rule.source in known:
+            for missed in _matches_nothing(rule, known[rule.source], f"{origin}, tables.{index}"):
+                _add(problems, missed, strict)
+    if not problems:
+        try:
+            tiered_tables(service, known, origin=origin, refused={})
+        except LaketierError as error:
+            problems.append(error)
+    if problems:
+        raise together(problems, origin=origin)
+    return listed
 
 
 def _add(problems: list[LaketierError], error: LaketierError, is_problem: bool) -> None:
@@ -119,15 +128,6 @@ def _open(service: Service, sources: dict[str, OpenSource], origin: str) -> Iter
             elif not (error.where or "").startswith(origin):
                 error.where = where if error.where in (None, name) else f"{where}, {error.where}"
             yield error
-
-
-def _list(source: OpenSource) -> list[str]:
-    try:
-        return list(source.source.list_tables())
-    except LaketierError:
-        raise
-    except Exception as error:
-        raise StorageError("the source did not answer", why=f"{type(error).__name__}: {error}") from error
 
 
 def _is_absent(error: BaseException) -> bool:

@@ -40,7 +40,8 @@ class WorkerSettings:
     at a time. ``patience_seconds``: how long the tables of a lot wait for those of it that are slow to plan, and the
     next lot for the job of this one. ``drain_seconds``: how long `TieringWorker.run` waits for the rounds under way
     when it was told to stop. ``until_idle``: end once every table has been tiered since the start, waits for a
-    person, or failed a few times; `TieringWorker.left_out` has those that did not get there, with why."""
+    person, or failed a few times; `TieringWorker.left_out` has those that did not get there, with why, and
+    `TieringWorker.interrupted` says that it was told to stop before."""
 
     tables: int = 64
     lease_seconds: float = 120.0
@@ -69,6 +70,8 @@ class TieringWorker:
         self._hurry = threading.Event()
         self.cut_off: list[str] = []
         self.left_out: dict[str, str] = {}
+        self.interrupted = False
+        self._until: UntilIdle | None = None
         self._held = HeldLeases(self.store, self.worker, self.settings.lease_seconds)
         self._idle = IdleTables()
         self._permits = threading.Semaphore(self.settings.threads)
@@ -96,18 +99,20 @@ class TieringWorker:
         beat.start()
         try:
             self._work()
-            return self._drain()
+            has_drained = self._drain()
+            self._look_back()
+            return has_drained
         finally:
             drained.set()
             beat.join(_CLOSING_SECONDS)
 
     def _work(self) -> None:
-        until: UntilIdle | None = None
+        self.interrupted = self.settings.until_idle
         looked = time.monotonic()
         while not self._stopping.is_set():
             try:
-                if self.settings.until_idle and until is None:
-                    until = UntilIdle.begun(self.store, self._now())
+                if self.settings.until_idle and self._until is None:
+                    self._until = UntilIdle.begun(self.store, self._now())
                 self._discover_when_due()
                 busy = self.work_once()
             except StateError as error:
@@ -115,9 +120,11 @@ class TieringWorker:
                 busy = False
             try:
                 # Also beside tables that are always busy, as they fail or are due all the time; not each time, then.
+                until = self._until
                 if until is not None and (not busy or time.monotonic() - looked > self.settings.idle_seconds):
                     looked = time.monotonic()
                     if self._is_idle(until):
+                        self.interrupted = False
                         return
             except StateError as error:
                 log.warning("the state database did not answer: %s", error)
@@ -151,9 +158,16 @@ class TieringWorker:
     def _is_idle(self, until: UntilIdle) -> bool:
         if len(self._held):
             return False
-        statuses = self.store.snapshot()
-        self.left_out = until.left_out(statuses)
-        return until.is_over(statuses)
+        return until.is_over(self.store.snapshot())
+
+    def _look_back(self) -> None:
+        """Say which tables did not get there, however the work ended."""
+        if self.settings.until_idle:
+            try:
+                until = self._until or UntilIdle(self._now())
+                self.left_out = until.left_out(self.store.snapshot())
+            except StateError as error:
+                log.warning("the state database was not asked which tables got there: %s", error)
 
     def _discover_when_due(self) -> None:
         if (self._discovery is None or not self._discovery.is_alive()) and self.catalogue.is_due:

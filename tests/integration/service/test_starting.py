@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
+import socket
+import threading
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +21,9 @@ from laketier.cli.serve import serve
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, Worker
 from laketier.service.until_idle import TRIES
-from laketier.spi import ConfigError, host_time
+from laketier.service.worker import TieringWorker
+from laketier.sources.landing.source import LandingZone
+from laketier.spi import ConfigError, StorageError, host_time
 from lines import LinesTable
 
 
@@ -56,10 +62,10 @@ class Described:
             at = at[int(part) if part.isdigit() else part]
         at[last] = value
 
-    def serve(self, until_idle: bool = True) -> None:
+    def serve(self, until_idle: bool = True, http: str | None = None) -> None:
         file = self.folder / "service.yaml"
         file.write_text(json.dumps(self.document))
-        serve(file, engine="local", until_idle=until_idle, http=None, http_token_file=None, log_format="text")
+        serve(file, engine="local", until_idle=until_idle, http=http, http_token_file=None, log_format="text")
 
     def states(self) -> dict[str, tuple[State, str]]:
         with StateStore.open(self.document["state"], service="shop") as store:
@@ -115,11 +121,89 @@ def test_all_that_is_wrong_is_said_at_once(described: Described) -> None:
     described.set(
         "tables", [{"source": "drop", "include": ["orderz"]}, {"source": "drop", "sink": {"lake.format": "delt"}}]
     )
-    with pytest.raises(ConfigError, match="4 things are wrong") as caught:
+    with pytest.raises(ConfigError, match="3 things are wrong") as caught:
         described.serve()
     lines = str(caught.value).splitlines()[1:]
-    for line, said in zip(lines, ("state, ", "sources.x.type: ", "tables.1, ", "tables.0.include: "), strict=True):
+    for line, said in zip(lines, ("state, ", "sources.x.type: ", "tables.1, "), strict=True):
         assert line.startswith(f"  - {said}")
+
+
+def test_no_source_is_asked_for_what_the_file_tells(described: Described, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source may be silent for its whole time-out."""
+    monkeypatch.setattr("laketier.sources.landing.source.LandingZone.list_tables", lambda _: pytest.fail("asked"))
+    described.set("defaults/sink/lake.format", "localfle")
+    with pytest.raises(Exception, match="Did you mean 'localfile'"):
+        described.serve()
+
+
+def test_sources_are_asked_together_while_the_page_answers(
+    described: Described, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each waits until the other is asked, and looks at what listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    both, real, told = threading.Barrier(2), LandingZone.list_tables, []
+
+    def ask(source: LandingZone) -> Any:
+        if len(told) < 2:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=30) as answer:
+                told.append(answer.read())
+            both.wait(30)
+        return real(source)
+
+    monkeypatch.setattr(LandingZone, "list_tables", ask)
+    described.set("sources/again", described.document["sources"]["drop"])
+    described.set("tables", [{"source": "drop"}, {"source": "again", "target": "again.{table}"}])
+    described.serve(http=f"127.0.0.1:{port}")
+    assert told == [b"ok\n", b"ok\n"]
+
+
+def test_the_first_discovery_takes_the_list_of_the_check(described: Described, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source that answers only once: until idle, all that it named is tiered."""
+    real, asked = LandingZone.list_tables, []
+
+    def ask(source: LandingZone) -> Any:
+        asked.append(1)
+        if len(asked) > 1:
+            raise StorageError("the broker did not answer")
+        return real(source)
+
+    monkeypatch.setattr(LandingZone, "list_tables", ask)
+    described.serve()
+    assert {state for state, _ in described.states().values()} == {State.SCHEDULED}
+    assert len(described.states()) == 2
+
+
+def test_who_is_told_to_stop_before_all_is_tiered_says_so(
+    described: Described, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def begin(worker: TieringWorker) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        real(worker)
+
+    real = TieringWorker._work
+    monkeypatch.setattr(TieringWorker, "_work", begin)
+    with pytest.raises(typer.Exit) as ended:
+        described.serve()
+    assert ended.value.exit_code == 1
+    told = capsys.readouterr().err
+    assert "2 tables did not get there" in told
+    assert "drop.orders: NEW" in told
+
+
+def test_a_table_that_is_back_and_can_not_be_opened_did_not_get_there(
+    described: Described, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described.serve()
+    rules = described.document["tables"]
+    described.set("tables", [{"source": "drop", "include": ["visits"]}])
+    described.serve()
+    assert described.states()["drop.orders"][0] is State.DROPPED
+    described.set("tables", [{**rules[0], "include": ["orders"], "primary-key": ["nope"]}, *rules])
+    with pytest.raises(typer.Exit):
+        described.serve()
+    assert "drop.orders: STOPPED" in capsys.readouterr().err
+    assert "the primary key has no column 'nope'" in described.states()["drop.orders"][1]
 
 
 def test_a_mistyped_format_does_not_wait_for_an_old_state(described: Described) -> None:
@@ -235,19 +319,21 @@ def test_what_may_come_is_a_warning_where_somebody_waits(
 ) -> None:
     """A service that goes on takes tables up as they come."""
     from laketier.config.service import parse_service
-    from laketier.service.starting import checked_sources
+    from laketier.service.starting import checked_sources, checked_tables
 
     described.set("tables/0/include", ["later"])
     described.set(
         "sources/kafka", {"type": "kafka", "options": {"bootstrap-servers": "127.0.0.1:1", "timeout-seconds": 1}}
     )
+    service = parse_service(described.document, origin="s.yaml")
     with caplog.at_level(logging.WARNING):
-        sources = checked_sources(parse_service(described.document, origin="s.yaml"), origin="s.yaml")
+        sources = checked_sources(service, origin="s.yaml")
+        checked_tables(service, sources, origin="s.yaml")
     assert set(sources) == {"drop", "kafka"}
     assert "matches 'later'" in caplog.text
     assert "s.yaml, sources.kafka.options: the tables of the source can't be listed" in caplog.text
     with pytest.raises(ConfigError, match="2 things are wrong"):
-        checked_sources(parse_service(described.document, origin="s.yaml"), origin="s.yaml", strict=True)
+        checked_tables(service, sources, origin="s.yaml", strict=True)
 
 
 def test_a_key_that_is_there_twice_is_refused(described: Described) -> None:

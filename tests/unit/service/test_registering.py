@@ -42,6 +42,24 @@ def test_what_is_gone_is_dropped_and_comes_back(store: StateStore) -> None:
     assert [(lease.table.source_table, lease.fence) for lease in store.acquire(A, 2, 30)] == [("b", 2)]
 
 
+@pytest.mark.parametrize("paused", [False, True])
+def test_what_comes_back_and_can_not_be_opened_is_not_dropped(store: StateStore, clock: Clock, paused: bool) -> None:
+    store.register([table("t"), table("u", table_id="", refusal="denied")])
+    if paused:
+        store.pause("s.t")
+    store.register([])
+    assert {each.table.state for each in store.snapshot()} == {State.DROPPED}
+    back = [table("t", table_id="", refusal="denied"), table("u", table_id="", refusal="denied")]
+    assert store.register(back, unlisted=["s"]).returned == ("s.t", "s.u")
+    assert (row(store, "t").state, row(store, "t").error) == (State.PAUSED if paused else State.FAILED, "denied")
+    assert (row(store, "u").state, row(store, "u").error) == (State.FAILED, "denied")
+    assert names(store.acquire(A, 9, 30)) == ([] if paused else ["t"]), "its round says what is wrong, now and later"
+    store.register([table("t"), table("u")])
+    assert row(store, "u").state is State.SCHEDULED
+    store.drop("s.u")
+    assert store.register([table("t"), table("u", table_id="", refusal="denied")]).returned == ()
+
+
 def test_a_recreated_table_is_another_one(store: StateStore) -> None:
     store.register([table("t")])
     (lease,) = store.acquire(A, 1, 30)

@@ -75,10 +75,22 @@ class Registrar:
             self._update(wanted, same[0])
 
     def _note_unopened(self, wanted: Registration, rows: Sequence[TieringTable]) -> None:
-        """What is known of a table stays as it is; the rounds of one that was opened before say what is wrong."""
+        """What is known of a table stays as it is; the rounds of one that was opened before say what is wrong. One that
+        was gone is back, though nobody can open it: it is tried, and must not look as if nobody wanted it."""
         for row in rows:
-            if not row.table_id and row.state in _WITHOUT_LOG and row.error != wanted.refusal:
+            if row.state is State.DROPPED and not row.dropped_by_hand:
+                self._return_unopened(wanted, row)
+            elif not row.table_id and row.state in _WITHOUT_LOG and row.error != wanted.refusal:
                 change(self._connection, [(row, {"error": wanted.refusal})])
+
+    def _return_unopened(self, wanted: Registration, row: TieringTable) -> None:
+        state = move(row.name, row.state, State.PAUSED if row.paused else State.FAILED)
+        values: dict[str, Any] = {**NOT_IN_QUEUE, "state": state.value, "error": wanted.refusal}
+        values |= {"failures": 0 if row.table_id else 1, "due_at": self._now}
+        if state is State.FAILED and row.table_id:
+            values["next_try_at"] = self._now
+        change(self._connection, [(row, values)])
+        self._did["returned"].append(row.name)
 
     def _identified(self, wanted: Registration, row: TieringTable) -> TieringTable:
         """The log of a table was opened for the first time."""

@@ -1,0 +1,33 @@
+"""The names of the tables of all sources, asked for at one time: none waits for another that is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from laketier.plugins import OpenSource
+from laketier.spi import LaketierError, StorageError
+
+_THREADS = 32
+
+Listed = Mapping[str, list[str] | LaketierError]
+"""By the source's name: its tables, or why they could not be listed."""
+
+
+def list_all(sources: Mapping[str, OpenSource]) -> Listed:
+    """Takes as long as the slowest of them. Raises nothing that a source did."""
+    if not sources:
+        return {}
+    with ThreadPoolExecutor(min(len(sources), _THREADS)) as pool:
+        return dict(zip(sources, pool.map(_list, sources.values()), strict=True))
+
+
+def _list(source: OpenSource) -> list[str] | LaketierError:
+    try:
+        return list(source.source.list_tables())
+    except LaketierError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - whatever a client library may raise is this source's trouble
+        told = StorageError("the source did not answer", why=f"{type(error).__name__}: {error}")
+        told.__cause__ = error
+        return told
