@@ -47,6 +47,7 @@ from laketier_delta.layout import (
     buckets_from,
     buckets_to_property,
     primary_key_from,
+    spec_id_of,
 )
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
@@ -93,7 +94,14 @@ class DeltaCatalog(LakeCatalog):
             properties=properties,
             comment=metadata.description or None,
         )
-        return TableInfo(path, descriptor, str(metadata.id), location.uri, snapshot_id=handle.version())
+        return TableInfo(
+            path,
+            descriptor,
+            str(metadata.id),
+            location.uri,
+            snapshot_id=handle.version(),
+            spec_id=spec_id_of(metadata.partition_columns),
+        )
 
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
         from deltalake import CommitProperties, Field

@@ -31,7 +31,7 @@ from laketier.spi import (
 from laketier.spi.durable import fsync_directory, fsync_file
 from laketier.spi.staged import check_staged, discard_staged
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, transaction_version
-from laketier_delta.layout import attempt_of
+from laketier_delta.layout import attempt_of, spec_id_of
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
@@ -46,9 +46,6 @@ log = logging.getLogger(__name__)
 
 _TRUSTED = 86_400_000
 """By so many ms a host's clock may be off while log entries and tombstones, which live for days, are cleaned up."""
-
-SPEC_ID = 0
-"""Delta tables have one partitioning for all their life."""
 
 _SCANNED = "laketier/scanned"
 """Transaction: all log entries up to this version were looked at for a reset (see `TableLog.last_reset`)."""
@@ -85,7 +82,7 @@ class DeltaTableState(TableState):
 
     @property
     def spec_id(self) -> int:
-        return SPEC_ID
+        return spec_id_of(self.handle.metadata().partition_columns)
 
     @property
     def snapshot_id(self) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
@@ -87,6 +88,12 @@ def names_in(text: bytes) -> set[str]:
     """The names, without folders, of all files of laketier's that are mentioned in ``text``. They need no quoting in
     any encoding of a path, and nobody can guess one."""
     return {match[0].decode() for match in _NAME_IN_BYTES.finditer(text)}
+
+
+def spec_id_of(columns: Sequence[str]) -> int:
+    """Stands for the columns that a table is partitioned by: Delta does not count such specs, and an overwrite by
+    another writer may change them while the schema stays. 0 for none."""
+    return zlib.crc32(json.dumps(list(columns)).encode()) if columns else 0
 
 
 def partition_values(columns: Sequence[str], values: Sequence[Any]) -> tuple[tuple[str, str | None], ...]:

@@ -497,6 +497,20 @@ def test_discard_deletes_what_was_staged_and_takes_a_second_call(lake, support):
     assert not list(Path(lake.uri).glob("*.parquet"))
 
 
+def test_files_of_another_partitioning_are_refused(lake):
+    """Another writer repartitioned the table, under the same schema. delta-rs commits an entry that no reader takes,
+    itself included."""
+    lake.create(pa.schema([("id", pa.int64()), ("a", pa.string()), ("b", pa.string())]), "a")
+    staged = lake.stage(pa.table({"id": [1], "a": ["x"], "b": ["y"]}))
+    theirs = pa.table({"id": [2], "a": ["z"], "b": ["w"]})
+    write_deltalake(lake.uri, theirs, mode="overwrite", schema_mode="overwrite", partition_by=["b"])
+    with pytest.raises(TableChanged, match="partitioning changed"):
+        TieringRound(lake.factory(), token=None).commit([staged])
+    assert DeltaTable(lake.uri).to_pyarrow_table().equals(theirs)
+    lake.append(pa.table({"id": [1], "a": ["x"], "b": ["y"]}))
+    assert sorted(lake.read()["id"].to_pylist()) == [1, 2]
+
+
 def test_a_log_entry_that_a_listing_missed_is_looked_for_again(lake, support, monkeypatch):
     """The listing of a folder that others add files to may show a file and not one that was there before it."""
     lake.create()
