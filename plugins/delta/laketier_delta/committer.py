@@ -29,7 +29,8 @@ from laketier.spi import (
     time_of_storage,
 )
 from laketier.spi.durable import fsync_directory, fsync_file
-from laketier.spi.staged import check_staged, discard_staged
+from laketier.spi.staged import check_staged
+from laketier_delta.discards import discard
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, transaction_version
 from laketier_delta.layout import attempt_of, spec_id_of
 from laketier_delta.location import LOG, Location
@@ -207,14 +208,12 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         return time_of_storage(self._log.filesystem, self._location.root)
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        discard_staged(self._location.folder, results, attempt_of=self._attempt_of)
+        discard(self._location, self._columns, results)
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
         """delta-rs commits files that are missing, and every later read of the table fails."""
-        check_staged(self._location.folder, results, attempt_of=self._attempt_of, where=self._location.uri)
-
-    def _attempt_of(self, path: str) -> str | None:
-        return attempt_of(path, self._columns)
+        folder, where = self._location.folder, self._location.uri
+        check_staged(folder, results, attempt_of=lambda path: attempt_of(path, self._columns), where=where)
 
     def _commit(
         self,

@@ -57,6 +57,19 @@ def unreferenced(filesystem: pafs.FileSystem, root: str, names: Iterable[str]) -
     return left
 
 
+def live(filesystem: pafs.FileSystem, root: str, names: Iterable[str]) -> set[str]:
+    """Those of ``names`` that what makes up the newest version names: its files, and what it removed of late. Reads
+    the newest checkpoint and the entries after it. Raises as `unreferenced`."""
+    wanted = set(names)
+    while True:
+        log = LogFiles.of(filesystem, f"{root}/{LOG}")
+        log.check_whole()
+        with ThreadPoolExecutor(REQUESTS) as pool:
+            found = list(pool.map(lambda path: _names(filesystem, path), log.newest()))
+        if None not in found:
+            return wanted.intersection(name for names_of in found for name in names_of or ())
+
+
 @dataclass(frozen=True)
 class LogFiles:
     """The paths of a log's entries and complete checkpoints, by version."""
@@ -93,6 +106,12 @@ class LogFiles:
         """What together names each file that a readable version, or a tombstone in one, names: all entries, and a
         checkpoint only where no entries lead up to it."""
         needed = [*self.commits.values(), *self.compacted]
+        return [*needed, *self.check_whole()]
+
+    def check_whole(self) -> list[str]:
+        """The checkpoints up to which no entries lead. Raises `CorruptTable` where entries of the newest version are
+        missing."""
+        needed: list[str] = []
         known = -1  # up to this version, of those that have been passed, nothing is missing
         versions = sorted(self.commits.keys() | self.checkpoints.keys())
         for version in versions:

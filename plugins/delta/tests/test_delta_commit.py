@@ -511,6 +511,29 @@ def test_files_of_another_partitioning_are_refused(lake):
     assert sorted(lake.read()["id"].to_pylist()) == [1, 2]
 
 
+def test_a_result_whose_files_are_in_the_table_is_not_discarded(lake, support):
+    """An old result, handed over again: attempt and files agree, and the rows are live."""
+    lake.create(pa.schema([("id", pa.int64()), ("r", pa.string())]), "r")
+    staged = lake.stage(pa.table({"id": [1], "r": ["a b"]}))
+    TieringRound(lake.factory(), token=None).commit([staged])
+    other = lake.stage(pa.table({"id": [2], "r": ["a b"]}))
+    for checkpoint in (False, True):
+        if checkpoint:
+            DeltaTable(lake.uri).create_checkpoint()
+        lake.committer().discard([staged, other])
+        assert support.values(DeltaTable(lake.uri).to_pyarrow_table()) == [1]
+        assert not Path(lake.uri, other.files[0].path).exists()
+
+
+def test_nothing_is_discarded_where_the_log_does_not_say_what_is_live(lake, support, caplog):
+    lake.create()
+    staged, committer = lake.stage(support.ids(1)), lake.committer()
+    log_entry(lake, 0).unlink()
+    committer.discard([staged])
+    assert Path(lake.uri, staged.files[0].path).exists()
+    assert "orphan collection" in caplog.text
+
+
 def test_a_log_entry_that_a_listing_missed_is_looked_for_again(lake, support, monkeypatch):
     """The listing of a folder that others add files to may show a file and not one that was there before it."""
     lake.create()

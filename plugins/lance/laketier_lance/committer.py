@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from laketier.spi import (
     Conflict,
     LakeCommitResult,
     LakeCommitter,
+    LaketierError,
     OutsideTable,
     StagedFile,
     StagedFileLost,
@@ -91,6 +92,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         fragments = self._fragments(dataset, results)
         self._check_files(results)
         present = [fragment.metadata for fragment in dataset.get_fragments()]
+        self._refuse_live(results, present)
         replaced = replaced_files(results, {str(fragment.id) for fragment in present}, where=self._location)
         schema = with_metadata(dataset.lance_schema, self._metadata(state, watermark))
         operation = self._operation(schema, present, fragments, replaced)
@@ -128,7 +130,23 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         return storage_time(self._location, self._options)
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        delete_files(self._location, self._options, own_paths(results, attempt_of, where=self._location))
+        # Whoever calls this is certain that nothing landed. A look costs little, and the mistake would cost rows.
+        own = own_paths(results, attempt_of, where=self._location)
+        if not own:
+            return
+        try:
+            dataset = open_dataset(self._location, self._options.storage_options())
+            live = _data_files(fragment.metadata for fragment in dataset.get_fragments())
+        except (LaketierError, *LANCE_ERRORS):
+            log.warning(
+                "%s can't be read, so nothing was deleted; orphan collection will find it",
+                self._location,
+                exc_info=True,
+            )
+            return
+        for path in live.intersection(own):
+            log.error("%s: %s was to be discarded, and is in the table: kept", self._location, path)
+        delete_files(self._location, self._options, [path for path in own if path not in live])
 
     def _fragments(self, dataset: LanceDataset, results: Sequence[WriteResult]) -> list[FragmentMetadata]:
         from lance.fragment import FragmentMetadata
@@ -177,6 +195,17 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         if files:
             with ThreadPoolExecutor(_REQUESTS) as pool:
                 list(pool.map(lambda file: self._check_end(session, file), files))
+
+    def _refuse_live(self, results: Sequence[WriteResult], present: Sequence[FragmentMetadata]) -> None:
+        """Lance commits a file any number of times, and its rows are there as often."""
+        twice = _data_files(present).intersection(file.path for result in results for file in result.files)
+        if twice:
+            raise OutsideTable(
+                f"{min(twice)!r} is a file of the table already; nothing was published",
+                where=self._location,
+                why="an old result was handed over again",
+                fix="Run the round again: it will be staged anew.",
+            )
 
     def _check_end(self, session: LanceFileSession, file: StagedFile) -> None:
         """One request: Lance's API tells no sizes, but a file ends with Lance's mark where its writer ended it."""
@@ -263,3 +292,8 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             if (versions / name).exists():
                 fsync_file(versions / name)
         fsync_directory(versions)
+
+
+def _data_files(fragments: Iterable[FragmentMetadata]) -> set[str]:
+    """The paths of the data files of ``fragments``, as results name them."""
+    return {f"{DATA}/{file.path}" for fragment in fragments for file in fragment.files}

@@ -73,3 +73,25 @@ def test_what_a_link_leads_to_is_no_orphan(table, tmp_path):
     (tmp_path / "theirs.lance").write_text("theirs")
     Path(table.location, "data", "linked.lance").symlink_to(tmp_path / "theirs.lance")
     assert [file.path for file in table.storage.maintenance(table.info).orphans(2**53)] == [staged]
+
+
+def test_an_old_result_is_neither_published_again_nor_discarded(table):
+    """Attempt, file and fragment agree, and the rows are live: Lance lists them as often as it is told."""
+    old = table.stage(table.rows(1))
+    table.round(0).commit([old])
+    committer = table.factory.create_committer(CommitterInitContext("c"))
+    with pytest.raises(OutsideTable, match="already"):
+        committer.publish(committer.open(), [old], None)
+    other = table.stage(table.rows(2))
+    committer.discard([old, other])
+    assert table.ids() == [1]
+    assert [f"data/{name}" for name in table.data_files()] == [file.path for file in old.files]
+
+
+def test_nothing_is_discarded_where_the_dataset_can_not_be_read(table, caplog):
+    staged = table.stage(table.rows(1))
+    committer = table.factory.create_committer(CommitterInitContext("c"))
+    Path(table.location, "_versions").rename(Path(table.location, "aside"))
+    committer.discard([staged])
+    assert [f"data/{name}" for name in table.data_files()] == [file.path for file in staged.files]
+    assert "orphan collection" in caplog.text
