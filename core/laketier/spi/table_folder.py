@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 
 from laketier.spi.confine import confined, escapes
+from laketier.spi.errors import IncompatibleTable
 from laketier.spi.local_folder import FoundFile, LocalFolder
 
 log = logging.getLogger(__name__)
@@ -77,3 +79,23 @@ class TableFolder:
         except FileNotFoundError:
             return False
         return True
+
+    def refuse_tables_below(self, sign: str) -> None:
+        """Raise `IncompatibleTable` where a folder below, `root` itself aside, holds a folder that is called ``sign``,
+        and so is another table's. For what deletes all of `root`."""
+        if self.local is not None:
+            folders = (Path(here, name) for here, names, _ in os.walk(self.root) for name in names)
+            found = (str(path.relative_to(self.root)) for path in folders)
+        else:
+            cut = len(self.root.rstrip("/")) + 1
+            selector = pafs.FileSelector(self.root, allow_not_found=True, recursive=True)
+            # An object store has no folders: those of its files.
+            found = (info.path[cut:].rpartition("/")[0] for info in self.filesystem.get_file_info(selector))
+        other = next((path for path in found if path.endswith(f"/{sign}")), None)
+        if other is not None:
+            raise IncompatibleTable(
+                "another table is inside of the table's folder; nothing was deleted",
+                where=f"{self.root}/{other.removesuffix(sign).rstrip('/')}",
+                why="dropping the table deletes its whole folder",
+                fix="Move the other table elsewhere, or drop it first.",
+            )

@@ -135,6 +135,7 @@ class DeltaCatalog(LakeCatalog):
         filesystem = location.filesystem
         if not _has_log(filesystem, location.root):
             raise TableNotFound("there is no Delta table", where=location.uri)
+        location.folder.refuse_tables_below(LOG)
         if not location.is_local:
             filesystem.delete_dir(location.root)
             return

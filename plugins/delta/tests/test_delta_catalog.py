@@ -109,6 +109,17 @@ def test_dropping_removes_the_table_and_its_watermarks(lake, support):
     assert lake.committer().open().watermark("p") is None
 
 
+def test_a_table_with_another_inside_is_not_dropped(lake, support):
+    lake.create()
+    lake.epoch(0)
+    inner = f"{lake.uri}/archive/old"
+    write_deltalake(inner, support.ids(7))
+    with pytest.raises(IncompatibleTable, match="archive/old"):
+        lake.storage.catalog().drop_table(support.PATH)
+    assert support.values(DeltaTable(lake.uri).to_pyarrow_table()) == [0]
+    assert support.values(DeltaTable(inner).to_pyarrow_table()) == [7]
+
+
 def test_listing_finds_delta_tables_only(lake, support):
     catalog = lake.storage.catalog()
     for name in ("b.y", "a.z", "a.x"):

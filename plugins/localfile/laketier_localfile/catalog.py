@@ -21,6 +21,7 @@ from laketier.spi import (
     RenameColumn,
     SchemaChange,
     TableDescriptor,
+    TableFolder,
     TableInfo,
     TableNotFound,
     TablePath,
@@ -98,6 +99,7 @@ class LocalFileCatalog(LakeCatalog):
         location = self._location(path)
         LocalFolder(location.parent).refuse_links(location.name)
         table_uuid = _open(path, location).table_uuid
+        TableFolder.at(location).refuse_tables_below(MANIFESTS)
         # One rename takes the table away from readers and writers; what follows may be interrupted.
         dropped = location.with_name(f".dropped-{location.name}-{table_uuid}")
         try:

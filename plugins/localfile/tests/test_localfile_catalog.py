@@ -235,3 +235,15 @@ def _all() -> Any:
     from laketier.spi import ScanRequest
 
     return ScanRequest()
+
+
+def test_a_table_with_another_inside_is_not_dropped(table: Any) -> None:
+    table.round(0)
+    plugin = LocalFilePlugin()
+    inner = plugin.create_storage(LakeStorageConfig(table.info.location, plugin.options_type()))
+    inner.catalog().create_table(TablePath("inner", "t"), TableDescriptor(SCHEMA))
+    with pytest.raises(IncompatibleTable, match="inner/t"):
+        catalog(table).drop_table(table.path)
+    assert table.read_ids() == [0, 1, 2, 3]
+    inner.catalog().drop_table(TablePath("inner", "t"))
+    catalog(table).drop_table(table.path)
