@@ -29,8 +29,8 @@ from laketier_iceberg.changes import Chain, appended
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.filters import is_exact, is_positive, to_expression
 from laketier_iceberg.history import History
-from laketier_iceberg.metrics import leaves
-from laketier_iceberg.resolution import NAME_MAPPING, Resolution
+from laketier_iceberg.plain import plain_files
+from laketier_iceberg.resolution import Resolution
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT
 from laketier_iceberg.types import to_arrow
 
@@ -60,7 +60,7 @@ class IcebergSource(LakeSource):
             return ScanPlan(snapshot_id=None, schema=wanted, splits=(), limit_done=request.limit is not None)
         tasks, filtered = _tasks(table, snapshot_id, request, schema)
         remaining = _remaining(request, schema, table.metadata, tasks) if filtered else request.filters
-        plain = _PlainCheck(table.metadata, schema)
+        plain = plain_files(table.metadata, schema, [task.file for task in tasks], self.io)
         resolution = Resolution(table.metadata, schema, wanted, where)
         splits = [_split(index, task, resolution, plain) for index, task in enumerate(tasks)]
         limited = request.limit is not None and not remaining and not any(task.delete_files for task in tasks)
@@ -87,9 +87,9 @@ class IcebergSource(LakeSource):
         schema = table.schema()
         where = str(self.table.path)
         wanted = to_arrow(schema, where=where)
-        plain = _PlainCheck(table.metadata, schema)
         resolution = Resolution(table.metadata, schema, wanted, where)
-        files = appended(table, start, end, where, skip_changes=skip_changes)
+        files = list(appended(table, start, end, where, skip_changes=skip_changes))
+        plain = plain_files(table.metadata, schema, files, self.io)
         splits = (_split(index, FileScanTask(file), resolution, plain) for index, file in enumerate(files))
         return ScanPlan(snapshot_id=None, schema=wanted, splits=tuple(splits))
 
@@ -187,41 +187,7 @@ def _remaining(
     )
 
 
-class _PlainCheck:
-    """Whether a file, read by names, gives exactly the rows and columns of the schema."""
-
-    def __init__(self, metadata: TableMetadata, schema: Schema) -> None:
-        self._ids = {leaf.field_id for leaf in leaves(to_arrow(schema))}
-        now = _shapes(schema)
-        # A column that was renamed, moved into another type or dropped somewhen makes names ambiguous. Expiry may have
-        # removed the schema in which it had its old name (Spark's clean_expired_metadata), which leaves a gap.
-        every = {s.schema_id for s in metadata.schemas} >= set(range(schema.schema_id + 1))
-        self._stable = (
-            NAME_MAPPING not in metadata.properties
-            and every
-            and all(
-                now[field_id] == shape
-                for s in metadata.schemas
-                for field_id, shape in _shapes(s).items()
-                if field_id in now
-            )
-        )
-
-    def __call__(self, task: FileScanTask) -> bool:
-        file = task.file
-        return (
-            self._stable
-            and not task.delete_files
-            and str(file.file_format).upper().endswith("PARQUET")
-            and set(file.column_sizes or {}) == self._ids
-        )
-
-
-def _shapes(schema: Schema) -> dict[int, tuple[str, str]]:
-    return {leaf.field_id: (leaf.name, str(leaf.type)) for leaf in leaves(to_arrow(schema))}
-
-
-def _split(index: int, task: FileScanTask, resolution: Resolution, plain: _PlainCheck) -> LakeSplit:
+def _split(index: int, task: FileScanTask, resolution: Resolution, plain: frozenset[str]) -> LakeSplit:
     file = task.file
     if not str(file.file_format).upper().endswith("PARQUET"):
         raise FeatureNotSupported(
@@ -238,7 +204,7 @@ def _split(index: int, task: FileScanTask, resolution: Resolution, plain: _Plain
         bytes=file.file_size_in_bytes,
         bucket=bucket,
         partition=partition,
-        plain_parquet=file.file_path if plain(task) else None,
+        plain_parquet=file.file_path if file.file_path in plain and not task.delete_files else None,
         files=(file.file_path,),
         payload=payload,
     )

@@ -421,3 +421,60 @@ def test_what_a_file_lacks_is_encoded_once_for_a_partition(
     assert len(plan(table).splits) == 4
     assert len(encoded) == 2
     assert ours(table) == rows
+
+
+def _cleaned(table: Any, keep: int) -> None:
+    """Spark's `expire_snapshots` with clean_expired_metadata: the last snapshots stay, and the schemas that they and
+    the table have."""
+    path = Path(table.table().metadata_location.removeprefix("file://"))
+    document = json.loads(path.read_text())
+    for log in ("snapshots", "snapshot-log"):
+        document[log] = document[log][-keep:]
+    needed = {document["current-schema-id"], *(snapshot["schema-id"] for snapshot in document["snapshots"])}
+    document["schemas"] = [schema for schema in document["schemas"] if schema["schema-id"] in needed]
+    path.write_text(json.dumps(document))
+
+
+def _renamed(table: Any, old: str, new: str) -> None:
+    table.storage.catalog().alter_table(table.info.path, [RenameColumn(old, new)])
+    reload(table)
+
+
+def test_a_file_of_a_forgotten_schema_is_not_plain_where_ids_of_schemas_leave_no_gap(make: Callable[..., Any]) -> None:
+    """A column is renamed and back: the table is at schema 0 again, and the file between has the other name."""
+    table = make(pa.schema([("id", pa.int64())]))
+    _renamed(table, "id", "other")
+    table.round(table.token(0), pa.RecordBatch.from_pylist([{"other": 1}], schema=table.info.schema))
+    _renamed(table, "other", "id")
+    table.round(table.token(1), pa.RecordBatch.from_pylist([{"id": 2}], schema=table.info.schema))
+    _cleaned(table, 1)
+    assert {schema.schema_id for schema in table.table().metadata.schemas} == {0}
+    plain = [split.plain_parquet for split in plan(table).splits if split.plain_parquet]
+    assert [pq.read_table(path, partitioning=None)["id"].to_pylist() for path in plain] == [[2]]
+    assert table.ids() == [1, 2] == sorted(table.read()["id"].to_pylist())
+
+
+def test_files_of_expired_snapshots_are_plain_after_one_look(
+    make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from laketier_iceberg import plain
+
+    point = pa.struct([("x", pa.int32())])
+    schema = pa.schema([*SCHEMA, ("s", point), ("l", pa.list_(point)), ("at", pa.timestamp("us", "UTC"))])
+    table = make(schema)
+    for epoch in range(4):
+        row = {"id": epoch, "price": 0.5, "note": "n", "l": [{"x": 1}], "at": datetime.datetime.now(datetime.UTC)}
+        table.round(table.token(epoch), pa.RecordBatch.from_pylist([row], schema=schema))
+    looks: list[str] = []
+    look = plain._in_footer
+    monkeypatch.setattr(plain, "_in_footer", lambda *given: (looks.append(given[0]), look(*given))[1])
+    assert all(split.plain_parquet for split in plan(table).splits)
+    assert looks == [], "while every snapshot is there"
+    _cleaned(table, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(plain, "MOST_FOOTERS", 3)
+        assert not any(split.plain_parquet for split in plan(table).splits)
+        assert looks == []
+    for _ in range(2):
+        assert all(split.plain_parquet for split in plan(table).splits)
+    assert len(looks) == 4
