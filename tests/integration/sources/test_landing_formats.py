@@ -109,6 +109,19 @@ def test_a_damaged_file_is_a_bad_record_and_the_others_are_read(zone: Path, case
             rows(log)
 
 
+def test_int96_is_microseconds_of_any_year(zone: Path) -> None:
+    """As Spark and Hive write it. As nanoseconds, 9999-12-31 is another moment."""
+    moments = [datetime.datetime(year, 12, 31, 23, 59) for year in (1, 1600, 1969, 2024, 9999)]
+    table = pa.table({"at": pa.array(moments, pa.timestamp("us"))})
+    land_bytes(zone, "f", parquet(table, use_deprecated_int96_timestamps=True, store_schema=False))
+    log = log_of(zone, {"format": "parquet"})
+    assert log.table.schema == table.schema
+    assert [row["at"] for row in rows(log)] == moments
+    given = log_of(zone, {"format": "parquet", "columns.at": "timestamp[ns]"})
+    _, bad = bad_of(given)
+    assert bad, "what it can't hold is refused"
+
+
 NO_ROWS = TABLE.schema.empty_table()
 
 

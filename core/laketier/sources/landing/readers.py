@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from laketier.codecs.arrow_ipc import ipc_file, ipc_schema
 from laketier.codecs.avro_files import AvroFile
@@ -23,7 +22,7 @@ from laketier.codecs.said import said
 from laketier.sources.landing.folder import Folder
 from laketier.sources.landing.infer import inferred
 from laketier.sources.landing.options import ExtraColumns, FileFormat, LandingTableOptions
-from laketier.sources.parquet_parts import BATCH_ROWS, null_rows, read_row_groups
+from laketier.sources.parquet_parts import BATCH_ROWS, null_rows, open_parquet, read_row_groups
 from laketier.spi import BadRecord, ConfigError, IncompatibleData, LaketierError, OnBadRecord, UnsupportedType
 from laketier.spi.conform import conform, fits
 
@@ -70,7 +69,7 @@ class FileReader:
 
     def _parquet(self, file: Any, size: int, wanted: pa.Schema, groups: range | None) -> Iterator[pa.RecordBatch]:
         file = file if self.is_local or size > _IN_MEMORY else pa.BufferReader(file.read_buffer(size))
-        parquet = pq.ParquetFile(file, pre_buffer=True)
+        parquet = open_parquet(file)
         self._check(parquet.schema_arrow)
         some = with_rows(parquet.metadata, groups or range(parquet.num_row_groups))
         # To look at each page of a large file in an object store would cost more than to read it.
@@ -202,7 +201,7 @@ def schema_of(folder: Folder, path: str, options: LandingTableOptions) -> pa.Sch
     with folder.opened(path) as (file, entry), _unreadable():
         match options.format:
             case FileFormat.PARQUET:
-                return pq.read_schema(file).remove_metadata()
+                return open_parquet(file, pre_buffer=False).schema_arrow.remove_metadata()
             case FileFormat.ARROW:
                 return ipc_schema(file, entry.size).remove_metadata()
             case FileFormat.AVRO:
