@@ -36,11 +36,7 @@ def checked_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
     problems = list(_state_problems(service, origin))
     try:
         problems += _open(service, sources, origin)
-        for index in range(len(service.tables)):
-            # What stands in `defaults` is wrong for each rule, and is said once.
-            for each in rule_problems(service, index, sources, origin=origin):
-                if each.what not in {known.what for known in problems}:
-                    problems.append(each)
+        problems += _rule_problems(service, sources, origin)
         if problems:
             raise together(problems, origin=origin)
     except BaseException:
@@ -48,6 +44,20 @@ def checked_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
             source.source.close()
         raise
     return sources
+
+
+def _rule_problems(service: Service, sources: Mapping[str, OpenSource], origin: str) -> list[LaketierError]:
+    """What stands in `defaults` is wrong for each rule, and is said once: with the first one that it is wrong for."""
+    bare = [TableRule.model_validate({"source": rule.source}) for rule in service.tables]
+    inherited = service.model_copy(update={"tables": bare})
+    problems: list[LaketierError] = []
+    said: set[str] = set()
+    for index in range(len(service.tables)):
+        of_defaults = {each.what for each in rule_problems(inherited, index, sources, origin=origin)}
+        found = rule_problems(service, index, sources, origin=origin)
+        problems += [each for each in found if each.what not in said]
+        said |= of_defaults & {each.what for each in found}
+    return problems
 
 
 def checked_tables(service: Service, sources: Mapping[str, OpenSource], *, origin: str, strict: bool = False) -> Listed:

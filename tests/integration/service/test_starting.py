@@ -62,10 +62,17 @@ class Described:
             at = at[int(part) if part.isdigit() else part]
         at[last] = value
 
-    def serve(self, until_idle: bool = True, http: str | None = None) -> None:
+    def serve(self, until_idle: bool = True, http: str | None = None, **listen: Any) -> None:
         file = self.folder / "service.yaml"
         file.write_text(json.dumps(self.document))
-        serve(file, engine="local", until_idle=until_idle, http=http, http_token_file=None, log_format="text")
+        serve(
+            file,
+            engine="local",
+            until_idle=until_idle,
+            http=http,
+            **{"http_token_file": None, **listen},
+            log_format="text",
+        )
 
     def states(self) -> dict[str, tuple[State, str]]:
         with StateStore.open(self.document["state"], service="shop") as store:
@@ -126,6 +133,38 @@ def test_all_that_is_wrong_is_said_at_once(described: Described) -> None:
     lines = str(caught.value).splitlines()[1:]
     for line, said in zip(lines, ("state, ", "sources.x.type: ", "tables.1, "), strict=True):
         assert line.startswith(f"  - {said}")
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_state_that_can_not_be_is_told_with_its_key(described: Described, tmp_path: Path, made: bool) -> None:
+    described.set("state", f"sqlite:///{tmp_path}/no/such/state.db")
+    if made:
+        (tmp_path / "no/such/state.db").mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r"service\.yaml, state, .*unable to open") as caught:
+        described.serve()
+    assert exit_code(caught.value) == 2
+
+
+def test_each_rule_s_own_trouble_is_said_and_that_of_the_defaults_once(described: Described) -> None:
+    wrong = {"sink": {"lake.format": "delt"}}
+    described.set("tables", [{"source": "drop", "include": ["orders"], **wrong}, {"source": "drop", **wrong}])
+    with pytest.raises(ConfigError, match=r"(?s)2 things are wrong.*tables\.0.*tables\.1"):
+        described.serve()
+    described.set("tables", [{"source": "drop", "include": ["orders"]}, {"source": "drop"}])
+    described.set("defaults/sink/lake.format", "delt")
+    with pytest.raises(Exception, match=r"tables\.0") as caught:
+        described.serve()
+    assert str(caught.value).count("'delt'") == 1
+
+
+def test_the_token_is_read_once_for_both_listeners(described: Described, tmp_path: Path) -> None:
+    """It may come through a pipe, as with `<(…)`."""
+    pipe = tmp_path / "token"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("0123456789abcdef",))
+    writer.start()
+    described.serve(http="127.0.0.1:0", health="127.0.0.1:0", http_token_file=pipe)
+    writer.join()
 
 
 def test_no_source_is_asked_for_what_the_file_tells(described: Described, monkeypatch: pytest.MonkeyPatch) -> None:

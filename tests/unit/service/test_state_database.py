@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,55 @@ def test_a_file_that_can_not_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("this is no database at all, and never was one")
     with pytest.raises(StateError, match="file is not a database"):
         StateStore.open(f"sqlite:///{tmp_path}/text.db")
+
+
+def _other_program(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
+    connection.execute("INSERT INTO alembic_version VALUES ('3f2a9c')")
+
+
+def _namesake(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE tiering_tables (x INTEGER)")
+
+
+def _without_version(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM alembic_version")
+
+
+def _half_migrated(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE alembic_version SET version_num = '0001'")
+
+
+def _unknown_state(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE tiering_tables SET state = 'MOVED'")
+
+
+@pytest.mark.parametrize(
+    ("ours", "change", "said"),
+    [
+        (False, _other_program, r"the database is another program's.*alembic_version says 3f2a9c.*Name another"),
+        (False, _namesake, r"names of laketier's, and no version of theirs.*Restore it whole, or name another"),
+        (True, _without_version, r"names of laketier's, and no version of theirs"),
+        (
+            True,
+            _half_migrated,
+            r"the state database refused.*duplicate column.*a state database of laketier's, and whole",
+        ),
+        (True, _unknown_state, r"says 'MOVED' of the table s\.t, which this laketier does not know.*Update laketier"),
+    ],
+    ids=lambda each: getattr(each, "__name__", None),
+)
+def test_a_database_that_is_none_of_ours_is_told(
+    tmp_path: Path, ours: bool, change: Callable[[sqlite3.Connection], None], said: str
+) -> None:
+    file = tmp_path / "odd.db"
+    if ours:
+        with StateStore.open(f"sqlite:///{file}") as made:
+            made.register([table("t")])
+    with closing(sqlite3.connect(file)) as connection, connection:
+        change(connection)
+    with pytest.raises(StateError, match=said), StateStore.open(f"sqlite:///{file}") as opened:
+        opened.snapshot()
 
 
 def test_no_question_of_acquire_scans_all_tables(store: StateStore) -> None:

@@ -79,7 +79,7 @@ class Database:
         why = redacted(str(getattr(error, "orig", None) or error).strip().replace("\n", " "))
         if self._password:
             why = why.replace(str(self._password), "***")
-        if not isinstance(error, OperationalError) or why.startswith("no such "):
+        if not isinstance(error, OperationalError) or _is_of_sql(error):
             fix = "Check that the file is a state database of laketier's, and whole; or name another one."
             if not self.is_sqlite:
                 fix = "Check the URL, and what its user may do in the database."
@@ -88,6 +88,12 @@ class Database:
         if not self.is_sqlite:
             fix = "Check that the server runs and that the URL is right; the call may then be made again."
         return StateError("the state database did not answer", where=self.shown, why=why, fix=fix)
+
+
+def _is_of_sql(error: OperationalError) -> bool:
+    """Whether SQLite refuses a statement as tables and columns are other ones: that is no trouble with the file."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF == sqlite3.SQLITE_ERROR
 
 
 def _parse(url: str) -> tuple[str, URL]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 
@@ -9,11 +10,13 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect
 
 from laketier.service.state.database import Database
 from laketier.service.state.errors import StateError
+from laketier.service.state.tables import METADATA
 
+_OURS = re.compile(r"\d{4}")
 _ONE_AT_A_TIME = threading.Lock()  # alembic keeps what it works on in module globals
 
 
@@ -37,6 +40,20 @@ def migrate(database: Database) -> None:
 def _is_newest(connection: Connection, scripts: ScriptDirectory, shown: str) -> bool:
     heads = set(MigrationContext.configure(connection).get_current_heads())
     known = {script.revision for script in scripts.walk_revisions()}
+    if any(_OURS.fullmatch(head) is None for head in heads):
+        raise StateError(
+            "the database is another program's",
+            where=shown,
+            why=f"its table alembic_version says {', '.join(sorted(heads))}, which is no version of laketier's",
+            fix="Name another database for the state.",
+        )
+    if not heads and METADATA.tables.keys() & set(inspect(connection).get_table_names()):
+        raise StateError(
+            "the database has tables with the names of laketier's, and no version of theirs",
+            where=shown,
+            why="they are another program's, or the table alembic_version was lost",
+            fix="Restore it whole, or name another database: the lake tables know how far each one is.",
+        )
     if heads - known:
         raise StateError(
             "the state database is of a newer laketier",

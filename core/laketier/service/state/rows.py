@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from laketier.service.schedule import State
+from laketier.service.state.errors import StateError
 from laketier.service.state.records import Ending, RoundRecord, TieringTable
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
 
@@ -16,14 +17,29 @@ UNLEASED: Mapping[str, None] = {"lease_owner": None, "leased_at": None, "lease_u
 NOT_IN_QUEUE: Mapping[str, None] = {**UNLEASED, "enqueued_at": None, "next_try_at": None}
 
 
+_E = TypeVar("_E", State, Ending)
+
+
+def _known(kind: type[_E], value: Any, what: str) -> _E:
+    try:
+        return kind(value)
+    except ValueError as error:
+        raise StateError(
+            f"the state database says {value!r} of {what}, which this laketier does not know",
+            why="a newer laketier wrote it, or a hand",
+            fix="Update laketier here; or take the row out, the lake table knows how far it is.",
+        ) from error
+
+
 def as_table(row: Row[Any]) -> TieringTable:
     values = dict(row._mapping)
-    return TieringTable(**{**values, "state": State(values["state"])})
+    state = _known(State, values["state"], f"the table {row.source}.{row.source_table}")
+    return TieringTable(**{**values, "state": state})
 
 
 def as_round(row: Row[Any]) -> RoundRecord:
     kept = {name: value for name, value in row._mapping.items() if name != "id"}
-    return RoundRecord(**{**kept, "ending": Ending(kept["ending"])})
+    return RoundRecord(**{**kept, "ending": _known(Ending, kept["ending"], "the end of a round")})
 
 
 def locked(connection: Connection, service: str, ids: Iterable[int]) -> dict[int, TieringTable]:
