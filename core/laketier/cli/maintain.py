@@ -21,6 +21,7 @@ from laketier.tiering.orphans import DEFAULT_GRACE, Collection, collect_orphans,
 app = typer.Typer(help="Keep tables tidy.", no_args_is_help=True)
 
 _LEAST_GRACE = timedelta(hours=24)
+_LONGEST = timedelta(days=36500)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _SHOWN = 20
 
@@ -143,7 +144,13 @@ def parse_duration(text: str) -> timedelta:
     match = re.fullmatch(r"\s*(\d+)\s*([smhd])\s*", text)
     if match is None:
         raise ConfigError(f"{text!r} is not a duration", fix="Write a number and s, m, h or d: 36h, 3d.")
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+    try:
+        found = timedelta(**{_UNITS[match[2]]: int(match[1])})
+    except (OverflowError, ValueError):  # an int of more than 4300 digits
+        found = timedelta.max
+    if found > _LONGEST:
+        raise ConfigError(f"{text[:40]!r} is too long a duration", fix="Give a hundred years at most.")
+    return found
 
 
 def _document(found: Collection) -> dict[str, Any]:

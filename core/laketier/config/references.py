@@ -13,6 +13,15 @@ from laketier.spi import ConfigError
 _REFERENCE = re.compile(r"\$(?:(?P<literal>\$)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\})")
 
 
+class FromEnvironment(str):
+    """A text with something from the environment in it: often a secret, so no error may show it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "(a text from the environment)"
+
+
 def resolved(document: Any, *, where: str, environment: Mapping[str, str] | None = None) -> Any:
     """``document`` (mappings, lists, scalars) with each ``${NAME}`` in its texts replaced, and ``$$`` by ``$``. Keys
     stay as they are. Raises `ConfigError`, naming the key, for a variable that is not set."""
@@ -43,4 +52,5 @@ def _resolved(value: Any, where: str, key: str, environment: Mapping[str, str]) 
             )
         return environment[name]
 
-    return _REFERENCE.sub(replacement, value)
+    found = _REFERENCE.sub(replacement, value)
+    return FromEnvironment(found) if any(match["name"] for match in _REFERENCE.finditer(value)) else found

@@ -26,6 +26,8 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=dashed)
 
 
+_WANT_A_SECTION = ("dict_type", "model_type", "mapping_type")
+
 _S = TypeVar("_S", bound=Section)
 
 
@@ -47,7 +49,20 @@ def _config_error(section: type[Section], first: ErrorDetails, origin: str) -> C
     if first["type"] == "missing":
         return ConfigError(f"{key} must be set", where=origin, fix=_meant(section, place))
     why = first["msg"].removeprefix("Value error, ")
-    return ConfigError(f"{key} = {first['input']!r} does not fit", where=origin, why=why, fix=_meant(section, place))
+    shown = _shown(first["input"], first["type"])
+    return ConfigError(f"{key} = {shown} does not fit", where=origin, why=why, fix=_meant(section, place))
+
+
+def _shown(value: Any, trouble: str) -> str:
+    """A value, unless it may hold a secret: of one from the environment (see `references`), and of a whole section that
+    was mistyped, the kind alone."""
+    if isinstance(value, dict):
+        return "(keys and values)"
+    if isinstance(value, list):
+        return "(a list)"
+    if isinstance(value, str) and trouble in _WANT_A_SECTION:
+        return "(a text)"
+    return repr(value)
 
 
 def _meant(section: type[Section], place: list[str]) -> str:

@@ -17,6 +17,8 @@ from laketier.config.typed import KeyDoc
 from laketier.spi import ConfigError
 
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)\Z")
+_LONGEST = 3650 * 86400.0
+_INT32 = 2**31
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -26,7 +28,10 @@ def _seconds(value: Any) -> float:
     if match is None:
         raise ValueError("write a duration, for example 30s, 5 min or 2 hours")
     unit = match["unit"] if match["unit"] == "ms" else match["unit"][0]
-    return float(match["number"]) * _SECONDS[unit]
+    seconds = float(match["number"]) * _SECONDS[unit]
+    if seconds > _LONGEST:
+        raise ValueError("that is more than ten years")
+    return seconds
 
 
 Duration = Annotated[float, BeforeValidator(_seconds)]
@@ -37,23 +42,33 @@ class SourceSection(Section):
     """A system that holds logs."""
 
     type: str = Field(description="The kind of source, that is its plugin: `kafka`, `files`, …")
-    options: dict[str, Any] = Field(default_factory=dict, description="How to reach it: the plugin's own options.")
+    options: dict[str, Any] = Field(
+        default_factory=dict, repr=False, description="How to reach it: the plugin's own options."
+    )
 
 
 class TableSettings(Section):
     """How tables are tiered. Below `defaults` for all, below an entry of `tables` for its own."""
 
     sink: dict[str, Any] = Field(
-        default_factory=dict, description="The lake.* keys of the lake tables, without lake.table and lake.pipeline."
+        default_factory=dict,
+        repr=False,
+        description="The lake.* keys of the lake tables, without lake.table and lake.pipeline.",
     )
-    read: dict[str, Any] = Field(default_factory=dict, description="How records are read: the source plugin's keys.")
+    read: dict[str, Any] = Field(
+        default_factory=dict, repr=False, description="How records are read: the source plugin's keys."
+    )
     target: str | None = Field(None, description="The lake table: `{source}` and `{table}` stand for the names; "
                                "`{source}.{table}` when unset.")  # fmt: skip
     freshness: Duration | None = Field(
         None, description="How old the lake may be, behind its source, in whole seconds; 3 min."
     )
-    priority: int | None = Field(None, description="Of tables that are due, higher ones go first; 0.")
-    max_offsets_per_round: int | None = Field(None, ge=1, description="A round reads about this many offsets at most.")
+    priority: int | None = Field(
+        None, ge=-_INT32, lt=_INT32, description="Of tables that are due, higher ones go first; 0."
+    )
+    max_offsets_per_round: int | None = Field(
+        None, ge=1, lt=2**63, description="A round reads about this many offsets at most."
+    )  # fmt: skip
     on_bad_record: Literal["fail", "dead-letter", "drop"] | None = Field(
         None, description="What becomes of records that can't be read; fail: the table stops, the others do not."
     )
@@ -81,7 +96,9 @@ class Service(Section):
     """A whole service file."""
 
     name: str = Field("laketier", description="Names the service in pipelines. Stable: the lake tables remember it.")
-    state: str = Field(description="A database URL: `sqlite:///service.db`, `postgresql+psycopg://user@host/db`.")
+    state: str = Field(
+        repr=False, description="A database URL: `sqlite:///service.db`, `postgresql+psycopg://user@host/db`."
+    )
     sources: dict[str, SourceSection] = Field(description="The sources, by the names that you give them.")
     defaults: TableSettings = Field(default_factory=lambda: TableSettings.model_validate({}))
     tables: list[TableRule] = Field(min_length=1)
@@ -91,10 +108,10 @@ class Service(Section):
         600.0, description="A worker that was told to stop waits for the rounds under way for this long; 10 min."
     )
     metrics_tables: int = Field(
-        1000, ge=0, description="So many tables at most have metrics of their own: those in trouble, then those "
-        "farthest behind. The sums are of all; 1000."
+        1000, ge=0, lt=_INT32, description="So many tables at most have metrics of their own: those in trouble, then "
+        "those farthest behind. The sums are of all; 1000."
     )  # fmt: skip
-    spark: dict[str, str] = Field(default_factory=dict, description="Settings of the Spark session.")
+    spark: dict[str, str] = Field(default_factory=dict, repr=False, description="Settings of the Spark session.")
 
 
 def parse_service(values: Mapping[str, Any], *, origin: str) -> Service:
@@ -115,9 +132,18 @@ def _problems(service: Service, origin: str) -> Iterator[ConfigError]:
                 where=origin,
                 fix="Give whole seconds, one at least: tables are looked for in this rhythm.",
             )
-    for key, seconds in (("lease", service.lease), ("discover-every", service.discover_every)):
-        if seconds <= 0:
-            yield ConfigError(f"{key} is {seconds:g} s", where=origin, fix="Give more than nothing, for example 30 s.")
+    if service.lease < 1:
+        yield ConfigError(
+            f"lease is {service.lease:g} s",
+            where=origin,
+            fix="Give 1 s at least: a heartbeat must come in time; 2 min.",
+        )
+    if service.discover_every <= 0:
+        yield ConfigError(
+            f"discover-every is {service.discover_every:g} s",
+            where=origin,
+            fix="Give more than nothing, for example 30 s.",
+        )
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}", service.name):
         yield ConfigError(
             f"name = {service.name!r} does not fit", where=origin, fix="Use up to 32 letters, digits, _ and -."

@@ -70,10 +70,11 @@ def parse_value(key: str, kind: Any, value: Any, *, origin: str) -> Any:
     plain = _without_none(kind)
     if plain is Secret:
         return Secret(str(value))
+    shown = repr(value)
     if isinstance(value, str) and plain is not str:
         value = value.strip()
     if isinstance(plain, type) and issubclass(plain, Enum):
-        return _parse_enum(key, plain, value, origin)
+        return _parse_enum(key, plain, value, shown, origin)
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(kind)
     try:
         if plain is int and key.endswith("bytes") and isinstance(value, str):
@@ -83,15 +84,15 @@ def parse_value(key: str, kind: Any, value: Any, *, origin: str) -> Any:
         return adapter.validate_python(value)
     except pydantic.ValidationError as error:
         raise ConfigError(
-            f"{key} = {value!r} is not {type_name(kind)}", where=origin, why=error.errors()[0]["msg"].lower()
+            f"{key} = {shown} is not {type_name(kind)}", where=origin, why=error.errors()[0]["msg"].lower()
         ) from None
 
 
-def _parse_enum(key: str, kind: type[Enum], value: Any, origin: str) -> Enum:
+def _parse_enum(key: str, kind: type[Enum], value: Any, shown: str, origin: str) -> Enum:
     members = {str(member.value).lower(): member for member in kind}
     member = members.get(str(value).lower())
     if member is None:
-        raise ConfigError(f"{key} = {value!r} is not one of {', '.join(members)}", where=origin)
+        raise ConfigError(f"{key} = {shown} is not one of {', '.join(members)}", where=origin)
     return member
 
 

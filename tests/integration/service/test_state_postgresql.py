@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 import sqlalchemy
@@ -73,6 +74,15 @@ def test_workers_go_by_the_databases_clock(url: str, days: int) -> None:
         right.finish(first, Outcome(epoch=1))
         due = [status.table.due_at - right.now() for status in right.snapshot()]
         assert max(due) - min(due) < 60_000
+
+
+def test_a_freshness_of_ten_years_and_the_last_priorities_fit(url: str) -> None:
+    """In ms, a month is more than the column's type holds."""
+    with StateStore.open(url) as store:
+        store.register([replace(tables(1)[0], freshness_seconds=3650 * 86_400, priority=2**31 - 1)])
+        (lease,) = store.acquire(A, 1, 30)
+        store.finish(lease, Outcome(epoch=0))
+        assert store.acquire(A, 1, 30) == ()
 
 
 def test_a_restart_of_the_server_is_a_state_error_and_no_more(server: PostgreSQL, url: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from laketier.config.references import resolved
 from laketier.config.service import parse_service
 from laketier.sources.tiered import tiered_tables
 from laketier.spi import ConfigError
@@ -56,6 +57,16 @@ def test_keys_are_given_to_all_tables_or_one() -> None:
         ({"tables": [{"source": "clicks", "freshness": "500 ms"}]}, "tables.0.freshness is 0.5 s. Give whole seconds"),
         ({"tables": [{"source": "clicks", "on-bad-record": "ignore"}]}, "tables.0.on-bad-record = 'ignore'"),
         ({"name": "a b"}, "name = 'a b' does not fit"),
+        ({"defaults": {"priority": 10**20}}, f"defaults.priority = {10**20} does not fit"),
+        ({"defaults": {"priority": -(2**31) - 1}}, "greater than or equal to -2147483648"),
+        ({"tables": [{"source": "clicks", "max-offsets-per-round": 2**63}]}, "max-offsets-per-round"),
+        ({"metrics-tables": 2**31}, "metrics-tables"),
+        ({"defaults": {"freshness": "99999999999999999999 d"}}, "because that is more than ten years"),
+        ({"grace": "9" * 400 + " d"}, "because that is more than ten years"),
+        ({"discover-every": "11 years"}, "write a duration"),
+        ({"lease": "0.1ms"}, "lease is 0.0001 s. Give 1 s at least"),
+        ({"sources": {"clicks": {"type": "kafka", "options": "password=hunter2"}}}, "options = (a text) does not fit"),
+        ({"state": {"url": "postgresql://u:hunter2@h/d"}}, "state = (keys and values) does not fit"),
     ],
 )
 def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> None:
@@ -63,6 +74,40 @@ def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> Non
         parse_service(GOOD | change, origin="s.yaml")
     assert message in str(caught.value)
     assert str(caught.value).startswith("s.yaml: ")
+    assert "hunter2" not in str(caught.value)
+
+
+SECRET = "hunter2hunter2"
+FROM_ENVIRONMENT = [
+    {"lease": "${S}"},
+    {"state": ["${S}"]},
+    {"defaults": {"priority": "${S}"}},
+    {"defaults": {"on-bad-record": "x${S}"}},
+    {"sources": {"clicks": {"type": "kafka", "options": "${S}"}}},
+    {"sources": {"clicks": "${S}"}},
+]
+
+
+@pytest.mark.parametrize("change", FROM_ENVIRONMENT, ids=str)
+def test_what_comes_from_the_environment_is_never_shown(change: dict[str, Any]) -> None:
+    values = resolved(GOOD | change, where="s.yaml", environment={"S": SECRET})
+    with pytest.raises(ConfigError, match="does not fit") as caught:
+        parse_service(values, origin="s.yaml")
+    assert SECRET not in str(caught.value)
+
+
+def test_a_service_shows_no_secret_and_takes_them_from_the_environment() -> None:
+    secret = {
+        "state": "postgresql://u:${S}@h/d",
+        "sources": {"clicks": {"type": "${T}", "options": {"sasl": {"password": "${S}"}}}},
+        "defaults": {"on-bad-record": "${F}", "sink": {"lake.token": "${S}"}, "read": {"key": "${S}"}},
+        "spark": {"spark.hadoop.fs.s3a.secret.key": "${S}"},
+    }
+    names = {"S": SECRET, "T": "kafka", "F": "fail"}
+    service = parse_service(resolved(GOOD | secret, where="s.yaml", environment=names), origin="s.yaml")
+    assert service.state == f"postgresql://u:{SECRET}@h/d"
+    assert (service.sources["clicks"].type, service.defaults.on_bad_record) == ("kafka", "fail")
+    assert SECRET not in f"{service!r} {service}"
 
 
 @pytest.mark.parametrize(

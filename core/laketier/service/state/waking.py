@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, cast, select
 
 from laketier.service.schedule import State, move
 from laketier.service.state import deaths
@@ -25,7 +25,7 @@ _LEASES = 10
 def wake(connection: Connection, service: str, lease_ms: int, longest_wait_ms: int, now: int) -> None:
     """Put into the queue what has become due, has waited long enough after a failure, or has lost its worker."""
     due, again, until = TABLES.c.due_at, TABLES.c.next_try_at, TABLES.c.lease_until
-    freshness = TABLES.c.freshness_seconds * _SECOND
+    freshness = cast(TABLES.c.freshness_seconds, BigInteger) * _SECOND  # in ms, a month is more than an int32
     is_due = (due <= now) | (due - freshness > now + SLACK_MS)
     may_try = (again <= now) | (again > now + longest_wait_ms + SLACK_MS)
     has_run_out = (until <= now) | (until > now + _LEASES * lease_ms + SLACK_MS)
