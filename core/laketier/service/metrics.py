@@ -78,11 +78,18 @@ def _is_tiered(status: TableStatus) -> bool:
     return status.table.state not in (State.DROPPED, State.RECREATED, State.PAUSED)
 
 
+def _behind(status: TableStatus) -> float:
+    """An alert must not take a table that never got there for one that is fresh."""
+    known_for = max(0, status.at - status.table.registered_at) / 1000
+    return known_for if status.behind_seconds is None else status.behind_seconds
+
+
 SERVICE_METRICS = (
     ServiceMetric("laketier_service_late", "gauge", "Tables that are not within their freshness, without paused ones.",
                   lambda statuses: sum(_is_tiered(each) and not each.fresh for each in statuses)),
-    ServiceMetric("laketier_service_behind_seconds", "gauge", "How far the table is behind that is it the most.",
-                  lambda statuses: max((each.behind_seconds or 0 for each in statuses if _is_tiered(each)), default=0)),
+    ServiceMetric("laketier_service_behind_seconds", "gauge",
+                  "How far the table is behind that is it the most; one that was never tiered, since it is known.",
+                  lambda statuses: max((_behind(each) for each in statuses if _is_tiered(each)), default=0)),
     ServiceMetric("laketier_service_lag_offsets", "gauge", "Offsets that the last rounds left in the sources.",
                   _total("lag_offsets")),
     ServiceMetric("laketier_service_rounds_total", "counter", "Rounds of all tables.", _total("rounds_total")),

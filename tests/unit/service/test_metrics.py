@@ -81,6 +81,14 @@ def test_the_values_are_the_state_s(store: StateStore, clock: Clock) -> None:
     assert of("behind_seconds", "s.late") is None
 
 
+def test_a_table_that_was_never_tiered_is_behind(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    clock.pass_seconds(500)
+    with served(store) as page:
+        samples = _samples(page.get("/metrics").text)
+    assert samples[("laketier_service_behind_seconds", (("service", "default"),))] == 500
+
+
 def test_a_worker_counts_the_rounds_that_it_ended(url: str, clock: Clock) -> None:
     with MeasuredStore.open(url, clock=clock) as store:
         store.register([table(name) for name in ("a", "b", "c", "d", "lost")])
