@@ -327,6 +327,34 @@ def test_errors_are_json_where_json_is_asked_for(cli: Cli, tmp_path: Path) -> No
     assert cli("status", "db.none", "-f", "localfile", "-w", str(tmp_path)).out == ""
 
 
+def test_what_is_no_error_of_ours_is_json_as_well(
+    cli: Cli, table: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    aborted = cli("maintain", "horizon", *table, "--lower", "--json")
+    assert (aborted.code, aborted.json()["error"]["type"]) == (1, "Aborted")
+    assert "aborted" in aborted.err
+
+    def broken(*_: object) -> None:
+        raise ValueError("nobody foresaw password=hunter2hunter2")
+
+    monkeypatch.setattr("laketier.cli.maintain.show_horizon", broken)
+    monkeypatch.setattr(sys, "argv", ["laketier", "maintain", "horizon", *table, "--json"])
+    capfd.readouterr()
+    with pytest.raises(ValueError, match="nobody foresaw"):
+        main()
+    told = json.loads(capfd.readouterr().out)["error"]
+    assert (told["type"], told["exit_code"]) == ("ValueError", 1)
+    assert "hunter2" not in told["message"]
+
+
+@pytest.mark.parametrize("text", ["99999999999d", "9" * 5000 + "h", "36501d"])
+def test_a_duration_of_ages_is_refused(cli: Cli, table: tuple[str, ...], text: str) -> None:
+    refused = cli("maintain", "orphans", *table, "--older-than", text, "--json")
+    assert (refused.code, refused.json()["error"]["type"]) == (2, "ConfigError")
+    assert cli("maintain", "orphans", *table, "--older-than", "36500d", "--json").code == 0
+
+
 def test_a_column_may_have_an_operator_in_its_name(cli: Cli, tmp_path: Path) -> None:
     names = ["Check In", "Sign-In date", "a", "a in"]
     lake = lake_at(tmp_path / "lake", "localfile")

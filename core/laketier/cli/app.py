@@ -16,7 +16,15 @@ from typer.rich_utils import rich_format_error
 
 import laketier
 from laketier.cli import conformance, dead_letter, demo, doctor, formats, maintain, pipeline, run, serve, service, table
-from laketier.cli.shown import ShownConsole, ShownLines, error_document, print_json, say, usage_document
+from laketier.cli.shown import (
+    ShownConsole,
+    ShownLines,
+    error_document,
+    failure_document,
+    print_json,
+    say,
+    usage_document,
+)
 from laketier.spi import (
     CommitError,
     ConfigError,
@@ -99,6 +107,8 @@ def main() -> None:
         rich_format_error(error)
         sys.exit(error.exit_code)
     except typer.Abort:
+        if as_json:
+            print_json(failure_document("Aborted", "the question was not answered with yes", 1, "Ask with --yes."))
         console.print("[yellow]aborted[/]")
         sys.exit(1)
     except LaketierError as error:
@@ -109,6 +119,12 @@ def main() -> None:
             logging.getLogger("laketier").info("where it came from", exc_info=error)
         sys.exit(exit_code(error))
     except KeyboardInterrupt:
+        if as_json:
+            print_json(failure_document("Interrupted", "interrupted", 130))
         console.print("[yellow]interrupted[/]")
         sys.exit(130)
+    except Exception as error:
+        if as_json and not isinstance(error, BrokenPipeError):
+            print_json(failure_document(type(error).__name__, str(error) or type(error).__name__, 1))
+        raise
     sys.exit(code if isinstance(code, int) else 0)

@@ -57,6 +57,12 @@ def usage_document(error: Any) -> dict[str, Any]:
     return {"error": {"type": "UsageError", **told, "exit_code": error.exit_code}}
 
 
+def failure_document(kind: str, what: str, code: int, fix: str | None = None) -> dict[str, Any]:
+    """The same for what is no error of laketier's own."""
+    told = {"what": redacted(what), "where": None, "why": None, "fix": fix, "message": redacted(what)}
+    return {"error": {"type": kind, **told, "exit_code": code}}
+
+
 class ShownLines(logging.Formatter):
     """Lines of a log, with tracebacks."""
 
