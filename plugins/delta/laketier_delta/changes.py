@@ -173,6 +173,14 @@ def splits_of(
                 fix="Run REORG TABLE … APPLY (PURGE) with Spark, and read the table anew into another one.",
             )
         values = add.get("partitionValues") or {}
+        if values.keys() != kinds.keys():
+            then, now = (", ".join(names) or "nothing" for names in (values, kinds))
+            raise IncompatibleTable(
+                f"a file was added while the table was partitioned by {then}, and now it is by {now}",
+                where=path,
+                why="another writer repartitioned it, and columns of that file would be read as nulls",
+                fix="Give the table a new target, which begins with a snapshot.",
+            )
         yield LakeSplit(
             index=index,
             rows=_rows(add),

@@ -263,6 +263,22 @@ def test_splits_carry_buckets_and_survive_their_serializer(lake, support):
     assert {split.bucket for split in compacted} == {-1}, "compacted files are of no bucket"
 
 
+@pytest.mark.parametrize("before", [["a"], []])
+@pytest.mark.parametrize("now", [["b"], []])
+def test_appends_from_before_the_table_was_repartitioned_are_refused(lake, before, now):
+    """Their values were read as nulls, of both columns."""
+    one, two = ({"id": [i], "a": ["x"], "b": ["y"]} for i in (1, 2))
+    write_deltalake(lake.uri, pa.table(one), partition_by=before)
+    write_deltalake(lake.uri, pa.table(two), mode="overwrite", schema_mode="overwrite", partition_by=now)
+    source = lake.storage.source(lake.table)
+    if before == now:
+        plan = source.plan_changes(0, 2, skip_changes=True)
+        assert [batch.to_pylist() for batch in source.read(plan.splits[0], plan.schema)] == [pa.table(one).to_pylist()]
+    else:
+        with pytest.raises(IncompatibleTable, match="partitioned by"):
+            source.plan_changes(0, 2, skip_changes=True)
+
+
 def test_a_missing_data_file_is_named(lake, support):
     lake.create()
     lake.epoch(0)
