@@ -29,6 +29,7 @@ from laketier_iceberg.changes import Chain, appended
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.filters import is_exact, is_positive, to_expression
 from laketier_iceberg.history import History
+from laketier_iceberg.manifests import naming_damaged_manifests
 from laketier_iceberg.plain import plain_files
 from laketier_iceberg.resolution import Resolution
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT
@@ -58,7 +59,8 @@ class IcebergSource(LakeSource):
         wanted = request.projected(to_arrow(schema, where=where), where=where)
         if snapshot_id is None:
             return ScanPlan(snapshot_id=None, schema=wanted, splits=(), limit_done=request.limit is not None)
-        tasks, filtered = _tasks(table, snapshot_id, request, schema)
+        with naming_damaged_manifests(table, [s for s in table.snapshots() if s.snapshot_id == snapshot_id], where):
+            tasks, filtered = _tasks(table, snapshot_id, request, schema)
         remaining = _remaining(request, schema, table.metadata, tasks) if filtered else request.filters
         plain = plain_files(table.metadata, schema, [task.file for task in tasks], self.io)
         resolution = Resolution(table.metadata, schema, wanted, where)
@@ -88,7 +90,8 @@ class IcebergSource(LakeSource):
         where = str(self.table.path)
         wanted = to_arrow(schema, where=where)
         resolution = Resolution(table.metadata, schema, wanted, where)
-        files = list(appended(table, start, end, where, skip_changes=skip_changes))
+        with naming_damaged_manifests(table, reversed(table.snapshots()), where):
+            files = list(appended(table, start, end, where, skip_changes=skip_changes))
         plain = plain_files(table.metadata, schema, files, self.io)
         splits = (_split(index, FileScanTask(file), resolution, plain) for index, file in enumerate(files))
         return ScanPlan(snapshot_id=None, schema=wanted, splits=tuple(splits))

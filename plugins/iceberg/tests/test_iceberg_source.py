@@ -200,6 +200,22 @@ def test_a_missing_file_is_named(events: Any) -> None:
         events.read()
 
 
+@pytest.mark.parametrize("name", ["snap-*.avro", "*-m0.avro"])
+def test_a_damaged_manifest_is_named(events: Any, name: str) -> None:
+    events.round(events.token(0), events.batch(0, 10))
+    [path] = Path(events.info.location, "metadata").glob(name)
+    whole = path.read_bytes()
+    source = events.storage.source(events.info)
+    for damage in (b"", whole[: len(whole) // 2], b"x" * 100, whole[:-60] + b"\xff" * 40 + whole[-20:], None):
+        if damage is None:
+            path.unlink()
+        else:
+            path.write_bytes(damage)
+        for look in (_plan, lambda table: source.plan_changes(1, 2)):
+            with pytest.raises(CorruptTable, match=f"{path.name}: a manifest (is missing|can't be read)"):
+                look(events)
+
+
 def _add_deletes(table: Any, content: Any, columns: dict[str, Any], equality_ids: list[int] | None) -> None:
     """Commit a delete file, which pyiceberg can read but not write."""
     from pyiceberg.manifest import (
