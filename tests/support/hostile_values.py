@@ -34,7 +34,7 @@ from laketier.codecs.csv_values import CsvDecoder
 from laketier.codecs.decoding import Decoder
 from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.protobuf_values import ProtobufDecoder
-from laketier.sources.dead_letters import dead_letter_batches
+from laketier.sources.dead_letters import dead_letter_batch
 from laketier.spi import BadRecord, ConfigError
 from landing import all_of, land_bytes, log_of
 
@@ -313,8 +313,7 @@ def check_file(name: str, rng: random.Random, folder: Path) -> None:
 
 
 def hold(bad: list[BadRecord]) -> None:
-    for batch in dead_letter_batches("t", bad):
-        batch.validate(full=True)
+    dead_letter_batch("t", bad).validate(full=True)
 
 
 def cases(seed: int, count: int) -> Iterator[tuple[int, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,6 @@ from laketier.tiering import TieringRound, pipelines
 from laketier.tiering.horizon import look
 
 SUFFIX = "__dead_letters"
-_BATCH_BYTES = 64 * 1024 * 1024
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999, which are those that readers of tables know."""
 DEAD_LETTERS = ".dead-letters"
@@ -51,28 +50,13 @@ def dead_letter_table(target: TablePath) -> TablePath:
     return TablePath(target.database, target.table + SUFFIX)
 
 
-def dead_letter_batches(source_table: str, records: Sequence[BadRecord]) -> Iterator[pa.RecordBatch]:
-    """``records`` in `SCHEMA`, in batches of bounded size, as an array of bytes ends at 2 GiB."""
-    some: list[BadRecord] = []
-    size = 0
-    for record in records:
-        length = len(record.value or b"") + len(record.key or b"")
-        if some and size + length > _BATCH_BYTES:
-            yield dead_letter_batch(source_table, some)
-            some, size = [], 0
-        some.append(record)
-        size += length
-    if some:
-        yield dead_letter_batch(source_table, some)
-
-
 def _microseconds(at: int | None) -> int | None:
     """A producer sets the time of a record, to any number. One that no calendar has is none."""
     return None if at is None or not _FIRST_MS <= at <= _LAST_MS else at * 1000
 
 
 def dead_letter_batch(source_table: str, records: Sequence[BadRecord]) -> pa.RecordBatch:
-    """``records`` in `SCHEMA`, whatever they hold."""
+    """``records`` in `SCHEMA`, whatever they hold. They have less than 2 GiB together, where an array of bytes ends."""
     columns = [
         pa.array([source_table] * len(records), pa.string()),
         pa.array([record.bucket for record in records], pa.string()),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 import pyarrow as pa
 
-from laketier.sources.dead_letters import dead_letter_batches
+from laketier.sources.letter_staging import LetterStaging
 from laketier.sources.splits import weight_of
 from laketier.sources.upsert import Merge
 from laketier.spi import (
@@ -92,9 +93,9 @@ class LogAnswer:
 class _BadRecords:
     policy: OnBadRecordPolicy
     since: LogOffsets
+    letters: LetterStaging | None
     told: bool = True
     count: int = 0
-    kept: list[BadRecord] = field(default_factory=list)
 
     def handler(self) -> OnBadRecord:
         return fail_on_bad_record if self.policy is OnBadRecordPolicy.FAIL else self._take
@@ -104,7 +105,8 @@ class _BadRecords:
             return
         self.count += 1
         if self.policy is OnBadRecordPolicy.DEAD_LETTER and record.offset >= self.since.get(record.bucket, 0):
-            self.kept.append(record)
+            assert self.letters is not None
+            self.letters.take(record)
 
 
 def run_log_task(task: LogTask) -> LogAnswer:
@@ -122,17 +124,21 @@ def _run(task: LogTask) -> LogAnswer:
     if task.not_after is not None and host_time() >= task.not_after:
         return LogAnswer(task.table, index=task.index, unread=True)
     merge = task.merge
-    bad = _BadRecords(task.policy, task.dead_letters_from, told=merge is None or merge.counts_bad)
-    rows, replaced = _batches(task, bad), list[str]()
-    if merge is not None:
-        rows = merge.merged(rows, replaced)
-    message = write_task(task.factory, rows, _context(task, merge), replaced)
-    dead = None
-    if bad.kept:
-        assert task.dead_letters is not None
-        context = replace(_context(task, None), attempt=new_attempt_id(task.letters_after))
-        dead = write_task(task.dead_letters, dead_letter_batches(task.log.table.name, bad.kept), context)
+    with _letters(task) as letters:
+        bad = _BadRecords(task.policy, task.dead_letters_from, letters, told=merge is None or merge.counts_bad)
+        rows, replaced = _batches(task, bad), list[str]()
+        if merge is not None:
+            rows = merge.merged(rows, replaced)
+        message = write_task(task.factory, rows, _context(task, merge), replaced)
+        dead = None if letters is None else letters.complete()
     return LogAnswer(task.table, message, dead, bad.count, index=task.index)
+
+
+def _letters(task: LogTask) -> AbstractContextManager[LetterStaging | None]:
+    if task.dead_letters is None:
+        return nullcontext()
+    context = replace(_context(task, None), attempt=new_attempt_id(task.letters_after))
+    return LetterStaging(task.dead_letters, task.log.table.name, context)
 
 
 def _context(task: LogTask, merge: Merge | None) -> WriterInitContext:

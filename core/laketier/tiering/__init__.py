@@ -2,6 +2,6 @@
 
 from laketier.tiering.publish import Ending, RoundResult
 from laketier.tiering.retries import RetryPolicy
-from laketier.tiering.round import TieringRound, write_task
+from laketier.tiering.round import StagedTask, TieringRound, write_task
 
-__all__ = ["Ending", "RetryPolicy", "RoundResult", "TieringRound", "write_task"]
+__all__ = ["Ending", "RetryPolicy", "RoundResult", "StagedTask", "TieringRound", "write_task"]

@@ -6,7 +6,8 @@ import hashlib
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -183,6 +184,41 @@ def commit_id_of(results: Sequence[WriteResult]) -> str:
     return hashlib.sha256("\n".join(attempts).encode()).hexdigest()[:32]
 
 
+class StagedTask:
+    """The files of one task attempt while they are written: ``write`` any number of times, then ``complete``. Executor.
+    One thread.
+
+    As a context manager it deletes them when the block raises: the result went to nobody.
+    """
+
+    def __init__(self, factory: LakeTieringFactory[Any], context: WriterInitContext | None = None) -> None:
+        self._factory = factory
+        with naming_storage_errors("a writer was made"):
+            self._writer = factory.create_writer(context or WriterInitContext(attempt=new_attempt_id()))
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Stage rows."""
+        with naming_storage_errors("rows were staged"):
+            self._writer.write(batch)
+
+    def complete(self, replaced: Sequence[str] = ()) -> bytes:
+        """The message for `TieringRound.commit_messages`. ``replaced``: see `WriteResult.replaced`."""
+        with naming_storage_errors("staged files were completed"):
+            result = self._writer.complete()
+            if replaced:
+                result = replace(result, replaced=tuple(replaced))
+            return pack(self._factory.write_result_serializer, result)
+
+    def __enter__(self) -> Self:
+        self._writer.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.__exit__(kind, error, trace)
+
+
 def write_task(
     factory: LakeTieringFactory[Any],
     batches: Iterable[pa.RecordBatch],
@@ -195,14 +231,7 @@ def write_task(
 
     Whatever fails, in the input or in the writer, the attempt's own files are deleted: its result went to nobody.
     """
-    with naming_storage_errors("a writer was made"):
-        writer = factory.create_writer(context or WriterInitContext(attempt=new_attempt_id()))
-    with writer:
+    with StagedTask(factory, context) as staged:
         for batch in batches:
-            with naming_storage_errors("rows were staged"):
-                writer.write(batch)
-        with naming_storage_errors("staged files were completed"):
-            result = writer.complete()
-            if replaced:
-                result = replace(result, replaced=tuple(replaced))
-            return pack(factory.write_result_serializer, result)
+            staged.write(batch)
+        return staged.complete(replaced)

@@ -21,7 +21,7 @@ from laketier.codecs.decoding import Decoded, Decoder
 from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.protobuf_values import ProtobufDecoder
 from laketier.codecs.said import said, shown
-from laketier.sources.dead_letters import dead_letter_batches
+from laketier.sources.dead_letters import dead_letter_batch
 from laketier.spi import BadRecord, ConfigError, StorageError
 
 SCHEMA = pa.schema([("v", pa.int64())])
@@ -177,15 +177,10 @@ def test_dead_letters_hold_any_record() -> None:
         BadRecord(bucket="0", offset=2, error="x", value=None, at=-(2**63)),
         BadRecord(bucket="0", offset=3, error="y", value=b"", key=b"\x00", at=1_700_000_000_000),
     ]
-    [batch] = dead_letter_batches("t", records)
+    batch = dead_letter_batch("t", records)
     batch.validate(full=True)
     assert batch.column("error")[0].as_py() == "half a pair \\ud800"
     assert [moment is None for moment in batch.column("at").to_pylist()] == [True, True, False]
-
-
-def test_dead_letters_come_in_batches_that_an_array_can_hold() -> None:
-    records = [BadRecord(bucket="0", offset=at, error="x", value=b"." * 40_000_000) for at in range(3)]
-    assert [batch.num_rows for batch in dead_letter_batches("t", records)] == [1, 1, 1]
 
 
 def test_what_is_said_is_text_that_is_shown_and_not_obeyed() -> None:
