@@ -37,6 +37,7 @@ from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
 from laketier_delta.removals import removals
+from laketier_delta.results import check_partitions
 from laketier_delta.tablelog import COMMIT_ID, EPOCH, PIPELINE, PUBLISH, TableLog
 from laketier_delta.writer import STATS
 
@@ -182,6 +183,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         if not isinstance(state, DeltaTableState):
             raise TypeError(f"publish needs the state that open() returned, not {type(state).__name__}")
         self._check_files(results)
+        columns = state.handle.metadata().partition_columns
+        check_partitions(results, columns, arrow_schema(state.handle), where=self._location.uri)
         target = state.version + 1
         if self._first_attempt is None:
             self._first_attempt = state.version

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from laketier.spi import (
     Conflict,
     CorruptTable,
     Outcome,
+    OutsideTable,
     RolledBack,
     Stale,
     TableChanged,
@@ -509,6 +511,34 @@ def test_files_of_another_partitioning_are_refused(lake):
     assert DeltaTable(lake.uri).to_pyarrow_table().equals(theirs)
     lake.append(pa.table({"id": [1], "a": ["x"], "b": ["y"]}))
     assert sorted(lake.read()["id"].to_pylist()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        (("n", "x"),),
+        (("n", "6"),),
+        (("n", "05"),),
+        (("n", None),),
+        (("n", ""),),
+        (("n", "9" * 40),),
+        (),
+        (("n", "5"), ("id", "1")),
+        (("id", "5"),),
+        (("n", "5"), ("n", "5")),
+    ],
+    ids=str,
+)
+def test_a_forged_partition_is_not_published(lake, support, partition):
+    """delta-rs commits an entry that no reader takes, itself included: one result would shut the whole table."""
+    lake.create(pa.schema([("id", pa.int64()), ("n", pa.int32())]), "n")
+    staged = lake.stage(pa.table({"id": [1], "n": pa.array([5], pa.int32())}))
+    forged = replace(staged, files=(replace(staged.files[0], partition=partition),))
+    committer = lake.committer()
+    with pytest.raises(OutsideTable, match="partition"):
+        committer.publish(committer.open(), [forged], None)
+    committer.publish(committer.open(), [staged], None)
+    assert support.values(DeltaTable(lake.uri).to_pyarrow_table()) == [1]
 
 
 def test_a_result_whose_files_are_in_the_table_is_not_discarded(lake, support):
