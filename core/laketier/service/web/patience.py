@@ -50,6 +50,14 @@ class PatientProtocol(H11Protocol):
         super().on_response_complete()
         self._look()
 
+    def shutdown(self) -> None:
+        """Called by the server below when it ends, which then waits for each request under way, also for its body."""
+        cycle: Any = self.cycle
+        if cycle is not None and cycle.more_body and not cycle.response_complete:
+            self.transport.abort()
+        else:
+            super().shutdown()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
         super().connection_lost(exc)
