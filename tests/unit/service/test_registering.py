@@ -60,6 +60,13 @@ def test_what_comes_back_and_can_not_be_opened_is_not_dropped(store: StateStore,
     assert store.register([table("t"), table("u", table_id="", refusal="denied")]).returned == ()
 
 
+def test_a_refusal_of_any_text_is_stored(store: StateStore) -> None:
+    """It may quote the name of a file, whoever named it; other tables are registered all the same."""
+    store.register([table("t", table_id="", refusal="no caf\udce9\0"), table("u")])
+    assert row(store, "t").error == "no caf\\udce9\\0"
+    assert row(store, "u").state is State.NEW
+
+
 def test_a_recreated_table_is_another_one(store: StateStore) -> None:
     store.register([table("t")])
     (lease,) = store.acquire(A, 1, 30)

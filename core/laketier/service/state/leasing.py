@@ -19,7 +19,7 @@ from laketier.service.schedule import Backoff, State, due_at, move
 from laketier.service.state import deaths
 from laketier.service.state.errors import LeaseLost, StateError
 from laketier.service.state.records import Ending, Failure, Lease, Outcome, RoundRecord, TieringTable
-from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, locked, record
+from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, locked, record, storable
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
 from laketier.service.state.waking import given_back, wake
 from laketier.spi.redaction import redacted
@@ -227,9 +227,7 @@ def _ending(result: Result) -> Ending:
 def _text(failure: Failure) -> str:
     error = failure.error
     text = error if isinstance(error, str) else str(error) or type(error).__name__
-    # An error may quote bytes that no database takes as text; that a table failed must be stored all the same.
-    text = text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
-    return redacted(text)[:_ERROR_CHARACTERS]
+    return redacted(storable(text))[:_ERROR_CHARACTERS]
 
 
 def _round_of(table: TieringTable, lease: Lease, result: Result, now: int) -> RoundRecord:

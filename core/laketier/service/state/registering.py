@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
 from laketier.service.schedule import State, due_at, move
 from laketier.service.state.records import Ending, Registered, Registration, TieringTable
-from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record
+from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record, storable
 from laketier.service.state.tables import TABLES
 from laketier.spi import ConfigError
 
@@ -217,7 +218,8 @@ def _by_name(tables: Sequence[Registration]) -> dict[tuple[str, str], Registrati
             raise ConfigError("the table is registered twice", where=table.name, fix="Name it once in the service.")
         if table.freshness_seconds < 1:
             raise ConfigError("freshness must be at least one second", where=table.name)
-        wanted[table.source, table.table] = table
+        refusal = None if table.refusal is None else storable(table.refusal)
+        wanted[table.source, table.table] = replace(table, refusal=refusal)
     return wanted
 
 

@@ -37,6 +37,11 @@ def as_table(row: Row[Any]) -> TieringTable:
     return TieringTable(**{**values, "state": state})
 
 
+def storable(text: str) -> str:
+    """An error may quote bytes that no database takes as text; that something failed must be stored all the same."""
+    return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def as_round(row: Row[Any]) -> RoundRecord:
     kept = {name: value for name, value in row._mapping.items() if name != "id"}
     return RoundRecord(**{**kept, "ending": _known(Ending, kept["ending"], "the end of a round")})
