@@ -25,7 +25,9 @@ class FilesSource(Section):
         "of Parquet takes the first file's when it is unset.",
     )
     max_files_per_trigger: int | None = Field(None, ge=1, description="Streams: files per epoch, at most.")
-    options: dict[str, str] = Field(default_factory=dict, description="Handed to Spark's reader, for example header.")
+    options: dict[str, str] = Field(
+        default_factory=dict, repr=False, description="Handed to Spark's reader, for example header."
+    )
 
 
 class RateSource(Section):
@@ -39,7 +41,7 @@ class Source(Section):
     """Exactly one of the three."""
 
     files: FilesSource | None = Field(None, description="A folder of files.")
-    table: dict[str, Any] | None = Field(None, description="A laketier table: its lake.* keys.")
+    table: dict[str, Any] | None = Field(None, repr=False, description="A laketier table: its lake.* keys.")
     rate: RateSource | None = Field(None, description="Made-up rows; streams only.")
 
 
@@ -65,11 +67,13 @@ class Job(Section):
     """A whole job file."""
 
     source: Source
-    sink: dict[str, Any] = Field(description="The lake.* keys of the table to write (see the configuration reference).")
+    sink: dict[str, Any] = Field(
+        repr=False, description="The lake.* keys of the table to write (see the configuration reference)."
+    )
     mode: Literal["append", "overwrite"] = Field("append", description="Overwrite is for batches.")
     sql: str | None = Field(None, description="A query over the view `source`, to write instead of the source itself.")
     stream: Stream | None = Field(None, description="Present: a stream. Absent: one batch.")
-    spark: dict[str, str] = Field(default_factory=dict, description="Settings of the Spark session.")
+    spark: dict[str, str] = Field(default_factory=dict, repr=False, description="Settings of the Spark session.")
 
 
 def parse_job(values: Mapping[str, Any], *, origin: str) -> Job:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from laketier.config.job import parse_job
 from laketier.config.references import resolved
 from laketier.config.service import parse_service
 from laketier.sources.tiered import tiered_tables
@@ -108,6 +109,13 @@ def test_a_service_shows_no_secret_and_takes_them_from_the_environment() -> None
     assert service.state == f"postgresql://u:{SECRET}@h/d"
     assert (service.sources["clicks"].type, service.defaults.on_bad_record) == ("kafka", "fail")
     assert SECRET not in f"{service!r} {service}"
+
+
+def test_a_job_shows_no_secret() -> None:
+    files = {"path": "in", "options": {"key": SECRET}}
+    job = parse_job({"source": {"files": files}, "sink": {"lake.token": SECRET}, "spark": {"k": SECRET}}, origin="j")
+    table = parse_job({"source": {"table": {"lake.token": SECRET}}, "sink": {}}, origin="j")
+    assert SECRET not in f"{job!r} {job} {table!r}"
 
 
 @pytest.mark.parametrize(
