@@ -158,11 +158,13 @@ class TieringWorker:
     def _is_idle(self, until: UntilIdle) -> bool:
         if len(self._held):
             return False
-        return until.is_over(self.store.snapshot())
+        statuses = self.store.snapshot()
+        self.left_out = until.left_out(statuses)
+        return until.is_over(statuses)
 
     def _look_back(self) -> None:
-        """Say which tables did not get there, however the work ended."""
-        if self.settings.until_idle:
+        """Say which tables did not get there, where it was told to stop before it saw that all did."""
+        if self.interrupted:
             try:
                 until = self._until or UntilIdle(self._now())
                 self.left_out = until.left_out(self.store.snapshot())
