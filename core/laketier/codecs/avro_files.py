@@ -56,7 +56,7 @@ class AvroFile:
             raise BadValue(f"its schema is damaged: {type(error).__name__}: {error}") from None
         fields = [pa.field(name, column.kind, nullable=column.nullable) for name, column in columns.items()]
         codec = header.get("avro.codec", b"null").decode("utf-8", "backslashreplace")
-        least = check_bounded(schema, where)
+        least = check_bounded(schema, where).least
         return cls(pa.schema(fields), columns, schema, least, codec, source.take(_SYNC), source)
 
     def batches(self, most: int = BLOCK_BYTES) -> Iterator[pa.RecordBatch]:

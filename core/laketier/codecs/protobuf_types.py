@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from laketier.codecs.bounds import SCHEMA_COLUMNS, SCHEMA_DEPTH
 from laketier.codecs.decoding import BadValue
 from laketier.spi import ConfigError
 
@@ -72,55 +73,76 @@ def _well_known(files: Any) -> list[Any]:
     return found
 
 
-def message_columns(message: Any, where: str, inside: tuple[str, ...] = ()) -> Mapping[str, MessageColumn]:
-    """A column for each field. Raises `ConfigError` for a message that holds itself."""
-    if message.full_name in inside:
-        raise ConfigError(
-            f"the message {message.full_name} holds itself",
-            where=where,
-            fix="Read values as raw, or change the schema.",
-        )
-    inside = (*inside, message.full_name)
-    return {field.name: _column(field, where, inside) for field in message.fields}
+def message_columns(message: Any, where: str) -> Mapping[str, MessageColumn]:
+    """A column for each field. Raises `ConfigError` for a message that holds itself, and for messages that name each
+    other so often that they become any number of columns."""
+    return _Columns(where).of(message)
 
 
-def _column(field: Any, where: str, inside: tuple[str, ...]) -> MessageColumn:
-    name = field.name
-    if field.message_type is not None and field.message_type.GetOptions().map_entry:
-        key = _one(field.message_type.fields_by_name["key"], where, inside)
-        value = _one(field.message_type.fields_by_name["value"], where, inside)
+class _Columns:
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._inside: list[str] = []
+        self._count = 0
+
+    def of(self, message: Any) -> Mapping[str, MessageColumn]:
+        if message.full_name in self._inside:
+            raise self._refusal(f"the message {message.full_name} holds itself")
+        if len(self._inside) > SCHEMA_DEPTH:
+            raise self._refusal(f"its messages are nested more than {SCHEMA_DEPTH} deep")
+        self._inside.append(message.full_name)
+        found = {field.name: self._column(field) for field in message.fields}
+        self._inside.pop()
+        return found
+
+    def _column(self, field: Any) -> MessageColumn:
+        self._count += 1
+        if self._count > SCHEMA_COLUMNS:
+            raise self._refusal(f"it becomes more than {SCHEMA_COLUMNS:,} columns, those inside of others counted")
+        name = field.name
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            return self._map(field)
+        one = self._one(field)
+        if field.is_repeated:
+            return MessageColumn(
+                pa.list_(one.kind), lambda message: [one.read(item) for item in getattr(message, name)]
+            )
+        if field.has_presence:
+            return MessageColumn(
+                one.kind, lambda message: one.read(getattr(message, name)) if message.HasField(name) else None
+            )
+        return MessageColumn(one.kind, lambda message: one.read(getattr(message, name)))
+
+    def _map(self, field: Any) -> MessageColumn:
+        name = field.name
+        key = self._one(field.message_type.fields_by_name["key"])
+        value = self._one(field.message_type.fields_by_name["value"])
 
         def pairs(message: Any) -> list[Any]:
             entries = getattr(message, name)
             return sorted((one, value.read(entries[one])) for one in entries)
 
         return MessageColumn(pa.map_(key.kind, value.kind), pairs)
-    one = _one(field, where, inside)
-    if field.is_repeated:
-        return MessageColumn(pa.list_(one.kind), lambda message: [one.read(item) for item in getattr(message, name)])
-    if field.has_presence:
-        return MessageColumn(
-            one.kind, lambda message: one.read(getattr(message, name)) if message.HasField(name) else None
-        )
-    return MessageColumn(one.kind, lambda message: one.read(getattr(message, name)))
 
+    def _one(self, field: Any) -> MessageColumn:
+        """Of a value of the field itself, be it repeated or not."""
+        if field.enum_type is not None:
+            names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
+            return MessageColumn(pa.string(), lambda value: names.get(value, str(value)))
+        if field.message_type is None:
+            return MessageColumn(_scalars(field)[field.cpp_type, field.type == field.TYPE_BYTES], lambda value: value)
+        full_name = field.message_type.full_name
+        if full_name == _TIMESTAMP:
+            return MessageColumn(pa.timestamp("ns", "UTC"), _nanoseconds)
+        if full_name in _WRAPPERS:
+            wrapped = self._one(field.message_type.fields_by_name["value"])
+            return MessageColumn(wrapped.kind, lambda value: value.value)
+        columns = self.of(field.message_type)
+        kind = pa.struct([pa.field(name, column.kind) for name, column in columns.items()])
+        return MessageColumn(kind, lambda value: {name: column.read(value) for name, column in columns.items()})
 
-def _one(field: Any, where: str, inside: tuple[str, ...]) -> MessageColumn:
-    """Of a value of the field itself, be it repeated or not."""
-    if field.enum_type is not None:
-        names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
-        return MessageColumn(pa.string(), lambda value: names.get(value, str(value)))
-    if field.message_type is None:
-        return MessageColumn(_scalars(field)[field.cpp_type, field.type == field.TYPE_BYTES], lambda value: value)
-    full_name = field.message_type.full_name
-    if full_name == _TIMESTAMP:
-        return MessageColumn(pa.timestamp("ns", "UTC"), _nanoseconds)
-    if full_name in _WRAPPERS:
-        wrapped = _one(field.message_type.fields_by_name["value"], where, inside)
-        return MessageColumn(wrapped.kind, lambda value: value.value)
-    columns = message_columns(field.message_type, where, inside)
-    kind = pa.struct([pa.field(name, column.kind) for name, column in columns.items()])
-    return MessageColumn(kind, lambda value: {name: column.read(value) for name, column in columns.items()})
+    def _refusal(self, what: str) -> ConfigError:
+        return ConfigError(what, where=self._where, fix="Read values as raw, or change the schema.")
 
 
 def _nanoseconds(value: Any) -> int:

@@ -155,6 +155,67 @@ def test_framed_avro_is_read_by_its_own_schema_and_fitted_to_the_newest(
     assert bad[1].error == "the registry has no schema 99"
 
 
+def test_avro_that_takes_types_from_other_subjects(
+    broker: KafkaBroker, topic: str, registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By reference, as Confluent's registry has it; one that refers to what is refused is asked for once."""
+    city = {"type": "record", "name": "City", "namespace": "geo", "fields": [{"name": "name", "type": "string"}]}
+    address = {
+        "type": "record",
+        "name": "Address",
+        "fields": [
+            {"name": "city", "type": "geo.City"},
+            {"name": "kind", "type": {"type": "enum", "name": "Kind", "symbols": ["HOME", "WORK"]}},
+        ],
+    }
+    order = {
+        "type": "record",
+        "name": "Order",
+        "fields": [
+            {"name": "id", "type": "long"},
+            {"name": "to", "type": "Address"},
+            {"name": "also", "type": ["null", {"type": "array", "items": "Address"}], "default": None},
+            {"name": "kind", "type": "Kind"},
+        ],
+    }
+    registry.register("city", json.dumps(city))
+    registry.register(
+        "address", json.dumps(address), references=[{"name": "geo.City", "subject": "city", "version": 1}]
+    )
+    refers = [{"name": "Address", "subject": "address", "version": 1}]
+    tree = {**address, "name": "Tree", "fields": [{"name": "next", "type": ["null", "Tree"]}]}
+    registry.register("tree", json.dumps(tree))
+    bad_id = registry.register(
+        f"{topic}-value",
+        json.dumps({**order, "fields": [{"name": "id", "type": "long"}, {"name": "t", "type": "Tree"}]}),
+        references=[{"name": "Tree", "subject": "tree", "version": 1}],
+    )
+    good_id = registry.register(f"{topic}-value", json.dumps(order), references=refers)
+    fastavro.parse_schema(json.loads(json.dumps(city)), names := {})
+    fastavro.parse_schema(json.loads(json.dumps(address)), names)
+    whole = fastavro.parse_schema(json.loads(json.dumps(order)), names)
+    home = {"city": {"name": "Bern"}, "kind": "HOME"}
+    row = {"id": 1, "to": home, "also": [home, home], "kind": "WORK"}
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, whole, row)
+    value = stream.getvalue()
+    asked: list[str] = []
+    answer = registry.answer
+    monkeypatch.setattr(registry, "answer", lambda path, *more: asked.append(path) or answer(path, *more))
+    produce(
+        broker.bootstrap, topic, [framed(good_id, value), *[framed(bad_id, b"\x02\x00")] * 3, framed(good_id, value)]
+    )
+    log = source_at(broker.bootstrap, **{"registry.url": registry.url}).open(topic, {"value-format": "avro"})
+    address_type = pa.struct([("city", pa.struct([("name", pa.string())])), ("kind", pa.string())])
+    assert log.table.schema.field("also").type == pa.list_(address_type)
+    found, bad = read_with_bad(log)
+    assert found == [row, row]
+    assert [(record.offset, "the Avro type Tree holds itself" in record.error) for record in bad] == [
+        (at, True) for at in (1, 2, 3)
+    ]
+    assert sum(path.startswith("/subjects/tree") for path in asked) == 1
+
+
 @pytest.mark.parametrize(
     ("schema", "says"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +11,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.codecs.avro_schema import schema_of_text
+from laketier.codecs.avro_references import definitions_in, with_definitions
+from laketier.codecs.avro_schema import parsed_schema, schema_of_text
 from laketier.codecs.avro_values import AvroDecoder, Document, columns_of, rows_by
 from laketier.codecs.decoding import BadValue, Decoded, Decoder, decode_each
 from laketier.codecs.said import said
 from laketier.sources.kafka.connection import Connection
 from laketier.sources.kafka.options import KafkaTableOptions
-from laketier.sources.kafka.registry import is_unknown, latest_schema, registry_client, registry_refusal
+from laketier.sources.kafka.registry import (
+    is_unknown,
+    latest_schema,
+    naming_registry_errors,
+    registry_client,
+    registry_refusal,
+)
 from laketier.sources.kafka.schema_file import read_schema_file
 from laketier.spi import ConfigError
 
@@ -41,12 +49,35 @@ def make_avro_decoder(topic: str, options: KafkaTableOptions, connection: Connec
     if options.schema_file is not None:
         text = read_schema_file(topic, options.schema_file).decode("utf-8", errors="replace")
     else:
-        text = latest_schema(connection, options.subject or f"{topic}-value").schema_str
-        where = f"the registry's subject {options.subject or f'{topic}-value'!r}"
+        subject = options.subject or f"{topic}-value"
+        where = f"the registry's subject {subject!r}"
+        newest = latest_schema(connection, subject)
+        with naming_registry_errors(connection, f"what {subject!r} refers to was asked for"):
+            text = _self_contained(registry_client(connection), newest, where)
     if not framed:
         return AvroDecoder.of(text, where=where, record_bytes=options.max_record_bytes)
     schema, former = columns_of(text, where)
     return FramedAvroDecoder(schema, text, connection, former_names=former, record_bytes=options.max_record_bytes)
+
+
+def _self_contained(client: Any, schema: Any, where: str) -> str:
+    """A schema of the registry as text, with the types that it takes from others by reference."""
+    if not schema.references:
+        text: str = schema.schema_str
+        return text
+    known: dict[str, Any] = {}
+    seen: set[tuple[str, int]] = set()
+
+    def gather(references: Any) -> None:
+        for reference in references or ():
+            if (reference.subject, reference.version) not in seen:
+                seen.add((reference.subject, reference.version))
+                found = client.get_version(reference.subject, reference.version).schema
+                gather(found.references)
+                known.update(definitions_in(parsed_schema(found.schema_str, where)))
+
+    gather(schema.references)
+    return json.dumps(with_definitions(parsed_schema(schema.schema_str, where), known))
 
 
 @functools.lru_cache(maxsize=32)
@@ -55,21 +86,25 @@ def _reader_of(text: str, connection: Connection, _process: int) -> Callable[[by
 
     client = registry_client(connection)
     deserialize = AvroDeserializer(client, text)
-    checked: set[bytes] = set()
+    refusals: dict[bytes, str | None] = {}
 
     def check(frame: bytes) -> None:
         """A producer registers the schema that its values are read by: one by which they may be nested without end
         would overflow the library's stack."""
-        try:
-            schema_of_text(client.get_schema(int.from_bytes(frame[1:], "big")).schema_str, "the registry")
-        except ConfigError as error:
-            raise BadValue(str(error), frame_id(frame)) from None
-        checked.add(frame)
+        if frame not in refusals:
+            try:
+                found = client.get_schema(int.from_bytes(frame[1:], "big"))
+                schema_of_text(_self_contained(client, found, "the registry"), "the registry")
+                refusals[frame] = None
+            except ConfigError as error:
+                refusals[frame] = str(error)
+        if (refusal := refusals[frame]) is not None:
+            raise BadValue(refusal, frame_id(frame))
 
     def read(value: bytes) -> Document:
         frame = value[:5]
         try:
-            if frame not in checked and frame[:1] == b"\0" and len(frame) == 5:
+            if frame[:1] == b"\0" and len(frame) == 5:
                 check(frame)
             document: Any = deserialize(value, None)
         except BadValue:
