@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +40,22 @@ def test_anything_else_is_damaged(data: bytes) -> None:
     for kind in (Segment, Checkpoint):
         with pytest.raises(CorruptTable, match="test"):
             kind.decode(data, where="test")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"size": [2**70]}, {"mtime_ns": [-(2**70)]}, {"inode": [2**63]}, {"path": [1]}, {"first": 2**70}, {"first": -1}],
+)
+def test_numbers_that_no_file_has_are_damage(change: dict[str, Any]) -> None:
+    document = json.loads(Segment(7, "sha256:0", files_of([("a", 1, 2)])).encode())
+    (document if "first" in change else document["files"]).update(change)
+    with pytest.raises(CorruptTable, match="test"):
+        Segment.decode(json.dumps(document).encode(), where="test")
+
+
+def test_a_segment_nested_without_end_is_damage() -> None:
+    with pytest.raises(CorruptTable, match="test"):
+        Segment.decode(b"[" * 100_000, where="test")
 
 
 @given(st.data())

@@ -50,8 +50,11 @@ class Segment:
             if len(lengths) != 1 or not min(lengths):
                 raise ValueError("its columns are empty, or of different length")
             files = Files.of(columns["path"], columns["size"], columns["mtime_ns"], columns.get("inode"))
-            return cls(int(document["first"]), str(document["previous"]), files)
-        except (ValueError, TypeError, KeyError, pa.ArrowException) as error:
+            first = int(document["first"])
+            if not 0 <= first < 2**63:
+                raise ValueError(f"its first ordinal is {first}")
+            return cls(first, str(document["previous"]), files)
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError, pa.ArrowException) as error:
             raise damaged("a segment of the ledger can't be read", where, f"{type(error).__name__}: {error}") from error
 
 
