@@ -29,6 +29,12 @@ def expanded_bytes(array: pa.Array) -> float:
     return sizes * len(array) if isinstance(sizes, float) else float(sizes.sum())
 
 
+def largest_value(array: pa.Array) -> int:
+    """How many bytes the largest value of ``array`` takes, by the same rule."""
+    sizes = _sizes(array)
+    return int(sizes if isinstance(sizes, float) else sizes.max(initial=0))
+
+
 def _shares(kind: pa.DataType) -> bool:
     """Whether there is anything in it that takes fewer bytes than its values do."""
     if isinstance(kind, pa.BaseExtensionType):

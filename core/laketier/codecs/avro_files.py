@@ -19,12 +19,15 @@ from laketier.codecs.avro_types import AvroColumn, avro_columns, row_converter
 from laketier.codecs.bounds import BLOCK_BYTES, MIB, SCHEMA_BYTES, ZERO_SIZE_ROWS
 from laketier.codecs.decoding import BadValue, batch_of
 from laketier.codecs.expansion import expand
+from laketier.codecs.lines import columns_in
 
 _MAGIC = b"Obj\x01"
 _SYNC = 16
 _AT_ONCE = MIB
 """Up to so many bytes a block is read by one call; of a larger one the rows alone may be too many for that."""
 _ROWS = 16_384
+_CELLS = 1_000_000
+"""So many values become Python's at once, be they null: a column of nulls takes no bytes."""
 
 
 @dataclass(frozen=True)
@@ -70,19 +73,21 @@ class AvroFile:
         fastavro = import_fastavro()
         one = fastavro.parse_schema(self.written)
         many = fastavro.parse_schema({"type": "array", "items": self.written}) if self.least else None
+        columns = columns_in(self.schema)
+        at_once = max(1, min(_ROWS, _CELLS // columns))
         while not self.bytes_of.ended():
             count, data = self._block(most)
             stream = io.BytesIO(data)
-            if many is not None and count and len(data) <= _AT_ONCE:
+            if many is not None and count and len(data) <= _AT_ONCE and count * columns <= _CELLS:
                 stream = io.BytesIO(_long(count) + data + b"\0")
                 rows = fastavro.schemaless_reader(stream, many, None)
                 if len(rows) != count:
                     raise BadValue(f"a block claims {count:,} records, and has {len(rows):,}")
-                for start in range(0, count, _ROWS):
-                    yield rows[start : start + _ROWS]
+                for start in range(0, count, at_once):
+                    yield rows[start : start + at_once]
             else:
                 left = (fastavro.schemaless_reader(stream, one, None) for _ in range(count))
-                while rows := list(itertools.islice(left, _ROWS)):
+                while rows := list(itertools.islice(left, at_once)):
                     yield rows
             if stream.read(1):
                 raise BadValue("bytes are left after the records of a block")

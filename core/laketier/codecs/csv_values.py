@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.csv as pc_csv
 import pyarrow.types as pt
 
-from laketier.codecs.decoding import BadValue, Decoded, Decoder, Undecodable, one_batch
+from laketier.codecs.decoding import BLANKS, BadValue, Decoded, Decoder, Undecodable, one_batch
 from laketier.codecs.text_types import cast_text, check_text_types, large_floats, refuse_rounded
 
 _BOM = b"\xef\xbb\xbf"
-_INTEGER = re.compile(r"\s*-?\d+\s*")
+_INTEGER = r"^[\s\v]*-?\d+[\s\v]*$"
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,11 @@ class CsvDecoder(Decoder):
         """Itself. Raises `ConfigError` for columns that CSV has no values for."""
         check_text_types(self.schema, nested=False, what="CSV", prefix=prefix, where=where)
         return self
+
+    @property
+    def blanks(self) -> bytes:
+        """A line of delimiters alone is a record of nulls."""
+        return blanks_beside(self.delimiter)
 
     def read(self, values: Sequence[bytes]) -> Decoded:
         """See `Decoder.read`."""
@@ -149,15 +154,23 @@ def _check_numbers(column: pa.ChunkedArray, texts: pa.ChunkedArray, name: str) -
     if pt.is_floating(column.type):
         refuse_rounded(texts.take(pa.array(_large(column))).to_pylist(), column.type, name)
         return
-    for text in texts.to_pylist():
-        if text is not None and not _INTEGER.fullmatch(text):
-            raise BadValue(f"{text!r} in column {name!r} is not an integer")
+    odd = texts.filter(pc.invert(pc.match_substring_regex(texts, _INTEGER)))  # a null is neither
+    if len(odd):
+        raise BadValue(f"{odd[0].as_py()!r} in column {name!r} is not an integer")
 
 
 def header_of(line: bytes, delimiter: str) -> list[str]:
     """The names in the first line of a CSV file. Raises ``ValueError`` for what can't be one."""
-    names = next(csv.reader([line.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter), [])
-    doubled = sorted({name for name in names if names.count(name) > 1})
+    try:
+        names = next(csv.reader([line.decode("utf-8-sig").rstrip("\r\n")], delimiter=delimiter), [])
+    except csv.Error as error:
+        raise ValueError(f"its header can't be read: {error}") from None
+    doubled = sorted(name for name, count in Counter(names).items() if count > 1)
     if not names or doubled:
         raise ValueError(f"its header names {doubled} twice" if doubled else "it has no header")
     return names
+
+
+def blanks_beside(delimiter: str) -> bytes:
+    """What is blank in a line whose values have ``delimiter`` between them."""
+    return BLANKS.replace(delimiter.encode(), b"")

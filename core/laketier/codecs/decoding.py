@@ -13,6 +13,9 @@ from laketier.codecs.bounds import RECORD_BYTES
 from laketier.codecs.said import said
 from laketier.spi import LaketierError
 
+BLANKS = b" \t\n\r\x0b\x0c"
+"""A line of these alone is no record."""
+
 
 @dataclass(frozen=True)
 class Undecodable:
@@ -55,6 +58,11 @@ class Decoder(ABC):
     record_option: str = "max-record-bytes"
     """What a user sets to change that."""
 
+    @property
+    def blanks(self) -> bytes:
+        """Of what a line has to be, to be no record where records are lines."""
+        return BLANKS
+
     def decode(self, values: Sequence[bytes]) -> Decoded:
         """The rows of ``values``. A value that can't be read is in ``bad``, whatever the libraries below raised over
         it; only what is no value's fault raises: a `LaketierError`, such as a registry's that does not answer."""
@@ -64,7 +72,14 @@ class Decoder(ABC):
             index = [at for at in index if len(values[at] or b"") <= self.record_bytes]
             bad = [self._too_long(at, values[at]) for at in sorted(set(range(len(values))) - set(index))]
             values = [values[at] for at in index]
-        parts = list(self._halves(values, 0))
+        return self.by_halves(values, index, bad, self.read)
+
+    def by_halves(
+        self, values: Sequence[bytes], index: Sequence[int], bad: list[Undecodable], read: Callable[..., Decoded]
+    ) -> Decoded:
+        """What ``read`` gives of ``values``, which are those at ``index``, as `decode` tells it; with the ``bad`` that
+        are known already."""
+        parts = list(self._halves(values, 0, read))
         if len(parts) == 1 and not bad:
             return parts[0]
         for part in parts:
@@ -78,13 +93,13 @@ class Decoder(ABC):
         """What `decode` gives, for values of a length that is allowed. May raise anything over values that are bad:
         it is called again with fewer of them, until each is read or alone to blame."""
 
-    def _halves(self, values: Sequence[bytes], first: int) -> Iterator[Decoded]:
+    def _halves(self, values: Sequence[bytes], first: int, read: Callable[..., Decoded]) -> Iterator[Decoded]:
         """The rows of ``values``, the first of which is at ``first``: at once, or else half by half."""
         pending = [(first, values)]
         while pending:
             at, some = pending.pop()
             try:
-                found = self.read(some)
+                found = read(some)
             except Exception as error:  # the boundary: what a record makes a library raise is its own
                 raise_if_nobodys(error)
                 if len(some) > 1:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
@@ -29,6 +30,8 @@ from laketier.codecs.text_types import (
 )
 
 _BLANK = b" \t\n\r"
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _IN_ROW = re.compile(r" in row \d+$")
 
 
@@ -51,15 +54,18 @@ class JsonDecoder(Decoder):
         if not values:
             return Decoded(one_batch([], self.schema), ())
         try:
-            return Decoded(self._block(values), range(len(values)))
+            return self._all(values)
         except BadValue:
             bad = self._no_json(values)
-            if not bad:
-                raise
-        # One read for all that are no JSON at all: to search each by halves would take a thousand times as long.
+        # One look for all that are no JSON at all: to search each by halves would take a thousand times as long. What
+        # is left is JSON, so it is not looked for again in each half.
         refused = {one.index for one in bad}
         index = [at for at in range(len(values)) if at not in refused]
-        return Decoded(self._block([values[at] for at in index]) if index else one_batch([], self.schema), index, bad)
+        return self.by_halves([values[at] for at in index], index, bad, self._all)
+
+    def _all(self, values: Sequence[bytes]) -> Decoded:
+        rows = self._block(values) if values else one_batch([], self.schema)
+        return Decoded(rows, range(len(values)))
 
     def _no_json(self, values: Sequence[bytes]) -> list[Undecodable]:
         """Those that are no JSON by any reader."""
@@ -144,6 +150,13 @@ def read_documents(block: bytes, schema: pa.Schema | None, unexpected: str) -> p
         read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
         parse_options=arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected),
     )
+
+
+def depth_of(document: bytes) -> int:
+    """How deep a document is nested."""
+    brackets = np.frombuffer(_STRING.sub(b"", document).translate(None, _NO_BRACKETS), np.uint8)
+    opened = np.isin(brackets, np.frombuffer(b"[{", np.uint8))
+    return int(np.cumsum(np.where(opened, 1, -1)).max(initial=0))
 
 
 def _floats_of(value: Any, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.types as pt
 
+from laketier.codecs.bounds import CELLS
 from laketier.codecs.decoding import Decoder
 
 BLOCK_BYTES = 8 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
-_BLANKS = (b"\n ", b"\n\t", b"\n\r", b"\n\x0b", b"\n\x0c")
 
 OnBadLine = Callable[[int, bytes | None, str], None]
 """Gets the number of the line (from 1), its bytes, and why it is no record. None for a line that is too long to
@@ -72,14 +73,26 @@ def parse_lines(block: bytes, first: int, decoder: Decoder, on_bad: OnBadLine) -
         lines.pop()
     numbers: Sequence[int] = range(first, first + len(lines))
     # A blank line is empty or begins with a blank; both are looked for in the block, which is far faster than by line.
-    if b"" in lines or block[:1].isspace() or any(mark in block for mark in _BLANKS):
-        kept = [at for at, line in enumerate(lines) if line.strip()]
+    blanks = decoder.blanks
+    if b"" in lines or block[:1].strip(blanks) == b"" or any(b"\n%c" % mark in block for mark in blanks):
+        kept = [at for at, line in enumerate(lines) if line.strip(blanks)]
         numbers = [first + at for at in kept]
         lines = [lines[at] for at in kept]
-    if not lines:
-        return
-    decoded = decoder.decode(lines)
-    for one in decoded.bad:
-        on_bad(numbers[one.index], lines[one.index], one.error)
-    if decoded.rows.num_rows:
-        yield decoded.rows
+    at_once = max(1, CELLS // columns_in(decoder.schema))
+    for start in range(0, len(lines), at_once):
+        run = lines[start : start + at_once] if len(lines) > at_once else lines
+        decoded = decoder.decode(run)
+        for one in decoded.bad:
+            on_bad(numbers[start + one.index], run[one.index], one.error)
+        if decoded.rows.num_rows:
+            yield decoded.rows
+
+
+def columns_in(schema: pa.Schema) -> int:
+    """How many columns it has, with those that are inside of others; at least one."""
+    return max(1, sum(_columns_of(field.type) for field in schema))
+
+
+def _columns_of(kind: pa.DataType) -> int:
+    inner = range(kind.num_fields if pt.is_nested(kind) else 0)
+    return 1 + sum(_columns_of(kind.field(at).type) for at in inner)

@@ -12,7 +12,9 @@ from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
+from laketier.codecs.arrow_sizes import largest_value
 from laketier.codecs.bounds import BLOCK_BYTES, EXPANSION, MIB
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.thrift import read_struct
@@ -54,7 +56,7 @@ def looked_at(
 ) -> Looked:
     """Look at row groups of ``file``, which has ``size`` bytes. ``every``: at each page. Raises `BadValue` for what
     can't be, or would expand beyond ``allowed``."""
-    longest = 0
+    rows = _ROWS
     for group in groups:
         largest, compressed = 0, 0
         for index in range(footer.num_columns):
@@ -64,16 +66,36 @@ def looked_at(
             compressed += length
             if not every:
                 continue
-            most, string = 0, 0
+            most, longest, values = 0, 0, 0
             for page in _pages(file, start, start + length):
                 most = max(most, page.size)
-                string = max(string, _check_page(page, footer.schema.column(index), allowed, column.physical_type))
+                values += page.values if page.kind != _DICTIONARY_PAGE else 0
+                longest = max(longest, _check_page(page, footer.schema.column(index), allowed, column.physical_type))
             largest += most
-            if string * _ROWS > _BATCH_BYTES and column.physical_type == "BYTE_ARRAY":
-                longest = max(longest, _longest(file, group, index, footer, string))
+            rows = min(rows, _rows_at_once(file, footer, group, index, longest, values))
         if largest > max(4 * allowed, _MANY * compressed):
             raise BadValue(f"pages of row group {group} expand to {largest:,} bytes together, of {compressed:,}")
-    return Looked(_ROWS if not longest else max(1, min(_ROWS, _BATCH_BYTES // longest)))
+    return Looked(rows)
+
+
+def _rows_at_once(file: Any, footer: pq.FileMetaData, group: int, index: int, longest: int, values: int) -> int:
+    """So many rows of a column stay within bounds, of values that are at most ``longest`` where one text may stand for
+    many. Raises `BadValue` for a row that alone is beyond."""
+    each = max(1, values // max(1, footer.row_group(group).num_rows))  # in a row of a repeated column
+    if 8 * each > _BATCH_BYTES:
+        raise BadValue(f"a row of row group {group} has {each:,} values")
+    rows = min(_ROWS, max(1, _BATCH_BYTES // (8 * each)))
+    column = footer.row_group(group).column(index)
+    if longest * max(values, _ROWS) <= _BATCH_BYTES:
+        return rows
+    if column.physical_type == "FIXED_LEN_BYTE_ARRAY" or "DELTA_BYTE_ARRAY" in column.encodings:
+        return min(rows, max(1, _BATCH_BYTES // (longest * each)))
+    largest = _largest_row(file, column.path_in_schema, group, footer.schema.column(index).max_repetition_level > 0)
+    if largest is None:
+        return min(rows, max(1, _BATCH_BYTES // (longest * each)))
+    if largest > _BATCH_BYTES:
+        raise BadValue(f"a row of row group {group} expands to {largest:,} bytes")
+    return min(rows, max(1, _BATCH_BYTES // max(1, largest)))
 
 
 def with_rows(footer: pq.FileMetaData, groups: Sequence[int]) -> list[int]:
@@ -139,20 +161,23 @@ def _check_page(page: _Page, column: Any, allowed: int, physical: str) -> int:
         )
     if column.max_repetition_level and 8 * page.values > max(allowed, EXPANSION * page.compressed):
         raise BadValue(f"a page of {page.compressed:,} bytes claims {page.values:,} values")
+    if physical == "FIXED_LEN_BYTE_ARRAY":
+        return int(column.length)
     shared = page.kind == _DICTIONARY_PAGE or page.encoding == _DELTA_BYTE_ARRAY
     return page.size if shared and physical == "BYTE_ARRAY" else 0
 
 
-def _longest(file: Any, group: int, index: int, footer: pq.FileMetaData, most: int) -> int:
-    """The longest text of a dictionary, which Arrow tells; ``most`` where it can't."""
-    path = footer.row_group(group).column(index).path_in_schema
-    if "DELTA_BYTE_ARRAY" in footer.row_group(group).column(index).encodings or "." in path:
-        return most
+def _largest_row(file: Any, path: str, group: int, repeated: bool) -> int | None:
+    """How many bytes the largest row of a column has, whose texts are in a dictionary; None where Arrow does not tell.
+    Of a column that is not repeated the longest text is enough."""
     file.seek(0)
     parquet = pq.ParquetFile(file, read_dictionary=[path])
-    batch = next(parquet.iter_batches(1, row_groups=[group], columns=[path]), None)
-    column = None if batch is None else batch.column(0)
-    if column is None or not hasattr(column, "dictionary"):
-        return most
-    lengths = pc.binary_length(column.dictionary)
-    return int(pc.max(lengths).as_py() or 0)
+    largest = None
+    for batch in parquet.iter_batches(_ROWS if repeated else 1, row_groups=[group], columns=[path]):
+        column = batch.column(0)
+        if pt.is_dictionary(column.type):
+            return int(pc.max(pc.binary_length(column.dictionary)).as_py() or 0)
+        if not repeated:
+            return None
+        largest = max(largest or 0, largest_value(column))
+    return largest

@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hostile_values import long
-from laketier.codecs import expansion
+from laketier.codecs import avro_files, expansion, parquet_pages
+from laketier.codecs.avro_files import AvroFile
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.expansion import BoundedStream, expand
-from laketier.spi import BadRecord
+from laketier.spi import BadRecord, ConfigError
 from landing import all_of, land_bytes, log_of, rows
 
 MIB = 1024 * 1024
@@ -150,6 +151,42 @@ def test_parquet_whose_dictionary_is_a_bomb_is_read_in_small_batches(zone: Path)
     assert max(size for _, size in sizes) <= 1100 * MIB
 
 
+@pytest.mark.parametrize("what", ["fixed length", "lists", "prefixes"])
+def test_parquet_whose_values_stand_for_many_is_read_in_small_batches(
+    zone: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Short texts beside one that is long are no bomb."""
+    monkeypatch.setattr(parquet_pages, "_BATCH_BYTES", 8 * MIB)
+    length = MIB // 8
+    short = pa.array([0] * 200 + [1] * 9_800, pa.int32())
+    texts = pa.DictionaryArray.from_arrays(short, pa.array(["x" * length, "y"]))
+    column, how = {
+        "fixed length": (pa.array([b"x" * length] * 200, pa.binary(length)), {}),
+        "lists": (pa.ListArray.from_arrays(pa.array(range(0, 10_001, 10), pa.int32()), texts), {}),
+        "prefixes": (
+            pa.array(["x" * length] * 200),
+            {"use_dictionary": False, "column_encoding": {"v": "DELTA_BYTE_ARRAY"}},
+        ),
+    }[what]
+    data = parquet(pa.table({"v": column}), compression="zstd", store_schema=False, **how)
+    assert len(data) < MIB
+    land_bytes(zone, "f", data)
+    log = log_of(zone, {})
+    [split] = log.plan(all_of(log))
+    sizes = [(batch.num_rows, batch.nbytes) for batch in log.read(split)]
+    assert sum(rows for rows, _ in sizes) == len(column)
+    assert max(size for _, size in sizes) <= 9 * MIB
+
+
+def test_parquet_of_a_row_that_is_a_bomb(zone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_pages, "_BATCH_BYTES", 8 * MIB)
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 200, pa.int32()), pa.array(["x" * (MIB // 8)]))
+    lists = pa.ListArray.from_arrays(pa.array([0, 200], pa.int32()), texts)
+    found, bad = read(zone, "f", parquet(pa.table({"v": lists}), compression="zstd", store_schema=False))
+    assert found == []
+    assert "a row of row group 0 expands to" in bad[0].error
+
+
 def arrow(table: pa.Table, **how: Any) -> bytes:
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**how)) as writer:
@@ -182,3 +219,34 @@ def test_arrow_that_claims_many_rows_of_nothing(zone: Path) -> None:
     forged = data.replace((3).to_bytes(8, "little"), (2**60).to_bytes(8, "little"))
     _, bad = read(zone, "f", forged, format="arrow")
     assert "rows" in bad[0].error
+
+
+@pytest.mark.parametrize("deep", [65, 30_000])
+def test_json_that_is_nested_too_deeply_to_find_columns_is_told(zone: Path, deep: int) -> None:
+    """Arrow has a type for each level on its stack, and the process ends by a signal."""
+    land_bytes(zone, "f", b'{"id": 1}\n{"a": ' + b"[" * deep + b"]" * deep + b"}\n")
+    with pytest.raises(ConfigError, match="record 2: it is nested more than 64 deep"):
+        log_of(zone, {"format": "json", "infer": True})
+
+
+def test_text_with_brackets_is_not_nested(zone: Path) -> None:
+    found, _ = read(zone, "f", json.dumps({"a": "[{" * 100 + '"\\'}).encode(), format="json", infer=True)
+    assert found == [{"a": "[{" * 100 + '"\\'}]
+
+
+@pytest.mark.parametrize("header", [b"x" * 200_000, b'"' + b"x" * 200_000 + b'"', b"id," + b"id," * 50_000 + b"x"])
+def test_a_header_of_csv_that_can_t_be_read_is_a_bad_file(zone: Path, header: bytes) -> None:
+    options = {"format": "csv", "columns.id": "int64"}
+    found, bad = read(zone, "f", header + b"\n1\n", **options)
+    assert found == []
+    assert "header" in bad[0].error
+    assert len(bad[0].error) < 2_000
+
+
+def test_avro_records_of_no_bytes_are_read_in_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(avro_files, "_CELLS", 100)
+    fields = [{"name": f"c{at}", "type": "null"} for at in range(9)]
+    data = avro({"type": "record", "name": "n", "fields": [*fields, {"name": "x", "type": "long"}]}, 500, long(1) * 500)
+    batches = list(AvroFile.open(io.BytesIO(data), len(data), where="here").batches())
+    assert sum(batch.num_rows for batch in batches) == 500
+    assert max(batch.num_rows for batch in batches) < 10

@@ -4,9 +4,11 @@ import io
 import json
 
 import pyarrow as pa
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from laketier.codecs import json_values, lines
 from laketier.codecs.csv_values import CsvDecoder
 from laketier.codecs.decoding import Decoder
 from laketier.codecs.json_values import JsonDecoder
@@ -95,3 +97,48 @@ def test_a_mark_of_byte_order_within_a_file_is_text() -> None:
     rows, bad = read(content, CsvDecoder(pa.schema([("s", pa.string())]), ("s",)), 5)
     assert rows == [{"s": "1"}, {"s": "\ufeff1"}, {"s": "\ufeff1"}]
     assert bad == []
+
+
+def test_many_lines_are_decoded_in_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may say nothing of most columns, and would become any number of nulls."""
+    monkeypatch.setattr(lines, "CELLS", 9)
+    content = b'{"id": 0}\n\nx\n{}\n{"id": 1}\n{"id": 2}\n\ny\n{"id": 3}\n'
+    bad: list[int] = []
+    decoder = JsonDecoder(pa.schema([("id", pa.int64()), ("s", pa.struct([("x", pa.string())]))]))
+    batches = list(parse_lines(content, 5, decoder, lambda number, _, __: bad.append(number)))
+    assert [row["id"] for batch in batches for row in batch.to_pylist()] == [0, None, 1, 2, 3]
+    assert bad == [7, 12]
+    assert max(batch.num_rows for batch in batches) <= 3
+
+
+@pytest.mark.parametrize(("delimiter", "nulls"), [("\t", b"\t"), (" ", b" "), (",", b",")])
+def test_a_line_of_delimiters_alone_is_a_record_of_nulls(delimiter: str, nulls: bytes) -> None:
+    content = b"1|x\n|\n\n\r\n2|y\n".replace(b"|", nulls)
+    rows, bad = read(content, CsvDecoder(SCHEMA, ("id", "s"), delimiter), 100)
+    assert [(row["id"], row["s"]) for row in rows] == [(1, "x"), (None, None), (2, "y")]
+    assert bad == []
+
+
+def test_what_is_json_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not again in each half, where many values are of another type."""
+    looked: list[bytes] = []
+    loads = json.loads
+
+    def counted(text: bytes, **how: object) -> object:
+        looked.append(text)
+        return loads(text, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(json_values.json, "loads", counted)
+    values = [b'{"id": %d}' % at if at % 2 else b'{"id": "x"}' for at in range(128)] + [b"x"]
+    decoded = JsonDecoder(SCHEMA).decode(values)
+    assert [one.index for one in decoded.bad] == [*range(0, 128, 2), 128]
+    assert list(decoded.index) == list(range(1, 128, 2))
+    assert len(looked) <= len(values)
+
+
+@pytest.mark.parametrize(
+    ("document", "deep"),
+    [(b"{}", 1), (b'{"a": [[]], "b": []}', 3), (b'{"a": "[[[[\\"[[", "b": "\\\\"}', 1), (b'{"[": {"a": "]"}}', 2)],
+)
+def test_how_deep_a_document_is(document: bytes, deep: int) -> None:
+    assert json_values.depth_of(document) == deep

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from laketier.codecs.csv_values import CsvDecoder, read_lines
-from laketier.codecs.decoding import BadValue, Decoder
-from laketier.codecs.json_values import JsonDecoder, read_documents
+from laketier.codecs.bounds import SCHEMA_DEPTH
+from laketier.codecs.csv_values import CsvDecoder, blanks_beside, read_lines
+from laketier.codecs.decoding import BLANKS, BadValue, Decoder
+from laketier.codecs.json_values import JsonDecoder, depth_of, read_documents
 from laketier.sources.landing.options import FileFormat, LandingTableOptions
 
 _LEADING_ZERO = r"^\s*-?0[0-9]"
@@ -20,12 +21,14 @@ _ANY = 1 << 62
 def inferred(block: bytes, names: Sequence[str], options: LandingTableOptions) -> pa.Schema:
     """Of lines; ``names`` are those of a CSV file. Raises `BadValue` and ``ArrowInvalid`` for lines that
     no columns fit."""
-    lines = [line for line in block.split(b"\n") if line.strip()]
+    blanks = blanks_beside(options.delimiter) if options.format is FileFormat.CSV else BLANKS
+    lines = [line for line in block.split(b"\n") if line.strip(blanks)]
     if not lines:
         raise BadValue("it has no records")
     if options.format is FileFormat.JSON:
         # Nothing but objects may come before Arrow's reader, which crashes over a bare null.
         _refuse_bad(JsonDecoder(pa.schema([]), record_bytes=_ANY), lines)
+        _refuse_deep(lines)
         found = read_documents(b"\n".join(lines), None, "infer").schema
         schema = pa.schema([_fitting(field, lines, ()) for field in found])
         _refuse_bad(JsonDecoder(schema, record_bytes=_ANY), lines)
@@ -74,6 +77,13 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     if pt.is_list(kind):
         return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
     return pa.string() if pt.is_null(kind) else kind
+
+
+def _refuse_deep(lines: Sequence[bytes]) -> None:
+    """Arrow makes a type of each level, and has them all on its stack."""
+    for at, line in enumerate(lines, 1):
+        if line.count(b"{") + line.count(b"[") > SCHEMA_DEPTH < depth_of(line):
+            raise BadValue(f"record {at}: it is nested more than {SCHEMA_DEPTH} deep, too much for columns to be found")
 
 
 def _refuse_bad(decoder: Decoder, lines: Sequence[bytes]) -> None:

@@ -11,17 +11,18 @@ import pyarrow as pa
 
 from laketier.codecs.arrow_ipc import ipc_file, ipc_schema
 from laketier.codecs.avro_files import AvroFile
-from laketier.codecs.bounds import MIB
+from laketier.codecs.bounds import CELLS, MIB
 from laketier.codecs.csv_values import CsvDecoder, header_of
 from laketier.codecs.decoding import BadValue, Decoder
 from laketier.codecs.expansion import BoundedStream
 from laketier.codecs.json_values import JsonDecoder
-from laketier.codecs.lines import Block, OnBadLine, parse_lines, read_blocks
+from laketier.codecs.lines import Block, OnBadLine, columns_in, parse_lines, read_blocks
 from laketier.codecs.parquet_pages import looked_at, with_rows
-from laketier.codecs.said import said
+from laketier.codecs.said import said, shown
 from laketier.sources.landing.folder import Folder
 from laketier.sources.landing.infer import inferred
 from laketier.sources.landing.options import ExtraColumns, FileFormat, LandingTableOptions
+from laketier.sources.landing.watched import Storage, WatchedFile
 from laketier.sources.parquet_parts import BATCH_ROWS, null_rows, open_parquet, read_row_groups
 from laketier.spi import BadRecord, ConfigError, IncompatibleData, LaketierError, OnBadRecord, UnsupportedType
 from laketier.spi.conform import conform, fits
@@ -48,27 +49,38 @@ class FileReader:
     ) -> Iterator[pa.RecordBatch]:
         """The rows in exactly ``wanted``, some of ``schema``. ``groups``: these row groups of a Parquet file only.
         Raises `Unreadable`, and what ``on_bad_line`` raises."""
+        storage = None if self.is_local else Storage()
+        raw, file = file, file if storage is None else WatchedFile(file, storage)
         match self.options.format:
             case FileFormat.JSON | FileFormat.CSV:
                 # All columns are parsed, so that which records are bad does not depend on the columns that are read.
-                yield from self._lines(file, path, size, wanted, on_bad_line)
+                yield from self._lines(file, path, size, wanted, on_bad_line, storage)
+            case FileFormat.PARQUET if not self.is_local and size > _IN_MEMORY:
+                yield from self._parquet_from_afar(raw, size, wanted, groups)
             case FileFormat.PARQUET:
-                yield from self._safely(self._parquet(file, size, wanted, groups))
+                yield from _safely(self._parquet(file, size, wanted, groups), storage)
             case FileFormat.ARROW:
-                yield from self._safely(self._arrow(file, size, wanted))
+                yield from _safely(self._arrow(file, size, wanted), storage)
             case FileFormat.AVRO:
-                yield from self._safely(self._avro(file, path, size, wanted))
+                yield from _safely(self._avro(file, path, size, wanted), storage)
 
-    def _safely(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        while True:
-            with _unreadable(self.is_local):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield batch
+    def _parquet_from_afar(
+        self, file: Any, size: int, wanted: pa.Schema, groups: range | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Arrow itself reads a large file at many places at once. Whose an error is shows when it is read once more,
+        watched: a bad file is one whose bytes came and are damaged."""
+        try:
+            yield from _safely(self._parquet(file, size, wanted, groups), Storage(failed=True))
+        except OSError as error:
+            if error.errno is None:
+                storage = Storage()
+                again = pa.PythonFile(WatchedFile(file, storage), mode="r")
+                for _ in _safely(self._parquet(again, size, wanted, groups), storage):
+                    pass
+            raise
 
     def _parquet(self, file: Any, size: int, wanted: pa.Schema, groups: range | None) -> Iterator[pa.RecordBatch]:
-        file = file if self.is_local or size > _IN_MEMORY else pa.BufferReader(file.read_buffer(size))
+        file = file if self.is_local or size > _IN_MEMORY else pa.BufferReader(file.read(size))
         parquet = open_parquet(file)
         self._check(parquet.schema_arrow)
         some = with_rows(parquet.metadata, groups or range(parquet.num_row_groups))
@@ -81,14 +93,15 @@ class FileReader:
             self.options.max_block_bytes,
             every=self.is_local or size <= _IN_MEMORY,
         )
-        rows = min(BATCH_ROWS, looked.batch_rows)
-        yield from read_row_groups(parquet, some, wanted, rows)
+        yield from read_row_groups(parquet, some, wanted, min(_rows_of(wanted), looked.batch_rows))
 
     def _arrow(self, file: Any, size: int, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         self._check(ipc_schema(file, size))
         file.seek(0)
+        rows = _rows_of(wanted)
         for batch in ipc_file(file, size, self.options.max_block_bytes):
-            yield _conformed(batch, wanted)
+            for start in range(0, batch.num_rows, rows):
+                yield _conformed(batch.slice(start, rows), wanted)
 
     def _avro(self, file: Any, path: str, size: int, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         avro = AvroFile.open(file, size, where=path)
@@ -97,11 +110,17 @@ class FileReader:
             yield _conformed(batch, wanted)
 
     def _lines(
-        self, file: Any, path: str, size: int, wanted: pa.Schema, on_bad_line: OnBadLine
+        self,
+        file: Any,
+        path: str,
+        size: int,
+        wanted: pa.Schema,
+        on_bad_line: OnBadLine,
+        storage: Storage | None,
     ) -> Iterator[pa.RecordBatch]:
         decoder: Decoder | None = None
         most = self.options.max_record_bytes
-        for block in self._blocks(file, path, size):
+        for block in self._blocks(file, path, size, storage):
             if block.long and decoder is None and self.options.format is FileFormat.CSV and self.options.header:
                 raise Unreadable(f"its header has {block.long:,} bytes, more than max-record-bytes = {most:,} allows")
             if block.long:
@@ -110,7 +129,8 @@ class FileReader:
                 continue
             skipped = 0
             if decoder is None:
-                decoder, skipped = self._decoder(block.data)
+                with _unreadable():
+                    decoder, skipped = self._decoder(block.data)
             first = block.first + block.data.count(b"\n", 0, skipped)
             for batch in parse_lines(block.data[skipped:], first, decoder, on_bad_line):
                 for start in range(0, batch.num_rows, BATCH_ROWS):
@@ -118,8 +138,8 @@ class FileReader:
                         part = _conformed(batch.slice(start, BATCH_ROWS), wanted)
                     yield part
 
-    def _blocks(self, file: Any, path: str, size: int) -> Iterator[Block]:
-        with _unreadable(self.is_local):
+    def _blocks(self, file: Any, path: str, size: int, storage: Storage | None) -> Iterator[Block]:
+        with _unreadable(storage):
             stream = bounded_stream(file, path, size, self.options)
             yield from read_blocks(stream, longest=self.options.max_record_bytes)
 
@@ -130,13 +150,14 @@ class FileReader:
         names, skipped = csv_header(block, self.options, self.schema)
         self._check(pa.schema([(name, pa.null()) for name in names]))
         if not set(names) & set(self.schema.names):
-            raise Unreadable(f"its columns are {', '.join(names)}, none of the table's")
+            raise Unreadable(f"its columns are {shown(', '.join(names))}, none of the table's")
         return decoder_of(self.schema, self.options, names), skipped
 
     def _check(self, found: pa.Schema) -> None:
-        extra = [name for name in found.names if name not in self.schema.names]
+        known = set(self.schema.names)
+        extra = [name for name in found.names if name not in known]
         if extra and self.options.extra_columns is ExtraColumns.FAIL:
-            raise Unreadable(f"it has columns {extra} that the table has not")
+            raise Unreadable(f"it has columns {shown(str(extra))} that the table has not")
         for name in self.schema.names:
             if name in found.names and not fits(found.field(name).type, self.schema.field(name).type):
                 kinds = f"{found.field(name).type}, and the table's is {self.schema.field(name).type}"
@@ -155,17 +176,18 @@ def decode_lines(
     records: Sequence[BadRecord], schema: pa.Schema, options: LandingTableOptions, on_bad_record: OnBadRecord
 ) -> Iterator[pa.RecordBatch]:
     """The rows of lines that were kept, as `TableLog.decode` gives them."""
+    decoder = decoder_of(schema, options)
     lines: list[BadRecord] = []
     for record in records:
         if not options.format.is_text or record.value is None:
             on_bad_record(replace(record, error="its bytes were not kept; land what was mended in a new file"))
         elif b"\n" in record.value:
             on_bad_record(replace(record, error="it is more than one line"))
-        elif not record.value.strip():
+        elif not record.value.strip(decoder.blanks):
             on_bad_record(replace(record, error="it is blank"))
         else:
             lines.append(record)
-    decoded = decoder_of(schema, options).decode([record.value or b"" for record in lines])
+    decoded = decoder.decode([record.value or b"" for record in lines])
     for one in decoded.bad:
         on_bad_record(replace(lines[one.index], error=one.error))
     for start in range(0, decoded.rows.num_rows, BATCH_ROWS):
@@ -193,12 +215,15 @@ def bounded_stream(file: Any, path: str, size: int, options: LandingTableOptions
     codec = next((codec for ending, codec in _COMPRESSED.items() if path.endswith(ending)), None)
     if codec is None:
         return file
+    file = file if isinstance(file, pa.NativeFile) else pa.PythonFile(file, mode="r")
     return BoundedStream(pa.CompressedInputStream(file, codec), size, options.max_expansion)
 
 
 def schema_of(folder: Folder, path: str, options: LandingTableOptions) -> pa.Schema:
-    """The columns of a file. Raises `Unreadable`."""
-    with folder.opened(path) as (file, entry), _unreadable():
+    """The columns of a file. Raises `Unreadable`, and ``OSError`` for what is the storage's fault."""
+    storage = None if folder.is_local else Storage()
+    with folder.opened(path) as (found, entry), _unreadable(storage):
+        file = found if storage is None else WatchedFile(found, storage)
         match options.format:
             case FileFormat.PARQUET:
                 return open_parquet(file, pre_buffer=False).schema_arrow.remove_metadata()
@@ -230,16 +255,30 @@ def _conformed(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
     return conform(batch.select(names), wanted) if names else null_rows(batch.num_rows, wanted)
 
 
+def _rows_of(schema: pa.Schema) -> int:
+    """So many at once. A file may have rows that say nothing of most columns, and take no bytes."""
+    return max(1, min(BATCH_ROWS, CELLS // columns_in(schema)))
+
+
+def _safely(batches: Iterator[pa.RecordBatch], storage: Storage | None) -> Iterator[pa.RecordBatch]:
+    while True:
+        with _unreadable(storage):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
 @contextmanager
-def _unreadable(is_local: bool = True) -> Iterator[None]:
+def _unreadable(storage: Storage | None = None) -> Iterator[None]:
     """The boundary of a file: whatever a library raises over its bytes is its own trouble. Arrow says some of it as an
-    ``OSError``, without a number; on an object store that may as well be the network, and is left as it is."""
+    ``OSError``, without a number. ``storage``: where that may be the network's too."""
     try:
         yield
     except (Unreadable, GeneratorExit):
         raise
     except OSError as error:
-        if error.errno is not None or not is_local:
+        if error.errno is not None or (storage is not None and storage.failed):
             raise
         raise Unreadable(f"it is damaged: {said(error)}") from error
     except BadValue as error:
