@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,3 +28,16 @@ def test_links_are_not_followed(tmp_path: Path, target: str) -> None:
     assert sum(split.rows or 0 for split in folder.plan(ScanRequest()).splits) == 1
     (tmp_path / "named").symlink_to("in")
     assert len(ParquetFolder(str(tmp_path / "named")).plan(ScanRequest()).splits) == 1
+
+
+def test_int96_is_microseconds_of_any_year(tmp_path: Path) -> None:
+    moments = [datetime.datetime(year, 12, 31, 23, 59) for year in (1, 1600, 1969, 2024, 9999)]
+    table = pa.table({"at": pa.array(moments, pa.timestamp("us"))})
+    pq.write_table(table, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True, store_schema=False)
+    folder = ParquetFolder(str(tmp_path))
+    plan = folder.plan(ScanRequest())
+    assert plan.schema == table.schema
+    found = [
+        row["at"] for split in plan.splits for batch in folder.read(split, plan.schema) for row in batch.to_pylist()
+    ]
+    assert found == moments
