@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from laketier.config import LakeConfig
 from laketier.sources.dead_letters import dead_letter_table
-from laketier.sources.letters import scan_letters
+from laketier.sources.letters import Letter, in_chunks, scan_letters
 from laketier.spi import BadRecord, ConfigError, FeatureNotSupported, TableLog
 
 _NAMED = 5
@@ -23,17 +23,18 @@ def check_still_letters(config: LakeConfig, log: TableLog, start: Mapping[str, i
 
     A source that can't decode what was kept of a record can't tell; then nothing is checked.
     """
-    records = list(_ahead(config, start, known))
-    if not records:
-        return
-    unfit: list[BadRecord] = []
+    letters_at: set[tuple[str, int]] = set()
+    still: set[tuple[str, int]] = set()
     try:
-        for _ in log.decode(records, on_bad_record=unfit.append):
-            pass
+        for letters in in_chunks(_ahead(config, start, known)):
+            letters_at |= {(letter.record.bucket, letter.record.offset) for letter in letters}
+            unfit: list[BadRecord] = []
+            for _ in log.decode([letter.record for letter in letters], on_bad_record=unfit.append):
+                pass
+            still |= {(record.bucket, record.offset) for record in unfit}
     except FeatureNotSupported:
         return
-    still = {(record.bucket, record.offset) for record in unfit}
-    fit = sorted({(record.bucket, record.offset) for record in records} - still)
+    fit = sorted(letters_at - still)
     if fit:
         places = ", ".join(f"{bucket}:{offset}" for bucket, offset in fit[:_NAMED])
         raise ConfigError(
@@ -46,10 +47,10 @@ def check_still_letters(config: LakeConfig, log: TableLog, start: Mapping[str, i
         )
 
 
-def _ahead(config: LakeConfig, start: Mapping[str, int], known: Mapping[str, int]) -> Iterator[BadRecord]:
+def _ahead(config: LakeConfig, start: Mapping[str, int], known: Mapping[str, int]) -> Iterator[Letter]:
     for bucket, end in known.items():
         first = start.get(bucket, 0)
         if end > first:
             for letter in scan_letters(config, bucket=bucket) or ():
                 if first <= letter.record.offset < end:
-                    yield letter.record
+                    yield letter

@@ -35,6 +35,9 @@ REPLAYED_SCHEMA = pa.schema(
     ]
 )
 """``letter``: `Letter.id`. ``replay``: the epoch of the lake table's replay pipeline that holds its rows."""
+MOST_LETTERS = 50_000
+CHUNK_BYTES = 256 * 1024 * 1024
+"""About so much of their keys and values is decoded at once. One may be larger."""
 _NUMBERS = re.compile(r"\d+")
 _ERRORS = 5
 
@@ -132,6 +135,21 @@ def each_once(letters: Iterable[Letter]) -> Iterator[Letter]:
         if digest not in seen:
             seen.add(digest)
             yield letter
+
+
+def in_chunks(letters: Iterable[Letter], most: int = MOST_LETTERS) -> Iterator[list[Letter]]:
+    """What can be held in memory at once: ``most`` letters, and about `CHUNK_BYTES`."""
+    chunk: list[Letter] = []
+    held = 0
+    for letter in letters:
+        length = len(letter.record.value or b"") + len(letter.record.key or b"")
+        if chunk and (len(chunk) >= most or held + length > CHUNK_BYTES):
+            yield chunk
+            chunk, held = [], 0
+        chunk.append(letter)
+        held += length
+    if chunk:
+        yield chunk
 
 
 def read_replays(config: LakeConfig) -> Replays:

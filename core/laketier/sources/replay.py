@@ -22,12 +22,14 @@ from laketier.sources.committed import committed_offsets
 from laketier.sources.dead_letters import DEAD_LETTERS, dead_letter_table, token_of
 from laketier.sources.failpoints import LETTERS_CHOSEN, LETTERS_STAGED, failpoint
 from laketier.sources.letters import (
+    MOST_LETTERS,
     REPLAY,
     REPLAYED_SCHEMA,
     Letter,
     LetterState,
     Replays,
     each_once,
+    in_chunks,
     lake_beside,
     lake_replay,
     marks_of,
@@ -58,7 +60,6 @@ from laketier.spi import (
 from laketier.tiering import TieringRound, pipelines, write_task
 from laketier.tiering.horizon import look
 
-LETTERS_PER_EPOCH = 50_000
 _Factory = LakeTieringFactory[Any]
 _Key = tuple[str, int, bytes | None, bytes | None]
 
@@ -75,7 +76,7 @@ class ReplayResult:
     errors: tuple[BadRecord, ...] = ()
 
 
-def replay(config: LakeConfig, log: TableLog, *, dry_run: bool = False, most: int = LETTERS_PER_EPOCH) -> ReplayResult:
+def replay(config: LakeConfig, log: TableLog, *, dry_run: bool = False, most: int = MOST_LETTERS) -> ReplayResult:
     """Decode the dead letters of the lake table that ``config`` names, and append those that are rows now. Driver.
 
     ``dry_run`` publishes nothing. Raises `FeatureNotSupported` where a source can't decode what was kept, and for logs
@@ -156,8 +157,7 @@ class _Replay:
 
     def _chunks(self, replays: Replays, state: LetterState) -> Iterator[list[Letter]]:
         letters = (letter for letter in self._letters() if self._is_tiered(letter) and replays.state(letter) is state)
-        found = each_once(letters)
-        while chunk := list(islice(found, self._most)):
+        for chunk in in_chunks(each_once(letters), self._most):
             yield sorted(chunk, key=lambda each: (each.record.bucket, each.record.offset, each.id))
 
     def _letters(self) -> Iterator[Letter]:

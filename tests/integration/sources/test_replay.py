@@ -20,9 +20,18 @@ from kafka_broker import KafkaBroker
 from kafka_logs import json_options, produce, read_with_bad, source_at
 from laketier.config import LakeConfig
 from laketier.plugins import open_lake, open_log_source
-from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy, failpoints
+from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy, failpoints, letters
 from laketier.sources.dead_letters import dead_letter_table
-from laketier.sources.letters import LetterState, Replays, read_replays, replayed_table, scan_letters, see_letters
+from laketier.sources.letters import (
+    Letter,
+    LetterState,
+    Replays,
+    in_chunks,
+    read_replays,
+    replayed_table,
+    scan_letters,
+    see_letters,
+)
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.replay import ReplayResult, replay
 from laketier.sources.scan import scan
@@ -131,6 +140,16 @@ def test_a_letter_of_a_killed_round_that_is_a_row_by_now_stops_the_table(lettere
     lettered.mend()
     lettered.replay()
     assert lettered.ids() == [1, 2, 3, 4, 5]
+
+
+def test_letters_are_decoded_in_what_memory_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [3, 4, 4, 20, 1, 1, 1, 1]
+    every = [
+        Letter("t", BadRecord(bucket="0", offset=at, error="", value=b"." * size)) for at, size in enumerate(sizes)
+    ]
+    monkeypatch.setattr(letters, "CHUNK_BYTES", 8)
+    chunks = [[letter.record.offset for letter in chunk] for chunk in in_chunks(iter(every), 3)]
+    assert chunks == [[0, 1], [2], [3], [4, 5, 6], [7]]
 
 
 def test_many_letters_are_several_epochs(lettered: Lettered) -> None:
