@@ -18,6 +18,7 @@ _HEADERS = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.
 _SET_BY_PRODUCERS = ("headers", "timestamp")
 _FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999, in ms."""
+_NO_TIME = "is no time of the years 1 to 9999"
 _TYPES = {
     "key": pa.binary(),
     "headers": _HEADERS,
@@ -72,7 +73,7 @@ def _search(what: str, name: str, messages: Sequence[Any], first: int, found: di
         if what == "timestamp" and column.null_count < len(column):
             low, high = pc.min_max(column.cast(pa.int64())).as_py().values()
             if low < _FIRST or high > _LAST:
-                raise ValueError(f"{high if high > _LAST else low} ms is no time of the years 1 to 9999")
+                raise ValueError(f"{high if high > _LAST else low} ms {_NO_TIME}")
     except Exception as error:  # noqa: BLE001 - the boundary: what a record makes a library raise is its own
         raise_if_nobodys(error)
         half = len(messages) // 2
@@ -122,6 +123,14 @@ class StoredMessage:
         return (TIMESTAMP_NOT_AVAILABLE, -1) if at is None else (TIMESTAMP_CREATE_TIME, at)
 
 
+def _time_of(message: Any) -> int | None:
+    """A dead letter keeps no time that no table has. Where the time was why its message is one, it still is none: a
+    row without it would be another one than the message's."""
+    if isinstance(message, StoredMessage) and message.record.at is None and _NO_TIME in message.record.error:
+        raise ValueError(f"it {_NO_TIME}, and was not kept")
+    return timestamp_of(message)
+
+
 def _headers_of(message: Any) -> list[dict[str, Any]] | None:
     headers = message.headers()
     return None if headers is None else [{"key": key, "value": value} for key, value in headers]
@@ -130,7 +139,7 @@ def _headers_of(message: Any) -> list[dict[str, Any]] | None:
 _READERS: dict[str, Callable[[Any], Any]] = {
     "key": lambda message: message.key(),
     "headers": _headers_of,
-    "timestamp": timestamp_of,
+    "timestamp": _time_of,
     "partition": lambda message: message.partition(),
     "offset": lambda message: message.offset(),
 }
