@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 import shutil
-import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
@@ -27,7 +26,6 @@ from laketier.spi import (
     RenameColumn,
     SchemaChange,
     TableDescriptor,
-    TableError,
     TableInfo,
     TableNotFound,
     TablePath,
@@ -38,7 +36,8 @@ from laketier.spi import (
     require,
     same_table,
 )
-from laketier.spi.durable import fsync_directory, fsync_file, make_directories
+from laketier.spi.durable import make_directories
+from laketier_delta.altering import alter, lacks_invariants, make_durable, name_invariants
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.features import FEATURES, FORMAT
 from laketier_delta.layout import (
@@ -55,9 +54,10 @@ from laketier_delta.protocol import CHECKPOINT_INTERVAL, RETENTION, check_proper
 from laketier_delta.tablelog import TableLog
 from laketier_delta.types import delta_schema
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable
 
-_ATTEMPTS = 25
+log = logging.getLogger(__name__)
 
 
 class DeltaCatalog(LakeCatalog):
@@ -71,15 +71,21 @@ class DeltaCatalog(LakeCatalog):
         wanted = self._checked(descriptor)
         location = self._warehouse.table(path)
         try:
-            return same_table(self.load_table(path), wanted)
+            handle = open_table(location)
         except TableNotFound:
             self._refuse_other_formats(location)
-        self._create(location, wanted)
-        return same_table(self.load_table(path), wanted)
+            self._create(location, wanted)
+            handle = open_table(location)
+        if lacks_invariants(handle):  # also where the one who created it did not get so far
+            name_invariants(location)
+            handle = open_table(location)
+        return same_table(self._info(path, location, handle), wanted)
 
     def load_table(self, path: TablePath) -> TableInfo:
         location = self._warehouse.table(path)
-        handle = open_table(location)
+        return self._info(path, location, open_table(location))
+
+    def _info(self, path: TablePath, location: Location, handle: DeltaTable) -> TableInfo:
         metadata = handle.metadata()
         properties = dict(metadata.configuration)
         buckets = buckets_from(properties)
@@ -104,31 +110,19 @@ class DeltaCatalog(LakeCatalog):
         )
 
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
-        from deltalake import CommitProperties, Field
-        from deltalake.exceptions import CommitFailedError
+        from deltalake import Field
 
         location = self._warehouse.table(path)
-        for attempt in range(_ATTEMPTS):
-            handle = open_table(location)
+
+        def add(handle: DeltaTable, properties: CommitProperties) -> bool:
             new = _missing(arrow_schema(handle), _additions(changes), str(path))
-            if not new:
-                return self.load_table(path)
-            try:
-                with panics_as_errors():
-                    handle.alter.add_columns(
-                        [Field.from_arrow(field) for field in new],
-                        commit_properties=CommitProperties(max_commit_retries=0),
-                    )
-            except CommitFailedError:
-                time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 6)))
-            else:
-                _make_durable(location, handle.version())
-        raise TableError(
-            f"columns could not be added in {_ATTEMPTS} attempts",
-            where=str(path),
-            why="other writers committed each time",
-            fix="Try again when the table is quieter.",
-        )
+            if new:
+                handle.alter.add_columns([Field.from_arrow(field) for field in new], commit_properties=properties)
+            return bool(new)
+
+        alter(location, add, "columns could not be added")
+        name_invariants(location)
+        return self.load_table(path)
 
     def drop_table(self, path: TablePath) -> None:
         location = self._warehouse.table(path)
@@ -209,7 +203,7 @@ class DeltaCatalog(LakeCatalog):
                 raise ConfigError(
                     "delta-rs refuses to create the table", where=location.uri, why=str(error).strip()
                 ) from error
-        _make_durable(location, 0)
+        make_durable(location, 0)
 
     def _refuse_other_formats(self, location: Location) -> None:
         selector = pafs.FileSelector(location.root, allow_not_found=True)
@@ -276,12 +270,6 @@ def _missing(schema: pa.Schema, changes: Sequence[AddColumn], where: str) -> lis
         if not there:
             new.append(wanted)
     return new
-
-
-def _make_durable(location: Location, version: int) -> None:
-    if location.is_local:
-        fsync_file(TableLog(location.filesystem, location.root).path(version))
-        fsync_directory(location.local(LOG))
 
 
 def _has_entry(location: Location) -> bool:

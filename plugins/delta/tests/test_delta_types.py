@@ -112,3 +112,31 @@ def test_zone_less_timestamps_ask_for_their_feature_also_when_added(lake, suppor
     assert protocol.reader_features == ["timestampNtz"]
     lake.append(pa.table({"id": [1], "at": pa.array([1_500], pa.timestamp("ms"))}))
     assert lake.read()["at"].cast(pa.int64()).to_pylist() == [1_500_000]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("added", [False, True])
+def test_tables_with_features_name_that_of_not_null_columns(lake, support, nested, added):
+    """Else delta-spark refuses the whole table (tests/interop/jvm/test_values.py, `local`)."""
+    field = pa.field("id", pa.int64(), nullable=False)
+    kept = pa.field("s", pa.struct([field])) if nested else field
+    at = pa.field("at", pa.timestamp("us"))
+    lake.create(pa.schema([kept] if added else [kept, at]))
+    if added:
+        lake.storage.catalog().alter_table(support.PATH, [AddColumn(at)])
+    assert set(DeltaTable(lake.uri).protocol().writer_features) == {"timestampNtz", "invariants"}
+    version = DeltaTable(lake.uri).version()
+    lake.create(pa.schema([kept, at]))
+    assert DeltaTable(lake.uri).version() == version
+    lake.append(
+        pa.table({kept.name: [{"id": 1} if nested else 1], "at": pa.array([1], at.type)}, pa.schema([kept, at]))
+    )
+    assert lake.read().num_rows == 1
+
+
+def test_a_table_whose_creator_died_gets_the_feature_of_its_not_null_columns(lake):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("at", pa.timestamp("us"))])
+    DeltaTable.create(lake.uri, schema)
+    assert DeltaTable(lake.uri).protocol().writer_features == ["timestampNtz"]
+    lake.create(schema)
+    assert "invariants" in DeltaTable(lake.uri).protocol().writer_features
