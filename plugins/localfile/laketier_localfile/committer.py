@@ -43,6 +43,7 @@ from laketier_localfile.layout import (
 from laketier_localfile.log import ManifestLog
 from laketier_localfile.manifest import FileEntry, Manifest
 from laketier_localfile.parquet import footer_digest, stats_from_text
+from laketier_localfile.results import odd_claim
 from laketier_localfile.rollup import files_at, find_commit
 from laketier_localfile.settle import finish
 
@@ -148,6 +149,9 @@ class LocalFileCommitter(LakeCommitter[WriteResult]):
         where = str(self._location)
         check_staged(table_folder(self._location), results, attempt_of=attempt_of_staged, where=where)
         for file in files:
+            why = odd_claim(file, state.metadata)
+            if why is not None:
+                raise _replaced(self._location / file.path, why)
             self._refuse_replaced(file)
         folder = LocalFolder(self._location)
         for file in files:
@@ -180,7 +184,7 @@ class LocalFileCommitter(LakeCommitter[WriteResult]):
                 found = footer_digest(data, file.bytes)
         except (FileNotFoundError, CorruptTable) as error:
             raise _replaced(path, str(error)) from error
-        if found != file.payload["footer"]:
+        if found != file.payload.get("footer"):
             raise _replaced(path, "its footer is another one")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laketier.spi import CorruptTable, FailpointError, OutsideTable, TablePath, WriteMode, failpoints
+from laketier.spi import CorruptTable, FailpointError, OutsideTable, StagedFileLost, TablePath, WriteMode, failpoints
 from laketier_conformance.hostile import FIXED, PIECES
 from laketier_conformance.outside import everything, touched
 from laketier_localfile.committer import open_finished
@@ -38,6 +39,38 @@ def forge(table: Any, change: Callable[[dict[str, Any]], None]) -> None:
     body |= {"metadata": None, "metadata_at": head.metadata_at, "removed": []}
     change(body)
     log.path(head.number + 1).write_bytes(encode(body))
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"partition": ()},
+        {"partition": (("region", "eu"), ("id", "7"))},
+        {"partition": (("id", "x"),)},
+        {"stats": "{"},
+        {"stats": "[]"},
+        {"stats": '{"id": ["x", "x", 0]}'},
+        {"stats": '{"id": ["1", "1", 9]}'},
+        {"stats": '{"nobody": ["1", "1", 0]}'},
+        {"stats": '{"id": [[], "1", 0]}'},
+        {"footer": "another"},
+        {"footer": None, "stats": None},
+    ],
+    ids=str,
+)
+def test_what_a_forged_result_says_of_a_file_is_not_published(make_table: Any, claim: dict[str, Any]) -> None:
+    """A manifest keeps it for ever, and scans that filter fail by it, or miss rows."""
+    table = make_table(partition_by=("id",) if claim.get("partition") == (("id", "x"),) else ("region",))
+    staged = table.stage([{"id": 7, "region": "eu"}])
+    (file,) = staged.files
+    payload = {key: value for key in file.payload if (value := claim.get(key, file.payload[key])) is not None}
+    forged = replace(file, payload=payload, partition=claim.get("partition", file.partition))
+    committer = table.committer()
+    with pytest.raises(StagedFileLost, match="not the one"):
+        committer.publish(committer.open(), [replace(staged, files=(forged,))], None)
+    assert table.read_ids() == []
+    committer.publish(committer.open(), [staged], None)
+    assert table.read_ids() == [7]
 
 
 @pytest.fixture

@@ -1,0 +1,41 @@
+"""What a write result says of a file, held against the table before a manifest does."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from laketier.spi import StagedFile, TableDescriptor
+from laketier.spi.partition import partition_text
+from laketier_localfile.parquet import stats_from_text
+from laketier_localfile.pruning import decode
+
+
+def odd_claim(file: StagedFile, table: TableDescriptor) -> str | None:
+    """What no writer of laketier says of a file of ``table``, as a clause; None when there is no such thing.
+
+    A manifest keeps it for ever: a partition or a bound that is no value of its column ends every scan that filters by
+    it, or hides rows from it.
+    """
+    columns = [field.column for field in table.partition_by]
+    names = [name for name, _ in file.partition]
+    if names != columns:
+        return f"its partition names the columns {names}, and the table is partitioned by {columns}"
+    for name, text in file.partition:
+        if not _is_text_of(text, table.schema.field(name).type):
+            return f"its partition {text!a} is no value of column {name!r}"
+    try:
+        stats = stats_from_text(file.payload["stats"])
+        for name, (low, high, nulls) in stats.items():
+            kind = table.schema.field(name).type
+            if not (_is_text_of(low, kind) and _is_text_of(high, kind) and 0 <= nulls <= file.rows):
+                return f"its bounds {low!a} and {high!a} with {nulls!a} nulls are none of column {name!r}"
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        return f"its statistics can't be read: {error!r}"
+    return None
+
+
+def _is_text_of(text: str | None, kind: pa.DataType) -> bool:
+    try:
+        return partition_text(decode(text, kind)) == text
+    except (ValueError, TypeError, ArithmeticError):
+        return False
