@@ -28,6 +28,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hostile_arrow import MANY, all_types, many_types
 from laketier.codecs.arrow_values import ArrowDecoder, RawDecoder
 from laketier.codecs.avro_values import AvroDecoder
 from laketier.codecs.csv_values import CsvDecoder
@@ -247,6 +248,7 @@ RECORDS: dict[str, tuple[Decoder, Values, bytes]] = {
     "avro": (AvroDecoder.of(json.dumps(AVRO), where="here"), avro_value, b""),
     "protobuf": (ProtobufDecoder.of(DESCRIPTORS, "Row", where="here"), lambda rng: mutated(rng, MESSAGE), MESSAGE),
     "arrow": (ArrowDecoder(SCHEMA), arrow_value, b""),
+    "arrow of many types": (ArrowDecoder(MANY), many_types, b""),
     "raw": (RawDecoder(pa.schema([("value", pa.binary())])), lambda rng: rng.randbytes(9), b"x"),
 }
 
@@ -259,6 +261,7 @@ def compressed(rng: random.Random) -> bytes:
 FILES: dict[str, tuple[str, str, Values]] = {
     "parquet file": ("parquet", "f", parquet_file),
     "arrow file": ("arrow", "f", arrow_value),
+    "arrow file of many types": ("arrow", "f", many_types),
     "avro file": ("avro", "f", avro_file),
     "json file": ("json", "f", lambda rng: b"\n".join(json_value(rng) for _ in range(4))),
     "csv file": ("csv", "f", lambda rng: b"id,d,s,at,p\n" + b"\n".join(csv_value(rng) for _ in range(4))),
@@ -278,7 +281,9 @@ def check_records(name: str, rng: random.Random) -> None:
     bad = [one.index for one in decoded.bad]
     assert bad == sorted(set(bad)), "each once, in order"
     assert not set(bad) & set(decoded.index), "a row or a bad record"
-    assert name == "arrow" or set(bad) | set(decoded.index) == set(range(len(values))), "nothing is passed over"
+    assert name.startswith("arrow") or set(bad) | set(decoded.index) == set(range(len(values))), (
+        "nothing is passed over"
+    )
     assert len(decoded.index) == decoded.rows.num_rows
     assert place in set(decoded.index), f"what stands beside it is read, and here gave {list(decoded.bad)}"
     decoded.rows.validate(full=True)
@@ -289,6 +294,8 @@ def unharmed(name: str) -> bytes:
     rng = random.Random(1)
     if name == "arrow":
         return arrow_file(rng)
+    if name == "arrow of many types":
+        return all_types()
     sink = io.BytesIO()
     fastavro.schemaless_writer(sink, AVRO, record(rng))
     return sink.getvalue()
@@ -364,7 +371,7 @@ def search(seed: int, count: int, at_once: int = 500) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32), help="of all that is made")
-    parser.add_argument("--count", type=int, default=14_000, help="how many values and files (14,000)")
+    parser.add_argument("--count", type=int, default=16_000, help="how many values and files (16,000)")
     parser.add_argument("--only", type=int, help="this case alone, in this process")
     arguments = parser.parse_args()
     if arguments.only is not None:

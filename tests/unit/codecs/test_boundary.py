@@ -36,13 +36,13 @@ def search(seed: int, count: int) -> None:
 
 
 def test_hostile_values_and_files_do_no_harm() -> None:
-    search(seed=20, count=112)
+    search(seed=20, count=128)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("seed", range(3))
 def test_many_hostile_values_and_files_do_no_harm(seed: int) -> None:
-    search(seed=seed, count=2_800)
+    search(seed=seed, count=3_200)
 
 
 @dataclass(frozen=True)
