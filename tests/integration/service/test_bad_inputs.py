@@ -22,7 +22,7 @@ from kafka_logs import produce
 from laketier.cli import app as cli
 from laketier.cli.serve import serve
 from laketier.config.service import load_service
-from laketier.service.state import StateError, StateStore
+from laketier.service.state import StateStore
 from laketier.sources.tiered import open_tiered
 from laketier.spi import ConfigError, LaketierError, PluginNotFound, StorageError, TableNotFound
 from lines import LinesTable
@@ -302,17 +302,17 @@ def test_a_registry(
         ("nonsense", ConfigError, 2, ("URL can't be read", "sqlite:///FILE")),
         ("sqlite://", ConfigError, 2, ("can't be held in memory", "Name a file")),
         (f"oracle+cx://me:{SECRET}@db/x", ConfigError, 2, ("oracle can't hold",)),
-        ("sqlite:////no/such/folder/s.db", StateError, 1, ("did not answer", "folder exists")),
+        ("sqlite:////no/such/folder/s.db", ConfigError, 2, ("did not answer", "folder exists")),
         (
-            f"postgresql://me:{SECRET}@127.0.0.1:{{closed}}/x", StateError, 1,
+            f"postgresql://me:{SECRET}@127.0.0.1:{{closed}}/x", ConfigError, 2,
             ("did not answer", "refused", "Check that the server runs"),
         ),
         (
-            f"postgresql://me:{SECRET}@no-such-host.invalid/x?connect_timeout=2", StateError, 1,
+            f"postgresql://me:{SECRET}@no-such-host.invalid/x?connect_timeout=2", ConfigError, 2,
             ("did not answer", "no-such-host.invalid"),
         ),
         (
-            f"postgresql://me:{SECRET}@127.0.0.1:1/x?sslmod=require", StateError, 1, ("sslmod",),
+            f"postgresql://me:{SECRET}@127.0.0.1:1/x?sslmod=require", ConfigError, 2, ("sslmod",),
         ),
     ],
 )  # fmt: skip
@@ -330,15 +330,15 @@ def test_postgresql_without_its_driver(
 ) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     file = written(tmp_path, {**good(tmp_path), "state": f"postgresql://me:{SECRET}@127.0.0.1/x"})
-    told(lambda: serves(file), StateError, 1, "can't be reached", "laketier[server,postgresql]", capsys=capsys)
+    told(lambda: serves(file), ConfigError, 2, "can't be reached", "laketier[server,postgresql]", capsys=capsys)
 
 
 def test_postgresql_that_refuses(server: PostgreSQL, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = server.url().replace(server.password, SECRET)
     file = written(tmp_path, {**good(tmp_path), "state": wrong})
-    told(lambda: serves(file), StateError, 1, "password authentication failed", f":{server.port}", capsys=capsys)
+    told(lambda: serves(file), ConfigError, 2, "password authentication failed", f":{server.port}", capsys=capsys)
     file = written(tmp_path, {**good(tmp_path), "state": server.url("nowhere")})
-    told(lambda: serves(file), StateError, 1, 'database "nowhere" does not exist', capsys=capsys)
+    told(lambda: serves(file), ConfigError, 2, 'database "nowhere" does not exist', capsys=capsys)
     assert server.password not in capsys.readouterr().out
 
 
@@ -361,4 +361,4 @@ def test_a_sqlite_file(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[
                 connection.execute("UPDATE alembic_version SET version_num = '9999'")
                 says = ("of a newer laketier", "9999", "Update laketier here")
         connection.close()
-    told(lambda: serves(file), StateError, 1, *says, capsys=capsys)
+    told(lambda: serves(file), ConfigError, 2, *says, capsys=capsys)
