@@ -57,7 +57,8 @@ class Catalogue:
         for name, names in (list_all(self._sources) if listed is None else listed).items():
             if isinstance(names, LaketierError):
                 unlisted.add(name)
-                log.warning("[source=%s] the tables could not be listed: %s", name, names)
+                if listed is None:  # else who listed them has said so
+                    log.warning("[source=%s] the tables could not be listed: %s", name, names)
             else:
                 self._listed[name] = names
         refused: dict[str, tuple[TieredTable, ConfigError]] = {}
