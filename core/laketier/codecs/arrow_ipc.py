@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -169,8 +168,7 @@ def ipc_file(file: Any, size: int, allowed: int = BLOCK_BYTES, *, whole: bool = 
         raise BadValue(f"its footer tells of {span.batches} batches, and it has {count}")
 
 
-@dataclass(frozen=True)
-class _Span:
+class _Span(NamedTuple):
     """Where the messages are. ``batches``: how many of them are rows, as the footer of a file tells."""
 
     start: int

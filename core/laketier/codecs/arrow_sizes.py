@@ -17,6 +17,15 @@ import pyarrow.types as pt
 _PLACE = 8
 """Bytes, for the offset of a value or a null. No plain value of a dictionary takes so many more that it matters."""
 _MANY_RUNS = 1 << 24
+_PLAIN = frozenset(
+    kind.id
+    for kind in (
+        *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64(), pa.decimal128(1), pa.date32(), pa.date64(), pa.timestamp("us")),
+        *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary()),
+    )
+)
+"""What most columns are of, so that they are known at once."""
 Sizes = float | npt.NDArray[np.float64]
 """Of each value, or of any where all have the same. As floats, which no forged number overflows."""
 
@@ -37,6 +46,8 @@ def largest_value(array: pa.Array) -> int:
 
 def _shares(kind: pa.DataType) -> bool:
     """Whether there is anything in it that takes fewer bytes than its values do."""
+    if kind.id in _PLAIN:
+        return False
     if isinstance(kind, pa.BaseExtensionType):
         return _shares(kind.storage_type)
     if pt.is_struct(kind) or pt.is_list(kind) or pt.is_large_list(kind) or pt.is_map(kind):
