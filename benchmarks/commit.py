@@ -13,7 +13,7 @@ from benchmarks import lakes
 from benchmarks.dataset import SCHEMA, batch
 from benchmarks.measure import Sample, folder_bytes, median
 from benchmarks.report import Section
-from laketier.plugins import configure, open_lake
+from laketier.registry import configure, open_lake
 from laketier.spi import LakeTieringFactory, Outcome, TableDescriptor, Token
 from laketier.tiering import TieringRound, write_task
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
-from laketier.plugins import open_log_source
+from laketier.registry import open_log_source
 from laketier.spi import LogOffsets, LogRange
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from laketier.plugins import configure, format_names, open_lake
+from laketier.registry import configure, format_names, open_lake
 
 FORMATS = ("localfile", "delta", "iceberg", "lance")
 TABLE = "bench.orders"

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.report import Section, show
-from laketier.plugins import OpenSource, open_log_source
+from laketier.registry import OpenSource, open_log_source
 from laketier.spi import LogOffsets, LogRange, TableLog
 
 READ = {"format": "json", "columns.id": "int64"}

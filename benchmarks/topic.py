@@ -28,7 +28,7 @@ from benchmarks.kafka import COLUMNS, SCHEMA, fill
 from benchmarks.measure import Case, Measured, interleaved, median
 from benchmarks.report import Section, save, show
 from benchmarks.session import spark_session
-from laketier.plugins import configure, open_log_source
+from laketier.registry import configure, open_log_source
 from laketier.sources import LogRound, LogRoundSettings
 from laketier.sources.log_engine import LocalEngine, LogEngine
 

@@ -10,7 +10,7 @@ from typing import Any
 from laketier.config import KeyDoc, document, lake_reference
 from laketier.config.job import job_reference
 from laketier.config.service import service_reference
-from laketier.plugins import format_names, load_format, load_source
+from laketier.registry import format_names, load_format, load_source
 from laketier.spi import Feature
 
 _MARK = re.compile(r"<!-- generated: (?P<name>[\w-]+) -->")

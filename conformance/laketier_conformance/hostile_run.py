@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from laketier.plugins import format_names
+from laketier.registry import format_names
 from laketier.spi import (
     ConfigError,
     Feature,

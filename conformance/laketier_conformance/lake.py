@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.config import parse_options
-from laketier.plugins import load_format
+from laketier.registry import load_format
 from laketier.spi import (
     CommitterInitContext,
     LakeSource,

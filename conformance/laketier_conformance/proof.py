@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from laketier.plugins import installed_formats, load_format
+from laketier.registry import installed_formats, load_format
 from laketier.spi import LakeStoragePlugin, PluginError
 from laketier_conformance.verdict import Result, Verdict, judge
 

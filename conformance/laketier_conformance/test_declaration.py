@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 
 from laketier.config import parse_options
-from laketier.plugins import installed_formats
+from laketier.registry import installed_formats
 from laketier.spi import SPI_VERSION, DeliveryLevel, Feature, LakeStoragePlugin, Passthrough, Support
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
@@ -51,7 +51,7 @@ def test_importing_the_plugin_imports_no_engine(plugin: LakeStoragePlugin, harne
     (module,) = [offer.module for offer in installed_formats() if offer.name == plugin.identifier]
     code = (
         "import json, sys\n"
-        "import laketier.plugins, laketier.spi, laketier.config, pyarrow.fs, pyarrow.compute\n"
+        "import laketier.registry, laketier.spi, laketier.config, pyarrow.fs, pyarrow.compute\n"
         "before = set(sys.modules)\n"
         f"import {module}\n"
         "tops = {name.partition('.')[0] for name in set(sys.modules) - before}\n"

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable
 from pathlib import Path
 
-from laketier.plugins import installed_formats
+from laketier.registry import installed_formats
 from laketier.spi import ScanRequest, WriteResult, pack, unpack
 from laketier_conformance.children import Child
 from laketier_conformance.lake import Table, ids_of, token

@@ -31,7 +31,7 @@ from rich.table import Table
 
 from kafka_broker import KafkaBroker
 from laketier.cli.demo.verify import count_with
-from laketier.plugins import open_lake
+from laketier.registry import open_lake
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, TableStatus
 from laketier.sources.tiered import open_tiered

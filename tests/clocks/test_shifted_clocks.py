@@ -9,7 +9,7 @@ import pytest
 
 from clocks.host import MISSING, library
 from clocks.matrix import shown
-from laketier.plugins import format_names
+from laketier.registry import format_names
 
 pytestmark = [pytest.mark.deep, pytest.mark.slow]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from laketier.plugins import format_names
+from laketier.registry import format_names
 from laketier_conformance.manifest import expected_tests
 
 FEATHER = Path(__file__).parents[1] / "third_party" / "feather"
@@ -39,7 +39,7 @@ def test_a_simple_format_is_small() -> None:
     assert len(code - told) <= 200
     imported = {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     ours = {name for name in imported if name.startswith("laketier")}
-    assert ours <= {"laketier", "laketier.plugins", "laketier.spi", "laketier.spi.serializer"}
+    assert ours <= {"laketier", "laketier.registry", "laketier.spi", "laketier.spi.serializer"}
 
 
 @pytest.mark.slow

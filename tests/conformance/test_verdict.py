@@ -211,7 +211,7 @@ def test_an_undeclared_feature_is_a_usage_error(run_suite, tmp_path: Path) -> No
     (tmp_path / "offers").mkdir()
     (tmp_path / "offers" / "shy.py").write_text(
         "from crooked import CrookedPlugin\n"
-        "from laketier.plugins import hookimpl\n"
+        "from laketier.registry import hookimpl\n"
         "from laketier.spi import FULL, Feature\n"
         "@hookimpl\n"
         "def laketier_format():\n"

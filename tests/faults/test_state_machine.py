@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from depth import deep_where, sizes
-from laketier.plugins import format_names
+from laketier.registry import format_names
 from laketier.spi import LaketierError, Outcome, TableState, Token, Watermark, WriteResult, decide
 from machine.history import BATCH, EPOCH, machine_of
 

@@ -9,7 +9,7 @@ import pytest
 
 from depth import sizes
 from faults import union
-from laketier.plugins import load_format
+from laketier.registry import load_format
 from laketier.sources import merge_read
 from laketier.sources import union as union_read
 from laketier.spi import Feature, LogOffsets

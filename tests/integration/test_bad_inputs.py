@@ -14,7 +14,7 @@ import pytest
 
 from lakes import OURS, SCHEMA, append, ids, lake_at, rows_of
 from laketier.metadata import prepare_table
-from laketier.plugins import Lake, configure, open_lake
+from laketier.registry import Lake, configure, open_lake
 from laketier.spi import (
     ConfigError,
     CorruptTable,

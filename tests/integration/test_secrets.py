@@ -10,7 +10,7 @@ import pytest
 
 from lakes import OURS
 from laketier.cli.app import main
-from laketier.plugins import configure, open_lake
+from laketier.registry import configure, open_lake
 from laketier.spi import ConfigError, LaketierError
 from laketier.spi.redaction import redacted
 from laketier.spi.visible import visible

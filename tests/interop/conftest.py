@@ -11,7 +11,7 @@ from fluss_feed import Feed
 from fluss_server import FlussServer
 from fluss_tables import source_at
 from jvm_spark import JvmSpark
-from laketier.plugins import OpenSource
+from laketier.registry import OpenSource
 
 
 @pytest.fixture(scope="session")

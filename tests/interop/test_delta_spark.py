@@ -17,7 +17,7 @@ import pytest
 
 from jvm_spark import JvmSpark
 from lakes import append, lake_at, read_all
-from laketier.plugins import Lake
+from laketier.registry import Lake
 from laketier.sources.scan import scan
 from laketier.spi import IncompatibleData, IncompatibleTable, Leaf, Op, ScanRequest, WriteMode
 

@@ -16,7 +16,7 @@ from fluss_feed import Feed
 from fluss_server import FlussServer
 from fluss_tables import ORDERS, orders, source_at
 from lakes import lake_at, read_all
-from laketier.plugins import configure
+from laketier.registry import configure
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.log_round import LogRound
 

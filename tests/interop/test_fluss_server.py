@@ -17,7 +17,7 @@ from fluss_feed import Feed
 from fluss_server import FlussServer
 from fluss_tables import ORDERS, USERS, orders, source_at, tier
 from kafka_logs import read, whole
-from laketier.plugins import OpenSource
+from laketier.registry import OpenSource
 from laketier.spi import (
     BucketSpec,
     LogOffsets,

@@ -16,7 +16,7 @@ from fluss_feed import Feed
 from fluss_server import FlussServer
 from fluss_tables import LAYOUT, ORDERS, USERS, ids_in, lake_keys, orders, source_at, tier
 from lakes import OURS, lake_at, read_all
-from laketier.plugins import OpenSource
+from laketier.registry import OpenSource
 from laketier.sources.log_round import LogRound
 from laketier.sources.log_task import LogAnswer, run_log_task
 from laketier.sources.union import union

@@ -15,7 +15,7 @@ import pytest
 
 from jvm_spark import JvmError, JvmSpark
 from lakes import append, ids, lake_at, rows_of
-from laketier.plugins import Lake
+from laketier.registry import Lake
 from laketier.sources.scan import scan
 from laketier.spi import RenameColumn, ScanRequest
 

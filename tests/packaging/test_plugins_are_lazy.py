@@ -43,7 +43,7 @@ def test_the_engines_are_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["laketier", "laketier.spi", "laketier.plugins", "laketier.config", "laketier.cli.app"]
+    "module", ["laketier", "laketier.spi", "laketier.registry", "laketier.config", "laketier.cli.app"]
 )
 def test_the_core_starts_light(module: str) -> None:
     heavy = {"pyspark", "py4j", "pandas", "pytest", "hypothesis"} | set().union(*(p.engines for p in plugins()))

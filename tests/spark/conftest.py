@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from laketier.plugins import format_names
+from laketier.registry import format_names
 from spark_lake import BUILT_IN, COLUMNS, Landing, Target
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import laketier.spark
-from laketier.plugins import configure
+from laketier.registry import configure
 from laketier.sources import ParquetFolder, open_source, plan_scan, scan_request
 from laketier.spark import reading
 from laketier.spark.schema import for_spark, reading_schema, spark_schema, table_schema

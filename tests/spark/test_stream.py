@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import laketier.spark
-from laketier.plugins import configure
+from laketier.registry import configure
 from laketier.spark.arrow_batches import MAX_BYTES, UNBOUNDED
 from laketier.spark.failures import cause_of
 from laketier.spark.target import load

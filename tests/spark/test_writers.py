@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from laketier.plugins import configure
+from laketier.registry import configure
 from laketier.sources import open_source
 from laketier.sources.scan import scan
 from laketier.spark.batch_writer import LakeBatchWriter

@@ -10,7 +10,7 @@ import pyarrow as pa
 from fluss_server import FlussServer
 from lakes import lake_at, read_all
 from laketier.config import LakeConfig
-from laketier.plugins import OpenSource, configure, open_log_source
+from laketier.registry import OpenSource, configure, open_log_source
 from laketier.sources import LogRound, LogRoundResult
 from laketier.sources.log_engine import LocalEngine
 from laketier.spi import (

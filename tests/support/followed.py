@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakes import SCHEMA, append, lake_at, rows_of
 from laketier.metadata import prepare_table
-from laketier.plugins import Lake, OpenSource, open_log_source
+from laketier.registry import Lake, OpenSource, open_log_source
 from laketier.spi import LogOffsets, LogRange, TableLog, WriteMode
 
 NAME = "db.s"

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from laketier.config import LakeConfig
-from laketier.plugins import configure, open_lake
+from laketier.registry import configure, open_lake
 
 WANTED = ("delta-spark", "delta-storage", "iceberg-spark-runtime", "sqlite-jdbc", "unitycatalog-client")
 EXTENSIONS = (

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Producer
 
-from laketier.plugins import OpenSource, open_log_source
+from laketier.registry import OpenSource, open_log_source
 from laketier.spi import BadRecord, LogOffsets, LogRange, TableLog
 
 Record = bytes | None | dict[str, Any]

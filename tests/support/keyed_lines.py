@@ -14,7 +14,7 @@ from typing import Any
 
 from changes import Change, applied
 from laketier.config import LakeConfig
-from laketier.plugins import configure, open_lake, open_log_source
+from laketier.registry import configure, open_lake, open_log_source
 from laketier.sources import LogRound, LogRoundResult, LogRoundSettings
 from laketier.sources.keyed import KeyedLog
 from laketier.sources.log_engine import LocalEngine

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.metadata import prepare_table
-from laketier.plugins import Lake, configure, format_names, open_lake
+from laketier.registry import Lake, configure, format_names, open_lake
 from laketier.sources.scan import scan
 from laketier.spi import ScanRequest, Token, WriteMode
 from laketier.tiering import RoundResult, TieringRound, write_task

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from laketier.plugins import OpenSource, open_log_source
+from laketier.registry import OpenSource, open_log_source
 from laketier.spi import LogOffsets, LogRange, TableLog
 
 JSON = {"format": "json", "columns.id": "int64"}

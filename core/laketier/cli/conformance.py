@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from laketier.cli.shown import say
-from laketier.plugins import load_format
+from laketier.registry import load_format
 from laketier.spi import ConfigError
 
 EPILOG = "Example: [bold]laketier conformance my-format --report report.json -- -x[/]"

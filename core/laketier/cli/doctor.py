@@ -19,7 +19,7 @@ import laketier
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.maintain import horizon_text
 from laketier.cli.shown import console, print_json
-from laketier.plugins import Lake, installed_formats, load_format
+from laketier.registry import Lake, installed_formats, load_format
 from laketier.spark.session import require_java
 from laketier.spi import ConfigError, FeatureNotSupported, LaketierError, TableInfo
 from laketier.tiering.horizon import Horizon, show_horizon

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from laketier.cli.lakes import Json
 from laketier.cli.shown import console, print_json
-from laketier.plugins import InstalledPlugin, installed_formats, load_format
+from laketier.registry import InstalledPlugin, installed_formats, load_format
 from laketier.spi import Feature, PluginError
 
 EPILOG = "Example: [bold]laketier formats[/]"

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from laketier.config import flatten, from_environment, read_yaml
-from laketier.plugins import Lake, complete_commands, configure, open_lake
+from laketier.registry import Lake, complete_commands, configure, open_lake
 from laketier.spi import ConfigError, LaketierError, TableInfo
 from laketier.spi.redaction import is_secret, redacted
 

@@ -13,7 +13,7 @@ from laketier.cli.filters import parse_filter
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
-from laketier.plugins import Lake
+from laketier.registry import Lake
 from laketier.sources.scan import scan
 from laketier.spi import ScanRequest, TableInfo
 from laketier.tiering import pipelines

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.types as pt
 
-from laketier.plugins import Lake
+from laketier.registry import Lake
 from laketier.spi import (
     AddColumn,
     BucketSpec,

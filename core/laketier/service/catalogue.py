@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from laketier.config.service import Service
-from laketier.plugins import OpenSource
+from laketier.registry import OpenSource
 from laketier.service.listing import Listed, list_all
 from laketier.service.state import Registration, StateError, StateStore
 from laketier.sources.tiered import TieredTable, open_log, open_sources, tiered_tables

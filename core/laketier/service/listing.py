@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from laketier.plugins import OpenSource
+from laketier.registry import OpenSource
 from laketier.spi import LaketierError, StorageError
 
 _THREADS = 32

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from laketier.plugins import complete_commands
+from laketier.registry import complete_commands
 from laketier.service.catalogue import Catalogue
 from laketier.service.held import HeldLeases
 from laketier.service.idle import IdleTables

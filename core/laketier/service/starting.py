@@ -9,7 +9,7 @@ from laketier.config import flatten
 from laketier.config.problems import together
 from laketier.config.service import Service, TableRule
 from laketier.config.suggest import nearest
-from laketier.plugins import OpenSource, open_log_source
+from laketier.registry import OpenSource, open_log_source
 from laketier.service.listing import Listed, list_all
 from laketier.service.schedule import State
 from laketier.service.state import StateError, StateStore

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from laketier.config import LakeConfig
 from laketier.metadata import prepare_table
-from laketier.plugins import open_lake
+from laketier.registry import open_lake
 from laketier.spi import (
     FIRST_EPOCH,
     BadRecord,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from laketier.metadata import TableLayout, prepare_table
-from laketier.plugins import Lake
+from laketier.registry import Lake
 from laketier.sources.changes import check_key
 from laketier.sources.keyed import rows_of_changes
 from laketier.spi import ConfigError, LogTable, SchemaChanged, TableChanged, TableInfo, WriteMode, require_mode

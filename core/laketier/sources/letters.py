@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.config import LakeConfig
-from laketier.plugins import Lake, open_lake
+from laketier.registry import Lake, open_lake
 from laketier.sources.dead_letters import SCHEMA, dead_letter_table, token_of
 from laketier.sources.scan import scan
 from laketier.spi import BadRecord, Leaf, Op, Predicate, ScanRequest, TableNotFound, TablePath, Token

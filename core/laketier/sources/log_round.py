@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from laketier.config import LakeConfig
-from laketier.plugins import Lake, open_lake
+from laketier.registry import Lake, open_lake
 from laketier.sources.committed import committed_offsets
 from laketier.sources.dead_letters import DEAD_LETTERS, DeadLetterRounds, token_of
 from laketier.sources.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from laketier.config import LakeConfig
 from laketier.metadata import prepare_table
-from laketier.plugins import open_lake
+from laketier.registry import open_lake
 from laketier.sources.committed import committed_offsets
 from laketier.sources.dead_letters import DEAD_LETTERS, dead_letter_table, token_of
 from laketier.sources.failpoints import LETTERS_CHOSEN, LETTERS_STAGED, failpoint

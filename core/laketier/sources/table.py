@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from laketier.config import LakeConfig
-from laketier.plugins import open_lake
+from laketier.registry import open_lake
 from laketier.spi import LakeSource, Predicate, ScanRequest
 
 

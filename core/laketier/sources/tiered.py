@@ -12,7 +12,7 @@ from typing import Any
 
 from laketier.config import LakeConfig, flatten
 from laketier.config.service import Service, TableRule, TableSettings, load_service
-from laketier.plugins import OpenSource, configure, format_names, load_format, open_log_source
+from laketier.registry import OpenSource, configure, format_names, load_format, open_log_source
 from laketier.sources.keyed import KeyedLog
 from laketier.sources.log_task import OnBadRecordPolicy
 from laketier.sources.ranges import OnExpired

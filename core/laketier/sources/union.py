@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from laketier.config import LakeConfig
 from laketier.metadata import logical_schema
-from laketier.plugins import Lake, open_lake
+from laketier.registry import Lake, open_lake
 from laketier.sources.committed import committed_offsets
 from laketier.sources.keyed import rows_of_changes
 from laketier.sources.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from laketier.config import LakeConfig
-from laketier.plugins import configure_spark
+from laketier.registry import configure_spark
 from laketier.sources import open_source, scan_request
 from laketier.spark.batch_writer import LakeBatchWriter
 from laketier.spark.scan import LakeReader

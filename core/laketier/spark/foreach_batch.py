@@ -11,7 +11,7 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
 from laketier.config import LakeConfig
-from laketier.plugins import naming_commands
+from laketier.registry import naming_commands
 from laketier.spark.checkpoint import Checkpoint, Unreadable
 from laketier.spark.data_source import require_stream_keys
 from laketier.spark.epochs import epoch_token, plan_epoch

@@ -17,7 +17,7 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 
 from laketier.config import LakeConfig
-from laketier.plugins import naming_commands
+from laketier.registry import naming_commands
 from laketier.sources import Scan, group_splits, open_source, plan_content, plan_scan, scan_request
 from laketier.spark.arrow_batches import arrow_batches
 from laketier.spark.batch_writer import FOREACH_BATCH

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from laketier.config import LakeConfig
-from laketier.plugins import complete_commands
+from laketier.registry import complete_commands
 from laketier.spi import LaketierError, Token
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from laketier.config import LakeConfig
 from laketier.metadata import prepare_table
-from laketier.plugins import configure, open_lake
+from laketier.registry import configure, open_lake
 from laketier.spark.running_query import working_folder
 from laketier.spi import (
     ConfigError,

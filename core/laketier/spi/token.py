@@ -235,7 +235,7 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
 
 def _adopt(token: Token, epoch: int) -> str:
     """The command after which the table holds this run up to ``epoch``. Whoever knows the table adds it
-    (`laketier.plugins.commands`)."""
+    (`laketier.registry.commands`)."""
     if epoch < FIRST_EPOCH:
         return f"`laketier pipeline forget -p {shlex.quote(token.pipeline)}`"
     return f"`laketier pipeline adopt -p {shlex.quote(token.pipeline)} --run {shlex.quote(token.run)} --epoch {epoch}`"

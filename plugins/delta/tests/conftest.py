@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from laketier.plugins import load_format
+from laketier.registry import load_format
 from laketier.spi import (
     BucketSpec,
     CommitterInitContext,

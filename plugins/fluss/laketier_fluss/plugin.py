@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 from laketier.spi import LogSource, LogSourceConfig, LogSourcePlugin, PluginBroken
 from laketier_fluss.options import FlussOptions, FlussTableOptions
 
@@ -34,5 +34,5 @@ _PLUGIN = FlussPlugin()
 
 @hookimpl
 def laketier_source() -> LogSourcePlugin:
-    """See `laketier.plugins.discovery.SourceHooks`."""
+    """See `laketier.registry.discovery.SourceHooks`."""
     return _PLUGIN

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laketier.plugins import OpenSource, load_source, open_log_source
+from laketier.registry import OpenSource, load_source, open_log_source
 from laketier.spi import ConfigError, StorageError, TableNotFound, UnsupportedType
 from laketier_fluss.buckets import Bucket, Partition
 from laketier_fluss.connection import Connection
@@ -103,7 +103,7 @@ def test_nanoseconds_are_refused_wherever_they_are(kind: pa.DataType) -> None:
 
 def test_neither_the_plugin_nor_the_source_loads_the_client() -> None:
     code = (
-        "import sys; from laketier.plugins import open_log_source\n"
+        "import sys; from laketier.registry import open_log_source\n"
         "import laketier_fluss.source, laketier_fluss.session, laketier_fluss.child\n"
         f"open_log_source('fluss', {{'bootstrap-servers': '{NOBODY}'}}, name='a', origin='b')\n"
         "print([name for name in sys.modules if name.partition('.')[0] in ('fluss', 'pandas', 'pyspark')])"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.serializers import FromByteStream
 
-from laketier.plugins import configure, open_lake
+from laketier.registry import configure, open_lake
 from laketier.spi import LaketierError, StorageError, TableDescriptor, TablePath
 from laketier_iceberg import connection
 

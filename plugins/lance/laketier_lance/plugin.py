@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 from laketier.spi import (
     ConfigError,
     DeliveryLevel,

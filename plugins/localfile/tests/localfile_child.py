@@ -29,7 +29,7 @@ from laketier.tiering import TieringRound
 from laketier_localfile.plugin import LocalFilePlugin
 
 # Its path holds installed packages only, so it can't import this module itself.
-_PRELOAD = ["pytest", "pyarrow.parquet", "laketier.tiering", "laketier.plugins", "laketier_localfile.storage"]
+_PRELOAD = ["pytest", "pyarrow.parquet", "laketier.tiering", "laketier.registry", "laketier_localfile.storage"]
 
 
 def rounds(job: dict[str, Any], answers: Connection) -> None:

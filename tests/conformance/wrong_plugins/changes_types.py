@@ -9,7 +9,7 @@ from crooked import CrookedPlugin
 from feather_lake.plugin import Catalog
 
 from laketier import spi
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 
 
 class WideningCatalog(Catalog):

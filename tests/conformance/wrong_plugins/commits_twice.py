@@ -6,7 +6,7 @@ from crooked import CrookedPlugin
 from feather_lake.plugin import Committer, Manifest
 
 from laketier import spi
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 
 
 class ForgetfulState(Manifest):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crooked import COLLECTS, CrookedPlugin, Sweeper
 
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 
 
 @hookimpl

@@ -10,7 +10,7 @@ from crooked import CrookedPlugin
 from feather_lake.plugin import Committer
 
 from laketier import spi
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 
 
 class ObedientCommitter(Committer):

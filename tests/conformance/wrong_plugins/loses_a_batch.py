@@ -6,7 +6,7 @@ import pyarrow as pa
 from crooked import CrookedPlugin
 from feather_lake.plugin import Writer
 
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 
 
 class LosingWriter(Writer):

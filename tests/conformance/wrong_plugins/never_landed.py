@@ -5,7 +5,7 @@ from __future__ import annotations
 from crooked import CrookedPlugin
 from feather_lake.plugin import Committer, Manifest
 
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 
 
 class BlindState(Manifest):

@@ -7,7 +7,7 @@ import pickle
 from crooked import CrookedFactory, CrookedPlugin
 
 from laketier import spi
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 
 
 class PickleSerializer(spi.SimpleVersionedSerializer[spi.WriteResult]):

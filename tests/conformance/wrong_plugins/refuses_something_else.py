@@ -6,7 +6,7 @@ from crooked import CrookedFactory, CrookedPlugin
 from feather_lake.plugin import FEATURES, Committer, Writer
 
 from laketier import spi
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 
 LACKING = {**FEATURES, spi.Feature.OVERWRITE: spi.unsupported("appending is all it can do")}
 

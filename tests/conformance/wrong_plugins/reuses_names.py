@@ -6,7 +6,7 @@ from crooked import CrookedFactory, CrookedPlugin
 from feather_lake.plugin import Writer
 
 from laketier import spi
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 
 
 class GuessingFactory(CrookedFactory):

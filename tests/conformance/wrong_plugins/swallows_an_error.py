@@ -8,7 +8,7 @@ from crooked import CrookedPlugin
 from feather_lake.plugin import Committer
 
 from laketier import spi
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 
 
 class SwallowingCommitter(Committer):

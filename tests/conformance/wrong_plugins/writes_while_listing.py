@@ -8,7 +8,7 @@ from pathlib import Path
 from crooked import COLLECTS, CrookedPlugin, Sweeper
 
 from laketier import spi
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 
 
 class NotingSweeper(Sweeper):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.plugins import configure, open_log_source
+from laketier.registry import configure, open_log_source
 from laketier.service.state import StateStore
 from laketier.service.web.letters import read_dead_letters
 from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from laketier.config.service import load_service
-from laketier.plugins import open_lake
+from laketier.registry import open_lake
 from laketier.service.catalogue import Catalogue
 from laketier.service.idle import TRUSTED_SECONDS
 from laketier.service.schedule import State

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_broker import KafkaBroker
 from laketier.config import LakeConfig
-from laketier.plugins import configure
+from laketier.registry import configure
 from laketier.sources.log_engine import LocalEngine
 
 _NUMBERS = itertools.count()

@@ -13,7 +13,7 @@ import pytest
 
 from kafka_broker import KafkaBroker
 from kafka_logs import json_options, source_at
-from laketier.plugins import load_source, open_log_source
+from laketier.registry import load_source, open_log_source
 from laketier.spi import ConfigError, LaketierError, PluginBroken, StorageError, TableNotFound
 
 NOBODY = "no-such-host.invalid:9092"

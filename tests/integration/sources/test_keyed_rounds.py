@@ -16,7 +16,7 @@ import keyed_lines
 from keyed_lines import COLUMNS, KeyedLines, config_of
 from laketier.config import LakeConfig
 from laketier.metadata import prepare_table
-from laketier.plugins import configure, open_lake
+from laketier.registry import configure, open_lake
 from laketier.service.schedule import is_retryable
 from laketier.sources import splits, upsert
 from laketier.sources.log_engine import LocalEngine

@@ -14,7 +14,7 @@ import pytest
 from followed import FOLLOWED, NAME, Followed, ids_in
 from lakes import SCHEMA, append, ids, lake_at, rows_of
 from laketier.config import LakeConfig
-from laketier.plugins import open_log_source
+from laketier.registry import open_log_source
 from laketier.service.schedule import is_retryable
 from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, OnExpired
 from laketier.sources.log_engine import LocalEngine

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from laketier.plugins import open_log_source
+from laketier.registry import open_log_source
 from laketier.spi import ConfigError, FeatureNotSupported, OffsetsExpired, OffsetsRewritten, StorageError, TableNotFound
 from laketier.spi.clocks import shifted
 from landing import JSON, all_of, ids, land, log_of, opened

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.plugins import open_lake
+from laketier.registry import open_lake
 from laketier.service.schedule import is_retryable
 from laketier.sources import LogRound, LogRoundSettings, OnExpired
 from laketier.sources.log_engine import LocalEngine

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from faulty_s3 import BUCKET, KEY, REGION, faulty_s3
-from laketier.plugins import open_log_source
+from laketier.registry import open_log_source
 from laketier.spi import FeatureNotSupported, OffsetsExpired, OffsetsRewritten, TableNotFound
 from landing import JSON, all_of, ids, rows
 

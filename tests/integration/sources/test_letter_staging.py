@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.plugins import configure
+from laketier.registry import configure
 from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy, letter_staging
 from laketier.sources.letters import scan_letters
 from laketier.sources.log_engine import LocalEngine

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.plugins import open_lake, open_log_source
+from laketier.registry import open_lake, open_log_source
 from laketier.service.schedule import is_retryable
 from laketier.sources import (
     LogAnswer,

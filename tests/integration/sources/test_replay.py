@@ -19,7 +19,7 @@ import pytest
 from kafka_broker import KafkaBroker
 from kafka_logs import json_options, produce, read_with_bad, source_at
 from laketier.config import LakeConfig
-from laketier.plugins import open_lake, open_log_source
+from laketier.registry import open_lake, open_log_source
 from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy, failpoints, letters
 from laketier.sources.dead_letters import dead_letter_table
 from laketier.sources.letters import (
@@ -382,7 +382,7 @@ def test_old_changes_of_a_key_are_not_replayed(lettered: Lettered) -> None:
 
 _CHILD = """
 import sys
-from laketier.plugins import configure, open_log_source
+from laketier.registry import configure, open_log_source
 from laketier.sources.replay import replay
 root, *keys = sys.argv[1:]
 log = open_log_source("lines", {"path": root}, name="lines", origin="the test").open("t")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.plugins import open_lake, open_log_source
+from laketier.registry import open_lake, open_log_source
 from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, LogTask, OnBadRecordPolicy, failpoints
 from laketier.sources.dead_letters import dead_letter_table
 from laketier.sources.log_engine import LocalEngine

@@ -14,7 +14,7 @@ import pytest
 from kafka_broker import KafkaBroker
 from kafka_logs import produce, source_at
 from laketier.config import LakeConfig
-from laketier.plugins import load_format, open_lake
+from laketier.registry import load_format, open_lake
 from laketier.service.schedule import is_retryable
 from laketier.sources import LogRound, LogRoundResult
 from laketier.sources.log_engine import LocalEngine

@@ -14,7 +14,7 @@ import pytest
 import laketier
 from laketier.bucketing import assigner_for
 from laketier.config import LakeConfig
-from laketier.plugins import Lake, load_format, open_lake, open_log_source
+from laketier.registry import Lake, load_format, open_lake, open_log_source
 from laketier.sources import LogRound
 from laketier.sources import union as union_module
 from laketier.sources.log_engine import LocalEngine

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from changes import ROWS, Change, ChangeLog, applied
 from depth import sizes
-from laketier.plugins import format_names, load_format
+from laketier.registry import format_names, load_format
 from laketier.sources import LogAnswer, LogTask, OnBadRecordPolicy, next_range, run_log_task, splits, upsert
 from laketier.sources.upsert import plan_merges
 from laketier.spi import BucketSpec, Feature, LogOffsets, Overtaken, Token, WriteMode

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 
 import laketier.spark
 from jvm_lake import JvmLake
-from laketier.plugins import open_lake
+from laketier.registry import open_lake
 from laketier.spi import TableDescriptor, WriterInitContext, new_attempt_id
 from laketier.tiering import TieringRound, write_task
 

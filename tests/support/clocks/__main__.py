@@ -12,7 +12,7 @@ from rich.table import Table
 
 from clocks.host import MISSING, library
 from clocks.matrix import DAYS, shown
-from laketier.plugins import format_names
+from laketier.registry import format_names
 
 
 def main() -> int:

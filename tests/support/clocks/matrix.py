@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clocks.host import Host
-from laketier.plugins import load_format
+from laketier.registry import load_format
 from laketier.spi import Feature
 
 DAYS = (-10, 0, 1, 10)

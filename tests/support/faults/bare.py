@@ -14,7 +14,7 @@ from typing import Any
 from faults import mutations, work
 from faults.progress import Progress, follow
 from laketier.metadata import prepare_table
-from laketier.plugins import configure, open_lake
+from laketier.registry import configure, open_lake
 from laketier.spi import (
     LaketierError,
     Outcome,

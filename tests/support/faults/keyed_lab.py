@@ -11,7 +11,7 @@ from typing import Any
 
 from faults.oracle import foreign_column
 from faults.service_lab import Lab
-from laketier.plugins import open_lake
+from laketier.registry import open_lake
 from laketier.spi import TableNotFound
 from lines import LinesTable
 

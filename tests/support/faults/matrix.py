@@ -15,7 +15,7 @@ from faults.cells import EPOCH, Cell, Passage, bare_cells
 from faults.pipeline import Pipeline, Unexpected
 from faults.processes import Processes
 from faults.sabotage import NotHere
-from laketier.plugins import load_format
+from laketier.registry import load_format
 from laketier.spi import Feature
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")

@@ -14,7 +14,7 @@ from faults import oracle, work
 from faults.oracle import Difference, Leftovers
 from faults.processes import Life, Processes
 from faults.progress import Progress
-from laketier.plugins import Lake, configure, open_lake
+from laketier.registry import Lake, configure, open_lake
 from laketier.sources.scan import scan
 from laketier.spi import ScanRequest, TableInfo, TableNotFound
 

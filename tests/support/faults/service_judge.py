@@ -11,7 +11,7 @@ from typing import Any
 
 from faults.oracle import foreign_column, unexplained
 from laketier.config import LakeConfig
-from laketier.plugins import configure, open_lake
+from laketier.registry import configure, open_lake
 from laketier.sources.dead_letters import dead_letter_table
 from laketier.spi import TableNotFound
 from lines import LinesTable

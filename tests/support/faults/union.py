@@ -33,7 +33,7 @@ from faults.races import write_json
 from faults.union_judge import Plan, Verdict, judge, some_request
 from faults.union_log import WrittenLog
 from laketier.config import LakeConfig
-from laketier.plugins import configure, load_format, open_log_source
+from laketier.registry import configure, load_format, open_log_source
 from laketier.sources import LogRound
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.union import plan_union

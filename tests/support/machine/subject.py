@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from laketier.cli.demo.verify import evaluate
-from laketier.plugins import load_format
+from laketier.registry import load_format
 from laketier.spi import (
     AddColumn,
     Feature,

@@ -15,7 +15,7 @@ from types import FrameType
 import pyarrow as pa
 
 from laketier.config import parse_options
-from laketier.plugins import load_format
+from laketier.registry import load_format
 from laketier.spi import (
     AddColumn,
     LakeStorage,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from laketier.config.locations import absolute, absolute_database
-from laketier.plugins import configure
+from laketier.registry import configure
 from laketier.service.state.database import Database
 from laketier.sources import ParquetFolder
 from laketier.spi import ConfigError

@@ -12,7 +12,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from laketier.config import LakeConfig
 from laketier.metadata import prepare_table
-from laketier.plugins import configure, open_lake
+from laketier.registry import configure, open_lake
 from laketier.spark.batch_writer import LakeBatchWriter
 from laketier.spark.stream_writer import LakeStreamWriter
 from laketier.spark.streaming import _token_at

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.metadata import prepare_table
-from laketier.plugins import configure, open_lake
+from laketier.registry import configure, open_lake
 from laketier.sources.scan import scan
 from laketier.spi import ScanRequest, TableNotFound, UnsupportedType, WriterInitContext, new_attempt_id
 from laketier.spi.marks import refuse_marked

@@ -20,7 +20,7 @@ from laketier.cli.demo.inputs import Dataset, make_datasets
 from laketier.cli.demo.verify import Count, count_with
 from laketier.cli.lakes import Json
 from laketier.cli.shown import ShownConsole, console, print_json
-from laketier.plugins import configure, format_names, load_format, open_lake
+from laketier.registry import configure, format_names, load_format, open_lake
 from laketier.spi import ConfigError
 
 EPILOG = "Example: [bold]laketier demo --format FORMAT --keep /tmp/demo[/]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 from laketier.sources.lake_log.options import LakeLogOptions, LakeLogTableOptions
 from laketier.spi import LogSource, LogSourceConfig, LogSourcePlugin
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from laketier.config import LakeConfig
 from laketier.metadata import logical_schema
-from laketier.plugins import Lake, configure, open_lake
+from laketier.registry import Lake, configure, open_lake
 from laketier.sources.lake_log.log import LakeLog
 from laketier.sources.lake_log.options import Changes, LakeLogOptions, LakeLogTableOptions
 from laketier.spi import CHANGE_TYPE, ConfigError, Feature, LogSource, LogTable, TablePath, require

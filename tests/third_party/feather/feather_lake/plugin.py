@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from laketier import spi
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 from laketier.spi import durable, staged
 
 ABILITIES = ("overwrite", "add-column", "widen-type", "drop-table", "time-travel", "nested-types", "vectors")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 from laketier.spi import (
     BadRecord,
     BucketBounds,

@@ -1,7 +1,7 @@
-"""Config key → plugin, through pluggy entry points, lazily, by name."""
+"""Config key → plugin, through pluggy entry points, lazily, by name; it may use `spi`, `kit` and `config`."""
 
-from laketier.plugins.commands import complete_commands, naming_commands
-from laketier.plugins.discovery import (
+from laketier.registry.commands import complete_commands, naming_commands
+from laketier.registry.discovery import (
     FORMATS,
     SOURCES,
     InstalledPlugin,
@@ -12,8 +12,8 @@ from laketier.plugins.discovery import (
     load_format,
     load_source,
 )
-from laketier.plugins.lake import Lake, configure, configure_spark, format_names, open_lake
-from laketier.plugins.log_source import OpenSource, open_log_source
+from laketier.registry.lake import Lake, configure, configure_spark, format_names, open_lake
+from laketier.registry.log_source import OpenSource, open_log_source
 
 __all__ = [
     "FORMATS",

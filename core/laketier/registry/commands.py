@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from laketier.config import LakeConfig
-from laketier.plugins.discovery import load_format
+from laketier.registry.discovery import load_format
 from laketier.spi import LaketierError, Secret, Token
 from laketier.spi.redaction import HIDDEN, redacted
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.plugins import complete_commands, configure
+from laketier.registry import complete_commands, configure
 from laketier.spi import LaketierError, Refused, TablePath, Token, Watermark, decide
 
 TOKEN = Token("orders-v1", "3f6c", 4)

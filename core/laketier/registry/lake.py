@@ -9,7 +9,7 @@ from typing import Any
 
 from laketier.config import LakeConfig, from_spark_options, load_config, parse_options
 from laketier.config.locations import absolute, absolute_database
-from laketier.plugins.discovery import installed_formats, load_format
+from laketier.registry.discovery import installed_formats, load_format
 from laketier.spi import (
     LakeSource,
     LakeStorage,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from laketier.plugins import installed_formats, load_format
+from laketier.registry import installed_formats, load_format
 from laketier.spi import PluginBroken, PluginConflict, PluginNotFound, SpiVersionMismatch
 
 PLUGIN = """
-from laketier.plugins import hookimpl
+from laketier.registry import hookimpl
 from laketier.spi import FULL, DeliveryLevel, Feature, LakeStoragePlugin
 
 class Plugin(LakeStoragePlugin):
@@ -102,7 +102,7 @@ def test_a_wrong_spi_version_says_what_to_upgrade(site: Path, version: int, olde
         ("nohook", "x = 1", "returned NoneType"),
         ("wrongid", PLUGIN.format(identifier="another", extra=""), "its identifier is 'another'"),
         ("undeclared", PLUGIN.format(identifier="undeclared", extra="features = {}"), "does not declare the features"),
-        ("typo", "from laketier.plugins import hookimpl\n@hookimpl\ndef laketier_fromat(): ...", "unknown hook"),
+        ("typo", "from laketier.registry import hookimpl\n@hookimpl\ndef laketier_fromat(): ...", "unknown hook"),
     ],
 )
 def test_a_plugin_that_breaks_the_contract_says_how(site: Path, name: str, source: str, says: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from laketier.config import parse_options
-from laketier.plugins.discovery import load_source
+from laketier.registry.discovery import load_source
 from laketier.spi import LogSource, LogSourceConfig, LogSourcePlugin, TableLog
 from laketier.spi.storage_errors import naming_storage_errors
 
