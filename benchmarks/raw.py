@@ -75,7 +75,7 @@ def _batches(files: Sequence[str]) -> Iterator[pa.RecordBatch]:
 def _parquet(files: Sequence[str], out: str, tuned: bool) -> None:
     settings: dict[str, Any] = {}
     if tuned:
-        from laketier.spi.parquet import encodings
+        from laketier.kit.parquet import encodings
 
         settings = encodings(SCHEMA)
     with pq.ParquetWriter(out, SCHEMA, compression="zstd", **settings) as writer:

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
+from laketier.kit.failpoints import VARIABLE
 from laketier.spi import LaketierError, TableDescriptor, WriteMode, unpack
-from laketier.spi.failpoints import VARIABLE
 from laketier.tiering import TieringRound
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from laketier.spi import failpoints
+from laketier.kit import failpoints
 from laketier.tiering.failpoints import PROTOCOL
 
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from laketier.spi.failpoints import observed
+from laketier.kit.failpoints import observed
 
 _PATIENCE_SECONDS = 120.0
 

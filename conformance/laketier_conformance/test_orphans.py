@@ -8,7 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from laketier.spi import Collected, Feature, StorageError, WriteMode, failpoints
+from laketier.kit import failpoints
+from laketier.spi import Collected, Feature, StorageError, WriteMode
 from laketier.tiering import Ending
 from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED
 from laketier.tiering.orphans import Collection, collect_orphans, list_orphans

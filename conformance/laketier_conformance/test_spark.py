@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from laketier.kit.failpoints import VARIABLE
 from laketier.spi import ConfigError, Feature
-from laketier.spi.failpoints import VARIABLE
 from laketier_conformance.lake import Lake, ids_of
 from laketier_conformance.spark_lanes import DATAFRAME, SPLIT, TABLE, land, options, run_round, start_session
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from laketier.spi import Conflict, FailpointError, Feature, LaketierError, UnknownOutcome, WriteMode
+from laketier.kit import FailpointError
+from laketier.spi import Conflict, Feature, LaketierError, UnknownOutcome, WriteMode
 from laketier.tiering import Ending, TieringRound
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.lake import QUICK, Table, ids_of, token

@@ -11,12 +11,12 @@ from functools import cached_property
 import pyarrow as pa
 import pytest
 
+from laketier.kit import FailpointError
 from laketier.spi import (
     AddColumn,
     BucketSpec,
     CommitError,
     Conflict,
-    FailpointError,
     Feature,
     FeatureNotSupported,
     IncompatibleTable,

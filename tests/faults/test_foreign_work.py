@@ -16,16 +16,8 @@ from depth import sizes
 from faults import meddling
 from faults.housekeeping import THEIRS, Foreigner, foreigner_for, their_row
 from faults.marked import MarkedTable, rows_of
-from laketier.spi import (
-    AddColumn,
-    CorruptTable,
-    RolledBack,
-    StagedFileLost,
-    TableChanged,
-    Token,
-    WatermarkLost,
-    failpoints,
-)
+from laketier.kit import failpoints
+from laketier.spi import AddColumn, CorruptTable, RolledBack, StagedFileLost, TableChanged, Token, WatermarkLost
 from laketier.tiering import Ending, TieringRound
 from laketier.tiering.failpoints import PUBLISH_BEFORE
 

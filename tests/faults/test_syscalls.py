@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-import laketier.spi.durable
-import laketier.spi.local_folder
+import laketier.kit.durable
+import laketier.kit.local_folder
 import laketier_localfile
 from depth import sizes
 from powercut.disk import materialise
@@ -87,7 +87,7 @@ def test_a_sync_that_the_process_really_left_out(tmp_path: Path) -> None:
 def test_every_sync_of_the_code_was_recorded(recording: Recording) -> None:
     """So a sync that somebody adds, and no test needs, is found."""
     called = set()
-    core = [Path(laketier.spi.durable.__file__), Path(laketier.spi.local_folder.__file__)]
+    core = [Path(laketier.kit.durable.__file__), Path(laketier.kit.local_folder.__file__)]
     for file in [*core, *Path(laketier_localfile.__file__).parent.glob("*.py")]:
         for function in ast.walk(ast.parse(file.read_text())):
             if isinstance(function, ast.FunctionDef) and f"{file.stem}.{function.name}" not in FOR_OTHERS:

@@ -42,12 +42,13 @@ def test_there_is_something_to_check() -> None:
     assert {"delta", "iceberg", "lance", "localfile"} <= {name for member in plugins() for name in member.formats}
 
 
-@pytest.mark.parametrize("path", modules_of("laketier/spi"), ids=shown)
-def test_the_spi_needs_pyarrow_and_the_standard_library_only(path: Path) -> None:
+@pytest.mark.parametrize("path", [*modules_of("laketier/spi"), *modules_of("laketier/kit")], ids=shown)
+def test_the_spi_and_the_toolbox_need_pyarrow_and_the_standard_library_only(path: Path) -> None:
+    """And the contract needs no tool."""
+    ours = ("laketier.spi", "laketier.kit") if inside(path, ("laketier/kit",)) else ("laketier.spi",)
     allowed = {"pyarrow", *sys.stdlib_module_names}
-    tree = parsed(path)
-    found = {name for name in imports(tree) if name.split(".")[0] not in allowed}
-    assert {name for name in found if not name.startswith("laketier.spi")} == set()
+    found = {name for name in imports(parsed(path)) if name.split(".")[0] not in allowed}
+    assert {name for name in found if not name.startswith(ours)} == set()
 
 
 @pytest.mark.parametrize("path", modules_of("laketier"), ids=shown)

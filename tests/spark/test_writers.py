@@ -11,6 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
+from laketier.kit import FailpointError
+from laketier.kit.failpoints import VARIABLE
 from laketier.registry import configure
 from laketier.sources import open_source
 from laketier.sources.scan import scan
@@ -19,8 +21,7 @@ from laketier.spark.lanes import drive
 from laketier.spark.messages import LakeCommitMessage, stage
 from laketier.spark.stream_writer import LakeStreamWriter
 from laketier.spark.target import load
-from laketier.spi import FailpointError, ScanRequest, WriteMode
-from laketier.spi.failpoints import VARIABLE
+from laketier.spi import ScanRequest, WriteMode
 from laketier.tiering import TieringRound
 from spark_lake import Target
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from laketier.bucketing import assigner_for
+from laketier.kit import conform
 from laketier.spi import (
     BucketSpec,
     CommitError,
@@ -33,7 +34,6 @@ from laketier.spi import (
     WriteMode,
     WriteResult,
     WriterInitContext,
-    conform,
     host_time,
 )
 

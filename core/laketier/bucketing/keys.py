@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.bucketing.rows import Integers, fixed_width
-from laketier.spi import ConfigError, IncompatibleData, TableDescriptor, conform
+from laketier.kit import conform
+from laketier.spi import ConfigError, IncompatibleData, TableDescriptor
 
 
 class KeyKind(Enum):

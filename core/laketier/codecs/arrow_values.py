@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from laketier.codecs.arrow_ipc import ipc_batches
 from laketier.codecs.decoding import Decoded, Decoder, Undecodable, one_batch, raise_if_nobodys, undecodable
+from laketier.kit.conform import conform
 from laketier.spi import IncompatibleData
-from laketier.spi.conform import conform
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.conform import fits
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake
 from laketier.spi import (
     AddColumn,
@@ -27,9 +29,7 @@ from laketier.spi import (
     require,
     widens,
 )
-from laketier.spi.conform import fits
 from laketier.spi.marks import refuse_marked
-from laketier.spi.storage_errors import naming_storage_errors
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from laketier.config import LakeConfig, from_spark_options, load_config, parse_options
 from laketier.config.locations import absolute, absolute_database
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry.discovery import installed_formats, load_format
 from laketier.spi import (
     LakeSource,
@@ -22,7 +23,6 @@ from laketier.spi import (
     TablePath,
 )
 from laketier.spi.redaction import redacted
-from laketier.spi.storage_errors import naming_storage_errors
 
 log = logging.getLogger(__name__)
 

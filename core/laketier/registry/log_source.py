@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from laketier.config import parse_options
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry.discovery import load_source
 from laketier.spi import LogSource, LogSourceConfig, LogSourcePlugin, TableLog
-from laketier.spi.storage_errors import naming_storage_errors
 
 
 @dataclass(frozen=True)

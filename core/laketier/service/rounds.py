@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import complete_commands
 from laketier.service.catalogue import Catalogue
 from laketier.service.held import HeldLeases
@@ -16,7 +17,6 @@ from laketier.service.state import Failure, Lease, Outcome
 from laketier.sources import LogAnswer, LogRound, LogRoundResult, LogTask
 from laketier.sources.failpoints import COMMITTED, STAGED, failpoint
 from laketier.spi import ConfigError, LaketierError, LogOffsets, LogTable, Overtaken, StorageError, TableChanged
-from laketier.spi.storage_errors import naming_storage_errors
 
 log = logging.getLogger(__name__)
 

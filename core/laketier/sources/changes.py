@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from laketier.spi import ConfigError, IncompatibleData, UnsupportedType, conform
+from laketier.kit import conform
+from laketier.spi import ConfigError, IncompatibleData, UnsupportedType
 
 UPSERTS = ("+I", "+U")
 OUTDATED = "-U"

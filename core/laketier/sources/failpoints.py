@@ -5,7 +5,7 @@ Between them come those of the commit itself: `laketier.tiering.failpoints`.
 
 from __future__ import annotations
 
-from laketier.spi.failpoints import failpoint
+from laketier.kit.failpoints import failpoint
 
 LEASED = "service.leased"
 """After tables were leased, before anything else is known of them. Once per lot of leases."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from laketier.config import LakeConfig
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake, open_lake
 from laketier.sources.committed import committed_offsets
 from laketier.sources.dead_letters import DEAD_LETTERS, DeadLetterRounds, token_of
@@ -42,7 +43,6 @@ from laketier.spi import (
     Token,
     TokenMismatch,
 )
-from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering import TieringRound, pipelines
 
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from laketier.kit.conform import conform
 from laketier.spi import CorruptTable
-from laketier.spi.conform import conform
 
 BATCH_ROWS = 131_072
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from laketier.config import LakeConfig
+from laketier.kit.conform import conform
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.metadata import logical_schema
 from laketier.registry import Lake, open_lake
 from laketier.sources.committed import committed_offsets
@@ -42,9 +44,7 @@ from laketier.spi import (
     fail_on_bad_record,
     new_attempt_id,
 )
-from laketier.spi.conform import conform
 from laketier.spi.schema import widens
-from laketier.spi.storage_errors import naming_storage_errors
 
 _LOOKS = 10
 

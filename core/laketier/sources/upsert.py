@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.bucketing import assigner_for
+from laketier.kit import conform
+from laketier.kit.partition import partition_text
 from laketier.sources.changes import LatestChanges, matching_keys, without_keys
 from laketier.sources.splits import WEIGHT_OF_A_TASK, joined_groups, weight_of
 from laketier.spi import (
@@ -31,9 +33,7 @@ from laketier.spi import (
     TableDescriptor,
     TableInfo,
     Transform,
-    conform,
 )
-from laketier.spi.partition import partition_text
 
 _BATCH_ROWS = 131_072
 

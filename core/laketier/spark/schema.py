@@ -11,9 +11,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from laketier.kit.conform import fits
 from laketier.spark.types_apart import refuse_types_apart
 from laketier.spi import IncompatibleData, UnsupportedType
-from laketier.spi.conform import fits
 
 # pyspark 4.1 gives UTC unasked; from 4.2 on it asks for the zone.
 IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}

@@ -1,4 +1,5 @@
-"""The SPI: what a lake format implements. Needs pyarrow and the standard library only.
+"""The contract, and nothing else: what a format or a source implements; it needs pyarrow and the standard library only,
+and no tool of `laketier.kit`.
 
 An author writes a `LakeStoragePlugin`, a `LakeStorage`, a `LakeCatalog`, a `LakeTieringFactory`, a `LakeWriter`, a
 `LakeCommitter` and, to be read, a `LakeSource`. The names are those of Apache Fluss (FIP-3); batches are Arrow's.
@@ -8,8 +9,6 @@ from laketier.spi.bucket import BucketAssigner, BucketAssignerFactory
 from laketier.spi.catalog import LakeCatalog, reshaped, same_table
 from laketier.spi.clocks import host_time, time_of_storage
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
-from laketier.spi.confine import confined, escapes
-from laketier.spi.conform import conform
 from laketier.spi.context import CommitterInitContext, WriteMode, WriterInitContext
 from laketier.spi.errors import (
     Collected,
@@ -50,9 +49,7 @@ from laketier.spi.errors import (
     UnsupportedType,
     WatermarkLost,
 )
-from laketier.spi.failpoints import FailpointError, failpoint
 from laketier.spi.features import FULL, DeliveryLevel, Feature, Support, require, require_mode, unsupported
-from laketier.spi.local_folder import LocalFolder
 from laketier.spi.log import (
     BadRecord,
     BucketBounds,
@@ -77,7 +74,6 @@ from laketier.spi.plugin import (
     LakeTieringFactory,
 )
 from laketier.spi.predicate import And, Leaf, Not, Op, Or, Predicate, columns_of, to_arrow
-from laketier.spi.record import RecordStore
 from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, WidenColumn, schema_fingerprint, widens
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer, from_plain, pack, to_plain, unpack
 from laketier.spi.source import (
@@ -91,7 +87,6 @@ from laketier.spi.source import (
     pass_over,
 )
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
-from laketier.spi.table_folder import TableFolder
 from laketier.spi.token import FIRST_EPOCH, Outcome, SourceRange, Token, Watermark, decide
 from laketier.spi.writer import WR, LakeWriter, StagedFile, WriteResult, attempt_began_at, new_attempt_id
 
@@ -117,7 +112,6 @@ __all__ = [
     "CorruptTable",
     "DataclassSerializer",
     "DeliveryLevel",
-    "FailpointError",
     "Feature",
     "FeatureNotSupported",
     "Fenced",
@@ -137,7 +131,6 @@ __all__ = [
     "LakeWriter",
     "LaketierError",
     "Leaf",
-    "LocalFolder",
     "LogOffsets",
     "LogRange",
     "LogSource",
@@ -163,7 +156,6 @@ __all__ = [
     "PluginError",
     "PluginNotFound",
     "Predicate",
-    "RecordStore",
     "Refused",
     "RenameColumn",
     "RolledBack",
@@ -188,7 +180,6 @@ __all__ = [
     "TableDescriptor",
     "TableError",
     "TableFinding",
-    "TableFolder",
     "TableInfo",
     "TableLog",
     "TableNotFound",
@@ -209,12 +200,8 @@ __all__ = [
     "WriterInitContext",
     "attempt_began_at",
     "columns_of",
-    "confined",
-    "conform",
     "decide",
-    "escapes",
     "fail_on_bad_record",
-    "failpoint",
     "from_plain",
     "host_time",
     "new_attempt_id",

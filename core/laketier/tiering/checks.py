@@ -6,16 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from laketier.spi import (
-    Collected,
-    Overtaken,
-    SchemaChanged,
-    TableChanged,
-    TableState,
-    WriteResult,
-    attempt_began_at,
-    confined,
-)
+from laketier.kit import confined
+from laketier.spi import Collected, Overtaken, SchemaChanged, TableChanged, TableState, WriteResult, attempt_began_at
 from laketier.tiering.horizon import Clock, horizon_of
 
 

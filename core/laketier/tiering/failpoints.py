@@ -1,11 +1,11 @@
 """The failpoints of the protocol, in the order in which a round passes them.
 
-The mechanism lives in `laketier.spi.failpoints`, as plugins and writers have points of their own.
+The mechanism lives in `laketier.kit.failpoints`, as plugins and writers have points of their own.
 """
 
 from __future__ import annotations
 
-from laketier.spi.failpoints import VARIABLE, FailpointError, failpoint
+from laketier.kit.failpoints import VARIABLE, FailpointError, failpoint
 
 ROUND_OPENED = "round.opened"
 """After the table was opened and the token decided, before anything is written."""

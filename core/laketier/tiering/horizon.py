@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     COLLECTOR,
     CommitterInitContext,
@@ -29,7 +30,6 @@ from laketier.spi import (
     host_time,
     new_attempt_id,
 )
-from laketier.spi.storage_errors import naming_storage_errors
 from laketier.spi.writer import LATEST
 from laketier.tiering.pipelines import set_watermark, show
 

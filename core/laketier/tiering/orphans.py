@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     CommitterInitContext,
     LakeCommitter,
@@ -34,7 +35,6 @@ from laketier.spi import (
     host_time,
     new_attempt_id,
 )
-from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED, ORPHANS_SELECTED, failpoint
 from laketier.tiering.horizon import clock_of, horizon_of, raise_horizon
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     COLLECTOR,
     CommitterInitContext,
@@ -26,7 +27,6 @@ from laketier.spi import (
     host_time,
     new_attempt_id,
 )
-from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     Conflict,
     LakeCommitResult,
@@ -28,7 +29,6 @@ from laketier.spi import (
     decide,
     host_time,
 )
-from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering.checks import BaseSnapshot, check_base, check_not_collected, check_results
 from laketier.tiering.failpoints import ACK_BEFORE, DISCARD_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE, failpoint
 from laketier.tiering.horizon import clock_of

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     CommitterInitContext,
     LakeCommitter,
@@ -26,7 +27,6 @@ from laketier.spi import (
     pack,
     unpack,
 )
-from laketier.spi.storage_errors import naming_storage_errors
 from laketier.tiering.checks import BaseSnapshot
 from laketier.tiering.failpoints import ROUND_OPENED, failpoint
 from laketier.tiering.horizon import attempts_after, clock_of

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.spi import TableError
-from laketier.spi.durable import fsync_directory, fsync_file
 from laketier_delta.engine import open_table, panics_as_errors
 from laketier_delta.location import LOG, Location
 from laketier_delta.tablelog import TableLog

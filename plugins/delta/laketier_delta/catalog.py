@@ -15,13 +15,14 @@ import pyarrow.fs as pafs
 import pyarrow.types as pt
 
 from laketier.bucketing import assigner_for
+from laketier.kit import LocalFolder
+from laketier.kit.durable import make_directories
 from laketier.spi import (
     AddColumn,
     ConfigError,
     Feature,
     IncompatibleTable,
     LakeCatalog,
-    LocalFolder,
     PartitionField,
     RenameColumn,
     SchemaChange,
@@ -36,7 +37,6 @@ from laketier.spi import (
     require,
     same_table,
 )
-from laketier.spi.durable import make_directories
 from laketier_delta.altering import alter, lacks_invariants, make_durable, name_invariants
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.features import FEATURES, FORMAT

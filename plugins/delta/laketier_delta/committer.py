@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from laketier.kit import RecordStore, failpoint
+from laketier.kit.durable import fsync_directory, fsync_file
+from laketier.kit.staged import check_staged
 from laketier.spi import (
     CommitError,
     CommitterInitContext,
@@ -15,21 +18,17 @@ from laketier.spi import (
     CorruptTable,
     LakeCommitResult,
     LakeCommitter,
-    RecordStore,
     RolledBack,
     TableState,
     UnknownOutcome,
     Watermark,
     WriteMode,
     WriteResult,
-    failpoint,
     host_time,
     new_attempt_id,
     schema_fingerprint,
     time_of_storage,
 )
-from laketier.spi.durable import fsync_directory, fsync_file
-from laketier.spi.staged import check_staged
 from laketier_delta.discards import discard
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, transaction_version
 from laketier_delta.layout import attempt_of, spec_id_of

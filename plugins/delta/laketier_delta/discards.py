@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from laketier.kit.staged import own_paths, remove
 from laketier.spi import LaketierError, WriteResult
-from laketier.spi.staged import own_paths, remove
 from laketier_delta.layout import attempt_of
 from laketier_delta.location import Location
 from laketier_delta.references import live

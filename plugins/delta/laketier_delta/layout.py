@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
-from laketier.spi import BucketSpec, CorruptTable, IncompatibleData, IncompatibleTable, confined
-from laketier.spi.partition import OddPartitionValues, folder_for_odd
+from laketier.kit import confined
+from laketier.kit.partition import OddPartitionValues, folder_for_odd
+from laketier.spi import BucketSpec, CorruptTable, IncompatibleData, IncompatibleTable
 from laketier_delta.partitions import log_text
 
 BUCKETS_PROPERTY = "laketier.buckets"

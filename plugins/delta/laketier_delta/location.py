@@ -12,7 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
 
-from laketier.spi import ConfigError, LocalFolder, Passthrough, TableFolder, TablePath
+from laketier.kit import LocalFolder, TableFolder
+from laketier.spi import ConfigError, Passthrough, TablePath
 
 LOG = "_delta_log"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from laketier.spi import COLLECTOR, LakeMaintenance, OrphanFile, RecordStore, TableFinding, WriteMode
-from laketier.spi.confine import RECORDS
-from laketier.spi.staged import remove_files
+from laketier.kit import RecordStore
+from laketier.kit.confine import RECORDS
+from laketier.kit.staged import remove_files
+from laketier.spi import COLLECTOR, LakeMaintenance, OrphanFile, TableFinding, WriteMode
 from laketier_delta.committer import transaction_ids
 from laketier_delta.engine import arrow_schema, open_table, transaction_version
 from laketier_delta.layout import attempt_of

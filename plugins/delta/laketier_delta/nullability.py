@@ -1,7 +1,7 @@
 """Not-null fields inside structs, lists and maps.
 
 A null struct has nothing where its not-null fields would be, which Delta allows and Parquet's writer in pyarrow does
-not. So files declare everything inside a column nullable; `laketier.spi.conform` checks what the table declares.
+not. So files declare everything inside a column nullable; `laketier.kit.conform` checks what the table declares.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from laketier.kit.parquet import Compression, ParquetSettings
+from laketier.kit.partition import OddPartitionValues
 from laketier.spi import Passthrough, option
-from laketier.spi.parquet import Compression, ParquetSettings
-from laketier.spi.partition import OddPartitionValues
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Partition values as the Delta log spells them.
 
-The core knows one spelling (`laketier.spi.partition.partition_text`), which a `LakeSplit` has. The log has that of
+The core knows one spelling (`laketier.kit.partition.partition_text`), which a `LakeSplit` has. The log has that of
 delta-spark, letter for letter: engines that group files by the text would else see one value as two.
 """
 
@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from laketier.kit.partition import partition_text
 from laketier.spi import IncompatibleData, IncompatibleTable
-from laketier.spi.partition import partition_text
 
 
 def log_text(value: Any) -> str | None:

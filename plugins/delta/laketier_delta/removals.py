@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from laketier.kit.staged import replaced_files
 from laketier.spi import WriteResult
-from laketier.spi.staged import replaced_files
 from laketier_delta.engine import arrow_schema, panics_as_errors
 from laketier_delta.partitions import log_text
 from laketier_delta.pruning import partition_rows

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from laketier.kit.partition import OddPartitionValues
 from laketier.spi import IncompatibleData, IncompatibleTable, OutsideTable, StagedFile, WriteResult
-from laketier.spi.partition import OddPartitionValues
 from laketier_delta.layout import file_path
 from laketier_delta.partitions import log_text, partition_scalar, text_of_log
 

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.partition import partition_text
 from laketier.spi import (
     CorruptTable,
     LakeSource,
@@ -23,7 +24,6 @@ from laketier.spi import (
     VersionBounds,
     schema_fingerprint,
 )
-from laketier.spi.partition import partition_text
 from laketier_delta.changes import bounds, plan_changes
 from laketier_delta.committer import commit_rows
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors

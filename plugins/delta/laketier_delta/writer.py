@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.bucketing import assigner_for
-from laketier.spi import LakeWriter, StagedFile, TableError, TableInfo, WriteResult, conform
-from laketier.spi.durable import fsync_directory, fsync_file, make_directories
-from laketier.spi.parquet import ClosedFile, RollingParquetWriter
-from laketier.spi.partition import OddPartitionValues
-from laketier.spi.staged import remove
+from laketier.kit import conform
+from laketier.kit.durable import fsync_directory, fsync_file, make_directories
+from laketier.kit.parquet import ClosedFile, RollingParquetWriter
+from laketier.kit.partition import OddPartitionValues
+from laketier.kit.staged import remove
+from laketier.spi import LakeWriter, StagedFile, TableError, TableInfo, WriteResult
 from laketier_delta.char_limits import check_lengths
 from laketier_delta.layout import file_path, partition_values
 from laketier_delta.location import LOG, Location

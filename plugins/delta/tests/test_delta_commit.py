@@ -17,6 +17,7 @@ from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction, 
 from deltalake.exceptions import DeltaError
 from deltalake.schema import PrimitiveType
 
+from laketier.kit import failpoints
 from laketier.spi import (
     Conflict,
     CorruptTable,
@@ -31,7 +32,6 @@ from laketier.spi import (
     UnsafeTable,
     WatermarkLost,
     WriteMode,
-    failpoints,
 )
 from laketier.spi.clocks import shifted
 from laketier.tiering import Ending, TieringRound

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laketier.spi import IncompatibleTable, OutsideTable, RecordStore, TablePath
+from laketier.kit import RecordStore
+from laketier.spi import IncompatibleTable, OutsideTable, TablePath
 from laketier_conformance.hostile import FIXED, PIECES
 from laketier_conformance.outside import everything, touched
 from laketier_delta.layout import relative_path

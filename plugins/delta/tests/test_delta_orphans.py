@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from laketier.spi import BucketSpec, CorruptTable, IncompatibleTable, WriteMode, failpoints
+from laketier.kit import failpoints
+from laketier.spi import BucketSpec, CorruptTable, IncompatibleTable, WriteMode
 from laketier.tiering import Ending
 from laketier.tiering.failpoints import COLLECTION, PROTOCOL
 from laketier.tiering.orphans import collect_orphans

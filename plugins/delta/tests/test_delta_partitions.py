@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from laketier.kit.partition import OddPartitionValues
 from laketier.spi import IncompatibleData, IncompatibleTable, Leaf, Op, ScanRequest, TableDescriptor, Token, WriteMode
-from laketier.spi.partition import OddPartitionValues
 from laketier.spi.table import PartitionField
 from laketier.tiering import TieringRound
 from laketier_delta.partitions import log_text, text_of_log

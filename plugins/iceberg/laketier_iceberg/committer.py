@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from laketier.kit.failpoints import failpoint
+from laketier.kit.staged import check_staged, discard_staged, replaced_files
 from laketier.spi import (
     CommitterInitContext,
     Conflict,
@@ -22,8 +24,6 @@ from laketier.spi import (
     host_time,
     schema_fingerprint,
 )
-from laketier.spi.failpoints import failpoint
-from laketier.spi.staged import check_staged, discard_staged, replaced_files
 from laketier_iceberg.catalog import load
 from laketier_iceberg.clock import storage_time
 from laketier_iceberg.connection import CatalogSettings

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlparse
 
+from laketier.kit.durable import make_directories
 from laketier.spi import ConfigError, Passthrough, StorageError
-from laketier.spi.durable import make_directories
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.staging import keep_times
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from laketier.spi import WriteResult, confined
+from laketier.kit import confined
+from laketier.spi import WriteResult
 from laketier_iceberg.metrics import FileMetrics
 from laketier_iceberg.partitions import from_json
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
-from laketier.spi.durable import fsync_directory, make_directories
+from laketier.kit.durable import fsync_directory, make_directories
 
 
 class DurableFileIO(PyArrowFileIO):

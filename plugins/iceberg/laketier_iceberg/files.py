@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from laketier.spi import TableFolder
-from laketier.spi.durable import fsync_directory, fsync_file, make_directories
+from laketier.kit import TableFolder
+from laketier.kit.durable import fsync_directory, fsync_file, make_directories
 from laketier_iceberg.locations import is_local, split
 
 log = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+from laketier.kit.staged import remove_files
 from laketier.spi import (
     Feature,
     FeatureNotSupported,
@@ -20,7 +21,6 @@ from laketier.spi import (
     TableFinding,
     TableInfo,
 )
-from laketier.spi.staged import remove_files
 from laketier_iceberg.catalog import load
 from laketier_iceberg.checkup import checkup, mend
 from laketier_iceberg.clock import known_time

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
 
-    from laketier.spi import TableFolder
+    from laketier.kit import TableFolder
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from laketier.kit.parquet import Compression
 from laketier.spi import ConfigError, Passthrough, option
-from laketier.spi.parquet import Compression
 
 
 @dataclass(frozen=True)

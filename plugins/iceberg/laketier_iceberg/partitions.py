@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from laketier.kit.partition import partition_text
 from laketier.spi import PartitionField, Transform
-from laketier.spi.partition import partition_text
 
 if TYPE_CHECKING:
     from pyiceberg.types import IcebergType

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laketier.spi.staged import remove
+from laketier.kit.staged import remove
 from laketier_iceberg.files import Files
 from laketier_iceberg.locations import Below
 from laketier_iceberg.neighbours import METADATA_PATH, METADATA_SUFFIX, foreign_metadata, neighbour

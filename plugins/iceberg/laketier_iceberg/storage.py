@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from laketier.kit.parquet import Compression, ParquetSettings
 from laketier.spi import (
     CommitterInitContext,
     Feature,
@@ -23,7 +24,6 @@ from laketier.spi import (
     WriterInitContext,
     require_mode,
 )
-from laketier.spi.parquet import Compression, ParquetSettings
 from laketier_iceberg.catalog import IcebergCatalog, load
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.features import FEATURES

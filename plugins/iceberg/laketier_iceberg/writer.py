@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from laketier.kit.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
 from laketier.spi import LakeWriter, Passthrough, StagedFile, TableInfo, WriteResult
-from laketier.spi.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
 from laketier_iceberg.files import Files
 from laketier_iceberg.metrics import Leaf, collect, leaves
 from laketier_iceberg.partitions import PartitionPlan

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laketier.spi.parquet import encodings
+from laketier.kit.parquet import encodings
 from laketier_iceberg.metrics import FileMetrics, collect, leaves
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.types import to_arrow, to_iceberg

@@ -25,17 +25,8 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
-from laketier.spi import (
-    Collected,
-    FeatureNotSupported,
-    OrphanFile,
-    PartitionField,
-    TableChanged,
-    TableFolder,
-    Transform,
-    WriteMode,
-    failpoints,
-)
+from laketier.kit import TableFolder, failpoints
+from laketier.spi import Collected, FeatureNotSupported, OrphanFile, PartitionField, TableChanged, Transform, WriteMode
 from laketier.tiering import Ending
 from laketier.tiering.orphans import collect_orphans
 from laketier_iceberg.locations import Below

@@ -9,6 +9,9 @@ from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from laketier.kit import confined, failpoint
+from laketier.kit.durable import fsync_directory, fsync_file
+from laketier.kit.staged import check_staged, own_paths, refuse_foreign, refuse_lost, replaced_files
 from laketier.spi import (
     CommitError,
     CommitterInitContext,
@@ -24,11 +27,7 @@ from laketier.spi import (
     Watermark,
     WriteMode,
     WriteResult,
-    confined,
-    failpoint,
 )
-from laketier.spi.durable import fsync_directory, fsync_file
-from laketier.spi.staged import check_staged, own_paths, refuse_foreign, refuse_lost, replaced_files
 from laketier_lance.clock import storage_time
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.lance_schema import column_field_ids, with_field_ids, with_metadata

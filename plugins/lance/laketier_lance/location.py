@@ -10,7 +10,8 @@ from urllib.request import url2pathname
 
 import pyarrow.fs as pafs
 
-from laketier.spi import ConfigError, LocalFolder, TableFolder, TablePath
+from laketier.kit import LocalFolder, TableFolder
+from laketier.spi import ConfigError, TablePath
 
 SUFFIX = ".lance"
 

@@ -14,17 +14,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from laketier.spi import (
-    Feature,
-    FeatureNotSupported,
-    LakeMaintenance,
-    LocalFolder,
-    OrphanFile,
-    OutsideTable,
-    TableError,
-    confined,
-    failpoint,
-)
+from laketier.kit import LocalFolder, confined, failpoint
+from laketier.spi import Feature, FeatureNotSupported, LakeMaintenance, OrphanFile, OutsideTable, TableError
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadable
 from laketier_lance.features import FORMAT
 from laketier_lance.location import UNLINKED, local_folder, local_path, refuse_links

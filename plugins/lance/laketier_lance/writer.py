@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from laketier.kit import confined, conform, failpoint
+from laketier.kit.durable import fsync_directory, fsync_file
+from laketier.kit.staged import remove
 from laketier.spi import (
     IncompatibleData,
     LakeWriter,
@@ -26,12 +29,7 @@ from laketier.spi import (
     TableError,
     TableInfo,
     WriteResult,
-    confined,
-    conform,
-    failpoint,
 )
-from laketier.spi.durable import fsync_directory, fsync_file
-from laketier.spi.staged import remove
 from laketier_lance.dataset import LANCE_ERRORS, reason
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.location import local_folder, local_path, refuse_links

@@ -19,7 +19,8 @@ import pytest
 from lance.blob import blob_array, blob_field
 from lance.fragment import write_fragments
 
-from laketier.spi import Collected, FeatureNotSupported, TableError, failpoints
+from laketier.kit import failpoints
+from laketier.spi import Collected, FeatureNotSupported, TableError
 from laketier.tiering import Ending
 from laketier.tiering.orphans import Collection, collect_orphans
 from laketier_lance.clock import storage_time

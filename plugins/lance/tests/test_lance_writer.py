@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from laketier.spi import FailpointError, IncompatibleData, WriterInitContext, new_attempt_id, pack, unpack
-from laketier.spi.failpoints import VARIABLE
+from laketier.kit import FailpointError
+from laketier.kit.failpoints import VARIABLE
+from laketier.spi import IncompatibleData, WriterInitContext, new_attempt_id, pack, unpack
 from laketier.tiering import write_task
 from laketier_lance.writer import FRAGMENT
 

@@ -11,17 +11,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from laketier.kit import LocalFolder, TableFolder
+from laketier.kit.durable import create_exclusively, fsync_directory, make_directories
+from laketier.kit.failpoints import failpoint
 from laketier.spi import (
     AddColumn,
     Conflict,
     Feature,
     IncompatibleTable,
     LakeCatalog,
-    LocalFolder,
     RenameColumn,
     SchemaChange,
     TableDescriptor,
-    TableFolder,
     TableInfo,
     TableNotFound,
     TablePath,
@@ -32,8 +33,6 @@ from laketier.spi import (
     reshaped,
     same_table,
 )
-from laketier.spi.durable import create_exclusively, fsync_directory, make_directories
-from laketier.spi.failpoints import failpoint
 from laketier_localfile.access import access
 from laketier_localfile.committer import following, open_finished
 from laketier_localfile.features import refuse

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pyarrow.fs as pafs
 
+from laketier.kit import LocalFolder, TableFolder
+from laketier.kit.failpoints import failpoint
+from laketier.kit.staged import check_staged, own_paths, remove, replaced_files
 from laketier.spi import (
     CommitterInitContext,
     CorruptTable,
     LakeCommitResult,
     LakeCommitter,
     LaketierError,
-    LocalFolder,
     StagedFile,
     StagedFileLost,
     TableDescriptor,
-    TableFolder,
     TableNotFound,
     TableState,
     UnsafeTable,
@@ -30,8 +31,6 @@ from laketier.spi import (
     schema_fingerprint,
     time_of_storage,
 )
-from laketier.spi.failpoints import failpoint
-from laketier.spi.staged import check_staged, own_paths, remove, replaced_files
 from laketier_localfile.layout import (
     IN_PROGRESS,
     MANIFESTS,

@@ -20,8 +20,9 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from laketier.spi import IncompatibleData, OutsideTable, confined
-from laketier.spi.partition import OddPartitionValues, folder_for_odd
+from laketier.kit import confined
+from laketier.kit.partition import OddPartitionValues, folder_for_odd
+from laketier.spi import IncompatibleData, OutsideTable
 
 IN_PROGRESS = "__in_progress"
 SUPERSEDED = "__superseded"

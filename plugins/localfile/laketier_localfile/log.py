@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from laketier.kit import LocalFolder
+from laketier.kit.durable import create_exclusively, fsync_directory
 from laketier.spi import (
     Conflict,
     CorruptTable,
-    LocalFolder,
     OutsideTable,
     RolledBack,
     SnapshotNotFound,
     TableDescriptor,
     TableNotFound,
 )
-from laketier.spi.durable import create_exclusively, fsync_directory
 from laketier_localfile.layout import MANIFESTS, TABLE_FILE
 from laketier_localfile.manifest import FORMAT_VERSION, Manifest, decode, digest_of, encode, whole
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from laketier.spi import LakeMaintenance, LocalFolder, OrphanFile
-from laketier.spi.staged import remove_files
+from laketier.kit import LocalFolder
+from laketier.kit.staged import remove_files
+from laketier.spi import LakeMaintenance, OrphanFile
 from laketier_localfile.committer import table_folder
 from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, TABLE_FILE, attempt_of, staged_path
 from laketier_localfile.log import ManifestLog

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.partition import partition_text
 from laketier.spi import CorruptTable
-from laketier.spi.partition import partition_text
 
 Stats = Mapping[str, tuple[str | None, str | None, int]]
 

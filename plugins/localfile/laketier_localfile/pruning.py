@@ -75,7 +75,7 @@ def ranges_of(entry: FileEntry, schema: pa.Schema, columns: Iterable[str], known
 
 
 def decode(text: str | None, kind: pa.DataType) -> Any:
-    """Undo `laketier.spi.partition.partition_text` for a column of type ``kind``."""
+    """Undo `laketier.kit.partition.partition_text` for a column of type ``kind``."""
     if text is None:
         return None
     if pt.is_boolean(kind):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from laketier.kit.partition import partition_text
 from laketier.spi import StagedFile, TableDescriptor
-from laketier.spi.partition import partition_text
 from laketier_localfile.parquet import stats_from_text
 from laketier_localfile.pruning import decode
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from laketier.kit.durable import create_exclusively, make_directories
 from laketier.spi import CorruptTable
-from laketier.spi.durable import create_exclusively, make_directories
 from laketier_localfile.log import ROLLUPS, ManifestLog
 from laketier_localfile.manifest import (
     FORMAT_VERSION,

@@ -27,8 +27,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from laketier.spi import CommitError, CorruptTable, LocalFolder
-from laketier.spi.failpoints import failpoint
+from laketier.kit import LocalFolder
+from laketier.kit.failpoints import failpoint
+from laketier.spi import CommitError, CorruptTable
 from laketier_localfile.layout import SUPERSEDED, staged_path, superseded_path
 from laketier_localfile.log import ManifestLog
 from laketier_localfile.manifest import FileEntry, Manifest

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from laketier.kit import conform
 from laketier.spi import (
     CorruptTable,
     LakeSource,
@@ -19,7 +20,6 @@ from laketier.spi import (
     SnapshotInfo,
     VersionBounds,
     columns_of,
-    conform,
 )
 from laketier_localfile.changes import appended, bounds
 from laketier_localfile.layout import superseded_path

@@ -9,21 +9,21 @@ from typing import Any
 
 import pyarrow as pa
 
+from laketier.kit import LocalFolder
+from laketier.kit.durable import fsync_directory, fsync_file
+from laketier.kit.failpoints import failpoint
+from laketier.kit.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
+from laketier.kit.partition import OddPartitionValues, partition_text
 from laketier.spi import (
     BucketAssigner,
     ConfigError,
     LakeWriter,
-    LocalFolder,
     StagedFile,
     TableInfo,
     TableNotFound,
     WriteResult,
     WriterInitContext,
 )
-from laketier.spi.durable import fsync_directory, fsync_file
-from laketier.spi.failpoints import failpoint
-from laketier.spi.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
-from laketier.spi.partition import OddPartitionValues, partition_text
 from laketier_localfile.access import access
 from laketier_localfile.layout import IN_PROGRESS, base_name, partition_folders, staged_path
 from laketier_localfile.log import TableFile

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laketier.spi import CorruptTable, FailpointError, OutsideTable, StagedFileLost, TablePath, WriteMode, failpoints
+from laketier.kit import FailpointError, failpoints
+from laketier.spi import CorruptTable, OutsideTable, StagedFileLost, TablePath, WriteMode
 from laketier_conformance.hostile import FIXED, PIECES
 from laketier_conformance.outside import everything, touched
 from laketier_localfile.committer import open_finished

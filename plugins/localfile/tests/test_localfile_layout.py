@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laketier.kit.partition import OddPartitionValues, partition_text
 from laketier.spi import (
     And,
     BucketSpec,
@@ -30,7 +31,6 @@ from laketier.spi import (
     Predicate,
     TableDescriptor,
 )
-from laketier.spi.partition import OddPartitionValues, partition_text
 from laketier_localfile.layout import (
     NULL_PARTITION,
     base_name,

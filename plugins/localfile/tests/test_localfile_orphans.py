@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from laketier.spi import FailpointError
+from laketier.kit import FailpointError
 from laketier_localfile.layout import IN_PROGRESS, MANIFESTS
 
 SOON = 60_000

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crooked import CrookedPlugin
 from feather_lake.plugin import Committer
 
-from laketier import spi
+from laketier import kit, spi
 from laketier.registry import hookimpl
 
 
@@ -16,7 +16,7 @@ class TwoStepCommitter(Committer):
         self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
     ) -> spi.LakeCommitResult:
         commit = super().publish(state, results, None)
-        spi.failpoint("publish.between_data_and_watermark")
+        kit.failpoint("publish.between_data_and_watermark")
         super().publish(self.open(), [], watermark)
         return commit
 

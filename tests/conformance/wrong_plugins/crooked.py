@@ -17,8 +17,8 @@ from feather_lake.plugin import (
     Writer,
 )
 
-from laketier import spi
-from laketier.spi import staged
+from laketier import kit, spi
+from laketier.kit import staged
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Sweeper(spi.LakeMaintenance):
         return [file for file in found if file.modified_at < modified_before]
 
     def remove_orphans(self, orphans: Sequence[spi.OrphanFile]) -> Sequence[spi.OrphanFile]:
-        return staged.remove_files(spi.TableFolder.at(self.home), orphans)
+        return staged.remove_files(kit.TableFolder.at(self.home), orphans)
 
     def files(self) -> list[spi.OrphanFile]:
-        found = spi.TableFolder.at(self.home).files()
+        found = kit.TableFolder.at(self.home).files()
         return [spi.OrphanFile(file.path, file.bytes, file.modified_at) for file in found]
 
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from crooked import CrookedPlugin
 from feather_lake.plugin import Committer
 
-from laketier import spi
+from laketier import kit, spi
+from laketier.kit import staged
 from laketier.registry import hookimpl
-from laketier.spi import staged
 
 
 class ConfinedCommitter(Committer):
     def discard(self, results: Sequence[spi.WriteResult]) -> None:
-        staged.remove(spi.TableFolder.at(self.home), [file.path for result in results for file in result.files])
+        staged.remove(kit.TableFolder.at(self.home), [file.path for result in results for file in result.files])
 
 
 @hookimpl

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crooked import CrookedPlugin
 from feather_lake.plugin import Committer
 
-from laketier import spi
+from laketier import kit, spi
 from laketier.registry import hookimpl
 
 
@@ -17,7 +17,7 @@ class TidyCommitter(Committer):
     ) -> spi.LakeCommitResult:
         try:
             commit = super().publish(state, results, watermark)
-            spi.failpoint("publish.after_link")
+            kit.failpoint("publish.after_link")
         except Exception:
             self.discard(results)
             raise

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from crooked import CrookedPlugin
 from feather_lake.plugin import Committer
 
-from laketier import spi
+from laketier import kit, spi
+from laketier.kit import staged
 from laketier.registry import hookimpl
-from laketier.spi import staged
 
 
 class GenerousCommitter(Committer):
     def check(self, results: Sequence[spi.WriteResult]) -> None:
         for result in results:
             anybody = lambda path, attempt=result.attempt: attempt  # noqa: E731
-            staged.check_staged(spi.TableFolder.at(self.home), [result], attempt_of=anybody, where=self.home)
+            staged.check_staged(kit.TableFolder.at(self.home), [result], attempt_of=anybody, where=self.home)
 
 
 @hookimpl

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from laketier.config.service import load_service
+from laketier.kit.failpoints import observed
 from laketier.registry import open_lake
 from laketier.service.catalogue import Catalogue
 from laketier.service.idle import TRUSTED_SECONDS
@@ -25,7 +26,6 @@ from laketier.sources.failpoints import PLANNED
 from laketier.sources.log_engine import LocalEngine, LogEngine
 from laketier.sources.scan import scan
 from laketier.spi import ScanRequest
-from laketier.spi.failpoints import observed
 from lines import CutLog, LinesTable
 
 PATIENCE_SECONDS = 60

@@ -14,6 +14,7 @@ import pytest
 from followed import FOLLOWED, NAME, Followed, ids_in
 from lakes import SCHEMA, append, ids, lake_at, rows_of
 from laketier.config import LakeConfig
+from laketier.kit.failpoints import observed
 from laketier.registry import open_log_source
 from laketier.service.schedule import is_retryable
 from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, OnExpired
@@ -34,7 +35,6 @@ from laketier.spi import (
     TableNotFound,
     TablePath,
 )
-from laketier.spi.failpoints import observed
 from laketier.tiering import Ending, failpoints
 
 FORMATS = ["delta", "iceberg", "lance", "localfile"]

@@ -13,6 +13,7 @@ import pytest
 from followed import FOLLOWED, FollowedDelta
 from lakes import SCHEMA, lake_at, read_all
 from laketier.config import LakeConfig
+from laketier.kit.failpoints import observed
 from laketier.service.schedule import is_retryable
 from laketier.sources import LogRound
 from laketier.sources.keyed import KeyedLog
@@ -29,7 +30,6 @@ from laketier.spi import (
     ScanRequest,
     TableLog,
 )
-from laketier.spi.failpoints import observed
 from laketier.tiering import Ending, failpoints
 
 FEED = {"delta.enableChangeDataFeed": "true"}

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
+from laketier.kit.failpoints import VARIABLE, observed
 from laketier.sources.landing import ledger as ledger_module
 from laketier.sources.landing.files import Files
 from laketier.sources.landing.ledger import Ledger
 from laketier.sources.landing.segment import Checkpoint
 from laketier.spi import CorruptTable, TableNotFound
-from laketier.spi.failpoints import VARIABLE, observed
 from landing import JSON, all_of, ids, land, log_of, opened
 
 SUPPORT = Path(__file__).parents[2] / "support"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from laketier.config import LakeConfig
+from laketier.kit.failpoints import observed
 from laketier.registry import open_lake, open_log_source
 from laketier.service.schedule import is_retryable
 from laketier.sources import (
@@ -26,7 +27,6 @@ from laketier.sources.dead_letters import dead_letter_table
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.scan import scan
 from laketier.spi import Fenced, IncompatibleData, OffsetsExpired, ScanRequest, Stale, TableChanged, TableLog
-from laketier.spi.failpoints import observed
 from laketier.tiering import Ending, pipelines
 from lines import LinesTable
 

@@ -19,6 +19,7 @@ import pytest
 from kafka_broker import KafkaBroker
 from kafka_logs import json_options, produce, read_with_bad, source_at
 from laketier.config import LakeConfig
+from laketier.kit.failpoints import VARIABLE, observed
 from laketier.registry import open_lake, open_log_source
 from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy, failpoints, letters
 from laketier.sources.dead_letters import dead_letter_table
@@ -49,7 +50,6 @@ from laketier.spi import (
     TableNotFound,
     WatermarkLost,
 )
-from laketier.spi.failpoints import VARIABLE, observed
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
 from landing import all_of, land_bytes, log_of, rows
 from lines import CutLog, LinesTable

@@ -12,8 +12,8 @@ from typing import Any
 
 from faults.asking import Answers, serve
 from faults.marked import PATIENT, MarkedTable, rows_of
+from laketier.kit.failpoints import observed
 from laketier.spi import Refused, Token
-from laketier.spi.failpoints import observed
 from laketier.tiering import TieringRound
 from laketier.tiering.failpoints import PUBLISH_BEFORE
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from faults.processes import python_path
 from faults.service_judge import Judged
+from laketier.kit.failpoints import VARIABLE
 from laketier.service.schedule import State
 from laketier.service.state import StateError, StateStore, TableStatus
-from laketier.spi.failpoints import VARIABLE
 from lines import LinesTable
 from postgresql import PostgreSQL
 

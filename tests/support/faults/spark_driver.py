@@ -22,11 +22,12 @@ from pyspark.sql import SparkSession
 from faults import work
 from faults.bare import ending
 from faults.progress import Progress, follow
+from laketier.kit import failpoints
+from laketier.kit.failpoints import VARIABLE, observed
 from laketier.sources import ParquetFolder
 from laketier.spark import builder, tier, write
 from laketier.spark.data_source import LakeDataSource
-from laketier.spi import Refused, failpoints
-from laketier.spi.failpoints import VARIABLE, observed
+from laketier.spi import Refused
 
 _REFUSALS = [kind.__name__ for kind in Refused.__subclasses__()]
 

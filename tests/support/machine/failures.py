@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from laketier.spi.failpoints import FailpointError, observed
+from laketier.kit.failpoints import FailpointError, observed
 
 
 class Crash(BaseException):

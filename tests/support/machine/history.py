@@ -15,15 +15,8 @@ from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
 
-from laketier.spi import (
-    COLLECTOR,
-    FailpointError,
-    Feature,
-    LaketierError,
-    SourceRange,
-    WriteMode,
-    WriteResult,
-)
+from laketier.kit import FailpointError
+from laketier.spi import COLLECTOR, Feature, LaketierError, SourceRange, WriteMode, WriteResult
 from laketier.tiering import Ending
 from laketier.tiering.failpoints import ACK_BEFORE, COLLECTION, PUBLISH_AFTER, PUBLISH_BEFORE, ROUND_OPENED
 from machine.failures import Crash, Point, crash, fail, interrupted, passing

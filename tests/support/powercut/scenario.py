@@ -15,6 +15,7 @@ from types import FrameType
 import pyarrow as pa
 
 from laketier.config import parse_options
+from laketier.kit.failpoints import FailpointError, observed
 from laketier.registry import load_format
 from laketier.spi import (
     AddColumn,
@@ -30,7 +31,6 @@ from laketier.spi import (
     WriterInitContext,
     new_attempt_id,
 )
-from laketier.spi.failpoints import FailpointError, observed
 from laketier.tiering import RetryPolicy, TieringRound, write_task
 
 PATH = TablePath.parse("db.t")

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changes import ROWS, Change, ChangeLog, applied
+from laketier.kit.failpoints import observed
 from laketier.sources import LogAnswer, LogTask, OnBadRecordPolicy, next_range, run_log_task, splits, upsert
 from laketier.sources.upsert import plan_merges
 from laketier.spi import (
@@ -28,7 +29,6 @@ from laketier.spi import (
     Watermark,
     WriteMode,
 )
-from laketier.spi.failpoints import observed
 from laketier.tiering import Ending, RoundResult, TieringRound, failpoints
 from laketier.tiering.retries import RetryPolicy
 from memory_lake import MemoryFactory, MemorySource, MemoryTable

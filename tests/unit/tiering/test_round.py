@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from laketier.spi import FailpointError, IncompatibleData, Outcome, SerializationError, Stale, Token, WriterInitContext
-from laketier.spi.failpoints import VARIABLE
+from laketier.kit import FailpointError
+from laketier.kit.failpoints import VARIABLE
+from laketier.spi import IncompatibleData, Outcome, SerializationError, Stale, Token, WriterInitContext
 from laketier.tiering import Ending, TieringRound, write_task
 from laketier.tiering.failpoints import PROTOCOL
 from memory_lake import SCHEMA, MemoryFactory, MemoryTable

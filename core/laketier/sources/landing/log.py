@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyarrow.parquet import read_metadata
 
 from laketier.codecs.said import said
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.sources.landing.files import FileEntry, Files
 from laketier.sources.landing.folder import Folder, Held
 from laketier.sources.landing.identity import known_otherwise, renamed, replaced
@@ -38,7 +39,6 @@ from laketier.spi import (
     fail_on_bad_record,
     host_time,
 )
-from laketier.spi.storage_errors import naming_storage_errors
 
 log = logging.getLogger(__name__)
 

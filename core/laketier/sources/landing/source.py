@@ -10,6 +10,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from laketier.config.locations import absolute
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.sources.landing.files import ROOT_TABLE
 from laketier.sources.landing.folder import Folder, is_left_alone
 from laketier.sources.landing.ledger import Ledger
@@ -18,7 +19,6 @@ from laketier.sources.landing.log import LandingLog
 from laketier.sources.landing.options import LandingOptions, LandingTableOptions
 from laketier.sources.location import filesystem_of, shown
 from laketier.spi import FeatureNotSupported, LogSource, StorageError, TableNotFound
-from laketier.spi.storage_errors import naming_storage_errors
 
 log = logging.getLogger(__name__)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.sources.arrow_types import parse_columns
 from laketier.sources.landing.folder import Folder
 from laketier.sources.landing.ledger import Ledger
@@ -12,7 +13,6 @@ from laketier.sources.landing.local import Astray, escaped
 from laketier.sources.landing.options import LandingTableOptions
 from laketier.sources.landing.readers import Unreadable, check_types, schema_of
 from laketier.spi import ConfigError, LogTable
-from laketier.spi.storage_errors import naming_storage_errors
 
 
 def table_of(folder: Folder, options: LandingTableOptions, ledger: Ledger) -> LogTable:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from laketier import spi
+from laketier import kit, spi
+from laketier.kit import durable, staged
 from laketier.registry import hookimpl
-from laketier.spi import durable, staged
 
 ABILITIES = ("overwrite", "add-column", "widen-type", "drop-table", "time-travel", "nested-types", "vectors")
 FEATURES = {
@@ -133,7 +133,7 @@ class Writer(spi.LakeWriter[spi.WriteResult]):
         self._file: pa.ipc.RecordBatchFileWriter | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
-        batch = spi.conform(batch, self._table.schema)
+        batch = kit.conform(batch, self._table.schema)
         if len(batch):
             self._file = self._file or pa.ipc.new_file(str(self._path), self._table.schema)
             self._file.write_batch(batch)
@@ -178,17 +178,17 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
         kept = () if self.context.mode is spi.WriteMode.OVERWRITE else state.files
         added = tuple((file.path, file.rows, file.bytes) for result in results for file in result.files)
         commit = replace(state, number=number, files=kept + added, watermarks=tuple(marks.items()))
-        spi.failpoint("publish.before_link")
+        kit.failpoint("publish.before_link")
         replace(commit, commit=self.context.commit_id).link()
         rows, size = sum(result.rows for result in results), sum(result.bytes for result in results)
         return spi.LakeCommitResult(snapshot_id=number, rows=rows, files=len(added), bytes=size)
 
     def discard(self, results: Sequence[spi.WriteResult]) -> None:
-        staged.discard_staged(spi.TableFolder.at(self.home), results, attempt_of=attempt_of)
+        staged.discard_staged(kit.TableFolder.at(self.home), results, attempt_of=attempt_of)
 
     def check(self, results: Sequence[spi.WriteResult]) -> None:
         """A table that lists a file which is not there, not whole, or there already, could not be read."""
-        staged.check_staged(spi.TableFolder.at(self.home), results, attempt_of=attempt_of, where=self.home)
+        staged.check_staged(kit.TableFolder.at(self.home), results, attempt_of=attempt_of, where=self.home)
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class Source(spi.LakeSource):
     def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         with pa.ipc.open_file(str(Path(self.home) / split.payload["file"])) as file:
             for batch in map(file.get_batch, range(file.num_record_batches)):
-                yield spi.conform(batch.select([n for n in schema.names if n in batch.schema.names]), schema)
+                yield kit.conform(batch.select([n for n in schema.names if n in batch.schema.names]), schema)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laketier.spi import CorruptTable, RecordStore, Token, Watermark
-from laketier.spi.record import record_pointer
+from laketier.kit import RecordStore
+from laketier.kit.record import record_pointer
+from laketier.spi import CorruptTable, Token, Watermark
 
 MARK = Watermark(Token("p", "r", 3), "commit", 7)
 

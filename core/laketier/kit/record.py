@@ -14,12 +14,12 @@ from urllib.parse import quote, unquote
 
 import pyarrow.fs as pafs
 
-from laketier.spi.confine import RECORDS
-from laketier.spi.durable import create_exclusively, make_directories
+from laketier.kit.confine import RECORDS
+from laketier.kit.durable import create_exclusively, make_directories
+from laketier.kit.local_folder import LocalFolder
+from laketier.kit.table_folder import TableFolder
 from laketier.spi.errors import CorruptTable
-from laketier.spi.local_folder import LocalFolder
 from laketier.spi.maintenance import OrphanFile
-from laketier.spi.table_folder import TableFolder
 from laketier.spi.token import Watermark
 
 _RECORD = re.compile(r"[0-9a-f]{16}\.json")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from laketier.spi import FailpointError, failpoint
-from laketier.spi.failpoints import VARIABLE
+from laketier.kit import FailpointError, failpoint
+from laketier.kit.failpoints import VARIABLE
 
 
 def test_inert_unless_switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ def test_the_nth_hit_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_kill() -> None:
-    code = "from laketier.spi import failpoint; failpoint('a'); failpoint('b'); print('alive')"
+    code = "from laketier.kit import failpoint; failpoint('a'); failpoint('b'); print('alive')"
     environment = {**os.environ, VARIABLE: "b=kill"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL

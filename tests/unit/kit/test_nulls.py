@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from laketier.spi import IncompatibleData, conform
+from laketier.kit import conform
+from laketier.spi import IncompatibleData
 
 STRICT = pa.struct([pa.field("a", pa.int32(), nullable=False), ("b", pa.int32())])
 ITEM = pa.field("item", pa.int32(), nullable=False)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pyarrow.fs as pafs
 
-from laketier.spi.confine import confined, escapes
+from laketier.kit.confine import confined, escapes
+from laketier.kit.local_folder import FoundFile, LocalFolder
 from laketier.spi.errors import IncompatibleTable
-from laketier.spi.local_folder import FoundFile, LocalFolder
 
 log = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from laketier.spi.confine import confined
+from laketier.kit.confine import confined
+from laketier.kit.table_folder import TableFolder
 from laketier.spi.errors import CommitError, OutsideTable, StagedFileLost
 from laketier.spi.maintenance import OrphanFile
-from laketier.spi.table_folder import TableFolder
 from laketier.spi.writer import WriteResult
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from laketier.spi import IncompatibleData, conform
+from laketier.kit import conform
+from laketier.spi import IncompatibleData
 
 US, NS = pa.timestamp("us"), pa.timestamp("ns")
 

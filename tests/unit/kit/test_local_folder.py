@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from laketier.spi import LocalFolder, OutsideTable
+from laketier.kit import LocalFolder
+from laketier.spi import OutsideTable
 from laketier_conformance.hostile import paths
 
 Act = Callable[[LocalFolder, str], object]

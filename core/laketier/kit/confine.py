@@ -5,7 +5,7 @@ library that knows URIs, one that normalises, one that decodes ``%2e``. So a pat
 
 Order matters: what a format's metadata holds encoded is decoded first, by that format's rules, and then confined; what
 has been confined is never decoded again. What the text can't tell, a symbolic link on the way, is the file system's to
-say: `laketier.spi.local_folder`.
+say: `laketier.kit.local_folder`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from laketier.spi.errors import OutsideTable
 
 RECORDS = "_laketier"
-"""The folder of watermark records (`laketier.spi.record`). Readers and cleaners of all formats leave ``_`` folders
+"""The folder of watermark records (`laketier.kit.record`). Readers and cleaners of all formats leave ``_`` folders
 alone."""
 
 LONGEST = 4096

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from laketier.spi.confine import confined, escapes
+from laketier.kit.confine import confined, escapes
 from laketier.spi.errors import OutsideTable
 
 log = logging.getLogger(__name__)

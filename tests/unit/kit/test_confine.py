@@ -11,8 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from laketier.spi import OutsideTable, confined, escapes
-from laketier.spi.confine import LONGEST
+from laketier.kit import confined, escapes
+from laketier.kit.confine import LONGEST
+from laketier.spi import OutsideTable
 from laketier_conformance.hostile import FIXED, PIECES, paths
 
 ROOT = "/lake/db/t"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.nulls import refuse_nulls
 from laketier.spi.errors import IncompatibleData
-from laketier.spi.nulls import refuse_nulls
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from laketier.spi.durable import create_exclusively, make_directories
+from laketier.kit.durable import create_exclusively, make_directories
 
 
 def test_a_name_is_taken_once(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from laketier.kit.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
 from laketier.spi import IncompatibleData
-from laketier.spi.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
 
 SCHEMA = pa.schema([("id", pa.int64()), ("key", pa.string())])
 

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from laketier.spi.conform import conform
-from laketier.spi.failpoints import failpoint
-from laketier.spi.partition import split_by_values
+from laketier.kit.conform import conform
+from laketier.kit.failpoints import failpoint
+from laketier.kit.partition import split_by_values
 
 
 class Compression(enum.Enum):

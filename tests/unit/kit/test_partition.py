@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laketier.kit.partition import partition_text, split_by_values
 from laketier.spi import IncompatibleData
-from laketier.spi.partition import partition_text, split_by_values
 
 
 @pytest.mark.parametrize(

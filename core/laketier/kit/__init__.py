@@ -1,0 +1,11 @@
+"""The toolbox for authors of formats and sources: what helps to keep the contract, and no part of it; it may use `spi`,
+pyarrow and the standard library."""
+
+from laketier.kit.confine import confined, escapes
+from laketier.kit.conform import conform
+from laketier.kit.failpoints import FailpointError, failpoint
+from laketier.kit.local_folder import LocalFolder
+from laketier.kit.record import RecordStore
+from laketier.kit.table_folder import TableFolder
+
+__all__ = ["FailpointError", "LocalFolder", "RecordStore", "TableFolder", "confined", "conform", "escapes", "failpoint"]
