@@ -13,10 +13,10 @@ import pytest
 from codec_values import BAD, CASES, DOCUMENTS
 from kafka_broker import KafkaBroker
 from kafka_logs import produce, read, source_at
+from laketier.codecs.arrow_types import parse_columns
 from laketier.codecs.csv_values import CsvDecoder
 from laketier.codecs.decoding import Decoder
 from laketier.codecs.json_values import JsonDecoder
-from laketier.sources.arrow_types import parse_columns
 from laketier.spi import BadRecord
 from landing import log_of, rows
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from laketier.codecs.arrow_types import parse_columns
 from laketier.codecs.arrow_values import ArrowDecoder, RawDecoder
 from laketier.codecs.decoding import Decoder
 from laketier.codecs.json_values import JsonDecoder
-from laketier.sources.arrow_types import parse_columns
 from laketier.sources.kafka.avro_values import make_avro_decoder
 from laketier.sources.kafka.connection import Connection
 from laketier.sources.kafka.options import Framing, KafkaTableOptions, UnknownFields, ValueFormat

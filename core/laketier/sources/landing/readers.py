@@ -15,13 +15,13 @@ from laketier.codecs.bounds import CELLS, MIB
 from laketier.codecs.csv_values import CsvDecoder, header_of
 from laketier.codecs.decoding import BadValue, Decoder
 from laketier.codecs.expansion import BoundedStream
+from laketier.codecs.inference import inferred
 from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.lines import Block, OnBadLine, columns_in, parse_lines, read_blocks
 from laketier.codecs.parquet_pages import looked_at, with_rows
 from laketier.codecs.said import said, shown
 from laketier.kit.conform import conform, fits
 from laketier.sources.landing.folder import Folder
-from laketier.sources.landing.infer import inferred
 from laketier.sources.landing.options import ExtraColumns, FileFormat, LandingTableOptions
 from laketier.sources.landing.watched import Storage, WatchedFile
 from laketier.sources.parquet_parts import BATCH_ROWS, null_rows, open_parquet, read_row_groups
@@ -240,7 +240,8 @@ def schema_of(folder: Folder, path: str, options: LandingTableOptions) -> pa.Sch
                 skipped = 0
                 if options.format is FileFormat.CSV:
                     names, skipped = csv_header(block.data, options, None)
-                return inferred(block.data[skipped:], names, options)
+                delimiter = options.delimiter if options.format is FileFormat.CSV else None
+                return inferred(block.data[skipped:], names, delimiter)
 
 
 def check_types(schema: pa.Schema, options: LandingTableOptions, *, origin: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from laketier.codecs.arrow_types import parse_columns
 from laketier.kit.storage_errors import naming_storage_errors
-from laketier.sources.arrow_types import parse_columns
 from laketier.sources.landing.folder import Folder
 from laketier.sources.landing.ledger import Ledger
 from laketier.sources.landing.local import Astray, escaped

@@ -12,20 +12,20 @@ from laketier.codecs.bounds import SCHEMA_DEPTH
 from laketier.codecs.csv_values import CsvDecoder, blanks_beside, read_lines
 from laketier.codecs.decoding import BLANKS, BadValue, Decoder
 from laketier.codecs.json_values import JsonDecoder, depth_of, read_documents
-from laketier.sources.landing.options import FileFormat, LandingTableOptions
 
 _LEADING_ZERO = r"^\s*-?0[0-9]"
 _ANY = 1 << 62
 
 
-def inferred(block: bytes, names: Sequence[str], options: LandingTableOptions) -> pa.Schema:
-    """Of lines; ``names`` are those of a CSV file. Raises `BadValue` and ``ArrowInvalid`` for lines that
+def inferred(block: bytes, names: Sequence[str], delimiter: str | None) -> pa.Schema:
+    """Of lines of JSON, or with a ``delimiter`` of a CSV file, which has ``names``. Raises
+    `BadValue` and ``ArrowInvalid`` for lines that
     no columns fit."""
-    blanks = blanks_beside(options.delimiter) if options.format is FileFormat.CSV else BLANKS
+    blanks = BLANKS if delimiter is None else blanks_beside(delimiter)
     lines = [line for line in block.split(b"\n") if line.strip(blanks)]
     if not lines:
         raise BadValue("it has no records")
-    if options.format is FileFormat.JSON:
+    if delimiter is None:
         # Nothing but objects may come before Arrow's reader, which crashes over a bare null.
         _refuse_bad(JsonDecoder(pa.schema([]), record_bytes=_ANY), lines)
         _refuse_deep(lines)
@@ -33,18 +33,18 @@ def inferred(block: bytes, names: Sequence[str], options: LandingTableOptions) -
         schema = pa.schema([_fitting(field, lines, ()) for field in found])
         _refuse_bad(JsonDecoder(schema, record_bytes=_ANY), lines)
         return schema
-    _refuse_bad(CsvDecoder(pa.schema([(names[0], pa.string())]), tuple(names), options.delimiter), lines)
-    table = read_lines(b"\n".join(lines), names, options.delimiter, None)
-    texts = read_lines(b"\n".join(lines), names, options.delimiter, {name: pa.string() for name in names})
+    _refuse_bad(CsvDecoder(pa.schema([(names[0], pa.string())]), tuple(names), delimiter), lines)
+    table = read_lines(b"\n".join(lines), names, delimiter, None)
+    texts = read_lines(b"\n".join(lines), names, delimiter, {name: pa.string() for name in names})
     schema = pa.schema(
         [
             field.with_type(pa.string())
             if pt.is_integer(field.type) and pc.any(pc.match_substring_regex(texts[field.name], _LEADING_ZERO)).as_py()
-            else _fitting(field, lines, tuple(names), options.delimiter)
+            else _fitting(field, lines, tuple(names), delimiter)
             for field in table.schema
         ]
     )
-    _refuse_bad(CsvDecoder(schema, tuple(names), options.delimiter), lines)
+    _refuse_bad(CsvDecoder(schema, tuple(names), delimiter), lines)
     return schema
 
 

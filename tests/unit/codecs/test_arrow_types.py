@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laketier.sources.arrow_types import parse_columns, parse_type
+from laketier.codecs.arrow_types import parse_columns, parse_type
 from laketier.spi import ConfigError
 
 UNITS = st.sampled_from(["s", "ms", "us", "ns"])
