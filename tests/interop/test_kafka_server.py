@@ -109,7 +109,7 @@ def test_what_retention_took(server: KafkaServer) -> None:
 
 
 def test_a_server_killed_and_started_again_in_mid_read(server: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("laketier.sources.kafka.records._CHUNK_RECORDS", 1_000)
+    monkeypatch.setattr("laketier_kafka.records._CHUNK_RECORDS", 1_000)
     topic = server.create("restarted")
     values = [b"%d" % number * 100 for number in range(20_000)]
     produce(server.bootstrap, topic, values)

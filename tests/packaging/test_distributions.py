@@ -42,6 +42,14 @@ def test_each_format_has_an_extra_that_names_its_distribution() -> None:
             assert extras[name] == [member.name]
 
 
+def test_each_source_of_a_distribution_has_an_extra_that_names_it() -> None:
+    extras = members()[0].pyproject["project"]["optional-dependencies"]
+    points = {member.name: member.pyproject["project"].get("entry-points", {}) for member in OURS[1:]}
+    named = {name: [owner] for owner, groups in points.items() for name in groups.get("laketier.sources", {})}
+    assert {"fluss", "kafka"} <= named.keys()
+    assert {name: extras[name] for name in named} == named
+
+
 def test_a_format_belongs_to_one_distribution_only() -> None:
     names = [name for member in plugins() for name in member.formats]
     assert len(names) == len(set(names))

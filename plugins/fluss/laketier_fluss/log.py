@@ -30,7 +30,7 @@ from laketier_fluss.reading import expired, partition_gone
 from laketier_fluss.rows import Asked
 from laketier_fluss.types import TIMESTAMP, refuse_nanoseconds
 
-_LOG = logging.getLogger("laketier.sources.fluss")
+_LOG = logging.getLogger("laketier.fluss")
 _FUNCTIONS = ("fluss", "iceberg", "paimon", "hudi")
 """Bucket functions. Fluss uses that of the lake format that a table was made for; Lance's is its own."""
 

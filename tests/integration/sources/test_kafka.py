@@ -241,7 +241,7 @@ def test_a_topic_made_again_is_another_table(broker: KafkaBroker, topic: str) ->
 
 
 def test_a_broker_that_is_away_stops_a_read_and_one_that_is_back_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("laketier.sources.kafka.records._CHUNK_RECORDS", 500)
+    monkeypatch.setattr("laketier_kafka.records._CHUNK_RECORDS", 500)
     with KafkaBroker() as broker:
         broker.create_topic("t", 1)
         values = [random.Random(number).randbytes(1000) for number in range(4000)]

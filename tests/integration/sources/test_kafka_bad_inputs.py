@@ -60,7 +60,7 @@ def test_a_port_with_nobody_behind() -> None:
 
 
 def test_a_broker_that_wants_other_words(broker: KafkaBroker, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "laketier.sources.kafka")
+    caplog.set_level(logging.DEBUG, "laketier.kafka")
     sasl = {"client.security.protocol": "SASL_PLAINTEXT", "client.sasl.mechanisms": "PLAIN"}
     user = {"client.sasl.username": "reader", "client.sasl.password": "hunter2"}
     source = source_at(broker.bootstrap, **QUICK, **sasl, **user)

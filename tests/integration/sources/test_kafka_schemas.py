@@ -21,8 +21,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from kafka_broker import KafkaBroker
 from kafka_logs import produce, read, read_with_bad, source_at
-from laketier.sources.kafka.registry import _client_of
 from laketier.spi import ConfigError, StorageError
+from laketier_kafka.registry import _client_of
 from landing import log_of, rows
 from schema_registry import SchemaRegistry, framed
 

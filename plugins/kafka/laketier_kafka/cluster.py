@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from laketier.sources.kafka.connection import Connection, Reasons, naming_client_errors
-from laketier.sources.kafka.options import IsolationLevel
 from laketier.spi import StorageError, TableNotFound
+from laketier_kafka.connection import Connection, Reasons, naming_client_errors
+from laketier_kafka.options import IsolationLevel
 
 # Kafka's own list of internal topics; a client's metadata does not mark them.
 _INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})

@@ -16,17 +16,17 @@ from laketier.codecs.avro_schema import parsed_schema, schema_of_text
 from laketier.codecs.avro_values import AvroDecoder, Document, columns_of, rows_by
 from laketier.codecs.decoding import BadValue, Decoded, Decoder, decode_each
 from laketier.codecs.said import said
-from laketier.sources.kafka.connection import Connection
-from laketier.sources.kafka.options import KafkaTableOptions
-from laketier.sources.kafka.registry import (
+from laketier.spi import ConfigError
+from laketier_kafka.connection import Connection
+from laketier_kafka.options import KafkaTableOptions
+from laketier_kafka.registry import (
     is_unknown,
     latest_schema,
     naming_registry_errors,
     registry_client,
     registry_refusal,
 )
-from laketier.sources.kafka.schema_file import read_schema_file
-from laketier.spi import ConfigError
+from laketier_kafka.schema_file import read_schema_file
 
 
 @dataclass(frozen=True)

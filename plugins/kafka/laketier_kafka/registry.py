@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from laketier.sources.kafka.connection import Connection
 from laketier.spi import ConfigError, LaketierError, StorageError
+from laketier_kafka.connection import Connection
 
 _NUMBERS = {
     "timeout",

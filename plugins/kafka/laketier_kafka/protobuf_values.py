@@ -12,11 +12,11 @@ import pyarrow as pa
 from laketier.codecs.decoding import BadValue, Decoded, Decoder, decode_each
 from laketier.codecs.protobuf_values import ProtobufDecoder, columns_of, reader_of
 from laketier.codecs.said import said
-from laketier.sources.kafka.avro_values import frame_id
-from laketier.sources.kafka.connection import Connection
-from laketier.sources.kafka.options import KafkaTableOptions
-from laketier.sources.kafka.registry import latest_schema, naming_registry_errors, registry_client
-from laketier.sources.kafka.schema_file import read_schema_file
+from laketier_kafka.avro_values import frame_id
+from laketier_kafka.connection import Connection
+from laketier_kafka.options import KafkaTableOptions
+from laketier_kafka.registry import latest_schema, naming_registry_errors, registry_client
+from laketier_kafka.schema_file import read_schema_file
 
 
 @dataclass(frozen=True)

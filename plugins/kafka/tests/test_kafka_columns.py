@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from laketier.codecs.arrow_values import ArrowDecoder
-from laketier.sources.kafka.cluster import Topic
-from laketier.sources.kafka.columns import StoredMessage, unfit
-from laketier.sources.kafka.log import KafkaLog
-from laketier.sources.kafka.options import KafkaTableOptions
 from laketier.spi import BadRecord
+from laketier_kafka.cluster import Topic
+from laketier_kafka.columns import StoredMessage, unfit
+from laketier_kafka.log import KafkaLog
+from laketier_kafka.options import KafkaTableOptions
 
 WANTED = (("headers", "_headers"), ("offset", "_offset"))
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from laketier.sources.kafka.options import IsolationLevel, KafkaOptions
 from laketier.spi import ConfigError, LaketierError, StorageError, TableNotFound
+from laketier_kafka.options import IsolationLevel, KafkaOptions
 
-_LOG = logging.getLogger("laketier.sources.kafka")
+_LOG = logging.getLogger("laketier.kafka")
 # What would change which records are read, or has an option of its own.
 _RESERVED = {
     "bootstrap.servers": "Set bootstrap-servers.",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from laketier.registry import hookimpl
-from laketier.sources.kafka.options import KafkaOptions, KafkaTableOptions
 from laketier.spi import LogSource, LogSourceConfig, LogSourcePlugin, PluginBroken
+from laketier_kafka.options import KafkaOptions, KafkaTableOptions
 
 
 class KafkaPlugin(LogSourcePlugin):
@@ -24,7 +24,7 @@ class KafkaPlugin(LogSourcePlugin):
                 where=config.name,
                 fix="Install it: `pip install 'laketier[kafka]'`.",
             )
-        from laketier.sources.kafka.source import KafkaSource
+        from laketier_kafka.source import KafkaSource
 
         return KafkaSource.create(config)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from laketier.sources.kafka.cluster import Cluster
-from laketier.sources.kafka.columns import record_columns
-from laketier.sources.kafka.connection import Connection
-from laketier.sources.kafka.formats import make_decoder
-from laketier.sources.kafka.log import KafkaLog
-from laketier.sources.kafka.options import KafkaTableOptions
 from laketier.spi import LogSource, LogSourceConfig, TableLog
+from laketier_kafka.cluster import Cluster
+from laketier_kafka.columns import record_columns
+from laketier_kafka.connection import Connection
+from laketier_kafka.formats import make_decoder
+from laketier_kafka.log import KafkaLog
+from laketier_kafka.options import KafkaTableOptions
 
 
 class KafkaSource(LogSource):

@@ -9,9 +9,9 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from laketier.sources.kafka.connection import Connection, Reasons, naming_client_errors, refusal
-from laketier.sources.kafka.options import IsolationLevel
 from laketier.spi import OffsetsExpired, StorageError
+from laketier_kafka.connection import Connection, Reasons, naming_client_errors, refusal
+from laketier_kafka.options import IsolationLevel
 
 _CHUNK_RECORDS = 32_768
 _CHUNK_BYTES = 16 * 1024 * 1024

@@ -9,10 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.codecs.decoding import Decoded, Decoder, Undecodable
-from laketier.sources.kafka.cluster import Asked, Cluster, OffsetAt, Topic
-from laketier.sources.kafka.columns import StoredMessage, record_column, timestamp_of, unfit, with_record_columns
-from laketier.sources.kafka.options import IsolationLevel, KafkaTableOptions, Tombstones
-from laketier.sources.kafka.records import RecordRange, expired, read_records
 from laketier.spi import (
     BadRecord,
     BucketBounds,
@@ -27,6 +23,10 @@ from laketier.spi import (
     fail_on_bad_record,
 )
 from laketier.spi.log import OnBadRecord
+from laketier_kafka.cluster import Asked, Cluster, OffsetAt, Topic
+from laketier_kafka.columns import StoredMessage, record_column, timestamp_of, unfit, with_record_columns
+from laketier_kafka.options import IsolationLevel, KafkaTableOptions, Tombstones
+from laketier_kafka.records import RecordRange, expired, read_records
 
 
 class KafkaLog(TableLog):

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from laketier.codecs.decoding import raise_if_nobodys
 from laketier.codecs.said import said
-from laketier.sources.kafka.options import KafkaTableOptions
 from laketier.spi import BadRecord, ConfigError
+from laketier_kafka.options import KafkaTableOptions
 
 _HEADERS = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())]))
 _SET_BY_PRODUCERS = ("headers", "timestamp")

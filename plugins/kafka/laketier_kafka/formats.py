@@ -8,12 +8,12 @@ from laketier.codecs.arrow_types import parse_columns
 from laketier.codecs.arrow_values import ArrowDecoder, RawDecoder
 from laketier.codecs.decoding import Decoder
 from laketier.codecs.json_values import JsonDecoder
-from laketier.sources.kafka.avro_values import make_avro_decoder
-from laketier.sources.kafka.connection import Connection
-from laketier.sources.kafka.options import Framing, KafkaTableOptions, UnknownFields, ValueFormat
-from laketier.sources.kafka.protobuf_values import make_protobuf_decoder
-from laketier.sources.kafka.schema_file import read_schema_file
 from laketier.spi import ConfigError
+from laketier_kafka.avro_values import make_avro_decoder
+from laketier_kafka.connection import Connection
+from laketier_kafka.options import Framing, KafkaTableOptions, UnknownFields, ValueFormat
+from laketier_kafka.protobuf_values import make_protobuf_decoder
+from laketier_kafka.schema_file import read_schema_file
 
 
 def make_decoder(topic: str, options: KafkaTableOptions, connection: Connection) -> Decoder:
