@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 from lakes import OURS, SCHEMA, append, ids, lake_at, rows_of
-from laketier.metadata import prepare_table
 from laketier.registry import Lake, configure, open_lake
 from laketier.spi import (
     ConfigError,
@@ -32,6 +31,7 @@ from laketier.spi import (
     UnsupportedType,
     WatermarkLost,
 )
+from laketier.tables import prepare_table
 
 Case = Callable[[Lake, Path], object]
 

@@ -18,8 +18,8 @@ import pytest
 from jvm_spark import JvmSpark
 from lakes import append, lake_at, read_all
 from laketier.registry import Lake
-from laketier.sources.scan import scan
 from laketier.spi import IncompatibleData, IncompatibleTable, Leaf, Op, ScanRequest, WriteMode
+from laketier.tables.scan import scan
 
 LIBS = Path(os.environ.get("SPARK_LIBS", "/nowhere"))
 pytestmark = [

@@ -16,8 +16,8 @@ import pytest
 from jvm_spark import JvmError, JvmSpark
 from lakes import append, ids, lake_at, rows_of
 from laketier.registry import Lake
-from laketier.sources.scan import scan
 from laketier.spi import RenameColumn, ScanRequest
+from laketier.tables.scan import scan
 
 pytestmark = [
     pytest.mark.skipif(

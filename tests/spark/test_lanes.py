@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import laketier.spark
-from laketier.sources import ParquetFolder, group_splits
+from laketier.sources import ParquetFolder
 from laketier.spark.arrow_batches import MAX_BYTES
 from laketier.spi import (
     ConfigError,
@@ -23,6 +23,7 @@ from laketier.spi import (
     TokenMismatch,
     UnsupportedType,
 )
+from laketier.tables import group_splits
 from laketier.tiering import Ending
 from spark_lake import Landing, Target, setting_seen_by_tasks
 

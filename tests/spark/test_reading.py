@@ -12,10 +12,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import laketier.spark
 from laketier.registry import configure
-from laketier.sources import ParquetFolder, open_source, plan_scan, scan_request
+from laketier.sources import ParquetFolder
 from laketier.spark import reading
 from laketier.spark.schema import for_spark, reading_schema, spark_schema, table_schema
 from laketier.spi import And, ConfigError, IncompatibleData, Leaf, Not, Op, Or, TableNotFound
+from laketier.tables import open_source, plan_scan, scan_request
 from spark_lake import Landing, Target
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"

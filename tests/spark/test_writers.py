@@ -14,14 +14,14 @@ from pyspark.sql.types import LongType, StructField, StructType
 from laketier.kit import FailpointError
 from laketier.kit.failpoints import VARIABLE
 from laketier.registry import configure
-from laketier.sources import open_source
-from laketier.sources.scan import scan
 from laketier.spark.batch_writer import LakeBatchWriter
 from laketier.spark.lanes import drive
 from laketier.spark.messages import LakeCommitMessage, stage
 from laketier.spark.stream_writer import LakeStreamWriter
 from laketier.spark.target import load
 from laketier.spi import ScanRequest, WriteMode
+from laketier.tables import open_source
+from laketier.tables.scan import scan
 from laketier.tiering import TieringRound
 from spark_lake import Target
 

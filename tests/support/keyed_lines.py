@@ -18,8 +18,8 @@ from laketier.registry import configure, open_lake, open_log_source
 from laketier.sources import LogRound, LogRoundResult, LogRoundSettings
 from laketier.sources.keyed import KeyedLog
 from laketier.sources.log_engine import LocalEngine
-from laketier.sources.scan import scan
 from laketier.spi import ScanRequest
+from laketier.tables.scan import scan
 from lines import LinesTable
 
 COLUMNS = {"id": "int64", "name": "string", "op": "string"}

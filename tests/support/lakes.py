@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.metadata import prepare_table
 from laketier.registry import Lake, configure, format_names, open_lake
-from laketier.sources.scan import scan
 from laketier.spi import ScanRequest, Token, WriteMode
+from laketier.tables import prepare_table
+from laketier.tables.scan import scan
 from laketier.tiering import RoundResult, TieringRound, write_task
 
 OURS = tuple(name for name in format_names() if name != "feather")

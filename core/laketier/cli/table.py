@@ -14,8 +14,8 @@ from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.registry import Lake
-from laketier.sources.scan import scan
 from laketier.spi import ScanRequest, TableInfo
+from laketier.tables.scan import scan
 from laketier.tiering import pipelines
 
 STATUS_EPILOG = "Example: [bold]laketier status sales.orders -f FORMAT -w /data/lake --set lake.pipeline=orders-v1[/]"

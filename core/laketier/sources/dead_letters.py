@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.config import LakeConfig
-from laketier.metadata import prepare_table
 from laketier.registry import open_lake
 from laketier.spi import (
     FIRST_EPOCH,
@@ -21,6 +20,7 @@ from laketier.spi import (
     Token,
     Watermark,
 )
+from laketier.tables import prepare_table
 from laketier.tiering import TieringRound, pipelines
 from laketier.tiering.horizon import look
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from laketier.metadata import TableLayout, prepare_table
 from laketier.registry import Lake
 from laketier.sources.changes import check_key
 from laketier.sources.keyed import rows_of_changes
 from laketier.spi import ConfigError, LogTable, SchemaChanged, TableChanged, TableInfo, WriteMode, require_mode
+from laketier.tables import TableLayout, prepare_table
 
 
 def check_same(before: LogTable, now: LogTable, *, where: str) -> None:

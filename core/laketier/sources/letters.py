@@ -20,8 +20,8 @@ import pyarrow as pa
 from laketier.config import LakeConfig
 from laketier.registry import Lake, open_lake
 from laketier.sources.dead_letters import SCHEMA, dead_letter_table, token_of
-from laketier.sources.scan import scan
 from laketier.spi import BadRecord, Leaf, Op, Predicate, ScanRequest, TableNotFound, TablePath, Token
+from laketier.tables.scan import scan
 from laketier.tiering import pipelines
 
 REPLAY = ".replay"

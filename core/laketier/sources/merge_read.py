@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from laketier.sources.changes import LatestChanges, without_keys
-from laketier.sources.grouping import group_splits
 from laketier.sources.splits import weight_of
 from laketier.sources.upsert import BucketShare, aligned_buckets, in_order
 from laketier.spi import (
@@ -26,6 +25,7 @@ from laketier.spi import (
     TableDescriptor,
     TableInfo,
 )
+from laketier.tables.grouping import group_splits
 
 CHANGES_OF_A_PART = 1_000_000
 """A part holds about as many changes at most, so many parts are made of many changes."""

@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.config import LakeConfig
-from laketier.metadata import prepare_table
 from laketier.registry import open_lake
 from laketier.sources.committed import committed_offsets
 from laketier.sources.dead_letters import DEAD_LETTERS, dead_letter_table, token_of
@@ -57,6 +56,7 @@ from laketier.spi import (
     WriterInitContext,
     new_attempt_id,
 )
+from laketier.tables import prepare_table
 from laketier.tiering import TieringRound, pipelines, write_task
 from laketier.tiering.horizon import look
 

@@ -16,13 +16,11 @@ import pyarrow as pa
 from laketier.config import LakeConfig
 from laketier.kit.conform import conform
 from laketier.kit.storage_errors import naming_storage_errors
-from laketier.metadata import logical_schema
 from laketier.registry import Lake, open_lake
 from laketier.sources.committed import committed_offsets
 from laketier.sources.keyed import rows_of_changes
 from laketier.sources.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
 from laketier.sources.ranges import next_range
-from laketier.sources.scan import Scan, condition_of, limited, plan_scan
 from laketier.sources.tiered import TieredTable
 from laketier.spi import (
     BadRecord,
@@ -45,6 +43,8 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.spi.schema import widens
+from laketier.tables import logical_schema
+from laketier.tables.scan import Scan, condition_of, limited, plan_scan
 
 _LOOKS = 10
 

@@ -13,13 +13,13 @@ from pyspark.sql.types import StructType
 
 from laketier.config import LakeConfig
 from laketier.registry import configure_spark
-from laketier.sources import open_source, scan_request
 from laketier.spark.batch_writer import LakeBatchWriter
 from laketier.spark.scan import LakeReader
 from laketier.spark.schema import spark_schema
 from laketier.spark.stream_writer import LakeStreamWriter
 from laketier.spark.union_read import UNION, UnionOptions, UnionReader
 from laketier.spi import ConfigError
+from laketier.tables import open_source, scan_request
 
 _CHECKPOINT = "checkpointlocation"
 

@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from laketier.config import LakeConfig
 from laketier.registry import naming_commands
-from laketier.sources import Scan, group_splits, open_source, plan_content, plan_scan, scan_request
 from laketier.spark.arrow_batches import arrow_batches
 from laketier.spark.batch_writer import FOREACH_BATCH
 from laketier.spark.failures import cause_of
@@ -37,6 +36,7 @@ from laketier.spi import (
     Token,
     WriteMode,
 )
+from laketier.tables import Scan, group_splits, open_source, plan_content, plan_scan, scan_request
 from laketier.tiering import RoundResult, TieringRound
 
 _TASKS_PER_CORE = 2

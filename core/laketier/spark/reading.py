@@ -12,12 +12,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from laketier.config import LakeConfig
-from laketier.sources import Scan, group_splits, open_source, plan_scan, scan_request
 from laketier.spark.arrow_batches import type_width
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spark.target import as_config
 from laketier.spi import And, LakeSplit, Leaf, Not, Op, Or, Predicate, ScanPlan
 from laketier.spi.serializer import pack, unpack
+from laketier.tables import Scan, group_splits, open_source, plan_scan, scan_request
 
 _TASKS_PER_CORE = 4
 

@@ -10,9 +10,9 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from laketier.config import LakeConfig
-from laketier.sources import Scan, open_source, plan_scan, scan_request
 from laketier.spark.schema import for_spark, reading_schema
 from laketier.spi import LakeSplit
+from laketier.tables import Scan, open_source, plan_scan, scan_request
 
 
 @dataclass

@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from laketier.config import LakeConfig
-from laketier.metadata import prepare_table
 from laketier.registry import configure, open_lake
 from laketier.spark.running_query import working_folder
 from laketier.spi import (
@@ -24,6 +23,7 @@ from laketier.spi import (
     require_mode,
 )
 from laketier.spi.redaction import redacted
+from laketier.tables import prepare_table
 
 BATCH_RUN = "batch"
 """The ``run`` of batches: their epochs are numbered by the user, in no progress log."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pyspark.sql import types as st
 
 from laketier.spi import UnsupportedType
-from laketier.spi.marks import ADVICE
+from laketier.tables.marks import ADVICE
 
 _PLAIN = "UTF8_BINARY"
 

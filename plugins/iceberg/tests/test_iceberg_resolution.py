@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from laketier.sources.scan import scan
 from laketier.spi import (
     CorruptTable,
     FeatureNotSupported,
@@ -25,6 +24,7 @@ from laketier.spi import (
     ScanRequest,
     WriteMode,
 )
+from laketier.tables.scan import scan
 from laketier.tiering import TieringRound
 from laketier_iceberg.resolution import NAME_MAPPING
 

@@ -94,8 +94,8 @@ def test_a_required_column_that_a_file_lacks_is_refused(events: Any) -> None:
 
 
 def test_dates_that_became_timestamps_are_read_and_filtered(make: Callable[..., Any]) -> None:
-    from laketier.sources.scan import scan
     from laketier.spi import Leaf, Op
+    from laketier.tables.scan import scan
 
     table = make(pa.schema([("id", pa.int64()), ("d", pa.date32())]))
     rows = [{"id": i, "d": datetime.date(2020, 1, i)} for i in (1, 2)]
@@ -114,8 +114,8 @@ def test_dates_that_became_timestamps_are_read_and_filtered(make: Callable[..., 
 def test_a_filter_on_a_partition_is_left_to_the_reader_where_planning_went_without_filters(
     make: Callable[..., Any],
 ) -> None:
-    from laketier.sources.scan import scan
     from laketier.spi import Leaf, Op
+    from laketier.tables.scan import scan
 
     table = make(pa.schema([("p", pa.string()), ("d", pa.date32())]), partition_by=(PartitionField("p"),))
     rows = [{"p": p, "d": datetime.date(2020, 1, day)} for day, p in ((1, "a"), (2, "b"))]

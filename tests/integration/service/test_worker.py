@@ -24,8 +24,8 @@ from laketier.service.worker import TieringWorker, WorkerSettings
 from laketier.sources import LogAnswer, LogRound, LogTask, run_log_task
 from laketier.sources.failpoints import PLANNED
 from laketier.sources.log_engine import LocalEngine, LogEngine
-from laketier.sources.scan import scan
 from laketier.spi import ScanRequest
+from laketier.tables.scan import scan
 from lines import CutLog, LinesTable
 
 PATIENCE_SECONDS = 60

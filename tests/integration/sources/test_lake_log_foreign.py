@@ -10,8 +10,8 @@ import pytest
 
 from followed import NAME, FollowedDelta, FollowedIceberg, FollowedLance, ids_in
 from lakes import SCHEMA, append, lake_at, rows_of
-from laketier.metadata import TableLayout, prepare_table
 from laketier.spi import FeatureNotSupported, PartitionField, RowsChanged, SchemaChanged, TableDescriptor, TablePath
+from laketier.tables import TableLayout, prepare_table
 
 
 def test_a_restored_delta_table(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from laketier.registry import open_lake
 from laketier.service.schedule import is_retryable
 from laketier.sources import LogRound, LogRoundSettings, OnExpired
 from laketier.sources.log_engine import LocalEngine
-from laketier.sources.scan import scan
 from laketier.spi import OffsetsExpired, ScanRequest, StorageError, Watermark
+from laketier.tables.scan import scan
 from laketier.tiering import pipelines
 from landing import land, log_of
 

@@ -25,8 +25,8 @@ from laketier.sources import (
 )
 from laketier.sources.dead_letters import dead_letter_table
 from laketier.sources.log_engine import LocalEngine
-from laketier.sources.scan import scan
 from laketier.spi import Fenced, IncompatibleData, OffsetsExpired, ScanRequest, Stale, TableChanged, TableLog
+from laketier.tables.scan import scan
 from laketier.tiering import Ending, pipelines
 from lines import LinesTable
 

@@ -35,7 +35,6 @@ from laketier.sources.letters import (
 )
 from laketier.sources.log_engine import LocalEngine
 from laketier.sources.replay import ReplayResult, replay
-from laketier.sources.scan import scan
 from laketier.spi import (
     BadRecord,
     ConfigError,
@@ -50,6 +49,7 @@ from laketier.spi import (
     TableNotFound,
     WatermarkLost,
 )
+from laketier.tables.scan import scan
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
 from landing import all_of, land_bytes, log_of, rows
 from lines import CutLog, LinesTable

@@ -15,8 +15,8 @@ from laketier.registry import open_lake, open_log_source
 from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, LogTask, OnBadRecordPolicy, failpoints
 from laketier.sources.dead_letters import dead_letter_table
 from laketier.sources.log_engine import LocalEngine
-from laketier.sources.scan import scan
 from laketier.spi import ScanRequest, Stale
+from laketier.tables.scan import scan
 from lines import CutLog, LinesTable
 
 ALWAYS = LogRoundSettings(on_bad_record=OnBadRecordPolicy.DEAD_LETTER, within=3600.0)

@@ -18,7 +18,6 @@ from laketier.registry import load_format, open_lake
 from laketier.service.schedule import is_retryable
 from laketier.sources import LogRound, LogRoundResult
 from laketier.sources.log_engine import LocalEngine
-from laketier.sources.scan import scan
 from laketier.spi import (
     Feature,
     FeatureNotSupported,
@@ -27,6 +26,7 @@ from laketier.spi import (
     SchemaChanged,
     TableLog,
 )
+from laketier.tables.scan import scan
 from laketier.tiering import Ending
 from schema_registry import SchemaRegistry, framed
 

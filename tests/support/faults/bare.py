@@ -14,7 +14,6 @@ from typing import Any
 from faults import mutations, work
 from faults.progress import Progress, follow
 from laketier.kit.failpoints import VARIABLE, observed
-from laketier.metadata import prepare_table
 from laketier.registry import configure, open_lake
 from laketier.spi import (
     LaketierError,
@@ -26,6 +25,7 @@ from laketier.spi import (
     WriterInitContext,
     new_attempt_id,
 )
+from laketier.tables import prepare_table
 from laketier.tiering import RetryPolicy, TieringRound, write_task
 
 QUICK = RetryPolicy(first_wait_seconds=0.001, longest_wait_seconds=0.05)

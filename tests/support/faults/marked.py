@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from laketier.config import parse_options
 from laketier.registry import load_format
-from laketier.sources.scan import scan
 from laketier.spi import (
     Feature,
     LakeStorage,
@@ -30,6 +29,7 @@ from laketier.spi import (
     new_attempt_id,
     unpack,
 )
+from laketier.tables.scan import scan
 from laketier.tiering import RetryPolicy, RoundResult, TieringRound, write_task
 
 SCHEMA = pa.schema([("epoch", pa.int64()), ("driver", pa.string()), ("part", pa.string()), ("row", pa.int64())])

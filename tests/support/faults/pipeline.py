@@ -15,8 +15,8 @@ from faults.oracle import Difference, Leftovers
 from faults.processes import Life, Processes
 from faults.progress import Progress
 from laketier.registry import Lake, configure, open_lake
-from laketier.sources.scan import scan
 from laketier.spi import ScanRequest, TableInfo, TableNotFound
+from laketier.tables.scan import scan
 
 MOST_LIVES = 6
 

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 from faults.asking import Answers, serve
 from faults.foreign_read import ForeignReader
 from faults.marked import MarkedTable
-from laketier.sources.scan import scan
 from laketier.spi import Leaf, Op, ScanRequest
+from laketier.tables.scan import scan
 
 WINDOW = 20
 """Most looks ask for the newest epochs only, as a table of thousands takes long to read. Every `FULL`th reads all."""

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from laketier.bucketing import assigner_for
 from laketier.sources import merge_read
 from laketier.sources.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
-from laketier.sources.scan import condition_of, plan_scan
 from laketier.sources.union import LakeHalf, UnionScan
 from laketier.spi import (
     BucketBounds,
@@ -40,6 +39,7 @@ from laketier.spi import (
     TablePath,
     fail_on_bad_record,
 )
+from laketier.tables.scan import condition_of, plan_scan
 
 ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.int64())])
 CHANGES = ROWS.append(pa.field("op", pa.string()))

@@ -11,12 +11,12 @@ import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
 from laketier.config import LakeConfig
-from laketier.metadata import prepare_table
 from laketier.registry import configure, open_lake
 from laketier.spark.batch_writer import LakeBatchWriter
 from laketier.spark.stream_writer import LakeStreamWriter
 from laketier.spark.streaming import _token_at
 from laketier.spi import TableNotFound, Token, WatermarkLost
+from laketier.tables import prepare_table
 
 SCHEMA = StructType([StructField("id", LongType())])
 

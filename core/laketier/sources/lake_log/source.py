@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from laketier.config import LakeConfig
 from laketier.kit.storage_errors import naming_storage_errors
-from laketier.metadata import logical_schema
 from laketier.registry import Lake, configure, open_lake
 from laketier.sources.lake_log.log import LakeLog
 from laketier.sources.lake_log.options import Changes, LakeLogOptions, LakeLogTableOptions
 from laketier.spi import CHANGE_TYPE, ConfigError, Feature, LogSource, LogTable, TablePath, require
+from laketier.tables import logical_schema
 
 _REQUIRED = ("lake.format", "lake.warehouse")
 

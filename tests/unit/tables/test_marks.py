@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from laketier.metadata import prepare_table
 from laketier.registry import configure, open_lake
-from laketier.sources.scan import scan
 from laketier.spi import ScanRequest, TableNotFound, UnsupportedType, WriterInitContext, new_attempt_id
-from laketier.spi.marks import refuse_marked
+from laketier.tables import prepare_table
+from laketier.tables.marks import refuse_marked
+from laketier.tables.scan import scan
 from laketier.tiering import TieringRound, write_task
 
 BINARY = pa.binary()

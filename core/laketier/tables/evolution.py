@@ -29,7 +29,7 @@ from laketier.spi import (
     require,
     widens,
 )
-from laketier.spi.marks import refuse_marked
+from laketier.tables.marks import refuse_marked
 
 
 @dataclass(frozen=True)
