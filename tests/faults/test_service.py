@@ -11,7 +11,7 @@ import pytest
 
 from faults.service_lab import Lab
 from faults.service_scenarios import server_restarted
-from laketier.sources import failpoints
+from laketier.service import failpoints
 from postgresql import running_postgresql
 
 POINTS = {

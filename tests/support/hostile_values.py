@@ -35,7 +35,7 @@ from laketier.codecs.csv_values import CsvDecoder
 from laketier.codecs.decoding import Decoder
 from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.protobuf_values import ProtobufDecoder
-from laketier.sources.dead_letters import dead_letter_batch
+from laketier.dead_letters.table import dead_letter_batch
 from laketier.spi import BadRecord, ConfigError
 from landing import all_of, land_bytes, log_of
 

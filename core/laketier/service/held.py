@@ -6,8 +6,9 @@ import logging
 import threading
 from collections.abc import Iterable, Sequence
 
+from laketier.kit import failpoint
+from laketier.service.failpoints import FINISHED
 from laketier.service.state import Failure, Lease, LeaseLost, Outcome, StateError, StateStore, Worker
-from laketier.sources.failpoints import FINISHED, failpoint
 
 log = logging.getLogger(__name__)
 

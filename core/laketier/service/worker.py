@@ -13,14 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
+from laketier.kit import failpoint
 from laketier.service.catalogue import Catalogue
+from laketier.service.failpoints import LEASED, PLANNED
 from laketier.service.held import HeldLeases
 from laketier.service.idle import IdleTables
 from laketier.service.rounds import LeasedRound
 from laketier.service.state import Failure, Lease, Outcome, StateError, StateStore, Worker
 from laketier.service.threads import Permit, Threads
 from laketier.service.until_idle import UntilIdle
-from laketier.sources.failpoints import LEASED, PLANNED, failpoint
 from laketier.sources.log_engine import LogEngine
 from laketier.spi import LaketierError, StorageError
 

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from laketier.config import LakeConfig
+from laketier.dead_letters.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
+from laketier.dead_letters.letter_check import check_still_letters
+from laketier.dead_letters.table import DEAD_LETTERS, DeadLetterRounds, token_of
+from laketier.kit import failpoint
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake, open_lake
-from laketier.sources.committed import committed_offsets
-from laketier.sources.dead_letters import DEAD_LETTERS, DeadLetterRounds, token_of
-from laketier.sources.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
-from laketier.sources.failpoints import failpoint
 from laketier.sources.following import check_same, mode_of, prepared_table
-from laketier.sources.letter_check import check_still_letters
 from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy
 from laketier.sources.ranges import NextRange, OnExpired, next_range, plan_around, skipped_later
 from laketier.sources.reached import reached, required
@@ -44,6 +43,7 @@ from laketier.spi import (
     TokenMismatch,
 )
 from laketier.tiering import TieringRound, pipelines
+from laketier.tiering.committed import committed_offsets
 
 
 @dataclass

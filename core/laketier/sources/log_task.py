@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.sources.letter_staging import LetterStaging
+from laketier.dead_letters.letter_staging import LetterStaging
 from laketier.sources.splits import weight_of
 from laketier.sources.upsert import Merge
 from laketier.spi import (

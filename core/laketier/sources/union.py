@@ -17,7 +17,6 @@ from laketier.config import LakeConfig
 from laketier.kit.conform import conform
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake, open_lake
-from laketier.sources.committed import committed_offsets
 from laketier.sources.keyed import rows_of_changes
 from laketier.sources.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
 from laketier.sources.ranges import next_range
@@ -45,6 +44,7 @@ from laketier.spi import (
 from laketier.spi.schema import widens
 from laketier.tables import logical_schema
 from laketier.tables.scan import Scan, condition_of, limited, plan_scan
+from laketier.tiering.committed import committed_offsets
 
 _LOOKS = 10
 

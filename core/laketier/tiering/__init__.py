@@ -1,4 +1,5 @@
-"""The exactly-once protocol, without an engine: rounds, the publish loop, recovery, failpoints."""
+"""The exactly-once protocol, without an engine: rounds, the publish loop, recovery, failpoints; it may use `tables` and
+the rooms below that, and knows no source."""
 
 from laketier.tiering.publish import Ending, RoundResult
 from laketier.tiering.retries import RetryPolicy

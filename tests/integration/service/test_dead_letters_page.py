@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from laketier.config import LakeConfig
+from laketier.dead_letters.letters import LetterState
+from laketier.dead_letters.replay import replay
 from laketier.registry import configure, open_log_source
 from laketier.service.state import StateStore
 from laketier.service.web.letters import read_dead_letters
 from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy
-from laketier.sources.letters import LetterState
 from laketier.sources.log_engine import LocalEngine
-from laketier.sources.replay import replay
 from lines import LinesTable
 from service_page import served
 from state_tables import table

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 from laketier.config import LakeConfig
+from laketier.dead_letters import letter_staging
+from laketier.dead_letters.letters import scan_letters
 from laketier.registry import configure
-from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy, letter_staging
-from laketier.sources.letters import scan_letters
+from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy
 from laketier.sources.log_engine import LocalEngine
 from laketier.spi import (
     BadRecord,

@@ -11,19 +11,12 @@ from typing import Any
 import pytest
 
 from laketier.config import LakeConfig
+from laketier.dead_letters.table import dead_letter_table
 from laketier.kit.failpoints import observed
 from laketier.registry import open_lake, open_log_source
+from laketier.service import failpoints
 from laketier.service.schedule import is_retryable
-from laketier.sources import (
-    LogAnswer,
-    LogRound,
-    LogRoundResult,
-    LogRoundSettings,
-    OnBadRecordPolicy,
-    OnExpired,
-    failpoints,
-)
-from laketier.sources.dead_letters import dead_letter_table
+from laketier.sources import LogAnswer, LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy, OnExpired
 from laketier.sources.log_engine import LocalEngine
 from laketier.spi import Fenced, IncompatibleData, OffsetsExpired, ScanRequest, Stale, TableChanged, TableLog
 from laketier.tables.scan import scan

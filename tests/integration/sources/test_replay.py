@@ -19,11 +19,8 @@ import pytest
 from kafka_broker import KafkaBroker
 from kafka_logs import json_options, produce, read_with_bad, source_at
 from laketier.config import LakeConfig
-from laketier.kit.failpoints import VARIABLE, observed
-from laketier.registry import open_lake, open_log_source
-from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy, failpoints, letters
-from laketier.sources.dead_letters import dead_letter_table
-from laketier.sources.letters import (
+from laketier.dead_letters import failpoints, letters
+from laketier.dead_letters.letters import (
     Letter,
     LetterState,
     Replays,
@@ -33,8 +30,12 @@ from laketier.sources.letters import (
     scan_letters,
     see_letters,
 )
+from laketier.dead_letters.replay import ReplayResult, replay
+from laketier.dead_letters.table import dead_letter_table
+from laketier.kit.failpoints import VARIABLE, observed
+from laketier.registry import open_lake, open_log_source
+from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy
 from laketier.sources.log_engine import LocalEngine
-from laketier.sources.replay import ReplayResult, replay
 from laketier.spi import (
     BadRecord,
     ConfigError,
@@ -307,7 +308,7 @@ def test_a_replay_that_is_overtaken_while_it_looks_is_refused(
         assert lettered.replay().replayed == 2
         return read_replays(config)
 
-    monkeypatch.setattr("laketier.sources.replay.read_replays", overtaken)
+    monkeypatch.setattr("laketier.dead_letters.replay.read_replays", overtaken)
     with pytest.raises(Stale, match="another replay of the table runs"):
         lettered.replay()
     assert (lettered.ids(), lettered.replay().replayed) == ([1, 2, 3], 0)
@@ -383,7 +384,7 @@ def test_old_changes_of_a_key_are_not_replayed(lettered: Lettered) -> None:
 _CHILD = """
 import sys
 from laketier.registry import configure, open_log_source
-from laketier.sources.replay import replay
+from laketier.dead_letters.replay import replay
 root, *keys = sys.argv[1:]
 log = open_log_source("lines", {"path": root}, name="lines", origin="the test").open("t")
 replay(configure(dict(key.split("=", 1) for key in keys)), log)

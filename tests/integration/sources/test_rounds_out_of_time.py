@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from laketier.config import LakeConfig
+from laketier.dead_letters.table import dead_letter_table
 from laketier.kit.failpoints import observed
 from laketier.registry import open_lake, open_log_source
-from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, LogTask, OnBadRecordPolicy, failpoints
-from laketier.sources.dead_letters import dead_letter_table
+from laketier.service import failpoints
+from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, LogTask, OnBadRecordPolicy
 from laketier.sources.log_engine import LocalEngine
 from laketier.spi import ScanRequest, Stale
 from laketier.tables.scan import scan

@@ -11,8 +11,8 @@ from typing import Any
 
 from faults.oracle import foreign_column, unexplained
 from laketier.config import LakeConfig
+from laketier.dead_letters.table import dead_letter_table
 from laketier.registry import configure, open_lake
-from laketier.sources.dead_letters import dead_letter_table
 from laketier.spi import TableNotFound
 from lines import LinesTable
 

@@ -12,8 +12,8 @@ from typing import Any
 from faults.service_judge import Verdict
 from faults.service_lab import Lab
 from faults.topics_lab import TopicsLab
+from laketier.service import failpoints
 from laketier.service.schedule import State
-from laketier.sources import failpoints
 from laketier.tiering.failpoints import PUBLISH_AFTER, PUBLISH_BEFORE
 
 KILLS = (

@@ -21,7 +21,7 @@ from laketier.codecs.decoding import Decoded, Decoder
 from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.protobuf_values import ProtobufDecoder
 from laketier.codecs.said import said, shown
-from laketier.sources.dead_letters import dead_letter_batch
+from laketier.dead_letters.table import dead_letter_batch
 from laketier.spi import BadRecord, ConfigError, StorageError
 
 SCHEMA = pa.schema([("v", pa.int64())])

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from laketier.config import LakeConfig
-from laketier.sources.dead_letters import dead_letter_table
-from laketier.sources.letters import Letter, LetterState, read_replays, scan_letters
+from laketier.dead_letters.letters import Letter, LetterState, read_replays, scan_letters
+from laketier.dead_letters.table import dead_letter_table
 
 SHOWN = 20
 LOOKED_AT = 20_000

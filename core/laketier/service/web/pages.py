@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from laketier.dead_letters.letters import LetterState
 from laketier.service.schedule import State
 from laketier.service.state import RoundRecord, TableStatus, TieringTable, WorkerSeen
 from laketier.service.web import texts
@@ -13,7 +14,6 @@ from laketier.service.web.letters import DeadLetters
 from laketier.service.web.markup import Html, html, joined
 from laketier.service.web.plot import age_plot, lag_plot
 from laketier.service.web.turning import searched, turned
-from laketier.sources.letters import LetterState
 from laketier.spi.redaction import redacted
 
 TABLES_PER_PAGE = 100

@@ -18,8 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.config import LakeConfig
+from laketier.dead_letters.table import SCHEMA, dead_letter_table, token_of
 from laketier.registry import Lake, open_lake
-from laketier.sources.dead_letters import SCHEMA, dead_letter_table, token_of
 from laketier.spi import BadRecord, Leaf, Op, Predicate, ScanRequest, TableNotFound, TablePath, Token
 from laketier.tables.scan import scan
 from laketier.tiering import pipelines

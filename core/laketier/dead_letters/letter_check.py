@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from laketier.config import LakeConfig
-from laketier.sources.dead_letters import dead_letter_table
-from laketier.sources.letters import Letter, in_chunks, scan_letters
+from laketier.dead_letters.letters import Letter, in_chunks, scan_letters
+from laketier.dead_letters.table import dead_letter_table
 from laketier.spi import BadRecord, ConfigError, FeatureNotSupported, TableLog
 
 _NAMED = 5

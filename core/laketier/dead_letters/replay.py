@@ -1,8 +1,8 @@
 """Replaying dead letters: records that were no rows are decoded again, and those that fit now are appended, once.
 
 Two tables can't be one atomic step, and what fits depends on settings that may change in between. So a replay writes
-down first which letters it takes (`laketier.sources.letters`), and that decides: should it be killed before their rows
-are in the lake table, the next one appends the rows of just these letters, as the epoch that stands beside them.
+down first which letters it takes (`laketier.dead_letters.letters`), and that decides: should it be killed before their
+rows are in the lake table, the next one appends the rows of just these letters, as the epoch that stands beside them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.config import LakeConfig
-from laketier.registry import open_lake
-from laketier.sources.committed import committed_offsets
-from laketier.sources.dead_letters import DEAD_LETTERS, dead_letter_table, token_of
-from laketier.sources.failpoints import LETTERS_CHOSEN, LETTERS_STAGED, failpoint
-from laketier.sources.letters import (
+from laketier.dead_letters.failpoints import LETTERS_CHOSEN, LETTERS_STAGED
+from laketier.dead_letters.letters import (
     MOST_LETTERS,
     REPLAY,
     REPLAYED_SCHEMA,
@@ -36,6 +33,9 @@ from laketier.sources.letters import (
     replayed_table,
     scan_letters,
 )
+from laketier.dead_letters.table import DEAD_LETTERS, dead_letter_table, token_of
+from laketier.kit import failpoint
+from laketier.registry import open_lake
 from laketier.spi import (
     FIRST_EPOCH,
     BadRecord,
@@ -58,6 +58,7 @@ from laketier.spi import (
 )
 from laketier.tables import prepare_table
 from laketier.tiering import TieringRound, pipelines, write_task
+from laketier.tiering.committed import committed_offsets
 from laketier.tiering.horizon import look
 
 _Factory = LakeTieringFactory[Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
-from laketier.sources.dead_letters import dead_letter_batch
+from laketier.dead_letters.table import dead_letter_batch
 from laketier.spi import BadRecord, LakeTieringFactory, WriterInitContext
 from laketier.tiering import StagedTask
 
