@@ -29,8 +29,8 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from benchmarks.report import Row, Section, save, show
-from laketier.sources import LogAnswer, LogTask
-from laketier.sources.log_engine import LogEngine
+from laketier.rounds import LogAnswer, LogTask
+from laketier.rounds.log_engine import LogEngine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
@@ -57,10 +57,10 @@ class JobPerTable:
 def work(file: str, way: str) -> None:
     """The worker: what `laketier serve` does, with the engine of ``way``."""
     from laketier.config.service import load_service
+    from laketier.rounds.log_engine import LocalEngine
     from laketier.service.catalogue import Catalogue
     from laketier.service.state import StateStore
     from laketier.service.worker import TieringWorker, WorkerSettings
-    from laketier.sources.log_engine import LocalEngine
 
     described = load_service(file)
     engine: LogEngine

@@ -29,8 +29,8 @@ from benchmarks.measure import Case, Measured, interleaved, median
 from benchmarks.report import Section, save, show
 from benchmarks.session import spark_session
 from laketier.registry import configure, open_log_source
-from laketier.sources import LogRound, LogRoundSettings
-from laketier.sources.log_engine import LocalEngine, LogEngine
+from laketier.rounds import LogRound, LogRoundSettings
+from laketier.rounds.log_engine import LocalEngine, LogEngine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 

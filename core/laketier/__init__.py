@@ -31,7 +31,7 @@ def union(
     """
     import pyarrow
 
-    from laketier.sources.tiered import open_tiered
+    from laketier.rounds.tiered import open_tiered
     from laketier.sources.union import union_of
     from laketier.spi import ScanRequest
 

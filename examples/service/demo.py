@@ -32,9 +32,9 @@ from rich.table import Table
 from kafka_broker import KafkaBroker
 from laketier.cli.demo.verify import count_with
 from laketier.registry import open_lake
+from laketier.rounds.tiered import open_tiered
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, TableStatus
-from laketier.sources.tiered import open_tiered
 from laketier.sources.union import plan_union
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")

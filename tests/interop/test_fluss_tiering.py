@@ -17,8 +17,8 @@ from fluss_server import FlussServer
 from fluss_tables import LAYOUT, ORDERS, USERS, ids_in, lake_keys, orders, source_at, tier
 from lakes import OURS, lake_at, read_all
 from laketier.registry import OpenSource
-from laketier.sources.log_round import LogRound
-from laketier.sources.log_task import LogAnswer, run_log_task
+from laketier.rounds.log_round import LogRound
+from laketier.rounds.log_task import LogAnswer, run_log_task
 from laketier.sources.union import union
 from laketier.spi import (
     BucketSpec,

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from laketier.sources import LogRound, LogTask, run_log_task
-from laketier.sources.tiered import open_tiered
+from laketier.rounds import LogRound, LogTask, run_log_task
+from laketier.rounds.tiered import open_tiered
 from laketier.spark import union
 from laketier.spark.log_engine import SparkLogEngine
 from laketier.spi import Leaf, Op

@@ -11,8 +11,8 @@ from fluss_server import FlussServer
 from lakes import lake_at, read_all
 from laketier.config import LakeConfig
 from laketier.registry import OpenSource, configure, open_log_source
-from laketier.sources import LogRound, LogRoundResult
-from laketier.sources.log_engine import LocalEngine
+from laketier.rounds import LogRound, LogRoundResult
+from laketier.rounds.log_engine import LocalEngine
 from laketier.spi import (
     LogSplit,
     TableLog,

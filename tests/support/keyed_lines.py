@@ -15,9 +15,9 @@ from typing import Any
 from changes import Change, applied
 from laketier.config import LakeConfig
 from laketier.registry import configure, open_lake, open_log_source
-from laketier.sources import LogRound, LogRoundResult, LogRoundSettings
-from laketier.sources.keyed import KeyedLog
-from laketier.sources.log_engine import LocalEngine
+from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings
+from laketier.rounds.keyed import KeyedLog
+from laketier.rounds.log_engine import LocalEngine
 from laketier.spi import ScanRequest
 from laketier.tables.scan import scan
 from lines import LinesTable

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.sources.splits import WEIGHT_OF_A_TASK
+from laketier.rounds.splits import WEIGHT_OF_A_TASK
 from laketier.spi import BucketBounds, LogRange, LogSplit, LogTable, TableLog
 
 COLUMNS = {"id": "int64", "text": "string"}

@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def list_(file: File, json: Json = False) -> None:
     """Show how many dead letters each table has, how many of them were replayed, and why they are bad."""
     from laketier.dead_letters.letters import LetterState, see_letters
-    from laketier.sources.tiered import all_tiered
+    from laketier.rounds.tiered import all_tiered
 
     seen = [(table.key, see_letters(table.config)) for table in all_tiered(file)]
     found = [(name, each) for name, each in seen if each is not None]
@@ -72,7 +72,7 @@ def show(
 ) -> None:
     """Show dead letters: place, state, error, key and value. Bytes that are no UTF-8 are shown in hexadecimal."""
     from laketier.dead_letters.letters import read_replays, scan_letters
-    from laketier.sources.tiered import open_tiered
+    from laketier.rounds.tiered import open_tiered
 
     bucket, offset = (None, None) if where is None else _place(where)
     tiered, log = open_tiered(file, table)
@@ -113,7 +113,7 @@ def replay(
     """Decode dead letters with the table's present `read` settings, and append those that are rows now, each once.
     Those that still are none stay as they are."""
     from laketier.dead_letters.replay import replay as replayed
-    from laketier.sources.tiered import open_tiered
+    from laketier.rounds.tiered import open_tiered
 
     tiered, log = open_tiered(file, table)
     try:

@@ -23,11 +23,11 @@ from laketier.spi import ConfigError
 if TYPE_CHECKING:
     from laketier.config import LakeConfig
     from laketier.config.service import Service
+    from laketier.rounds.log_engine import LogEngine
     from laketier.service.catalogue import Catalogue
     from laketier.service.logs import JsonLines
     from laketier.service.metrics import MeasuredStore
     from laketier.service.web.server import PageServer
-    from laketier.sources.log_engine import LogEngine
     from laketier.spi import Secret
 
 _CLOSING_SECONDS = 5.0
@@ -189,11 +189,11 @@ def _shown(
     if page is None and health is None:
         yield
         return
+    from laketier.rounds.log_task import OnBadRecordPolicy
     from laketier.service.looked import SharedLook
     from laketier.service.metrics import TableCollector, WorkerMetrics, new_registry
     from laketier.service.state import StateStore
     from laketier.service.web.app import ServicePages
-    from laketier.sources.log_task import OnBadRecordPolicy
 
     def letters_of(name: str) -> LakeConfig | None:
         try:
@@ -239,7 +239,7 @@ def _exported(described: Service, store: MeasuredStore, worker: str) -> Iterator
 @contextmanager
 def _engine(name: str, service: Service) -> Iterator[LogEngine]:
     if name == "local":
-        from laketier.sources.log_engine import LocalEngine
+        from laketier.rounds.log_engine import LocalEngine
 
         engine = LocalEngine()
         try:

@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from laketier.config.service import Service
 from laketier.registry import OpenSource
+from laketier.rounds.tiered import TieredTable, open_log, open_sources, tiered_tables
 from laketier.service.listing import Listed, list_all
 from laketier.service.state import Registration, StateError, StateStore
-from laketier.sources.tiered import TieredTable, open_log, open_sources, tiered_tables
 from laketier.spi import ConfigError, LaketierError, LogTable, StorageError, TableLog
 from laketier.spi.redaction import redacted
 

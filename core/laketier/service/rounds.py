@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from laketier.kit import failpoint
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import complete_commands
+from laketier.rounds import LogAnswer, LogRound, LogRoundResult, LogTask
 from laketier.service.catalogue import Catalogue
 from laketier.service.failpoints import COMMITTED, STAGED
 from laketier.service.held import HeldLeases
 from laketier.service.idle import IdleTables
 from laketier.service.schedule import is_retryable
 from laketier.service.state import Failure, Lease, Outcome
-from laketier.sources import LogAnswer, LogRound, LogRoundResult, LogTask
 from laketier.spi import ConfigError, LaketierError, LogOffsets, LogTable, Overtaken, StorageError, TableChanged
 
 log = logging.getLogger(__name__)

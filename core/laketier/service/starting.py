@@ -10,10 +10,10 @@ from laketier.config.problems import together
 from laketier.config.service import Service, TableRule
 from laketier.config.suggest import nearest
 from laketier.registry import OpenSource, open_log_source
+from laketier.rounds.tiered import excludes_all, rule_problems, tiered_tables, unmatched
 from laketier.service.listing import Listed, list_all
 from laketier.service.schedule import State
 from laketier.service.state import StateError, StateStore
-from laketier.sources.tiered import excludes_all, rule_problems, tiered_tables, unmatched
 from laketier.spi import (
     ConfigError,
     FeatureNotSupported,

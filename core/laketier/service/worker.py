@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
 from laketier.kit import failpoint
+from laketier.rounds.log_engine import LogEngine
 from laketier.service.catalogue import Catalogue
 from laketier.service.failpoints import LEASED, PLANNED
 from laketier.service.held import HeldLeases
@@ -22,7 +23,6 @@ from laketier.service.rounds import LeasedRound
 from laketier.service.state import Failure, Lease, Outcome, StateError, StateStore, Worker
 from laketier.service.threads import Permit, Threads
 from laketier.service.until_idle import UntilIdle
-from laketier.sources.log_engine import LogEngine
 from laketier.spi import LaketierError, StorageError
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _BIG_JOBS = 2
 _CLOSING_SECONDS = 5.0
 BIG_WEIGHT = 500_000
-"""A round of more than this (`laketier.sources.splits.weight_of`) has a job of its own, so that small tables need not
+"""A round of more than this (`laketier.rounds.splits.weight_of`) has a job of its own, so that small tables need not
 wait for it."""
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from laketier.sources.changes import LatestChanges, without_keys
-from laketier.sources.splits import weight_of
-from laketier.sources.upsert import BucketShare, aligned_buckets, in_order
+from laketier.rounds.changes import LatestChanges, without_keys
+from laketier.rounds.splits import weight_of
+from laketier.rounds.upsert import BucketShare, aligned_buckets, in_order
 from laketier.spi import (
     BucketSpec,
     ConfigError,

@@ -17,10 +17,10 @@ from laketier.config import LakeConfig
 from laketier.kit.conform import conform
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake, open_lake
-from laketier.sources.keyed import rows_of_changes
+from laketier.rounds.keyed import rows_of_changes
+from laketier.rounds.ranges import next_range
+from laketier.rounds.tiered import TieredTable
 from laketier.sources.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
-from laketier.sources.ranges import next_range
-from laketier.sources.tiered import TieredTable
 from laketier.spi import (
     BadRecord,
     CommitterInitContext,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from laketier.sources import LogAnswer, LogTask, run_log_task
-from laketier.sources.log_engine import balanced
+from laketier.rounds import LogAnswer, LogTask, run_log_task
+from laketier.rounds.log_engine import balanced
 from laketier.spi import StorageError
 
 _TASKS_PER_CORE = 2
@@ -21,7 +21,7 @@ class SparkLogEngine:
         self._context = spark.sparkContext
 
     def run(self, tasks: Sequence[LogTask]) -> Sequence[LogAnswer]:
-        """See `laketier.sources.log_engine.LogEngine.run`."""
+        """See `laketier.rounds.log_engine.LogEngine.run`."""
         if not tasks:
             return []
         groups = balanced(tasks, self._context.defaultParallelism * _TASKS_PER_CORE)

@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from laketier.config.suggest import did_you_mean
-from laketier.sources.tiered import open_tiered
+from laketier.rounds.tiered import open_tiered
 from laketier.sources.union import UnionScan, UnionSplit, plan_union
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spi import ConfigError, Predicate, ScanRequest

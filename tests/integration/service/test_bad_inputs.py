@@ -22,8 +22,8 @@ from kafka_logs import produce
 from laketier.cli import app as cli
 from laketier.cli.serve import serve
 from laketier.config.service import load_service
+from laketier.rounds.tiered import open_tiered
 from laketier.service.state import StateStore
-from laketier.sources.tiered import open_tiered
 from laketier.spi import ConfigError, LaketierError, PluginNotFound, StorageError, TableNotFound
 from lines import LinesTable
 from postgresql import PostgreSQL
@@ -252,7 +252,7 @@ def test_a_topic_that_is_gone(broker: KafkaBroker, tmp_path: Path, capsys: pytes
     file = kafka(tmp_path, broker.bootstrap, {"timeout-seconds": 10})
     told(lambda: open_tiered(file, "src.evens"), ConfigError, 2, "no table 'src.evens'", "src.events", capsys=capsys)
     _, log = open_tiered(file, "src.events")
-    from laketier.sources.tiered import all_tiered, open_log, open_sources
+    from laketier.rounds.tiered import all_tiered, open_log, open_sources
 
     (table,) = [each for each in all_tiered(file) if each.name == "events"]
     from dataclasses import replace

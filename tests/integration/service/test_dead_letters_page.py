@@ -11,10 +11,10 @@ from laketier.config import LakeConfig
 from laketier.dead_letters.letters import LetterState
 from laketier.dead_letters.replay import replay
 from laketier.registry import configure, open_log_source
+from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy
+from laketier.rounds.log_engine import LocalEngine
 from laketier.service.state import StateStore
 from laketier.service.web.letters import read_dead_letters
-from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy
-from laketier.sources.log_engine import LocalEngine
 from lines import LinesTable
 from service_page import served
 from state_tables import table

@@ -16,14 +16,14 @@ import pytest
 from laketier.config.service import load_service
 from laketier.kit.failpoints import observed
 from laketier.registry import open_lake
+from laketier.rounds import LogAnswer, LogRound, LogTask, run_log_task
+from laketier.rounds.log_engine import LocalEngine, LogEngine
 from laketier.service.catalogue import Catalogue
 from laketier.service.failpoints import PLANNED
 from laketier.service.idle import TRUSTED_SECONDS
 from laketier.service.schedule import State
 from laketier.service.state import LeaseLost, Outcome, StateStore, TieringTable, Worker
 from laketier.service.worker import TieringWorker, WorkerSettings
-from laketier.sources import LogAnswer, LogRound, LogTask, run_log_task
-from laketier.sources.log_engine import LocalEngine, LogEngine
 from laketier.spi import ScanRequest
 from laketier.tables.scan import scan
 from lines import CutLog, LinesTable

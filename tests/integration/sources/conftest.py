@@ -9,7 +9,7 @@ import pytest
 from kafka_broker import KafkaBroker
 from laketier.config import LakeConfig
 from laketier.registry import configure
-from laketier.sources.log_engine import LocalEngine
+from laketier.rounds.log_engine import LocalEngine
 
 _NUMBERS = itertools.count()
 

@@ -17,9 +17,9 @@ from keyed_lines import COLUMNS, KeyedLines, config_of
 from laketier.config import LakeConfig
 from laketier.kit.failpoints import VARIABLE, observed
 from laketier.registry import configure, open_lake
+from laketier.rounds import splits, upsert
+from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
-from laketier.sources import splits, upsert
-from laketier.sources.log_engine import LocalEngine
 from laketier.spi import ConfigError, IncompatibleData, IncompatibleTable, Overtaken, UnsupportedType
 from laketier.tables import prepare_table
 from laketier.tiering import Ending, failpoints

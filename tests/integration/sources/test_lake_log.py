@@ -16,9 +16,9 @@ from lakes import SCHEMA, append, ids, lake_at, rows_of
 from laketier.config import LakeConfig
 from laketier.kit.failpoints import observed
 from laketier.registry import open_log_source
+from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings, OnExpired
+from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
-from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, OnExpired
-from laketier.sources.log_engine import LocalEngine
 from laketier.sources.union import union
 from laketier.spi import (
     ConfigError,

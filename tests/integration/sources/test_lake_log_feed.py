@@ -14,10 +14,10 @@ from followed import FOLLOWED, FollowedDelta
 from lakes import SCHEMA, lake_at, read_all
 from laketier.config import LakeConfig
 from laketier.kit.failpoints import observed
+from laketier.rounds import LogRound
+from laketier.rounds.keyed import KeyedLog
+from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
-from laketier.sources import LogRound
-from laketier.sources.keyed import KeyedLog
-from laketier.sources.log_engine import LocalEngine
 from laketier.sources.union import union
 from laketier.spi import (
     ConfigError,

@@ -10,9 +10,9 @@ import pytest
 
 from laketier.config import LakeConfig
 from laketier.registry import open_lake
+from laketier.rounds import LogRound, LogRoundSettings, OnExpired
+from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
-from laketier.sources import LogRound, LogRoundSettings, OnExpired
-from laketier.sources.log_engine import LocalEngine
 from laketier.spi import OffsetsExpired, ScanRequest, StorageError, Watermark
 from laketier.tables.scan import scan
 from laketier.tiering import pipelines

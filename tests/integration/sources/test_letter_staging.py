@@ -15,8 +15,8 @@ from laketier.config import LakeConfig
 from laketier.dead_letters import letter_staging
 from laketier.dead_letters.letters import scan_letters
 from laketier.registry import configure
-from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy
-from laketier.sources.log_engine import LocalEngine
+from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy
+from laketier.rounds.log_engine import LocalEngine
 from laketier.spi import (
     BadRecord,
     BucketBounds,

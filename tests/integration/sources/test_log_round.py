@@ -14,10 +14,10 @@ from laketier.config import LakeConfig
 from laketier.dead_letters.table import dead_letter_table
 from laketier.kit.failpoints import observed
 from laketier.registry import open_lake, open_log_source
+from laketier.rounds import LogAnswer, LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy, OnExpired
+from laketier.rounds.log_engine import LocalEngine
 from laketier.service import failpoints
 from laketier.service.schedule import is_retryable
-from laketier.sources import LogAnswer, LogRound, LogRoundResult, LogRoundSettings, OnBadRecordPolicy, OnExpired
-from laketier.sources.log_engine import LocalEngine
 from laketier.spi import Fenced, IncompatibleData, OffsetsExpired, ScanRequest, Stale, TableChanged, TableLog
 from laketier.tables.scan import scan
 from laketier.tiering import Ending, pipelines

@@ -34,8 +34,8 @@ from laketier.dead_letters.replay import ReplayResult, replay
 from laketier.dead_letters.table import dead_letter_table
 from laketier.kit.failpoints import VARIABLE, observed
 from laketier.registry import open_lake, open_log_source
-from laketier.sources import LogRound, LogRoundSettings, OnBadRecordPolicy
-from laketier.sources.log_engine import LocalEngine
+from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy
+from laketier.rounds.log_engine import LocalEngine
 from laketier.spi import (
     BadRecord,
     ConfigError,

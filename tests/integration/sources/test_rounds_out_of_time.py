@@ -13,9 +13,9 @@ from laketier.config import LakeConfig
 from laketier.dead_letters.table import dead_letter_table
 from laketier.kit.failpoints import observed
 from laketier.registry import open_lake, open_log_source
+from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings, LogTask, OnBadRecordPolicy
+from laketier.rounds.log_engine import LocalEngine
 from laketier.service import failpoints
-from laketier.sources import LogRound, LogRoundResult, LogRoundSettings, LogTask, OnBadRecordPolicy
-from laketier.sources.log_engine import LocalEngine
 from laketier.spi import ScanRequest, Stale
 from laketier.tables.scan import scan
 from lines import CutLog, LinesTable

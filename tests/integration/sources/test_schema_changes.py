@@ -15,9 +15,9 @@ from kafka_broker import KafkaBroker
 from kafka_logs import produce, source_at
 from laketier.config import LakeConfig
 from laketier.registry import load_format, open_lake
+from laketier.rounds import LogRound, LogRoundResult
+from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
-from laketier.sources import LogRound, LogRoundResult
-from laketier.sources.log_engine import LocalEngine
 from laketier.spi import (
     Feature,
     FeatureNotSupported,

@@ -15,9 +15,9 @@ import laketier
 from laketier.bucketing import assigner_for
 from laketier.config import LakeConfig
 from laketier.registry import Lake, load_format, open_lake, open_log_source
-from laketier.sources import LogRound
+from laketier.rounds import LogRound
+from laketier.rounds.log_engine import LocalEngine
 from laketier.sources import union as union_module
-from laketier.sources.log_engine import LocalEngine
 from laketier.sources.merge_read import MergeSplit
 from laketier.sources.union import plan_union, union
 from laketier.spi import (

@@ -16,8 +16,8 @@ from changes import ROWS, Change, ChangeLog, applied
 from depth import sizes
 from laketier.kit.failpoints import observed
 from laketier.registry import format_names, load_format
-from laketier.sources import LogAnswer, LogTask, OnBadRecordPolicy, next_range, run_log_task, splits, upsert
-from laketier.sources.upsert import plan_merges
+from laketier.rounds import LogAnswer, LogTask, OnBadRecordPolicy, next_range, run_log_task, splits, upsert
+from laketier.rounds.upsert import plan_merges
 from laketier.spi import BucketSpec, Feature, LogOffsets, Overtaken, Token, WriteMode
 from laketier.tiering import Ending, TieringRound, failpoints
 from laketier_conformance.failpoints import CountedFailpoints

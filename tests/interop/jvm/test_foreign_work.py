@@ -12,7 +12,7 @@ import pytest
 
 from jvm_lake import JvmLake
 from keyed_lines import COLUMNS, KeyedLines
-from laketier.sources.log_engine import LocalEngine
+from laketier.rounds.log_engine import LocalEngine
 from laketier.spi import IncompatibleTable, Refused
 from lines import LinesTable
 

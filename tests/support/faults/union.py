@@ -34,8 +34,8 @@ from faults.union_judge import Plan, Verdict, judge, some_request
 from faults.union_log import WrittenLog
 from laketier.config import LakeConfig
 from laketier.registry import configure, load_format, open_log_source
-from laketier.sources import LogRound
-from laketier.sources.log_engine import LocalEngine
+from laketier.rounds import LogRound
+from laketier.rounds.log_engine import LocalEngine
 from laketier.sources.union import plan_union
 from laketier.spi import BucketSpec, Feature, OffsetsExpired, ScanRequest, TableLog
 from lines import LinesTable

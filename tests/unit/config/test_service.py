@@ -9,7 +9,7 @@ import pytest
 from laketier.config.job import parse_job
 from laketier.config.references import resolved
 from laketier.config.service import parse_service
-from laketier.sources.tiered import tiered_tables
+from laketier.rounds.tiered import tiered_tables
 from laketier.spi import ConfigError
 
 GOOD: dict[str, Any] = {

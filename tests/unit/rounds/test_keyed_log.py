@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from changes import CHANGES, ChangeLog
-from laketier.sources.keyed import KeyedLog
+from laketier.rounds.keyed import KeyedLog
 from laketier.spi import ConfigError, LogOffsets, LogRange
 
 

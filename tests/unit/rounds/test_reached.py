@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laketier.sources.reached import reached, required
-from laketier.sources.splits import WEIGHT_OF_A_TASK, split_groups
+from laketier.rounds.reached import reached, required
+from laketier.rounds.splits import WEIGHT_OF_A_TASK, split_groups
 from laketier.spi import LogOffsets, LogRange, LogSplit
 
 BIG = WEIGHT_OF_A_TASK * 100

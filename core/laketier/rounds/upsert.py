@@ -17,8 +17,8 @@ import pyarrow.types as pt
 from laketier.bucketing import assigner_for
 from laketier.kit import conform
 from laketier.kit.partition import partition_text
-from laketier.sources.changes import LatestChanges, matching_keys, without_keys
-from laketier.sources.splits import WEIGHT_OF_A_TASK, joined_groups, weight_of
+from laketier.rounds.changes import LatestChanges, matching_keys, without_keys
+from laketier.rounds.splits import WEIGHT_OF_A_TASK, joined_groups, weight_of
 from laketier.spi import (
     BucketAssigner,
     BucketSpec,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from laketier.registry import Lake
-from laketier.sources.changes import check_key
-from laketier.sources.keyed import rows_of_changes
+from laketier.rounds.changes import check_key
+from laketier.rounds.keyed import rows_of_changes
 from laketier.spi import ConfigError, LogTable, SchemaChanged, TableChanged, TableInfo, WriteMode, require_mode
 from laketier.tables import TableLayout, prepare_table
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laketier.sources import OnExpired, next_range
-from laketier.sources.ranges import MOST_HOLES, NextRange
+from laketier.rounds import OnExpired, next_range
+from laketier.rounds.ranges import MOST_HOLES, NextRange
 from laketier.spi import BucketBounds, LogOffsets, OffsetsExpired, TableChanged
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from laketier.sources.changes import check_key
+from laketier.rounds.changes import check_key
 from laketier.spi import (
     BadRecord,
     BucketBounds,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from laketier.sources.log_task import OnBadRecordPolicy
-from laketier.sources.ranges import OnExpired
+from laketier.rounds.log_task import OnBadRecordPolicy
+from laketier.rounds.ranges import OnExpired
 from laketier.spi import LogOffsets
 from laketier.tiering import Ending
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.dead_letters.letter_staging import LetterStaging
-from laketier.sources.splits import weight_of
-from laketier.sources.upsert import Merge
+from laketier.rounds.splits import weight_of
+from laketier.rounds.upsert import Merge
 from laketier.spi import (
     BadRecord,
     LaketierError,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laketier.sources import changes
-from laketier.sources.changes import LatestChanges, check_key, matching_keys, without_keys
+from laketier.rounds import changes
+from laketier.rounds.changes import LatestChanges, check_key, matching_keys, without_keys
 from laketier.spi import ConfigError, IncompatibleData, UnsupportedType
 
 SCHEMA = pa.schema(

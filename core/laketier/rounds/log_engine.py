@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Protocol
 
-from laketier.sources.log_task import LogAnswer, LogTask, run_log_task
+from laketier.rounds.log_task import LogAnswer, LogTask, run_log_task
 
 
 class LogEngine(Protocol):

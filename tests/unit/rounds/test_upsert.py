@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from changes import ROWS, Change, ChangeLog, applied
 from laketier.kit.failpoints import observed
-from laketier.sources import LogAnswer, LogTask, OnBadRecordPolicy, next_range, run_log_task, splits, upsert
-from laketier.sources.upsert import plan_merges
+from laketier.rounds import LogAnswer, LogTask, OnBadRecordPolicy, next_range, run_log_task, splits, upsert
+from laketier.rounds.upsert import plan_merges
 from laketier.spi import (
     BucketSpec,
     IncompatibleData,

@@ -13,10 +13,10 @@ from typing import Any
 from laketier.config import LakeConfig, flatten
 from laketier.config.service import Service, TableRule, TableSettings, load_service
 from laketier.registry import OpenSource, configure, format_names, load_format, open_log_source
-from laketier.sources.keyed import KeyedLog
-from laketier.sources.log_task import OnBadRecordPolicy
-from laketier.sources.ranges import OnExpired
-from laketier.sources.round_settings import LogRoundSettings
+from laketier.rounds.keyed import KeyedLog
+from laketier.rounds.log_task import OnBadRecordPolicy
+from laketier.rounds.ranges import OnExpired
+from laketier.rounds.round_settings import LogRoundSettings
 from laketier.spi import ConfigError, LaketierError, TableLog
 
 FRESHNESS_SECONDS = 180

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laketier.sources.splits import WEIGHT_OF_A_TASK, split_groups, weight_of
+from laketier.rounds.splits import WEIGHT_OF_A_TASK, split_groups, weight_of
 from laketier.spi import LogSplit
 
 

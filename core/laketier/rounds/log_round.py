@@ -18,13 +18,13 @@ from laketier.dead_letters.table import DEAD_LETTERS, DeadLetterRounds, token_of
 from laketier.kit import failpoint
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake, open_lake
-from laketier.sources.following import check_same, mode_of, prepared_table
-from laketier.sources.log_task import LogAnswer, LogTask, OnBadRecordPolicy
-from laketier.sources.ranges import NextRange, OnExpired, next_range, plan_around, skipped_later
-from laketier.sources.reached import reached, required
-from laketier.sources.round_settings import LogRoundResult, LogRoundSettings
-from laketier.sources.splits import split_groups
-from laketier.sources.upsert import Merge, plan_merges
+from laketier.rounds.following import check_same, mode_of, prepared_table
+from laketier.rounds.log_task import LogAnswer, LogTask, OnBadRecordPolicy
+from laketier.rounds.ranges import NextRange, OnExpired, next_range, plan_around, skipped_later
+from laketier.rounds.reached import reached, required
+from laketier.rounds.round_settings import LogRoundResult, LogRoundSettings
+from laketier.rounds.splits import split_groups
+from laketier.rounds.upsert import Merge, plan_merges
 from laketier.spi import (
     FIRST_EPOCH,
     BucketBounds,
@@ -48,7 +48,7 @@ from laketier.tiering.committed import committed_offsets
 
 @dataclass
 class LogRound:
-    """Order: `plan`, its tasks on executors (`laketier.sources.run_log_task`), then `finish` with all their answers,
+    """Order: `plan`, its tasks on executors (`laketier.rounds.run_log_task`), then `finish` with all their answers,
     or `abort`. One thread at a time. Make a new one for each round.
 
     ``name``: of its tasks, where one job has those of several rounds; the pipeline by itself. ``outranked``: called by
