@@ -32,8 +32,8 @@ def union(
     import pyarrow
 
     from laketier.rounds.tiered import open_tiered
-    from laketier.sources.union import union_of
     from laketier.spi import ScanRequest
+    from laketier.union_read.union import union_of
 
     tiered, log = open_tiered(service, table)
     request = ScanRequest(columns=None if columns is None else tuple(columns), filters=tuple(filters), limit=limit)

@@ -35,7 +35,7 @@ from laketier.registry import open_lake
 from laketier.rounds.tiered import open_tiered
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, TableStatus
-from laketier.sources.union import plan_union
+from laketier.union_read.union import plan_union
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
 TOPICS = 20

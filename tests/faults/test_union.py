@@ -10,9 +10,9 @@ import pytest
 from depth import sizes
 from faults import union
 from laketier.registry import load_format
-from laketier.sources import merge_read
-from laketier.sources import union as union_read
 from laketier.spi import Feature, LogOffsets
+from laketier.union_read import merge_read
+from laketier.union_read import union as union_read
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
 

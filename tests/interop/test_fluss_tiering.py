@@ -19,11 +19,11 @@ from lakes import OURS, lake_at, read_all
 from laketier.registry import OpenSource
 from laketier.rounds.log_round import LogRound
 from laketier.rounds.log_task import LogAnswer, run_log_task
-from laketier.sources.union import union
 from laketier.spi import (
     BucketSpec,
     StorageError,
 )
+from laketier.union_read.union import union
 
 pytestmark = pytest.mark.skipif("FLUSS_LIBS" not in os.environ, reason="FLUSS_LIBS names no folder with Fluss's jars")
 

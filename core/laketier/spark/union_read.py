@@ -12,9 +12,9 @@ from pyspark.sql.types import StructType
 
 from laketier.config.suggest import did_you_mean
 from laketier.rounds.tiered import open_tiered
-from laketier.sources.union import UnionScan, UnionSplit, plan_union
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spi import ConfigError, Predicate, ScanRequest
+from laketier.union_read.union import UnionScan, UnionSplit, plan_union
 
 UNION = "union"
 SERVICE = "lake.service"
@@ -59,7 +59,7 @@ class UnionOptions:
         return cls(service, table)
 
     def plan(self, request: ScanRequest | None = None) -> UnionScan:
-        """Plan on the driver. Raises as `laketier.sources.union.plan_union`."""
+        """Plan on the driver. Raises as `laketier.union_read.union.plan_union`."""
         table, log = open_tiered(self.service, self.table)
         return plan_union(table.config, log, request, tolerant=table.leaves_out_bad_records)
 

@@ -19,7 +19,6 @@ from laketier.registry import open_log_source
 from laketier.rounds import LogRound, LogRoundResult, LogRoundSettings, OnExpired
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
-from laketier.sources.union import union
 from laketier.spi import (
     ConfigError,
     FeatureNotSupported,
@@ -36,6 +35,7 @@ from laketier.spi import (
     TablePath,
 )
 from laketier.tiering import Ending, failpoints
+from laketier.union_read.union import union
 
 FORMATS = ["delta", "iceberg", "lance", "localfile"]
 TARGETS = {"localfile": "lance", "delta": "localfile", "iceberg": "delta", "lance": "iceberg"}

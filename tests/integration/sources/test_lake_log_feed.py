@@ -18,7 +18,6 @@ from laketier.rounds import LogRound
 from laketier.rounds.keyed import KeyedLog
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
-from laketier.sources.union import union
 from laketier.spi import (
     ConfigError,
     FeatureNotSupported,
@@ -31,6 +30,7 @@ from laketier.spi import (
     TableLog,
 )
 from laketier.tiering import Ending, failpoints
+from laketier.union_read.union import union
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 Row = tuple[int, str | None]

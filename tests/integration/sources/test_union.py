@@ -17,9 +17,6 @@ from laketier.config import LakeConfig
 from laketier.registry import Lake, load_format, open_lake, open_log_source
 from laketier.rounds import LogRound
 from laketier.rounds.log_engine import LocalEngine
-from laketier.sources import union as union_module
-from laketier.sources.merge_read import MergeSplit
-from laketier.sources.union import plan_union, union
 from laketier.spi import (
     BucketSpec,
     ConfigError,
@@ -36,6 +33,9 @@ from laketier.spi import (
     TableInfo,
     TableLog,
 )
+from laketier.union_read import union as union_module
+from laketier.union_read.merge_read import MergeSplit
+from laketier.union_read.union import plan_union, union
 from lines import LinesTable
 
 

@@ -36,8 +36,8 @@ from laketier.config import LakeConfig
 from laketier.registry import configure, load_format, open_log_source
 from laketier.rounds import LogRound
 from laketier.rounds.log_engine import LocalEngine
-from laketier.sources.union import plan_union
 from laketier.spi import BucketSpec, Feature, OffsetsExpired, ScanRequest, TableLog
+from laketier.union_read.union import plan_union
 from lines import LinesTable
 
 READS_PER_TABLE = 200

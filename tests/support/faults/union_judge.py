@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from faults.union_log import MOST_BUCKETS, SCHEMA, STRIDE, WrittenLog
-from laketier.sources.union import UnionScan
 from laketier.spi import Leaf, Op, Predicate, ScanRequest
 from laketier.tables.scan import condition_of, limited
+from laketier.union_read.union import UnionScan
 
 
 @dataclass

@@ -14,9 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laketier.bucketing import assigner_for
-from laketier.sources import merge_read
-from laketier.sources.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
-from laketier.sources.union import LakeHalf, UnionScan
 from laketier.spi import (
     BucketBounds,
     BucketSpec,
@@ -40,6 +37,9 @@ from laketier.spi import (
     fail_on_bad_record,
 )
 from laketier.tables.scan import condition_of, plan_scan
+from laketier.union_read import merge_read
+from laketier.union_read.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
+from laketier.union_read.union import LakeHalf, UnionScan
 
 ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.int64())])
 CHANGES = ROWS.append(pa.field("op", pa.string()))

@@ -20,7 +20,6 @@ from laketier.registry import Lake, open_lake
 from laketier.rounds.keyed import rows_of_changes
 from laketier.rounds.ranges import next_range
 from laketier.rounds.tiered import TieredTable
-from laketier.sources.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
 from laketier.spi import (
     BadRecord,
     CommitterInitContext,
@@ -45,6 +44,7 @@ from laketier.spi.schema import widens
 from laketier.tables import logical_schema
 from laketier.tables.scan import Scan, condition_of, limited, plan_scan
 from laketier.tiering.committed import committed_offsets
+from laketier.union_read.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
 
 _LOOKS = 10
 
