@@ -13,7 +13,7 @@ from benchmarks.arrow import MAX_BYTES, UNBOUNDED
 from benchmarks.dataset import files_of
 from benchmarks.measure import Case, interleaved
 from benchmarks.report import Section, compared
-from laketier.sources import ParquetFolder
+from laketier.connectors import ParquetFolder
 from laketier.spark.lanes import tier, write
 
 if TYPE_CHECKING:

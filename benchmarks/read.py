@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from benchmarks import lakes
 from benchmarks.measure import Case, interleaved
 from benchmarks.report import Section, compared
-from laketier.sources import ParquetFolder
+from laketier.connectors import ParquetFolder
 from laketier.spark.lanes import tier
 from laketier.spark.reading import read
 

@@ -56,7 +56,7 @@ def run_round(session: SparkSession, lane: str, lake: Lake, epoch: int, folder: 
         rows = session.read.parquet(str(folder))
         rows.write.format("laketier").options(**options(lake, epoch)).mode(mode).save()
     else:
-        from laketier.sources import ParquetFolder
+        from laketier.connectors import ParquetFolder
         from laketier.spark import tier
 
         tier(session, ParquetFolder(str(folder)), options(lake, epoch), mode=mode)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import laketier.spark
-from laketier.sources import ParquetFolder
+from laketier.connectors import ParquetFolder
 from laketier.spark.arrow_batches import MAX_BYTES
 from laketier.spi import (
     ConfigError,

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import laketier.spark
+from laketier.connectors import ParquetFolder
 from laketier.registry import configure
-from laketier.sources import ParquetFolder
 from laketier.spark import reading
 from laketier.spark.schema import for_spark, reading_schema, spark_schema, table_schema
 from laketier.spi import And, ConfigError, IncompatibleData, Leaf, Not, Op, Or, TableNotFound

@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from laketier.sources.landing import ledger
+from laketier.connectors.files import ledger
 from landing import log_of
 
 

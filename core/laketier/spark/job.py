@@ -12,8 +12,8 @@ from pyspark.sql.types import StructType
 
 from laketier.config import LakeConfig
 from laketier.config.job import FilesSource, Job, RateSource, Stream
+from laketier.connectors import ParquetFolder
 from laketier.registry import configure
-from laketier.sources import ParquetFolder
 from laketier.spark.lanes import tier, write
 from laketier.spark.progress import EpochReports, Totals, follow
 from laketier.spark.reading import read

@@ -93,7 +93,7 @@ def tier(
     """Move a source into a table as one round in which each task reads its own splits in Arrow and writes them: no row
     crosses the JVM. Driver.
 
-    ``source``: a `laketier.sources.ParquetFolder`, any other `LakeSource`, or the configuration of a laketier table.
+    ``source``: a `laketier.connectors.ParquetFolder`, any other `LakeSource`, or the configuration of a laketier table.
     ``tasks``: how many tasks to spread the splits over; twice the cores by default. Idempotent with ``lake.pipeline``
     and ``lake.epoch``: then the same epoch with other input is refused. Raises as `write`.
     """

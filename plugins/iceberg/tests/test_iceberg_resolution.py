@@ -312,7 +312,7 @@ def _scanned(table: Any, *filters: Leaf) -> list[int]:
 
 def test_int96_of_any_year_is_read_as_what_it_says(make: Callable[..., Any]) -> None:
     """Spark's and Hive's timestamps of old. 9999-12-31 for "until further notice" is no nanosecond of int64."""
-    from laketier.sources import ParquetFolder
+    from laketier.connectors import ParquetFolder
 
     kind = pa.timestamp("us", "UTC")
     schema = pa.schema([("id", pa.int64()), ("until", kind), ("s", pa.struct([("at", kind)]))])

@@ -18,11 +18,11 @@ import typer
 
 from laketier.cli.app import exit_code
 from laketier.cli.serve import serve
+from laketier.connectors.files.source import LandingZone
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, Worker
 from laketier.service.until_idle import TRIES
 from laketier.service.worker import TieringWorker
-from laketier.sources.landing.source import LandingZone
 from laketier.spi import ConfigError, StorageError, host_time
 from lines import LinesTable
 
@@ -169,7 +169,7 @@ def test_the_token_is_read_once_for_both_listeners(described: Described, tmp_pat
 
 def test_no_source_is_asked_for_what_the_file_tells(described: Described, monkeypatch: pytest.MonkeyPatch) -> None:
     """A source may be silent for its whole time-out."""
-    monkeypatch.setattr("laketier.sources.landing.source.LandingZone.list_tables", lambda _: pytest.fail("asked"))
+    monkeypatch.setattr("laketier.connectors.files.source.LandingZone.list_tables", lambda _: pytest.fail("asked"))
     described.set("defaults/sink/lake.format", "localfle")
     with pytest.raises(Exception, match="Did you mean 'localfile'"):
         described.serve()

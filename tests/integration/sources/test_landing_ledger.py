@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
+from laketier.connectors.files import ledger as ledger_module
+from laketier.connectors.files.files import Files
+from laketier.connectors.files.ledger import Ledger
+from laketier.connectors.files.segment import Checkpoint
 from laketier.kit.failpoints import VARIABLE, observed
-from laketier.sources.landing import ledger as ledger_module
-from laketier.sources.landing.files import Files
-from laketier.sources.landing.ledger import Ledger
-from laketier.sources.landing.segment import Checkpoint
 from laketier.spi import CorruptTable, TableNotFound
 from landing import JSON, all_of, ids, land, log_of, opened
 

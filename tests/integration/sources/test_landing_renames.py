@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laketier.sources.landing.files import Files
-from laketier.sources.landing.identity import known_otherwise, renamed
+from laketier.connectors.files.files import Files
+from laketier.connectors.files.identity import known_otherwise, renamed
 from laketier.spi import OffsetsExpired
 from landing import all_of, ids, land, log_of
 

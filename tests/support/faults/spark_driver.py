@@ -22,9 +22,9 @@ from pyspark.sql import SparkSession
 from faults import work
 from faults.bare import ending
 from faults.progress import Progress, follow
+from laketier.connectors import ParquetFolder
 from laketier.kit import failpoints
 from laketier.kit.failpoints import VARIABLE, observed
-from laketier.sources import ParquetFolder
 from laketier.spark import builder, tier, write
 from laketier.spark.data_source import LakeDataSource
 from laketier.spi import Refused

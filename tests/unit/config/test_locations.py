@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from laketier.config.locations import absolute, absolute_database
+from laketier.connectors import ParquetFolder
 from laketier.registry import configure
 from laketier.service.state.database import Database
-from laketier.sources import ParquetFolder
 from laketier.spi import ConfigError
 
 HOME = os.path.expanduser("~")

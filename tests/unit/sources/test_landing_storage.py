@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from laketier.sources.landing import readers
-from laketier.sources.landing.options import FileFormat, LandingTableOptions
-from laketier.sources.landing.readers import FileReader, Unreadable
+from laketier.connectors.files import readers
+from laketier.connectors.files.options import FileFormat, LandingTableOptions
+from laketier.connectors.files.readers import FileReader, Unreadable
 
 TABLE = pa.table({"id": range(3_000)})
 

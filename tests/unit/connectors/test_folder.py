@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from laketier.sources import ParquetFolder
+from laketier.connectors import ParquetFolder
 from laketier.spi import ConfigError, ScanRequest
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from laketier.config import LakeConfig
+from laketier.connectors.lake.log import LakeLog
+from laketier.connectors.lake.options import Changes, LakeLogOptions, LakeLogTableOptions
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake, configure, open_lake
-from laketier.sources.lake_log.log import LakeLog
-from laketier.sources.lake_log.options import Changes, LakeLogOptions, LakeLogTableOptions
 from laketier.spi import CHANGE_TYPE, ConfigError, Feature, LogSource, LogTable, TablePath, require
 from laketier.tables import logical_schema
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from laketier.config.locations import absolute
-from laketier.sources.location import filesystem_of, is_hidden
-from laketier.sources.parquet_parts import open_parquet, read_footer, read_row_groups, row_group_ranges
+from laketier.connectors.location import filesystem_of, is_hidden
+from laketier.connectors.parquet_parts import open_parquet, read_footer, read_row_groups, row_group_ranges
 from laketier.spi import (
     ConfigError,
     IncompatibleData,

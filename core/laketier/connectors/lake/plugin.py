@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from laketier.connectors.lake.options import LakeLogOptions, LakeLogTableOptions
 from laketier.registry import hookimpl
-from laketier.sources.lake_log.options import LakeLogOptions, LakeLogTableOptions
 from laketier.spi import LogSource, LogSourceConfig, LogSourcePlugin
 
 
@@ -19,7 +19,7 @@ class LakeLogPlugin(LogSourcePlugin):
     def create_source(self, config: LogSourceConfig) -> LogSource:
         """See `LogSourcePlugin.create_source`. Raises also `PluginError`, and `FeatureNotSupported` for a format that
         can't be read incrementally."""
-        from laketier.sources.lake_log.source import LakeTables
+        from laketier.connectors.lake.source import LakeTables
 
         return LakeTables.of(config.name, config.options)
 

@@ -20,11 +20,11 @@ from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.lines import Block, OnBadLine, columns_in, parse_lines, read_blocks
 from laketier.codecs.parquet_pages import looked_at, with_rows
 from laketier.codecs.said import said, shown
+from laketier.connectors.files.folder import Folder
+from laketier.connectors.files.options import ExtraColumns, FileFormat, LandingTableOptions
+from laketier.connectors.files.watched import Storage, WatchedFile
+from laketier.connectors.parquet_parts import BATCH_ROWS, null_rows, open_parquet, read_row_groups
 from laketier.kit.conform import conform, fits
-from laketier.sources.landing.folder import Folder
-from laketier.sources.landing.options import ExtraColumns, FileFormat, LandingTableOptions
-from laketier.sources.landing.watched import Storage, WatchedFile
-from laketier.sources.parquet_parts import BATCH_ROWS, null_rows, open_parquet, read_row_groups
 from laketier.spi import BadRecord, ConfigError, IncompatibleData, LaketierError, OnBadRecord, UnsupportedType
 
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from laketier.sources.landing.files import Files
+from laketier.connectors.files.files import Files
 from laketier.spi import CorruptTable
 
 VERSION = 1

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from laketier.connectors.files.files import NO_FILES, Files
+from laketier.connectors.files.segment import VERSION, Checkpoint, Segment, check_version, damaged, digest_of
 from laketier.kit import failpoint
 from laketier.kit.durable import create_exclusively, fsync_directory, make_directories
-from laketier.sources.landing.files import NO_FILES, Files
-from laketier.sources.landing.segment import VERSION, Checkpoint, Segment, check_version, damaged, digest_of
 from laketier.spi import ConfigError, CorruptTable, TableNotFound
 
 log = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from pyarrow import fs
 
-from laketier.sources.landing.files import ROOT_TABLE, FileEntry, Files
-from laketier.sources.landing.local import Astray, FoundFile, Listing, escaped, list_folder, opened_beneath
-from laketier.sources.location import HIDDEN, filesystem_of, is_hidden
+from laketier.connectors.files.files import ROOT_TABLE, FileEntry, Files
+from laketier.connectors.files.local import Astray, FoundFile, Listing, escaped, list_folder, opened_beneath
+from laketier.connectors.location import HIDDEN, filesystem_of, is_hidden
 from laketier.spi import StorageError, TableNotFound
 
 INCOMPLETE = (".tmp", ".part", ".partial", "._COPYING_")

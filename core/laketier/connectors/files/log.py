@@ -13,17 +13,17 @@ import pyarrow.compute as pc
 from pyarrow.parquet import read_metadata
 
 from laketier.codecs.said import said
+from laketier.connectors.files.files import FileEntry, Files
+from laketier.connectors.files.folder import Folder, Held
+from laketier.connectors.files.identity import known_otherwise, renamed, replaced
+from laketier.connectors.files.ledger import Ledger
+from laketier.connectors.files.local import Astray, escaped
+from laketier.connectors.files.options import FileFormat, LandingTableOptions, OnRewritten, Order
+from laketier.connectors.files.readers import FileReader, Unreadable, decode_lines
+from laketier.connectors.files.table import table_of
+from laketier.connectors.files.whereabouts import BUCKET, check_unchanged, look_up, rewritten
+from laketier.connectors.parquet_parts import row_group_ranges
 from laketier.kit.storage_errors import naming_storage_errors
-from laketier.sources.landing.files import FileEntry, Files
-from laketier.sources.landing.folder import Folder, Held
-from laketier.sources.landing.identity import known_otherwise, renamed, replaced
-from laketier.sources.landing.ledger import Ledger
-from laketier.sources.landing.local import Astray, escaped
-from laketier.sources.landing.options import FileFormat, LandingTableOptions, OnRewritten, Order
-from laketier.sources.landing.readers import FileReader, Unreadable, decode_lines
-from laketier.sources.landing.table import table_of
-from laketier.sources.landing.whereabouts import BUCKET, check_unchanged, look_up, rewritten
-from laketier.sources.parquet_parts import row_group_ranges
 from laketier.spi import (
     BadRecord,
     BucketBounds,

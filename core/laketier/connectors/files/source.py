@@ -10,14 +10,14 @@ from pathlib import Path
 from pyarrow import fs
 
 from laketier.config.locations import absolute
+from laketier.connectors.files.files import ROOT_TABLE
+from laketier.connectors.files.folder import Folder, is_left_alone
+from laketier.connectors.files.ledger import Ledger
+from laketier.connectors.files.local import Astray, escaped, is_text, list_folder
+from laketier.connectors.files.log import LandingLog
+from laketier.connectors.files.options import LandingOptions, LandingTableOptions
+from laketier.connectors.location import filesystem_of, shown
 from laketier.kit.storage_errors import naming_storage_errors
-from laketier.sources.landing.files import ROOT_TABLE
-from laketier.sources.landing.folder import Folder, is_left_alone
-from laketier.sources.landing.ledger import Ledger
-from laketier.sources.landing.local import Astray, escaped, is_text, list_folder
-from laketier.sources.landing.log import LandingLog
-from laketier.sources.landing.options import LandingOptions, LandingTableOptions
-from laketier.sources.location import filesystem_of, shown
 from laketier.spi import FeatureNotSupported, LogSource, StorageError, TableNotFound
 
 log = logging.getLogger(__name__)

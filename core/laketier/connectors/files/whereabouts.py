@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from laketier.sources.landing.files import FileEntry, Files
-from laketier.sources.landing.folder import Folder
-from laketier.sources.landing.identity import renamed
-from laketier.sources.landing.local import escaped
+from laketier.connectors.files.files import FileEntry, Files
+from laketier.connectors.files.folder import Folder
+from laketier.connectors.files.identity import renamed
+from laketier.connectors.files.local import escaped
 from laketier.spi import OffsetsExpired, OffsetsRewritten
 
 BUCKET = "files"

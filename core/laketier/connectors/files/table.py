@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from laketier.codecs.arrow_types import parse_columns
+from laketier.connectors.files.folder import Folder
+from laketier.connectors.files.ledger import Ledger
+from laketier.connectors.files.local import Astray, escaped
+from laketier.connectors.files.options import LandingTableOptions
+from laketier.connectors.files.readers import Unreadable, check_types, schema_of
 from laketier.kit.storage_errors import naming_storage_errors
-from laketier.sources.landing.folder import Folder
-from laketier.sources.landing.ledger import Ledger
-from laketier.sources.landing.local import Astray, escaped
-from laketier.sources.landing.options import LandingTableOptions
-from laketier.sources.landing.readers import Unreadable, check_types, schema_of
 from laketier.spi import ConfigError, LogTable
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from laketier.connectors.files.options import LandingOptions, LandingTableOptions
 from laketier.registry import hookimpl
-from laketier.sources.landing.options import LandingOptions, LandingTableOptions
 from laketier.spi import LogSource, LogSourceConfig, LogSourcePlugin
 
 
@@ -18,7 +18,7 @@ class LandingPlugin(LogSourcePlugin):
 
     def create_source(self, config: LogSourceConfig) -> LogSource:
         """See `LogSourcePlugin.create_source`. Raises `FeatureNotSupported` for a location that can't be opened."""
-        from laketier.sources.landing.source import LandingZone
+        from laketier.connectors.files.source import LandingZone
 
         return LandingZone(config.name, config.options)
 

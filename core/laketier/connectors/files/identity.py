@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from laketier.sources.landing.files import Files, Numbers
+from laketier.connectors.files.files import Files, Numbers
 
 
 def renamed(listed: Files, places: Numbers, taken: Files) -> tuple[Numbers, Numbers]:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laketier.sources.landing.files import Files
-from laketier.sources.landing.segment import Checkpoint, Segment
+from laketier.connectors.files.files import Files
+from laketier.connectors.files.segment import Checkpoint, Segment
 from laketier.spi import CorruptTable
 
 ENTRIES = st.lists(
