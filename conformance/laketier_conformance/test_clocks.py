@@ -12,11 +12,11 @@ from datetime import timedelta
 
 import pytest
 
+from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import Collected, Feature, OrphanFile, host_time, new_attempt_id
 from laketier.spi.clocks import shifted
 from laketier.tiering import Ending, TieringRound
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
-from laketier.tiering.orphans import collect_orphans
 from laketier_conformance.lake import QUICK, Table, ids_of, token
 
 DAY = 86_400_000

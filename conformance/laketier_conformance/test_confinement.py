@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import Feature, LaketierError, Refused, WriteResult
 from laketier.tiering import Ending
-from laketier.tiering.orphans import collect_orphans, list_orphans
 from laketier_conformance.hostile import paths
 from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.outside import Surroundings, everything, touched

@@ -9,10 +9,10 @@ from datetime import timedelta
 import pytest
 
 from laketier.kit import failpoints
+from laketier.maintenance.orphans import Collection, collect_orphans, list_orphans
 from laketier.spi import Collected, Feature, StorageError, WriteMode
 from laketier.tiering import Ending
 from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED
-from laketier.tiering.orphans import Collection, collect_orphans, list_orphans
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.schedules import interleave

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.kit import FailpointError
+from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     AddColumn,
     BucketSpec,
@@ -31,7 +32,6 @@ from laketier.spi import (
 )
 from laketier.tiering import Ending, TieringRound
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
-from laketier.tiering.orphans import collect_orphans
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, read_plan, token

@@ -14,9 +14,9 @@ from rich.table import Table as RichTable
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment
+from laketier.maintenance.orphans import DEFAULT_GRACE, Collection, collect_orphans, list_orphans
 from laketier.spi import ConfigError, OrphanFile, attempt_began_at
 from laketier.tiering.horizon import Horizon, lower_horizon, show_horizon
-from laketier.tiering.orphans import DEFAULT_GRACE, Collection, collect_orphans, list_orphans
 
 app = typer.Typer(help="Keep tables tidy.", no_args_is_help=True)
 

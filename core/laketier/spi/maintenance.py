@@ -52,7 +52,7 @@ class LakeMaintenance(ABC):
         Looks at the table afresh. Unreferenced: no snapshot that can still be read needs it, nor does the newest
         commit to be rolled forward, nor do the format's own rules keep it (a tombstone within its retention). Left out
         is what the format does not know (a file of the user's), and whatever the format's own clean-up takes care of.
-        A staged file of a live round is listed like any other: `laketier.tiering.orphans` keeps the two apart.
+        A staged file of a live round is listed like any other: `laketier.maintenance.orphans` keeps the two apart.
         """
 
     @abstractmethod

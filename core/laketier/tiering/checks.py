@@ -62,7 +62,7 @@ def check_not_collected(state: TableState, results: Sequence[WriteResult], clock
     """Refuse files of an attempt that began before the table's horizon: orphan collection may have deleted them.
     ``clock`` is asked only where a rollback took the horizon away.
 
-    Raises `Collected`. See `laketier.tiering.orphans` for why that is enough.
+    Raises `Collected`. See `laketier.maintenance.orphans` for why that is enough.
     """
     oldest = min((attempt_began_at(result.attempt) for result in results if result.files), default=None)
     if oldest is None:

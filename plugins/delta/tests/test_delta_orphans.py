@@ -15,10 +15,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from laketier.kit import failpoints
+from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import BucketSpec, CorruptTable, IncompatibleTable, WriteMode
 from laketier.tiering import Ending
 from laketier.tiering.failpoints import COLLECTION, PROTOCOL
-from laketier.tiering.orphans import collect_orphans
 from laketier_delta import references
 from laketier_delta.references import unreferenced
 

@@ -14,9 +14,9 @@ import pytest
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
+from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import Collected, Conflict, Passthrough, Token, WriteMode
 from laketier.tiering import TieringRound
-from laketier.tiering.orphans import collect_orphans, list_orphans
 
 
 class OneAtATime:

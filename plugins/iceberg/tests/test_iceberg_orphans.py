@@ -26,9 +26,9 @@ from pyiceberg.table.update import (
 )
 
 from laketier.kit import TableFolder, failpoints
+from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import Collected, FeatureNotSupported, OrphanFile, PartitionField, TableChanged, Transform, WriteMode
 from laketier.tiering import Ending
-from laketier.tiering.orphans import collect_orphans
 from laketier_iceberg.locations import Below
 from laketier_iceberg.options import IcebergOptions
 

@@ -20,9 +20,9 @@ from lance.blob import blob_array, blob_field
 from lance.fragment import write_fragments
 
 from laketier.kit import failpoints
+from laketier.maintenance.orphans import Collection, collect_orphans
 from laketier.spi import Collected, FeatureNotSupported, TableError
 from laketier.tiering import Ending
-from laketier.tiering.orphans import Collection, collect_orphans
 from laketier_lance.clock import storage_time
 from laketier_lance.options import LanceOptions
 

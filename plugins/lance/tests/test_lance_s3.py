@@ -15,6 +15,7 @@ from lance.file import LanceFileSession
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
+from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     Collected,
     Conflict,
@@ -34,7 +35,6 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import TieringRound
-from laketier.tiering.orphans import collect_orphans
 from laketier_lance.options import LanceOptions
 from laketier_lance.plugin import LancePlugin
 

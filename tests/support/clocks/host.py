@@ -66,10 +66,10 @@ class Host:
 def main() -> None:
     """The other end."""
     from lakes import append, ids, lake_at, rows_of
+    from laketier.maintenance.orphans import collect_orphans
     from laketier.spi import Collected, LaketierError, Token, WriterInitContext, new_attempt_id
     from laketier.tiering import TieringRound, write_task
     from laketier.tiering.horizon import lower_horizon
-    from laketier.tiering.orphans import collect_orphans
 
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)

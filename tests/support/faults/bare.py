@@ -96,7 +96,7 @@ def _lake(request: dict[str, Any]) -> Any:
 def _collect(request: dict[str, Any]) -> None:
     from datetime import timedelta
 
-    from laketier.tiering.orphans import collect_orphans
+    from laketier.maintenance.orphans import collect_orphans
 
     lake = _lake(request)
     collect_orphans(lake.storage, lake.storage.catalog().load_table(lake.config.table), grace=timedelta(0))

@@ -31,7 +31,7 @@ from faults.housekeeping import Foreigner, create_for
 from faults.marked import MarkedTable, marks_of
 from faults.progress import Progress
 from faults.soak_driver import OPTIONS, ROWS
-from laketier.tiering.orphans import collect_orphans
+from laketier.maintenance.orphans import collect_orphans
 
 _SUPPORT = Path(__file__).resolve().parents[1]
 _LOOK_SECONDS = 1.0

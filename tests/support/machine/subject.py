@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from laketier.cli.demo.verify import evaluate
+from laketier.maintenance.orphans import Collection, collect_orphans
 from laketier.registry import load_format
 from laketier.spi import (
     AddColumn,
@@ -27,7 +28,6 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering import RoundResult, TieringRound, write_task
-from laketier.tiering.orphans import Collection, collect_orphans
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import QUICK, Lake, finished, read_plan
 from machine.model import Round, Row, added_column, batch_of, schema_with, values_of

@@ -102,8 +102,9 @@ def _expires(world: World, state: State, flags: list[int]) -> Steps:
 
 
 def _collects(world: World, state: State) -> Steps:
-    """`laketier.tiering.orphans.collect_orphans`. Any attempt may be older than the grace period. Raising the horizon
-    reads nothing that another commit could make untrue, so `set_watermark`'s loop is one step: the one that lands."""
+    """`laketier.maintenance.orphans.collect_orphans`. Any attempt may be older than the grace period. Raising the
+    horizon reads nothing that another commit could make untrue, so `set_watermark`'s loop is one step: the one that
+    lands."""
     phase = state.collector
     if phase == IDLE:
         yield from _lists(world, state)

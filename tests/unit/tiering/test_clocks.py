@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from laketier.maintenance.orphans import Collection, collect_orphans
 from laketier.spi import (
     COLLECTOR,
     Collected,
@@ -33,7 +34,6 @@ from laketier.spi.clocks import shifted
 from laketier.spi.writer import LATEST
 from laketier.tiering import Ending, TieringRound, pipelines
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
-from laketier.tiering.orphans import Collection, collect_orphans
 from memory_lake import MemoryFactory, MemoryTable
 
 DAY = 86_400_000

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from laketier.maintenance.orphans import DEFAULT_GRACE, collect_orphans, list_orphans
 from laketier.spi import (
     COLLECTOR,
     Collected,
@@ -25,7 +26,6 @@ from laketier.spi import (
 )
 from laketier.tiering import Ending, TieringRound
 from laketier.tiering.horizon import horizon_of, raise_horizon
-from laketier.tiering.orphans import DEFAULT_GRACE, collect_orphans, list_orphans
 from memory_lake import MemoryFactory, MemoryState, MemoryTable
 
 HOUR = 3_600_000

@@ -1,0 +1,2 @@
+"""What keeps tables tidy, without an engine: the collection of orphans; it may use `tiering` and the rooms below
+that."""
