@@ -1,4 +1,4 @@
-"""Bucket functions, vectorised over Arrow, bit for bit those of Fluss, Iceberg, Paimon and Hudi.
+"""Bucket functions over Arrow, vectorised: the hash functions of those who defined them; it may use `spi` and `kit`.
 
 So that the buckets of a lake table align with those of its source, and with those that another engine computes.
 """

@@ -1,1 +1,1 @@
-"""The command line: one thin command per use."""
+"""The command line: one thin command per use; it may use every room."""

@@ -1,4 +1,4 @@
-"""Typed settings: every key, default and doc in one place."""
+"""Typed settings: every key, default and doc in one place; it may use `spi` and `kit`."""
 
 from laketier.config.lake import KEYS, LakeConfig, lake_reference, parse_lake_config
 from laketier.config.origins import flatten, from_environment, from_spark_options, load_config, read_yaml

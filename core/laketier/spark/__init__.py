@@ -1,4 +1,4 @@
-"""The engine: the Spark data source, the lanes, and reading.
+"""The engine: the Spark data source, the lanes, and reading; it may use every room but `service` and `cli`.
 
 - `stream(df, config, checkpoint=…)` starts ``df.writeStream.format("laketier")`` under our Arrow setting.
 - `await_termination(query)` waits for a query, and raises an error of ours as the one sentence that it is.
