@@ -150,6 +150,8 @@ def session(jars: list[str], zone: str, folder: Path, warehouse: Path) -> Iterat
         .config("spark.databricks.delta.retentionDurationCheck.enabled", False)
         .config("spark.databricks.delta.snapshotPartitions", 2)
         .config("spark.databricks.delta.vacuum.parallelDelete.enabled", False)
+        # Else VACUUM lists a folder in 10,000 tasks.
+        .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", 2)
         .config("spark.sql.shuffle.partitions", 2)
         .config("spark.sql.session.timeZone", zone)
         .config("spark.ui.enabled", False)
