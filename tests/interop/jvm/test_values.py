@@ -152,8 +152,9 @@ def test_times_are_the_same_instants(jvm_lake: JvmLake) -> None:
 def test_partitions_by_either_are_one(jvm_lake: JvmLake, format: str, name: str) -> None:
     """The connector's table, rows of both, and one partition per value."""
     kind, groups = VALUES[name]
-    # One text is longer than the name of a folder may be; both refuse it.
-    values = [value for group in groups for value in group if value not in (None, "", "\U0010ffff" * 40)]
+    # No folder has such a name: one text is too long, and both refuse it; delta-spark can't write the one with a NUL.
+    impossible = (None, "", "\U0010ffff" * 40, "ﬀ\u0000x")
+    values = [value for group in groups for value in group if value not in impossible]
     types = {
         "day": "DATE",
         "at": "TIMESTAMP",
