@@ -11,7 +11,7 @@ from laketier.config import KeyDoc, document, lake_reference
 from laketier.config.job import job_reference
 from laketier.config.service import service_reference
 from laketier.registry import format_names, load_format, load_source
-from laketier.spi import Feature
+from laketier.spi import Feature, support_of
 
 _MARK = re.compile(r"<!-- generated: (?P<name>[\w-]+) -->")
 
@@ -37,7 +37,7 @@ def features() -> str:
     plugins = [load_format(name) for name in names]
     rows = [["feature", *names], ["delivery", *(plugin.delivery.value for plugin in plugins)]]
     for feature in Feature:
-        supports = [plugin.features[feature] for plugin in plugins]
+        supports = [support_of(plugin.features, feature) for plugin in plugins]
         rows.append([feature.value, *("yes" if support.full else f"no: {support.reason}" for support in supports)])
     return _table(rows)
 

@@ -26,6 +26,7 @@ from laketier.spi import (
     Refused,
     TablePath,
     WriteResult,
+    support_of,
 )
 from laketier_conformance.harness import Harness
 from laketier_conformance.hostile import paths
@@ -93,7 +94,7 @@ def _ways(table: Table, staged: WriteResult) -> Mapping[str, Callable[[str], Non
     catalog = storage.catalog()
     committer = table.committer()
     state = committer.open()
-    collects = table.lake.plugin.features[Feature.ORPHAN_COLLECTION].full
+    collects = support_of(table.lake.plugin.features, Feature.ORPHAN_COLLECTION).full
     maintenance = storage.maintenance(table.info) if collects else None
 
     def forged(path: str) -> WriteResult:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from laketier.registry import installed_formats, load_format
-from laketier.spi import LakeStoragePlugin, PluginError
+from laketier.spi import Feature, LakeStoragePlugin, PluginError, support_of, unknown_features
 from laketier_conformance.verdict import Result, Verdict, judge
 
 
@@ -48,8 +48,10 @@ class Proof:
             "delivery": self.plugin.delivery.value,
             "features": {
                 feature.value: "full" if support.full else f"unsupported: {support.reason}"
-                for feature, support in self.plugin.features.items()
+                for feature in Feature
+                for support in [support_of(self.plugin.features, feature)]
             },
+            "unknown_features": list(unknown_features(self.plugin.features)),
             "verdict": self.verdict.name,
             "why": list(self.verdict.why),
             "unproven": self.verdict.unproven,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin
+from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin, support_of
 from laketier_conformance.manifest import expected_tests, name_of
 from laketier_conformance.proof import Proof
 from laketier_conformance.verdict import FAIL
@@ -93,7 +93,7 @@ class Suite:
         if not needed:
             return (yield)
         features = self.plugin_of(str(dict(pyfuncitem.user_properties)[FORMAT])).features
-        missing = {feature.value for feature in needed if not features[feature].full}
+        missing = {feature.value for feature in needed if not support_of(features, feature).full}
         if not missing:
             return (yield)
         lacking = ", ".join(sorted(missing))

@@ -22,6 +22,7 @@ from laketier.spi import (
     WriteResult,
     WriterInitContext,
     new_attempt_id,
+    support_of,
 )
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
@@ -132,7 +133,7 @@ def test_a_foreign_rollback_is_noticed(
     plugin: LakeStoragePlugin, harness: Harness, table: Table, unproven: Callable[[str, str], None]
 ) -> None:
     """Never a replay: after somebody took the table back, the next round is refused."""
-    if not plugin.features[Feature.ROLLBACK_DETECTION].full:
+    if not support_of(plugin.features, Feature.ROLLBACK_DETECTION).full:
         return
     if harness.roll_back is None:
         unproven(Feature.ROLLBACK_DETECTION.value, "the format's harness has no roll_back")

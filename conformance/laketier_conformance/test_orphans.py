@@ -10,7 +10,7 @@ import pytest
 
 from laketier.kit import failpoints
 from laketier.maintenance.orphans import Collection, collect_orphans, list_orphans
-from laketier.spi import Collected, Feature, StorageError, WriteMode
+from laketier.spi import Collected, Feature, StorageError, WriteMode, support_of
 from laketier.tiering import Ending
 from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED
 from laketier_conformance.children import Child, ChildDied
@@ -55,10 +55,10 @@ def test_what_any_snapshot_needs_stays(lake: Lake, table: Table) -> None:
     for epoch in range(4):
         table.append(epoch)
     table.append(3)
-    overwrites = lake.plugin.features[Feature.OVERWRITE].full
+    overwrites = support_of(lake.plugin.features, Feature.OVERWRITE).full
     if overwrites:
         table.round(token(4), [ids_of(4)], WriteMode.OVERWRITE)
-    travels = lake.plugin.features[Feature.TIME_TRAVEL].full
+    travels = support_of(lake.plugin.features, Feature.TIME_TRAVEL).full
     snapshots = [snapshot.snapshot_id for snapshot in table.source.history(20)] if travels else [None]
     before = {snapshot: table.read(snapshot_id=snapshot) for snapshot in snapshots}
     table.staged(ids_of(9))

@@ -19,6 +19,7 @@ from laketier.spi import (
     Predicate,
     ScanRequest,
     SnapshotNotFound,
+    support_of,
     to_arrow,
 )
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, finished, ids_of, read_plan, token
@@ -167,7 +168,7 @@ def test_what_remains_is_of_what_was_asked(filled: Table) -> None:
     source = filled.source
     plan, whole = source.plan(ScanRequest(filters=asked)), source.plan(ScanRequest())
     assert set(map(str, plan.remaining)) <= set(map(str, asked))
-    if not filled.lake.plugin.features[Feature.FILTER_PUSHDOWN].full:
+    if not support_of(filled.lake.plugin.features, Feature.FILTER_PUSHDOWN).full:
         assert plan.remaining == asked
         assert len(plan.splits) == len(whole.splits)
     else:
@@ -184,7 +185,7 @@ def test_a_limit(filled: Table, limit: int) -> None:
     assert len(set(rows["id"].to_pylist())) == rows.num_rows
     if plan.limit_done:
         assert rows.num_rows <= limit
-        assert filled.lake.plugin.features[Feature.LIMIT_PUSHDOWN].full
+        assert support_of(filled.lake.plugin.features, Feature.LIMIT_PUSHDOWN).full
 
 
 def test_a_limit_counts_after_the_filters(filled: Table) -> None:
@@ -195,7 +196,7 @@ def test_a_limit_counts_after_the_filters(filled: Table) -> None:
 
 
 def test_a_limit_plans_fewer_splits_where_declared(filled: Table) -> None:
-    if filled.lake.plugin.features[Feature.LIMIT_PUSHDOWN].full:
+    if support_of(filled.lake.plugin.features, Feature.LIMIT_PUSHDOWN).full:
         source = filled.source
         few, all_ = source.plan(ScanRequest(limit=1)), source.plan(ScanRequest())
         assert len(few.splits) < len(all_.splits)
@@ -254,7 +255,7 @@ def test_plain_parquet_holds_exactly_the_split(filled: Table) -> None:
     """Another engine reads the file by itself, so all of it must be the split."""
     source = filled.source
     plan = source.plan(ScanRequest())
-    declared = filled.lake.plugin.features[Feature.PLAIN_PARQUET].full
+    declared = support_of(filled.lake.plugin.features, Feature.PLAIN_PARQUET).full
     assert declared or not any(split.plain_parquet for split in plan.splits)
     assert not declared or all(split.plain_parquet for split in plan.splits)
     for split in plan.splits:

@@ -29,6 +29,7 @@ from laketier.spi import (
     Watermark,
     WriteMode,
     WriteResult,
+    support_of,
 )
 from laketier.tiering import Ending, TieringRound
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
@@ -172,7 +173,7 @@ def test_the_snapshots_before(keyed: Keyed) -> None:
     for epoch in range(1, 4):
         seen[keyed.table.source.plan(ScanRequest()).snapshot_id] = keyed.table.read().sort_by("id")
         keyed.round(epoch, keyed.staged({1: f"a{epoch}"}, keyed.files(1)))
-    if keyed.table.lake.plugin.features[Feature.ORPHAN_COLLECTION].full:
+    if support_of(keyed.table.lake.plugin.features, Feature.ORPHAN_COLLECTION).full:
         collect_orphans(keyed.table.lake.storage, keyed.table.info, grace=NONE)
     for snapshot, rows in seen.items():
         assert keyed.table.read(snapshot_id=snapshot).sort_by("id").equals(rows), snapshot

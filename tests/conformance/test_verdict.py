@@ -207,19 +207,18 @@ def test_a_format_that_is_not_there(run_suite, tmp_path: Path) -> None:  # type:
     assert run.report == {}
 
 
-def test_an_undeclared_feature_is_a_usage_error(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_plugin_without_features_is_a_usage_error(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "offers").mkdir()
     (tmp_path / "offers" / "shy.py").write_text(
         "from crooked import CrookedPlugin\n"
         "from laketier.registry import hookimpl\n"
-        "from laketier.spi import FULL, Feature\n"
         "@hookimpl\n"
         "def laketier_format():\n"
-        "    return CrookedPlugin('shy', features={Feature.OVERWRITE: FULL})\n"
+        "    return CrookedPlugin('shy', features=None)\n"
     )
     run = run_suite("shy", [SOME], offers={"shy": "shy"})
     assert run.code == pytest.ExitCode.USAGE_ERROR
-    assert "does not declare the features upsert" in run.output
+    assert "does not declare its features" in run.output
 
 
 def test_a_harness_sets_up_and_tears_down(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

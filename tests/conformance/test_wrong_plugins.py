@@ -84,9 +84,12 @@ CAUGHT_BY = {
 }
 
 
+HELPERS = {"crooked", "correctly_made", "ends_its_process", "names_few"}
+
+
 def test_all_wrong_plugins_are_listed() -> None:
     folder = Path(__file__).parent / "wrong_plugins"
-    assert {path.stem for path in folder.glob("*.py")} == {*CAUGHT_BY, "crooked", "correctly_made", "ends_its_process"}
+    assert {path.stem for path in folder.glob("*.py")} == {*CAUGHT_BY, *HELPERS}
 
 
 def _named(wrong: str) -> str:
@@ -122,3 +125,15 @@ def test_the_correct_one_passes_the_same_tests(run_suite) -> None:  # type: igno
     run = run_suite("correct", tests, offers={"correct": "correctly_made"})
     assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, "passed"), run.output
     assert run.report["verdict"] == "partial", "the rest was not run"
+
+
+def test_what_a_plugin_does_not_name_is_declared_unsupported(run_suite) -> None:  # type: ignore[no-untyped-def]
+    tests = {
+        "test_declaration.py::test_what_is_unsupported_has_a_reason": "passed",
+        "test_overwrite.py::test_all_rows_are_replaced": "passed",
+        "test_capabilities.py::test_indexing": "refused",
+        "test_capabilities.py::test_a_table_with_a_primary_key": "refused",
+    }
+    run = run_suite("names-few", list(tests), offers={"names-few": "names_few"})
+    assert {test: run.outcome(test) for test in tests} == tests, run.output
+    assert "does not name this feature" in run.report["features"]["indexing"]

@@ -10,7 +10,7 @@ import pytest
 from depth import sizes
 from faults import union
 from laketier.registry import load_format
-from laketier.spi import Feature, LogOffsets
+from laketier.spi import Feature, LogOffsets, support_of
 from laketier.union_read import merge_read
 from laketier.union_read import union as union_read
 
@@ -34,7 +34,7 @@ def test_each_union_read_is_a_prefix_of_the_log(tmp_path: Path, format: str, rea
 def test_each_union_read_by_key_is_what_a_prefix_of_the_changes_comes_to(
     tmp_path: Path, format: str, reads: int
 ) -> None:
-    if not load_format(format).features[Feature.UPSERT].full:
+    if not support_of(load_format(format).features, Feature.UPSERT).full:
         pytest.skip(f"{format} does not merge by key")
     result = union.run(format, reads, tmp_path, keyed=True)
     assert result.wrong == []

@@ -9,7 +9,7 @@ from rich.table import Table
 from laketier.cli.lakes import Json
 from laketier.cli.shown import console, print_json
 from laketier.registry import InstalledPlugin, installed_formats, load_format
-from laketier.spi import Feature, PluginError
+from laketier.spi import Feature, PluginError, support_of, unknown_features
 
 EPILOG = "Example: [bold]laketier formats[/]"
 
@@ -34,6 +34,14 @@ def formats(json: Json = False) -> None:
             missing = ", ".join(name for name, reason in offer["features"].items() if reason)
             table.add_row(offer["format"], offer["distribution"], offer["delivery"], missing or "-")
     out.print(table)
+    for offer in offers:
+        if offer["unknown_features"]:
+            names = ", ".join(offer["unknown_features"])
+            out.print(
+                f"{offer['format']} names features that this laketier does not know: {names}. They are ignored. "
+                "If they are no mistake, upgrade laketier to use them.",
+                markup=False,
+            )
 
 
 def _look(offer: InstalledPlugin) -> dict[str, Any]:
@@ -43,6 +51,7 @@ def _look(offer: InstalledPlugin) -> dict[str, Any]:
         "module": offer.module,
         "delivery": None,
         "features": {},
+        "unknown_features": [],
         "error": None,
     }
     try:
@@ -51,5 +60,6 @@ def _look(offer: InstalledPlugin) -> dict[str, Any]:
         document["error"] = str(error)
     else:
         document["delivery"] = plugin.delivery.value
-        document["features"] = {feature.value: plugin.features[feature].reason for feature in Feature}
+        document["features"] = {feature.value: support_of(plugin.features, feature).reason for feature in Feature}
+        document["unknown_features"] = list(unknown_features(plugin.features))
     return document

@@ -22,6 +22,7 @@ from laketier.spi import (
     PluginConflict,
     PluginNotFound,
     SpiVersionMismatch,
+    Support,
 )
 
 _PROJECT = "laketier"
@@ -165,10 +166,15 @@ def _check(offer: InstalledPlugin, plugin: Any) -> None:
 
 
 def _check_format(offer: InstalledPlugin, plugin: Any) -> None:
-    features: Mapping[Feature, Any] = getattr(plugin, "features", {})
-    undeclared = [feature.value for feature in Feature if feature not in features]
-    if undeclared:
-        raise _broken(offer, f"it does not declare the features {', '.join(undeclared)}")
+    features = getattr(plugin, "features", None)
+    if not isinstance(features, Mapping):
+        raise _broken(offer, "it does not declare its features: they are a mapping of features to what it supports")
+    for name, support in features.items():
+        if not isinstance(name, Feature | str) or not isinstance(support, Support):
+            raise _broken(offer, f"it declares the feature {name!r} as {support!r}: give FULL, or unsupported(reason)")
+    twice = [feature.value for feature in Feature if feature in features and feature.value in features]
+    if twice:
+        raise _broken(offer, f"it names features twice, as Feature and as text: {', '.join(twice)}")
     if not hasattr(plugin, "delivery"):
         raise _broken(offer, "it does not declare its delivery level")
 

@@ -49,7 +49,18 @@ from laketier.spi.errors import (
     UnsupportedType,
     WatermarkLost,
 )
-from laketier.spi.features import FULL, DeliveryLevel, Feature, Support, require, require_mode, unsupported
+from laketier.spi.features import (
+    FULL,
+    DeliveryLevel,
+    Feature,
+    Features,
+    Support,
+    require,
+    require_mode,
+    support_of,
+    unknown_features,
+    unsupported,
+)
 from laketier.spi.log import (
     BadRecord,
     BucketBounds,
@@ -114,6 +125,7 @@ __all__ = [
     "DeliveryLevel",
     "Feature",
     "FeatureNotSupported",
+    "Features",
     "Fenced",
     "Gap",
     "IncompatibleData",
@@ -213,9 +225,11 @@ __all__ = [
     "reshaped",
     "same_table",
     "schema_fingerprint",
+    "support_of",
     "time_of_storage",
     "to_arrow",
     "to_plain",
+    "unknown_features",
     "unpack",
     "unsupported",
     "widens",

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from laketier.spi.context import WriteMode
 from laketier.spi.errors import FeatureNotSupported
 
 
 class Feature(Enum):
-    """Every optional thing a format can do. A plugin declares each one, FULL or UNSUPPORTED with a reason.
+    """Every optional thing a format can do. A plugin names those that it knows, FULL or UNSUPPORTED with a reason; one
+    that it does not name counts as unsupported (`support_of`).
 
-    What is declared UNSUPPORTED must raise `FeatureNotSupported` for exactly that feature: the conformance suite
+    What is unsupported must raise `FeatureNotSupported` for exactly that feature: the conformance suite
     tests the refusal as it tests the feature.
     """
 
@@ -94,9 +96,29 @@ def unsupported(reason: str) -> Support:
     return Support(reason)
 
 
-def require(format: str, features: Mapping[Feature, Support], feature: Feature, *, fix: str | None = None) -> None:
+Features = Mapping[Feature, Support] | Mapping[Feature | str, Support]
+"""What a plugin names, by `Feature` or by its text. By text also what only a newer laketier knows: an older one, which
+has no such `Feature`, ignores it, and `laketier formats` says so."""
+
+UNNAMED = Support("the plugin does not name this feature, so it counts as unsupported")
+
+
+def support_of(features: Features, feature: Feature) -> Support:
+    """Whether a plugin with these ``features`` supports ``feature``. One that it does not name is unsupported: the
+    plugin may have been written before the feature was."""
+    named: Mapping[Any, Support] = features
+    return named.get(feature, named.get(feature.value, UNNAMED))
+
+
+def unknown_features(features: Features) -> tuple[str, ...]:
+    """The texts among ``features`` that are no `Feature` of this laketier, sorted: the plugin is newer, or mistaken."""
+    known = {feature.value for feature in Feature}
+    return tuple(sorted(name for name in features if isinstance(name, str) and name not in known))
+
+
+def require(format: str, features: Features, feature: Feature, *, fix: str | None = None) -> None:
     """Raise `FeatureNotSupported` unless ``feature`` is declared FULL. The one way plugins and core refuse."""
-    support = features.get(feature, Support("the plugin does not declare it"))
+    support = support_of(features, feature)
     if not support.full:
         raise FeatureNotSupported(feature.value, format=format, reason=support.reason, fix=fix)
 
@@ -104,7 +126,7 @@ def require(format: str, features: Mapping[Feature, Support], feature: Feature, 
 _NEEDED = {WriteMode.OVERWRITE: Feature.OVERWRITE, WriteMode.UPSERT: Feature.UPSERT}
 
 
-def require_mode(format: str, features: Mapping[Feature, Support], mode: WriteMode) -> None:
+def require_mode(format: str, features: Features, mode: WriteMode) -> None:
     """Raise `FeatureNotSupported` unless the format has the feature that ``mode`` needs. For the two methods of a
     `LakeTieringFactory`."""
     if mode in _NEEDED:

@@ -11,7 +11,7 @@ from laketier.spi.catalog import LakeCatalog
 from laketier.spi.committer import LakeCommitter
 from laketier.spi.context import CommitterInitContext, WriterInitContext
 from laketier.spi.errors import FeatureNotSupported
-from laketier.spi.features import DeliveryLevel, Feature, Support
+from laketier.spi.features import DeliveryLevel, Feature, Features
 from laketier.spi.maintenance import LakeMaintenance
 from laketier.spi.options import NoOptions
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
@@ -86,8 +86,8 @@ class LakeStoragePlugin(ABC):
     """The value of ``lake.format``: lower-case letters, digits and ``-``. Equal to the entry point's name."""
     spi_version: ClassVar[int] = SPI_VERSION
     delivery: ClassVar[DeliveryLevel]
-    features: ClassVar[Mapping[Feature, Support]]
-    """Every `Feature`, declared."""
+    features: ClassVar[Features]
+    """Each `Feature` that the plugin knows, FULL or unsupported with a reason. What it does not name is unsupported."""
     options_type: ClassVar[type] = NoOptions
     """A frozen dataclass, see `laketier.spi.options`."""
 

@@ -25,6 +25,7 @@ from laketier.spi import (
     ScanRequest,
     SchemaChanged,
     TableLog,
+    support_of,
 )
 from laketier.tables.scan import scan
 from laketier.tiering import Ending
@@ -81,7 +82,7 @@ class Evolving:
         return sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["id"])
 
     def can(self, feature: Feature) -> bool:
-        return load_format(self.config.format).features[feature].full
+        return support_of(load_format(self.config.format).features, feature).full
 
 
 @pytest.fixture

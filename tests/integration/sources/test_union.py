@@ -32,6 +32,7 @@ from laketier.spi import (
     TableDescriptor,
     TableInfo,
     TableLog,
+    support_of,
 )
 from laketier.union_read import union as union_module
 from laketier.union_read.merge_read import MergeSplit
@@ -197,7 +198,7 @@ def test_a_column_that_the_table_gets_between_two_looks(both: Both, monkeypatch:
 @pytest.fixture
 def keyed(both: Both) -> Both:
     """A log of changes of three columns, with a key."""
-    if not load_format(both.config.format).features[Feature.UPSERT].full:
+    if not support_of(load_format(both.config.format).features, Feature.UPSERT).full:
         pytest.skip(f"{both.config.format} does not merge by key")
     columns = {"op": "string", "id": "int64", "text": "string"}
     both.source.describe(columns=columns, primary_key=["id"], change_column="op")
@@ -249,7 +250,7 @@ def test_a_bucket_that_the_lake_does_not_know_wins_over_its_rows(keyed: Both) ->
 
 def test_buckets_that_are_the_logs_are_merged_one_by_one(keyed: Both) -> None:
     """Each bucket of the lake reads the changes of its own bucket of the log only."""
-    if not load_format(keyed.config.format).features[Feature.BUCKETING].full:
+    if not support_of(load_format(keyed.config.format).features, Feature.BUCKETING).full:
         pytest.skip(f"{keyed.config.format} has no buckets")
     spec = BucketSpec(2, ("id",), "iceberg" if keyed.config.format == "iceberg" else "fluss")
     keyed.source.describe(buckets={"count": 2, "keys": ["id"], "function": spec.function})

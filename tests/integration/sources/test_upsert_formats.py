@@ -18,12 +18,20 @@ from laketier.kit.failpoints import observed
 from laketier.registry import format_names, load_format
 from laketier.rounds import LogAnswer, LogTask, OnBadRecordPolicy, next_range, run_log_task, splits, upsert
 from laketier.rounds.upsert import plan_merges
-from laketier.spi import BucketSpec, Feature, LogOffsets, Overtaken, Token, WriteMode
+from laketier.spi import (
+    BucketSpec,
+    Feature,
+    LogOffsets,
+    Overtaken,
+    Token,
+    WriteMode,
+    support_of,
+)
 from laketier.tiering import Ending, TieringRound, failpoints
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.lake import QUICK, Lake, Table
 
-FORMATS = [name for name in format_names() if load_format(name).features[Feature.UPSERT].full]
+FORMATS = [name for name in format_names() if support_of(load_format(name).features, Feature.UPSERT).full]
 SCHEMA = ROWS.set(0, ROWS.field("id").with_nullable(False))
 
 
@@ -109,7 +117,7 @@ def _points(format: str) -> list[str]:
 def _follower(format: str, folder: str, bucketed: bool) -> Follower:
     lake = Lake(format, str(Path(folder, "lake")), {})
     buckets = None
-    if bucketed and lake.plugin.features[Feature.BUCKETING].full:
+    if bucketed and support_of(lake.plugin.features, Feature.BUCKETING).full:
         buckets = BucketSpec(3, ("id",), "iceberg" if format == "iceberg" else "fluss")
     return Follower(ChangeLog.of(2), lake.create(SCHEMA, buckets=buckets, primary_key=("id",)))
 

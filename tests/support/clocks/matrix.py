@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clocks.host import Host
 from laketier.registry import load_format
-from laketier.spi import Feature
+from laketier.spi import Feature, support_of
 
 DAYS = (-10, 0, 1, 10)
 
@@ -37,7 +37,7 @@ class Shown:
 def shown(format: str, warehouse: Path) -> Shown:
     """One table, and a host for each clock. ``stager`` writes, ``driver`` begins and commits, ``collector`` collects
     orphans without grace in between."""
-    collects = load_format(format).features[Feature.ORPHAN_COLLECTION].full
+    collects = support_of(load_format(format).features, Feature.ORPHAN_COLLECTION).full
     result = Shown(format)
     with ExitStack() as ends:
         hosts = {days: Host(format, warehouse, days) for days in DAYS}

@@ -27,6 +27,7 @@ from laketier.spi import (
     WriteResult,
     WriterInitContext,
     new_attempt_id,
+    support_of,
     unpack,
 )
 from laketier.tables.scan import scan
@@ -87,7 +88,7 @@ class MarkedTable:
 
     def create(self, *, partitioned: bool = False, properties: Mapping[str, str] | None = None) -> MarkedTable:
         """Make the table. Partitioned by ``part``, where the format can."""
-        by_part = partitioned and self.plugin.features[Feature.PARTITIONING].full
+        by_part = partitioned and support_of(self.plugin.features, Feature.PARTITIONING).full
         descriptor = TableDescriptor(
             SCHEMA, (PartitionField.parse("part"),) if by_part else (), properties=dict(properties or {})
         )

@@ -16,7 +16,7 @@ from faults.pipeline import Pipeline, Unexpected
 from faults.processes import Processes
 from faults.sabotage import NotHere
 from laketier.registry import load_format
-from laketier.spi import Feature
+from laketier.spi import Feature, support_of
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
 
@@ -72,7 +72,7 @@ class BareLane:
             replacing = {
                 mode: passage_of(format, cold, folder / f"{format}-{mode}", overwrite=EPOCH, overwrite_by=mode)[0]
                 for mode, feature in (("overwrite", Feature.OVERWRITE), ("upsert", Feature.UPSERT))
-                if load_format(format).features[feature].full
+                if support_of(load_format(format).features, feature).full
             }
         finally:
             cold.close()
@@ -99,7 +99,7 @@ class BareLane:
 def run_cell(cell: Cell, pipeline: Pipeline) -> Result:
     """Play the script, then judge."""
     about = {"lane": cell.lane, "format": cell.format, "fault": cell.fault, "point": cell.point}
-    if cell.needs == "orphans" and not load_format(cell.format).features[Feature.ORPHAN_COLLECTION].full:
+    if cell.needs == "orphans" and not support_of(load_format(cell.format).features, Feature.ORPHAN_COLLECTION).full:
         return Result(**about, status="not run", why="orphan collection is not built")
     started = time.monotonic()
     problem = ""

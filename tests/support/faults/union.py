@@ -36,7 +36,7 @@ from laketier.config import LakeConfig
 from laketier.registry import configure, load_format, open_log_source
 from laketier.rounds import LogRound
 from laketier.rounds.log_engine import LocalEngine
-from laketier.spi import BucketSpec, Feature, OffsetsExpired, ScanRequest, TableLog
+from laketier.spi import BucketSpec, Feature, OffsetsExpired, ScanRequest, TableLog, support_of
 from laketier.union_read.union import plan_union
 from lines import LinesTable
 
@@ -146,7 +146,11 @@ def _one_table(folder: Path, tiering: Process, result: Unions, reads: int, draw:
 
 def _aligned(result: Unions) -> BucketSpec | None:
     """Every second table of changes has its log's buckets, in formats that have any."""
-    if not result.keyed or not result.tables % 2 or not load_format(result.format).features[Feature.BUCKETING].full:
+    if (
+        not result.keyed
+        or not result.tables % 2
+        or not support_of(load_format(result.format).features, Feature.BUCKETING).full
+    ):
         return None
     return BucketSpec(3, ("id",), "iceberg" if result.format == "iceberg" else "fluss")
 

@@ -25,6 +25,7 @@ from laketier.spi import (
     WriteResult,
     WriterInitContext,
     new_attempt_id,
+    support_of,
     unpack,
 )
 from laketier.tiering import RoundResult, TieringRound, write_task
@@ -57,7 +58,7 @@ class Subject:
         self._harness.teardown(self._warehouse)
 
     def has(self, feature: Feature) -> bool:
-        return self.lake.plugin.features[feature].full
+        return support_of(self.lake.plugin.features, feature).full
 
     # -- drivers ----------------------------------------------------------------------------------------------------
 

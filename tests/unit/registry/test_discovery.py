@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
+from laketier.cli.formats import formats
 from laketier.registry import installed_formats, load_format
-from laketier.spi import PluginBroken, PluginConflict, PluginNotFound, SpiVersionMismatch
+from laketier.spi import Feature, PluginBroken, PluginConflict, PluginNotFound, SpiVersionMismatch, support_of
 
 PLUGIN = """
 from laketier.registry import hookimpl
@@ -87,6 +89,30 @@ def test_a_broken_import_keeps_its_cause(site: Path) -> None:
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 
+def test_a_plugin_from_before_a_feature_loads(site: Path) -> None:
+    older = "features = {Feature.OVERWRITE: FULL}"
+    install(site, "older-lake", "older", PLUGIN.format(identifier="older", extra=older))
+    features = load_format("older").features
+    assert support_of(features, Feature.OVERWRITE).full
+    assert not support_of(features, Feature.INDEXING).full
+
+
+def test_a_plugin_that_knows_newer_features_loads_and_formats_says_so(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newer = "features = {Feature.OVERWRITE: FULL, 'teleport': FULL}"
+    install(site, "newer-lake", "newer", PLUGIN.format(identifier="newer", extra=newer))
+    assert load_format("newer").identifier == "newer"
+    formats()
+    text = " ".join(capsys.readouterr().out.split())
+    assert "newer names features that this laketier does not know: teleport. They are ignored." in text
+    formats(json=True)
+    (shown,) = [offer for offer in json.loads(capsys.readouterr().out) if offer["format"] == "newer"]
+    assert shown["unknown_features"] == ["teleport"]
+    assert (shown["features"]["overwrite"], shown["error"]) == ("", None)
+    assert "does not name this feature" in shown["features"]["upsert"]
+
+
 @pytest.mark.parametrize(("version", "older"), [(99, "laketier"), (0, "wrong-spi-lake")])
 def test_a_wrong_spi_version_says_what_to_upgrade(site: Path, version: int, older: str) -> None:
     distribution = "wrong-spi-lake"
@@ -101,7 +127,18 @@ def test_a_wrong_spi_version_says_what_to_upgrade(site: Path, version: int, olde
     [
         ("nohook", "x = 1", "returned NoneType"),
         ("wrongid", PLUGIN.format(identifier="another", extra=""), "its identifier is 'another'"),
-        ("undeclared", PLUGIN.format(identifier="undeclared", extra="features = {}"), "does not declare the features"),
+        (
+            "undeclared",
+            PLUGIN.format(identifier="undeclared", extra="features = None"),
+            "does not declare its features",
+        ),
+        ("oddkey", PLUGIN.format(identifier="oddkey", extra="features = {3: FULL}"), "declares the feature 3 as"),
+        ("oddvalue", PLUGIN.format(identifier="oddvalue", extra="features = {'upsert': True}"), "'upsert' as True"),
+        (
+            "doubled",
+            PLUGIN.format(identifier="doubled", extra="features = {'upsert': FULL, Feature.UPSERT: FULL}"),
+            "names features twice, as Feature and as text: upsert",
+        ),
         ("typo", "from laketier.registry import hookimpl\n@hookimpl\ndef laketier_fromat(): ...", "unknown hook"),
     ],
 )

@@ -48,7 +48,7 @@ def test_require() -> None:
     with pytest.raises(FeatureNotSupported, match="because nobody wrote it") as caught:
         require("mine", features, Feature.UPSERT)
     assert caught.value.feature == "upsert"
-    with pytest.raises(FeatureNotSupported, match="does not declare it"):
+    with pytest.raises(FeatureNotSupported, match="does not name this feature"):
         require("mine", features, Feature.INDEXING)
     with pytest.raises(ValueError, match="needs a reason"):
         unsupported(" ")
