@@ -12,7 +12,7 @@ from collections.abc import Callable
 from laketier.config import parse_options
 from laketier.registry import installed_formats
 from laketier.spi import (
-    SPI_VERSION,
+    FORMAT_SPI_VERSIONS,
     DeliveryLevel,
     Feature,
     LakeStoragePlugin,
@@ -27,7 +27,7 @@ from laketier_conformance.lake import Lake
 
 def test_the_entry_point_is_the_identifier(plugin: LakeStoragePlugin) -> None:
     assert [offer.name for offer in installed_formats() if offer.name == plugin.identifier] == [plugin.identifier]
-    assert plugin.spi_version == SPI_VERSION
+    assert plugin.spi_version in FORMAT_SPI_VERSIONS
 
 
 def test_what_is_unsupported_has_a_reason(plugin: LakeStoragePlugin) -> None:

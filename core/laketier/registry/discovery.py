@@ -9,12 +9,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pluggy
 
 from laketier.spi import (
-    SPI_VERSION,
+    FORMAT_SPI_VERSIONS,
+    SOURCE_SPI_VERSIONS,
     Feature,
     LakeStoragePlugin,
     LogSourcePlugin,
@@ -24,6 +26,7 @@ from laketier.spi import (
     SpiVersionMismatch,
     Support,
 )
+from laketier.spi.versions import UNDECLARED
 
 _PROJECT = "laketier"
 hookspec = pluggy.HookspecMarker(_PROJECT)
@@ -57,13 +60,31 @@ class PluginGroup:
     noun: str
     key: str
     """How the user named the plugin."""
+    versions: range
+    """The versions of its SPI that are accepted."""
+    guide: str
+    """The page that says what changed between them."""
 
 
 FORMATS = PluginGroup(
-    "laketier.formats", "laketier_format", FormatHooks, LakeStoragePlugin, "format", "lake.format = {name!r}"
+    "laketier.formats",
+    "laketier_format",
+    FormatHooks,
+    LakeStoragePlugin,
+    "format",
+    "lake.format = {name!r}",
+    FORMAT_SPI_VERSIONS,
+    "docs/authors/guide.md",
 )
 SOURCES = PluginGroup(
-    "laketier.sources", "laketier_source", SourceHooks, LogSourcePlugin, "source", "a source of type {name!r}"
+    "laketier.sources",
+    "laketier_source",
+    SourceHooks,
+    LogSourcePlugin,
+    "source",
+    "a source of type {name!r}",
+    SOURCE_SPI_VERSIONS,
+    "docs/authors/sources.md",
 )
 
 
@@ -140,29 +161,83 @@ def _load(offer: InstalledPlugin) -> Any:
         manager.check_pending()
         plugin: Any = getattr(manager.hook, offer.group.hook)()
     except Exception as error:  # whatever the import of a module may raise
+        lacking = _lacking(error)
+        if lacking is not None:
+            raise _of_another_version(offer, lacking) from error
         raise _broken(offer, f"{type(error).__name__}: {error}") from error
     _check(offer, plugin)
     return plugin
 
 
 def _check(offer: InstalledPlugin, plugin: Any) -> None:
-    version = getattr(plugin, "spi_version", None)
-    if version is not None and version != SPI_VERSION:
-        newer, older = ("the plugin", "laketier") if version > SPI_VERSION else ("laketier", "the plugin")
-        raise SpiVersionMismatch(
-            f"{offer} was written for SPI version {version}, this laketier has version {SPI_VERSION}",
-            why=f"{newer} is newer than {older}",
-            fix=f"Upgrade {older}: `pip install --upgrade {_PROJECT if older == 'laketier' else offer.distribution}`.",
-        )
     group = offer.group
     if not isinstance(plugin, group.kind):
         raise _broken(offer, f"its hook {group.hook} returned {type(plugin).__name__}, not a {group.kind.__name__}")
+    _check_version(offer, plugin)
     if getattr(plugin, "identifier", None) != offer.name:
         raise _broken(
             offer, f"its identifier is {getattr(plugin, 'identifier', None)!r}, its entry point is named {offer.name!r}"
         )
     if group is FORMATS:
         _check_format(offer, plugin)
+
+
+def _check_version(offer: InstalledPlugin, plugin: Any) -> None:
+    group, version = offer.group, getattr(plugin, "spi_version", UNDECLARED)
+    if type(version) is not int:
+        raise _broken(offer, f"its spi_version is {version!r}, not a whole number")
+    if version in group.versions:
+        return
+    named = hasattr(plugin, "spi_version")
+    said = f"was written for version {version}" if named else f"names no version, so it is of version {version},"
+    raise SpiVersionMismatch(
+        f"{offer} {said} of the SPI of {group.noun}s, and this laketier accepts {_told(group.versions)}",
+        where=offer.module,
+        why=f"{'the plugin' if version >= group.versions.stop else 'laketier'} is the newer of the two",
+        fix=_change(offer, version),
+    )
+
+
+def _told(versions: range) -> str:
+    return f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"
+
+
+def _change(offer: InstalledPlugin, version: int) -> str:
+    """What to do about a version out of range: for its user, and for its author."""
+    versions = offer.group.versions
+    if version >= versions.stop:
+        return f"Upgrade laketier: `pip install --upgrade {_PROJECT}`; or install an older {offer.distribution}."
+    return (
+        f'Upgrade the plugin: `pip install --upgrade {offer.distribution}`. Its author follows "Versions" in '
+        f"{offer.group.guide}, and then sets `spi_version = {versions[-1]}` in the plugin's class."
+    )
+
+
+def _lacking(error: Exception) -> str | None:
+    """What of laketier the code of a plugin asks for that is not there, as in another version of the SPI."""
+    if isinstance(error, ImportError) and _is_ours(error.name):
+        return str(error)
+    if isinstance(error, AttributeError) and error.obj is not None:
+        owner = error.obj if isinstance(error.obj, ModuleType | type) else type(error.obj)
+        if _is_ours(owner.__name__ if isinstance(owner, ModuleType) else owner.__module__):
+            return f"{owner.__name__} has no {error.name}"
+    return None
+
+
+def _is_ours(module: str | None) -> bool:
+    return module is not None and module.partition(".")[0] == _PROJECT
+
+
+def _of_another_version(offer: InstalledPlugin, lacking: str) -> SpiVersionMismatch:
+    group = offer.group
+    return SpiVersionMismatch(
+        f"{offer} was written for another version of the SPI of {group.noun}s, "
+        f"and this laketier accepts {_told(group.versions)}",
+        where=offer.module,
+        why=f"it asks for what this laketier does not have: {lacking}",
+        fix=f"Upgrade whichever is older: `pip install --upgrade {offer.distribution}`, or "
+        f'`pip install --upgrade {_PROJECT}`. Its author follows "Versions" in {group.guide}.',
+    )
 
 
 def _check_format(offer: InstalledPlugin, plugin: Any) -> None:

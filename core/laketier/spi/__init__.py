@@ -78,7 +78,6 @@ from laketier.spi.log import (
 from laketier.spi.maintenance import COLLECTOR, LakeMaintenance, OrphanFile, TableFinding
 from laketier.spi.options import NoOptions, Passthrough, Secret, option
 from laketier.spi.plugin import (
-    SPI_VERSION,
     LakeStorage,
     LakeStorageConfig,
     LakeStoragePlugin,
@@ -99,14 +98,18 @@ from laketier.spi.source import (
 )
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.token import FIRST_EPOCH, Outcome, SourceRange, Token, Watermark, decide
+from laketier.spi.versions import FORMAT_SPI_VERSION, FORMAT_SPI_VERSIONS, SOURCE_SPI_VERSION, SOURCE_SPI_VERSIONS
 from laketier.spi.writer import WR, LakeWriter, StagedFile, WriteResult, attempt_began_at, new_attempt_id
 
 __all__ = [
     "CHANGE_TYPE",
     "COLLECTOR",
     "FIRST_EPOCH",
+    "FORMAT_SPI_VERSION",
+    "FORMAT_SPI_VERSIONS",
     "FULL",
-    "SPI_VERSION",
+    "SOURCE_SPI_VERSION",
+    "SOURCE_SPI_VERSIONS",
     "WR",
     "AddColumn",
     "And",

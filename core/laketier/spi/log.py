@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from laketier.spi.errors import CorruptTable, FeatureNotSupported, IncompatibleData
 from laketier.spi.options import NoOptions
-from laketier.spi.plugin import SPI_VERSION
 from laketier.spi.table import BucketSpec, PartitionField
 from laketier.spi.token import SourceRange
 
@@ -239,7 +238,9 @@ class LogSourcePlugin(ABC):
 
     identifier: ClassVar[str]
     """The value of ``type`` in a service's file. Equal to the entry point's name."""
-    spi_version: ClassVar[int] = SPI_VERSION
+    spi_version: ClassVar[int]
+    """The version that the plugin was written for (`SOURCE_SPI_VERSION` at the time), as a number. Not that constant,
+    which is another one with the next laketier."""
     options_type: ClassVar[type] = NoOptions
     """A frozen dataclass, see `laketier.spi.options`: how to reach the system."""
     table_options_type: ClassVar[type] = NoOptions

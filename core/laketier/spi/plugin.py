@@ -19,9 +19,6 @@ from laketier.spi.source import LakeSource
 from laketier.spi.table import TableInfo
 from laketier.spi.writer import WR, LakeWriter, WriteResult
 
-SPI_VERSION = 1
-"""The version of this SPI. Raised when a plugin written for the one before would no longer be right."""
-
 
 @dataclass(frozen=True)
 class LakeStorageConfig:
@@ -84,7 +81,9 @@ class LakeStoragePlugin(ABC):
 
     identifier: ClassVar[str]
     """The value of ``lake.format``: lower-case letters, digits and ``-``. Equal to the entry point's name."""
-    spi_version: ClassVar[int] = SPI_VERSION
+    spi_version: ClassVar[int]
+    """The version that the plugin was written for (`FORMAT_SPI_VERSION` at the time), as a number. Not that constant,
+    which is another one with the next laketier."""
     delivery: ClassVar[DeliveryLevel]
     features: ClassVar[Features]
     """Each `Feature` that the plugin knows, FULL or unsupported with a reason. What it does not name is unsupported."""

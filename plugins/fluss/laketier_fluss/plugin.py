@@ -13,6 +13,7 @@ class FlussPlugin(LogSourcePlugin):
     """The tables of an Apache Fluss cluster."""
 
     identifier = "fluss"
+    spi_version = 2
     options_type = FlussOptions
     table_options_type = FlussTableOptions
 

@@ -13,6 +13,7 @@ class KafkaPlugin(LogSourcePlugin):
     """Anything that speaks Kafka's protocol."""
 
     identifier = "kafka"
+    spi_version = 2
     options_type = KafkaOptions
     table_options_type = KafkaTableOptions
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from laketier.cli.formats import formats
-from laketier.registry import installed_formats, load_format
+from laketier.registry import discovery, installed_formats, load_format, load_source
 from laketier.spi import Feature, PluginBroken, PluginConflict, PluginNotFound, SpiVersionMismatch, support_of
 
 PLUGIN = """
@@ -18,6 +20,7 @@ from laketier.spi import FULL, DeliveryLevel, Feature, LakeStoragePlugin
 
 class Plugin(LakeStoragePlugin):
     identifier = {identifier!r}
+    spi_version = 2
     delivery = DeliveryLevel.EXACTLY_ONCE
     features = {{feature: FULL for feature in Feature}}
     {extra}
@@ -113,12 +116,61 @@ def test_a_plugin_that_knows_newer_features_loads_and_formats_says_so(
     assert "does not name this feature" in shown["features"]["upsert"]
 
 
-@pytest.mark.parametrize(("version", "older"), [(99, "laketier"), (0, "wrong-spi-lake")])
-def test_a_wrong_spi_version_says_what_to_upgrade(site: Path, version: int, older: str) -> None:
-    distribution = "wrong-spi-lake"
-    name = f"wrongspi{version}"
-    install(site, distribution, name, PLUGIN.format(identifier=name, extra=f"spi_version = {version}"), f"w{version}")
-    with pytest.raises(SpiVersionMismatch, match=rf"SPI version {version}.*version 1.*pip install --upgrade {older}"):
+@pytest.mark.parametrize(
+    ("version", "why", "fix"),
+    [
+        (99, "the plugin is the newer", r"Upgrade laketier: `pip install --upgrade laketier`"),
+        (1, "laketier is the newer", r"pip install --upgrade far-lake`.*\"Versions\" in docs/authors/guide\.md"),
+        (0, "laketier is the newer", r"sets `spi_version = 2` in the plugin's class"),
+    ],
+)
+def test_a_version_out_of_range_says_what_to_change(site: Path, version: int, why: str, fix: str) -> None:
+    name = f"far{version}"
+    install(site, "far-lake", name, PLUGIN.format(identifier=name, extra=f"spi_version = {version}"), f"w{version}")
+    says = rf"{name} \(far-lake 1\.2\.3\) was written for version {version} of the SPI of formats, and this laketier "
+    with pytest.raises(SpiVersionMismatch, match=rf"{says}accepts version 2, because {why}.*{fix}"):
+        load_format(name)
+
+
+def test_a_plugin_that_names_no_version_is_of_the_first(site: Path) -> None:
+    """It was written when the version had a default, which told nothing."""
+    install(site, "first-lake", "unversioned", PLUGIN.format(identifier="unversioned", extra="del spi_version"))
+    with pytest.raises(SpiVersionMismatch, match=r"names no version, so it is of version 1, of the SPI.*accepts"):
+        load_format("unversioned")
+
+
+def test_a_range_of_versions_is_accepted(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "FORMATS", replace(discovery.FORMATS, versions=range(2, 5)))
+    for version in (2, 3, 4):
+        name = f"ranged{version}"
+        install(site, f"{name}-lake", name, PLUGIN.format(identifier=name, extra=f"spi_version = {version}"))
+        assert load_format(name).spi_version == version
+    install(site, "ranged5-lake", "ranged5", PLUGIN.format(identifier="ranged5", extra="spi_version = 5"))
+    with pytest.raises(SpiVersionMismatch, match="accepts versions 2 to 4"):
+        load_format("ranged5")
+
+
+def test_formats_and_sources_have_versions_of_their_own(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "SOURCES", replace(discovery.SOURCES, versions=range(7, 8)))
+    assert load_format("localfile").spi_version == 2
+    with pytest.raises(SpiVersionMismatch, match="SPI of sources, and this laketier accepts version 7"):
+        load_source("files")
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "lacks"),
+    [
+        ("gone", "from laketier.spi import SPI_VERSION", "cannot import name 'SPI_VERSION'"),
+        ("moved", "from laketier.sources.values import BadValue", "No module named 'laketier.sources'"),
+        ("future", "from laketier.spi import Feature; Feature.TELEPORT", "Feature has no TELEPORT"),
+        ("later", "from laketier import spi; spi.Teleport", "laketier.spi has no Teleport"),
+    ],
+)
+def test_a_plugin_that_asks_for_what_another_version_has(site: Path, name: str, line: str, lacks: str) -> None:
+    install(site, f"{name}-lake", name, f"{line}\n{PLUGIN.format(identifier=name, extra='')}")
+    with pytest.raises(
+        SpiVersionMismatch, match=rf"another version of the SPI of formats.*{lacks}.*--upgrade {name}-lake"
+    ):
         load_format(name)
 
 
@@ -139,6 +191,7 @@ def test_a_wrong_spi_version_says_what_to_upgrade(site: Path, version: int, olde
             PLUGIN.format(identifier="doubled", extra="features = {'upsert': FULL, Feature.UPSERT: FULL}"),
             "names features twice, as Feature and as text: upsert",
         ),
+        ("oddversion", PLUGIN.format(identifier="oddversion", extra="spi_version = '2'"), "spi_version is '2'"),
         ("typo", "from laketier.registry import hookimpl\n@hookimpl\ndef laketier_fromat(): ...", "unknown hook"),
     ],
 )
@@ -146,3 +199,12 @@ def test_a_plugin_that_breaks_the_contract_says_how(site: Path, name: str, sourc
     install(site, f"{name}-lake", name, source)
     with pytest.raises(PluginBroken, match=says):
         load_format(name)
+
+
+def test_our_plugins_write_their_version_as_a_number() -> None:
+    """The constant belongs to the laketier that is installed: with it, a plugin is always of the newest version."""
+    root = Path(__file__).parents[3]
+    folders = [root / "plugins", root / "core" / "laketier" / "connectors", root / "tests" / "third_party"]
+    texts = [path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*/plugin.py")]
+    assert len(texts) >= 10
+    assert all(re.search(r"spi_version(: ClassVar\[int\])? = (\"\w+\", )?\d+\n", text) for text in texts)

@@ -13,6 +13,7 @@ class LandingPlugin(LogSourcePlugin):
     """Files that others put into a folder."""
 
     identifier: ClassVar[str] = "files"
+    spi_version: ClassVar[int] = 2
     options_type: ClassVar[type] = LandingOptions
     table_options_type: ClassVar[type] = LandingTableOptions
 

@@ -13,6 +13,7 @@ class LakeLogPlugin(LogSourcePlugin):
     """The tables of a lake of any format that can be read incrementally."""
 
     identifier: ClassVar[str] = "lake"
+    spi_version: ClassVar[int] = 2
     options_type: ClassVar[type] = LakeLogOptions
     table_options_type: ClassVar[type] = LakeLogTableOptions
 

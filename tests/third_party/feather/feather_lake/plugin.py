@@ -253,7 +253,8 @@ class Storage(spi.LakeStorage):
 class FeatherPlugin(spi.LakeStoragePlugin):
     """The format."""
 
-    identifier, delivery, features = "feather", spi.DeliveryLevel.EXACTLY_ONCE, FEATURES
+    identifier, spi_version = "feather", 2
+    delivery, features = spi.DeliveryLevel.EXACTLY_ONCE, FEATURES
 
     def create_storage(self, config: spi.LakeStorageConfig) -> Storage:
         if "://" in config.warehouse:

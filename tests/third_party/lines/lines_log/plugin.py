@@ -162,6 +162,7 @@ class LinesPlugin(LogSourcePlugin):
     """``type: lines``."""
 
     identifier = "lines"
+    spi_version = 2
     options_type = LinesOptions
 
     def create_source(self, config: LogSourceConfig) -> LogSource:
