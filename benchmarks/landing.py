@@ -42,8 +42,9 @@ def run(files: int, new: int, work: Path) -> Section:
     end = other.bounds()["files"].latest
     row(f"plan of the {new}", lambda: other.plan(_range(end - new, end)))
     row("plan of all", lambda: other.plan(_range(0, end)))
-    token = _range(0, end).as_source_range()
-    section.notes.append(f"The range in an epoch's record: {len(token.start) + len(token.end)} bytes.")
+    whole = _range(0, end)
+    text = whole.start.to_text() + whole.end.to_text()
+    section.notes.append(f"The range in an epoch's record: {len(text)} bytes.")
     shutil.rmtree(zone)
     return section
 

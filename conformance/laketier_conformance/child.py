@@ -51,7 +51,7 @@ def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
     tiering = TieringRound(factory, token=name, mode=mode, policy=QUICK)
     tiering.begin()
     results = [
-        unpack(factory.write_result_serializer, table.stage(ids, index, factory, mode, name.epoch))
+        unpack(factory.write_result_serializer, table.stage(ids, index, factory, mode))
         for index, ids in enumerate(request["tasks"])
     ]
     if request.get("wait"):

@@ -144,10 +144,7 @@ class Table:
         factory = self.factory
         tiering = TieringRound(factory, token=token, mode=mode, policy=QUICK)
         tiering.begin()
-        epoch = None if token is None else token.epoch
-        return tiering.commit_messages(
-            [self.stage(ids, index, factory, mode, epoch) for index, ids in enumerate(tasks)]
-        )
+        return tiering.commit_messages([self.stage(ids, index, factory, mode) for index, ids in enumerate(tasks)])
 
     def stage(
         self,
@@ -155,11 +152,10 @@ class Table:
         index: int = 0,
         factory: LakeTieringFactory[Any] | None = None,
         mode: WriteMode = WriteMode.APPEND,
-        epoch: int | None = None,
         attempt: str | None = None,
     ) -> bytes:
         """One task: its message."""
-        context = WriterInitContext(attempt=attempt or new_attempt_id(), split_index=index, epoch=epoch, mode=mode)
+        context = WriterInitContext(attempt=attempt or new_attempt_id(), split_index=index, mode=mode)
         return write_task(factory or self.factory, [batch(ids)] if ids else [], context)
 
     def staged(self, ids: Sequence[int], index: int = 0) -> WriteResult:
@@ -183,16 +179,16 @@ class Table:
         """Publish what was staged before."""
         return TieringRound(self.factory, token=token, policy=QUICK, **more).commit(results)
 
-    def committer(self, pipeline: str | None = "p", mode: WriteMode = WriteMode.APPEND, commit_id: str = "") -> Any:
+    def committer(self, mode: WriteMode = WriteMode.APPEND, commit_id: str = "") -> Any:
         """A bare committer: one attempt, without the loop."""
-        context = CommitterInitContext(commit_id=commit_id or new_attempt_id(), mode=mode, pipeline=pipeline)
+        context = CommitterInitContext(commit_id=commit_id or new_attempt_id(), mode=mode)
         return self.factory.create_committer(context)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def watermark(self, pipeline: str = "p") -> Watermark | None:
         """The stored watermark."""
-        committer = self.committer(pipeline)
+        committer = self.committer()
         try:
             watermark: Watermark | None = committer.open().watermark(pipeline)
         finally:

@@ -36,9 +36,7 @@ def test_the_files_are_gone(table: Table) -> None:
 def test_attempts_of_the_same_task_never_clash(table: Table) -> None:
     """Speculation: two attempts of one split and epoch. One wins; deleting the other does not touch it."""
     factory = table.factory
-    attempts = [
-        factory.create_writer(WriterInitContext(attempt=new_attempt_id(), split_index=0, epoch=0)) for _ in range(2)
-    ]
+    attempts = [factory.create_writer(WriterInitContext(attempt=new_attempt_id(), split_index=0)) for _ in range(2)]
     for writer in attempts:
         writer.write(batch(ids_of(0)))
     won, lost = [writer.complete() for writer in attempts]
@@ -53,7 +51,7 @@ def test_attempts_of_the_same_task_never_clash(table: Table) -> None:
 def test_an_attempt_that_aborts_beside_one_that_goes_on(table: Table) -> None:
     factory = table.factory
     going, stopping = (
-        factory.create_writer(WriterInitContext(attempt=new_attempt_id(), split_index=0, epoch=0)) for _ in range(2)
+        factory.create_writer(WriterInitContext(attempt=new_attempt_id(), split_index=0)) for _ in range(2)
     )
     going.write(batch(ids_of(0)))
     stopping.write(batch(ids_of(0)))

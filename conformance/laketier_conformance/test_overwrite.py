@@ -65,7 +65,7 @@ def test_rows_that_came_meanwhile_are_not_lost_unseen(table: Table) -> None:
 def test_an_append_planned_before_an_overwrite(table: Table) -> None:
     """The appended epoch stays, or loses the attempt: it never vanishes behind a success."""
     table.append(0)
-    committer = table.committer(pipeline="late")
+    committer = table.committer()
     stale = committer.open()
     table.round(token(1), [ids_of(1)], OVERWRITE)
     try:

@@ -134,7 +134,7 @@ def test_a_commit_is_found_by_its_id(table: Table, known: bool) -> None:
 
 def test_an_unpublished_commit_is_not_found(table: Table) -> None:
     commit_id = new_attempt_id()
-    first = table.factory.create_committer(CommitterInitContext(commit_id=commit_id, pipeline="p"))
+    first = table.factory.create_committer(CommitterInitContext(commit_id=commit_id))
     stale = first.open()
     assert not stale.landed(commit_id)
     table.append(0)

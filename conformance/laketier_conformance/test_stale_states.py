@@ -75,7 +75,7 @@ def test_the_first_round_is_a_compare_and_set_too(table: Table) -> None:
 def test_a_batch_and_a_stale_pipeline(table: Table) -> None:
     """Without a watermark either the batch lands beside the round, or it loses: rows are never lost or doubled."""
     table.append(0)
-    batch, pipeline = table.committer(pipeline=None), table.committer()
+    batch, pipeline = table.committer(), table.committer()
     state_1, state_2 = batch.open(), pipeline.open()
     pipeline.publish(state_2, [table.staged(ids_of(1))], Watermark(token(1), "c"))
     try:

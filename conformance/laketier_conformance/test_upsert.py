@@ -313,7 +313,7 @@ def test_a_rival_that_leaves_the_files_alone(keyed: Keyed, rival: WriteMode) -> 
 
 def test_an_append_that_was_planned_before(keyed: Keyed) -> None:
     """It stays or loses: it never brings back what was replaced, and never vanishes behind a success."""
-    late = keyed.table.committer("late")
+    late = keyed.table.committer()
     state, staged = late.open(), keyed.table.staged([80])
     keyed.round(1, _epoch_1(keyed))
     expected = set(AFTER_1)

@@ -32,7 +32,7 @@ def test_nothing_written_gives_no_files(table: Table) -> None:
 
 def test_what_a_result_says(table: Table) -> None:
     attempt = new_attempt_id()
-    writer = table.factory.create_writer(WriterInitContext(attempt=attempt, split_index=3, epoch=7))
+    writer = table.factory.create_writer(WriterInitContext(attempt=attempt, split_index=3))
     writer.write(batch(ids_of(0, rows=8)))
     writer.write(batch(ids_of(1, rows=2)))
     result = writer.complete()

@@ -33,7 +33,7 @@ CAUGHT_BY = {
     ),
     "skips_empty_epochs": ("test_rounds.py::test_an_empty_epoch_moves_the_watermark", "assert 0 == 1"),
     "drops_other_watermarks": ("test_overwrite.py::test_watermarks_of_others_stay", "WatermarkLost"),
-    "reuses_names": ("test_discard.py::test_attempts_of_the_same_task_never_clash", "task-0-0.feather"),
+    "reuses_names": ("test_discard.py::test_attempts_of_the_same_task_never_clash", "task-0.feather"),
     "discards_too_much": ("test_discard.py::test_only_what_was_given_is_deleted", "a staged file is gone"),
     "never_landed": (
         "test_unknown_outcomes.py::test_the_effect_landed_and_the_answer_was_lost[batch]",

@@ -50,7 +50,7 @@ def test_a_look_reads_what_is_retained_and_nothing_that_was_cleaned_up(
 def _context() -> Any:
     from laketier.spi import CommitterInitContext, new_attempt_id
 
-    return CommitterInitContext(commit_id=new_attempt_id(), pipeline="p")
+    return CommitterInitContext(commit_id=new_attempt_id())
 
 
 def _counted(monkeypatch: pytest.MonkeyPatch, target: str) -> list[Any]:

@@ -114,7 +114,7 @@ def test_our_lanes_delete_what_finished_tasks_of_a_failed_job_staged(spark: Spar
     factory = load(config).factory
 
     def run(staged):  # type: ignore[no-untyped-def]
-        staged.add([stage(factory, ids(1), epoch=None, mode=WriteMode.APPEND)])
+        staged.add([stage(factory, ids(1), mode=WriteMode.APPEND)])
         assert len(target.data_files()) == 1
         raise RuntimeError("the other task failed")
 

@@ -193,8 +193,8 @@ class _Replay:
         errors = tuple(islice(bad.values(), 3))
         return ReplayResult(len(fit), rows, len(letters) - len(fit), errors=errors), fit, answer
 
-    def _stage(self, factory: _Factory, epoch: int) -> Callable[[Iterator[pa.RecordBatch]], bytes]:
-        context = WriterInitContext(attempt=new_attempt_id(self._rows_after), split_index=0, epoch=epoch)
+    def _stage(self, factory: _Factory) -> Callable[[Iterator[pa.RecordBatch]], bytes]:
+        context = WriterInitContext(attempt=new_attempt_id(self._rows_after), split_index=0)
         return lambda batches: write_task(factory, batches, context)
 
     def _epoch(
@@ -205,13 +205,13 @@ class _Replay:
         last: Token | None,
     ) -> tuple[ReplayResult, Token | None]:
         epoch = FIRST_EPOCH if last is None else last.epoch + 1
-        result, fit, message = self._tried(letters, self._stage(factory, epoch))
+        result, fit, message = self._tried(letters, self._stage(factory))
         if not fit:
             TieringRound(factory).abort_messages([message], commit_was_called=False)
             return result, last
         failpoint(LETTERS_STAGED)
         token = self._token(fit, last)
-        context = WriterInitContext(attempt=new_attempt_id(self._marks_after), split_index=0, epoch=epoch)
+        context = WriterInitContext(attempt=new_attempt_id(self._marks_after), split_index=0)
         chosen = write_task(marks, [marks_of(fit, epoch)], context)
         try:
             TieringRound(marks, token=token).commit_messages([chosen])
@@ -245,7 +245,7 @@ class _Replay:
                 where=str(dead_letter_table(self._config.table)),
                 fix="Restore it to where it was when the replay was killed.",
             )
-        result, fit, message = self._tried(letters, self._stage(factory, last.epoch))
+        result, fit, message = self._tried(letters, self._stage(factory))
         if len(fit) < len(letters):
             TieringRound(factory).abort_messages([message], commit_was_called=False)
             first = result.errors[0]

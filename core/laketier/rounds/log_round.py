@@ -276,7 +276,6 @@ class LogRound:
             log=self.log,
             splits=splits,
             factory=factory,
-            epoch=self._epoch,
             index=index,
             policy=self.settings.on_bad_record,
             within=None if must else self.settings.within,

@@ -49,7 +49,6 @@ class LogTask:
     log: TableLog
     splits: tuple[LogSplit, ...]
     factory: LakeTieringFactory[Any]
-    epoch: int
     index: int = 0
     policy: OnBadRecordPolicy = OnBadRecordPolicy.FAIL
     dead_letters: LakeTieringFactory[Any] | None = None
@@ -145,10 +144,7 @@ def _context(task: LogTask, merge: Merge | None) -> WriterInitContext:
     return WriterInitContext(
         attempt=new_attempt_id(task.attempts_after),
         split_index=task.index,
-        epoch=task.epoch,
         mode=WriteMode.APPEND if merge is None else WriteMode.UPSERT,
-        base_snapshot=None if merge is None else merge.base_snapshot,
-        buckets=None if merge is None or merge.share is None else merge.share.owned,
     )
 
 

@@ -84,7 +84,6 @@ class Merge:
     rows: pa.Schema
     key: tuple[str, ...]
     change_column: str | None
-    base_snapshot: int | None
     partitions: tuple[str, ...] = ()
     share: BucketShare | None = None
     counts_bad: bool = True
@@ -150,7 +149,6 @@ def plan_merges(
             table.schema,
             log.primary_key,
             log.change_column,
-            base_snapshot,
             tuple(prunable),
         ),
         table,

@@ -51,7 +51,6 @@ class LakeBatchWriter(DataSourceArrowWriter):
             stage(
                 self._factory,
                 iterator,
-                epoch=self._config.epoch,
                 mode=self._mode,
                 attempts_after=self._attempts_after,
             )

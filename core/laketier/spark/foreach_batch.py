@@ -56,7 +56,7 @@ def write_batch(
         tiering = TieringRound(planned.factory, token=token, mode=chosen)
 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
-            return stage_frame(df, schema, planned.factory, batch_id, chosen, planned.begun.attempts_after, staged)
+            return stage_frame(df, schema, planned.factory, chosen, planned.begun.attempts_after, staged)
 
         # Whether the epoch is there was looked up where that may be; `commit` decides again in any case.
         return drive(

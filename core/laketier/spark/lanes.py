@@ -60,7 +60,7 @@ def write(df: DataFrame, config: LakeConfig | Mapping[str, Any], *, mode: str = 
         tiering, factory = _round(config, schema, chosen, token)
 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
-            return stage_frame(df, schema, factory, config.epoch, chosen, tiering.attempts_after, staged)
+            return stage_frame(df, schema, factory, chosen, tiering.attempts_after, staged)
 
         return drive(df.sparkSession, tiering, run, config, config.epoch, tiering.begin)
 
@@ -69,14 +69,13 @@ def stage_frame(
     df: DataFrame,
     schema: pa.Schema,
     factory: LakeTieringFactory[Any],
-    epoch: int | None,
     mode: WriteMode,
     attempts_after: int,
     staged: Accumulator[list[bytes]] | None,
 ) -> list[bytes]:
     """Stage the rows of ``df`` in its own tasks, and return their messages. Driver."""
     with arrow_batches(df.sparkSession, schema):
-        staging = _staging(factory, epoch, mode, attempts_after, staged)
+        staging = _staging(factory, mode, attempts_after, staged)
         return [row[_MESSAGE] for row in df.mapInArrow(staging, f"{_MESSAGE} binary").collect()]
 
 
@@ -111,7 +110,7 @@ def tier(
             if not groups:
                 return []
             work = spark.sparkContext.parallelize(list(enumerate(groups)), len(groups))
-            return work.map(_splitting(factory, scan, config.epoch, chosen, tiering.attempts_after, staged)).collect()
+            return work.map(_splitting(factory, scan, chosen, tiering.attempts_after, staged)).collect()
 
         return drive(spark, tiering, run, config, config.epoch, tiering.begin)
 
@@ -209,13 +208,12 @@ def _opened(
 
 def _staging(
     factory: LakeTieringFactory[Any],
-    epoch: int | None,
     mode: WriteMode,
     attempts_after: int,
     staged: Accumulator[list[bytes]] | None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def staging(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        message = stage(factory, batches, epoch=epoch, mode=mode, attempts_after=attempts_after)
+        message = stage(factory, batches, mode=mode, attempts_after=attempts_after)
         if staged is not None:
             staged.add([message])
         yield pa.record_batch([pa.array([message], pa.binary())], names=[_MESSAGE])
@@ -226,7 +224,6 @@ def _staging(
 def _splitting(
     factory: LakeTieringFactory[Any],
     scan: Scan,
-    epoch: int | None,
     mode: WriteMode,
     attempts_after: int,
     staged: Accumulator[list[bytes]] | None,
@@ -234,7 +231,7 @@ def _splitting(
     def splitting(work: tuple[int, Sequence[LakeSplit]]) -> bytes:
         index, splits = work
         batches = (batch for split in splits for batch in scan.read(split))
-        message = stage(factory, batches, epoch=epoch, mode=mode, partition=index, attempts_after=attempts_after)
+        message = stage(factory, batches, mode=mode, partition=index, attempts_after=attempts_after)
         if staged is not None:
             staged.add([message])
         return message

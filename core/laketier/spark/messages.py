@@ -47,7 +47,6 @@ def stage(
     factory: LakeTieringFactory[Any],
     batches: Iterable[pa.RecordBatch],
     *,
-    epoch: int | None,
     mode: WriteMode,
     partition: int | None = None,
     attempts_after: int = 0,
@@ -57,9 +56,7 @@ def stage(
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
     attempt = new_attempt_id(attempts_after)
-    return write_task(
-        factory, batches, WriterInitContext(attempt=attempt, split_index=partition, epoch=epoch, mode=mode)
-    )
+    return write_task(factory, batches, WriterInitContext(attempt=attempt, split_index=partition, mode=mode))
 
 
 def answer(result: bytes | None, factory: LakeTieringFactory[Any] | None = None) -> LakeCommitMessage:

@@ -90,7 +90,7 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
         epoch = task_epoch()
         if epoch is not None and epoch == self._done_epoch:
             return answer(None, self._factory)
-        result = stage(self._factory, iterator, epoch=epoch, mode=self._mode, attempts_after=self._attempts_after)
+        result = stage(self._factory, iterator, mode=self._mode, attempts_after=self._attempts_after)
         return answer(result, self._factory)
 
     # -- the end of the round: driver, in a process of its own --------------------------------------------------

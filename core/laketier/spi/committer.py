@@ -67,7 +67,6 @@ class LakeCommitResult:
     rows: int
     files: int
     bytes: int
-    earliest_snapshot_to_keep: int | None = None
 
 
 class LakeCommitter(ABC, Generic[WR]):

@@ -23,21 +23,11 @@ class WriterInitContext:
 
     - ``attempt``: unguessable and unique to this task attempt. Names of staged files carry it.
     - ``split_index``: the task's number within the round, from 0.
-    - ``epoch``: of the round, None for a batch without a pipeline. For names and logs only.
-    - ``base_snapshot``: the snapshot that the round was planned against, where the mode needs one.
-    - ``staging``: a folder or prefix below the table where files may be staged; None lets the format choose.
-    - ``buckets``: the buckets that this writer will be given, None when unaware.
-    - ``partition``: the partition values that this writer will be given, None when any may come.
     """
 
     attempt: str
     split_index: int = 0
-    epoch: int | None = None
     mode: WriteMode = WriteMode.APPEND
-    base_snapshot: int | None = None
-    staging: str | None = None
-    buckets: tuple[int, ...] | None = None
-    partition: tuple[str | None, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,9 +36,7 @@ class CommitterInitContext:
 
     - ``commit_id``: unique to the round attempt. `LakeCommitter.publish` stores it in the commit's metadata, and
       `TableState.landed` finds it there.
-    - ``pipeline``: None for a batch without one.
     """
 
     commit_id: str
     mode: WriteMode = WriteMode.APPEND
-    pipeline: str | None = None

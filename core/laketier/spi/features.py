@@ -68,8 +68,6 @@ class DeliveryLevel(Enum):
 
     EXACTLY_ONCE = "exactly-once"
     """The watermark changes in the same atomic step as the data and is never forgotten."""
-    HORIZON = "horizon"
-    """As EXACTLY_ONCE up to a horizon (a retention, a history limit); past it a round is refused, never repeated."""
     IDEMPOTENT_UPSERT = "idempotent-upsert"
     """No atomic metadata: a replay overwrites the same keys with the same rows."""
 

@@ -18,7 +18,6 @@ import pyarrow as pa
 from laketier.spi.errors import CorruptTable, FeatureNotSupported, IncompatibleData
 from laketier.spi.options import NoOptions
 from laketier.spi.table import BucketSpec, PartitionField
-from laketier.spi.token import SourceRange
 
 
 class LogOffsets(Mapping[str, int]):
@@ -75,10 +74,6 @@ class LogRange:
     def offsets(self) -> int:
         """How many offsets it spans: at least as many as records."""
         return sum(max(0, self.end[bucket] - self.start.get(bucket, 0)) for bucket in self.end)
-
-    def as_source_range(self) -> SourceRange:
-        """As it stands in a token."""
-        return SourceRange(self.start.to_text(), self.end.to_text())
 
 
 @dataclass(frozen=True)

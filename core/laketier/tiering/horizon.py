@@ -80,7 +80,7 @@ def clock_of(committer: LakeCommitter[Any]) -> Clock:
 
 def look(factory: LakeTieringFactory[Any], pipeline: str) -> Look:
     """For rounds whose tasks are made before anything is decided. Driver. Raises `RolledBack`, for the pipeline."""
-    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id(), pipeline=pipeline))
+    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id()))
     try:
         with naming_storage_errors("the table was read"):
             state = committer.open()
@@ -140,7 +140,7 @@ def lower_horizon(factory: LakeTieringFactory[Any], table_uuid: str) -> tuple[in
 
     No lower: whatever was deleted had been staged before now, and rounds that were staged before now stay refused.
     """
-    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id(), pipeline=COLLECTOR))
+    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id()))
     try:
         with naming_storage_errors("the storage was asked for the time"):
             now = committer.storage_time()

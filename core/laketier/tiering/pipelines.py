@@ -32,7 +32,7 @@ from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
 def show(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark | None:
     """The watermark of ``pipeline``, None when the table does not know it. Raises `RolledBack`."""
-    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id(), pipeline=pipeline))
+    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id()))
     try:
         with naming_storage_errors("the table was read"):
             return committer.open().watermark(pipeline)
@@ -134,7 +134,7 @@ def set_watermark(
     the table's history. Driver. Raises `Conflict` when others' commits came first each time, so that nothing
     is changed, and `UnknownOutcome`."""
     commit_id = new_attempt_id()
-    committer = factory.create_committer(CommitterInitContext(commit_id=commit_id, pipeline=pipeline))
+    committer = factory.create_committer(CommitterInitContext(commit_id=commit_id))
     loop = _Change(committer, commit_id, pipeline, change, forgotten, after_rollback, policy)
     try:
         watermark: Watermark = policy.retrying(_Again)(loop.attempt)

@@ -65,10 +65,7 @@ class TieringRound:
         self._committer = self._committer_for(commit_id or new_attempt_id())
 
     def _committer_for(self, commit_id: str) -> LakeCommitter[Any]:
-        pipeline = None if self._token is None else self._token.pipeline
-        return self._factory.create_committer(
-            CommitterInitContext(commit_id=commit_id, mode=self._mode, pipeline=pipeline)
-        )
+        return self._factory.create_committer(CommitterInitContext(commit_id=commit_id, mode=self._mode))
 
     def begin(self) -> Outcome:
         """Look at the table before anything is written: PROCEED, DONE (write nothing), or raises `Refused`."""

@@ -211,7 +211,7 @@ class _Look:
 def _look(config: LakeConfig, log: TableLog) -> _Look | None:
     lake = open_lake(config)
     assert config.pipeline is not None
-    context = CommitterInitContext(commit_id=new_attempt_id(), pipeline=config.pipeline)
+    context = CommitterInitContext(commit_id=new_attempt_id())
     for _ in range(_LOOKS):
         try:
             table = lake.load_table()

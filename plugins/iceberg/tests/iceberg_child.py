@@ -28,7 +28,7 @@ def main(warehouse: str, pipeline: str, epochs: int) -> None:
             continue
         if round_.begin() is Outcome.DONE:
             continue
-        writer = factory.create_writer(WriterInitContext(new_attempt_id(), epoch=epoch))
+        writer = factory.create_writer(WriterInitContext(new_attempt_id()))
         if epoch % 5 != 4:
             rows = [f"{pipeline}-{epoch}-{i}" for i in range(10)]
             writer.write(pa.RecordBatch.from_pydict({"id": list(range(10)), "s": rows}))

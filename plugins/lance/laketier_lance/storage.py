@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 from laketier.spi import (
     CommitterInitContext,
-    Feature,
     LakeStorage,
     LakeTieringFactory,
     TableInfo,
     UnsafeTable,
     WriteResult,
     WriterInitContext,
-    require,
     require_mode,
 )
 from laketier_lance.catalog import LanceCatalog, plain
@@ -36,10 +34,6 @@ class LanceTieringFactory(LakeTieringFactory[WriteResult]):
 
     def create_writer(self, context: WriterInitContext) -> LanceWriter:
         require_mode(FORMAT, FEATURES, context.mode)
-        if context.buckets is not None:
-            require(FORMAT, FEATURES, Feature.BUCKETING)
-        if context.partition is not None:
-            require(FORMAT, FEATURES, Feature.PARTITIONING)
         return LanceWriter(self.target, context.attempt)
 
     def create_committer(self, context: CommitterInitContext) -> LanceCommitter:

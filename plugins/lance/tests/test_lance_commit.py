@@ -28,7 +28,7 @@ from laketier_lance.lance_schema import field_ids, with_metadata
 
 
 def committer(table, commit_id="c1", mode=WriteMode.APPEND):
-    return table.factory.create_committer(CommitterInitContext(commit_id=commit_id, mode=mode, pipeline="p"))
+    return table.factory.create_committer(CommitterInitContext(commit_id=commit_id, mode=mode))
 
 
 def watermark(epoch, commit_id="c1", pipeline="p"):

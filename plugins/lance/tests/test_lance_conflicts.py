@@ -40,7 +40,7 @@ CHANGES = [
 
 
 def committer(table, mode=WriteMode.APPEND):
-    return table.factory.create_committer(CommitterInitContext(commit_id="c1", mode=mode, pipeline="p"))
+    return table.factory.create_committer(CommitterInitContext(commit_id="c1", mode=mode))
 
 
 def staged_for(table, mode):

@@ -59,7 +59,7 @@ def run(table: Any, epoch: int, mode: WriteMode) -> RoundResult:
     tiering.begin()
     messages = []
     for index, ids in enumerate((IDS[epoch][:1], IDS[epoch][1:])):
-        context = WriterInitContext(attempt=new_attempt_id(), split_index=index, epoch=epoch, mode=mode)
+        context = WriterInitContext(attempt=new_attempt_id(), split_index=index, mode=mode)
         rows = [{"id": key, "region": "r"} for key in ids]
         messages.append(write_task(factory, [pa.RecordBatch.from_pylist(rows, schema=table.schema)], context))
     return tiering.commit_messages(messages)

@@ -11,7 +11,7 @@ from laketier.registry import hookimpl
 
 class GuessingFactory(CrookedFactory):
     def create_writer(self, context: spi.WriterInitContext) -> Writer:
-        return Writer(self.table, f"task-{context.epoch}-{context.split_index}")
+        return Writer(self.table, f"task-{context.split_index}")
 
 
 @hookimpl

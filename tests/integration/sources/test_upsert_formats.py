@@ -69,7 +69,7 @@ class Follower:
         merges = plan_merges(self.table.source, self.table.info, self.log.table, self.log.plan(wanted), base)
         answers = []
         for index, (own, merge) in enumerate(merges):
-            task = LogTask("t", self.log, own, factory, epoch, index, OnBadRecordPolicy.DROP, merge=merge)
+            task = LogTask("t", self.log, own, factory, index, OnBadRecordPolicy.DROP, merge=merge)
             answers.append(run_log_task(task))
             if (error := answers[-1].error) is not None:
                 raise error

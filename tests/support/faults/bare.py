@@ -126,7 +126,7 @@ def _run_epoch(request: dict[str, Any], run: str, epoch: int, content: str) -> N
             replaced = [name for split in plan.splits for name in split.files]
         for index in range(tasks):
             for _ in range(2 if request.get("duplicates") else 1):
-                context = WriterInitContext(attempt=new_attempt_id(), split_index=index, epoch=epoch, mode=mode)
+                context = WriterInitContext(attempt=new_attempt_id(), split_index=index, mode=mode)
                 rows = work.batch_of(ids[index::tasks], request.get("width", 8))
                 message = write_task(factory, [rows], context, replaced if index == 0 else ())
             messages.append(message)

@@ -67,8 +67,7 @@ class Subject:
         factory = self.table.factory
         results = []
         for index, ids in enumerate(round.tasks):
-            epoch = None if round.token is None else round.token.epoch
-            context = WriterInitContext(attempt=new_attempt_id(), split_index=index, epoch=epoch, mode=round.mode)
+            context = WriterInitContext(attempt=new_attempt_id(), split_index=index, mode=round.mode)
             message = write_task(factory, [batch_of(ids, added)] if ids else [], context)
             results.append(unpack(factory.write_result_serializer, message))
         return results

@@ -135,7 +135,7 @@ def _round(storage: LakeStorage, step: Step) -> str:
         messages = []
         for index, rows in enumerate(tasks_of(step)):
             batch = pa.RecordBatch.from_pylist([{"id": key, "part": part} for key, part in rows], schema=SCHEMA)
-            context = WriterInitContext(attempt=new_attempt_id(), split_index=index, epoch=step.epoch, mode=step.mode)
+            context = WriterInitContext(attempt=new_attempt_id(), split_index=index, mode=step.mode)
             messages.append(write_task(factory, [batch], context))
         return tiering.commit_messages(messages).ending.value
 

@@ -86,7 +86,7 @@ class Keyed:
         merges = plan_merges(self.source, self.table.info, self.log.table, self.log.plan(wanted), tiering.base_snapshot)
         self.tasks = len(merges)
         tasks = [
-            LogTask("t", self.log, splits, factory, epoch, index, OnBadRecordPolicy.DROP, merge=merge)
+            LogTask("t", self.log, splits, factory, index, OnBadRecordPolicy.DROP, merge=merge)
             for index, (splits, merge) in enumerate(merges)
         ]
         answers = [run_log_task(task) for task in tasks]
