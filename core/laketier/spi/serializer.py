@@ -81,7 +81,11 @@ class DataclassSerializer(SimpleVersionedSerializer[E]):
     def serialize(self, value: E) -> bytes:
         """Canonical JSON, UTF-8."""
         if type(value) is not self._kind:
-            raise SerializationError(f"expected {self._kind.__name__}, found {type(value).__name__}")
+            raise SerializationError(
+                f"a {type(value).__name__} was given to the serializer of {self._kind.__name__}",
+                why="what reads it would refuse the other fields",
+                fix=f"Override the serializer of whatever gave it: DataclassSerializer({type(value).__name__}).",
+            )
         text = json.dumps(to_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return text.encode()
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
 
@@ -71,7 +71,8 @@ class WriteResult:
     ``replaced``: with `WriteMode.UPSERT`, the files of the base snapshot (`LakeSplit.files`) that leave the table in
     the step that publishes ``files``; set by the core.
 
-    A format may subclass it with fields that `DataclassSerializer` knows.
+    A format may subclass it: a frozen dataclass, ``kw_only``, with fields that `DataclassSerializer` knows. Its factory
+    then overrides `LakeTieringFactory.write_result_serializer` with a ``DataclassSerializer`` of the subclass.
     """
 
     attempt: str
@@ -92,14 +93,15 @@ class WriteResult:
         return sum(f.bytes for f in self.files)
 
     @classmethod
-    def of(cls, table: TableInfo, attempt: str, files: tuple[StagedFile, ...]) -> WriteResult:
-        """A result for files that were written against ``table``."""
-        return WriteResult(
+    def of(cls, table: TableInfo, attempt: str, files: tuple[StagedFile, ...], **more: Any) -> Self:
+        """A result for files that were written against ``table``. ``more``: the fields of a subclass."""
+        return cls(
             attempt=attempt,
             table_uuid=table.table_uuid,
             schema_fingerprint=table.schema_fingerprint,
             spec_id=table.spec_id,
             files=files,
+            **more,
         )
 
 
