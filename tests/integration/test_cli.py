@@ -186,6 +186,15 @@ def test_a_broken_plugin_is_listed_with_its_cause(tmp_path: Path) -> None:
     assert found["localfile"]["error"] is None
 
 
+@pytest.mark.parametrize("command", ["orphans", "repair"])
+def test_what_a_format_does_not_maintain_is_told_by_its_name(cli: Cli, tmp_path: Path, command: str) -> None:
+    lake = lake_at(tmp_path / "w", "feather")
+    append(lake, rows_of(1, 2))
+    refused = cli("maintain", command, "db.t", "-f", "feather", "-w", str(tmp_path / "w"))
+    assert refused.code != 0
+    assert "feather does not support orphan-collection, because the format is kept small" in refused.err
+
+
 def test_every_command_has_help_with_an_example(cli: Cli) -> None:
     groups = ["demo", "formats", "run", "read", "status", "history", "doctor", "conformance"]
     commands = [(name,) for name in groups] + [("pipeline", name) for name in ("show", "adopt", "rewind", "forget")]

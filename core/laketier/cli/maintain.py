@@ -15,7 +15,7 @@ from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment
 from laketier.maintenance.orphans import DEFAULT_GRACE, Collection, collect_orphans, list_orphans
-from laketier.spi import ConfigError, OrphanFile, attempt_began_at
+from laketier.spi import ConfigError, Feature, OrphanFile, attempt_began_at, require
 from laketier.tiering.horizon import Horizon, lower_horizon, show_horizon
 
 app = typer.Typer(help="Keep tables tidy.", no_args_is_help=True)
@@ -57,6 +57,7 @@ def orphans(
             fix="Give a longer time, or --no-other-writers if only laketier writes to the table.",
         )
     lake, info = options.opened()
+    require(lake.config.format, lake.plugin.features, Feature.ORPHAN_COLLECTION)
     collect = collect_orphans if delete else list_orphans
     found = collect(lake.storage, info, grace=grace)
     if json:
@@ -123,6 +124,7 @@ def repair(
     Snapshots, rows and pipelines stay as they are. Exit code 1 when something is left that has to be mended.
     """
     lake, info = options.opened()
+    require(lake.config.format, lake.plugin.features, Feature.ORPHAN_COLLECTION)
     maintenance = lake.storage.maintenance(info)
     found = maintenance.findings()
     left = maintenance.repair() if apply and found else found

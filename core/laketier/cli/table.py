@@ -14,7 +14,7 @@ from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.registry import Lake
-from laketier.spi import ScanRequest, TableInfo
+from laketier.spi import Feature, ScanRequest, TableInfo, require
 from laketier.tables.scan import scan
 from laketier.tiering import pipelines
 
@@ -81,6 +81,7 @@ def history(
 ) -> None:
     """List a table's newest snapshots."""
     lake, info = options.opened()
+    require(lake.config.format, lake.plugin.features, Feature.TIME_TRAVEL)
     snapshots = lake.source(info).history(limit)
     if json:
         print_json([vars(snapshot) for snapshot in snapshots])

@@ -1,6 +1,6 @@
 """Config key → plugin, through pluggy entry points, lazily, by name; it may use `spi`, `kit` and `config`."""
 
-from laketier.registry.commands import complete_commands, naming_commands
+from laketier.registry.commands import complete_commands, naming_commands, naming_format
 from laketier.registry.discovery import (
     FORMATS,
     SOURCES,
@@ -32,6 +32,7 @@ __all__ = [
     "load_format",
     "load_source",
     "naming_commands",
+    "naming_format",
     "open_lake",
     "open_log_source",
 ]

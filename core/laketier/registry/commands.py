@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from laketier.config import LakeConfig
 from laketier.registry.discovery import load_format
-from laketier.spi import LaketierError, Secret, Token
+from laketier.spi import FeatureNotSupported, LaketierError, Secret, Token
 from laketier.spi.redaction import HIDDEN, redacted
 
 _COMMAND = re.compile(
@@ -34,10 +34,22 @@ def naming_commands(config: LakeConfig, token: Token | None = None) -> Iterator[
         raise
 
 
+@contextmanager
+def naming_format(format: str) -> Iterator[None]:
+    """Let a `FeatureNotSupported` that is raised here say that it is of ``format``."""
+    try:
+        yield
+    except FeatureNotSupported as error:
+        error.name_format(format)
+        raise
+
+
 def complete_commands(error: LaketierError, config: LakeConfig, token: Token | None = None) -> None:
     """Give each command in the advice of ``error`` the table of ``config``, the options that reach it, and the
     pipeline; with ``token`` also its run, and the epoch where the advice names none. What may be a secret is ``***``.
-    Commands that name a table already stay as they are."""
+    Commands that name a table already stay as they are. A `FeatureNotSupported` of no format gets the name of this."""
+    if isinstance(error, FeatureNotSupported):
+        error.name_format(config.format)
     if error.fix is not None:
         error.fix = _COMMAND.sub(lambda match: _complete(match, config, token), error.fix)
 

@@ -78,13 +78,21 @@ class SpiVersionMismatch(PluginError):
 
 
 class FeatureNotSupported(LaketierError):
-    """The format declares that it can't do this. ``feature`` is the name of the `Feature`."""
+    """The format declares that it can't do this. ``feature`` is the name of the `Feature`. ``format`` is None where
+    whoever raises it does not know the name, as the base classes of the SPI don't: laketier adds it (`name_format`)."""
 
-    def __init__(self, feature: str, *, format: str, reason: str, fix: str | None = None) -> None:
-        super().__init__(f"{format} does not support {feature}", why=reason, fix=fix)
+    def __init__(self, feature: str, *, format: str | None = None, reason: str, fix: str | None = None) -> None:
+        super().__init__(f"{format or 'the format'} does not support {feature}", why=reason, fix=fix)
         self.feature = feature
         self.format = format
         self.reason = reason
+
+    def name_format(self, format: str) -> None:
+        """Say which format it is, where that is not said yet."""
+        if self.format is None:
+            self.format = format
+            self.what = f"{format} does not support {self.feature}"
+            self.args = (self.what,)
 
 
 # -- tables and data ----------------------------------------------------------------------------------------------

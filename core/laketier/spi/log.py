@@ -192,7 +192,9 @@ class TableLog(ABC):
         `table`. One that still is none goes to ``on_bad_record``: the same record, with the error of today. Driver.
         Raises `FeatureNotSupported` where the source needs more of a record than is kept."""
         raise FeatureNotSupported(
-            "the replay of dead letters", format=type(self).__name__, reason="the source does not decode stored records"
+            "the replay of dead letters",
+            format=f"the log of {self.table.name}",
+            reason="the source does not decode stored records",
         )
 
     def close(self) -> None:

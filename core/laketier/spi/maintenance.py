@@ -67,4 +67,4 @@ class LakeMaintenance(ABC):
     def repair(self) -> Sequence[TableFinding]:
         """Mend what `findings` has no ``fix`` for, in one atomic commit that keeps snapshots and watermarks, and return
         what is left. Raises `Conflict` when others came first each time."""
-        raise FeatureNotSupported("repair", format=type(self).__name__, reason="there is nothing that it could mend")
+        raise FeatureNotSupported("repair", reason="there is nothing that it could mend")

@@ -65,13 +65,11 @@ class LakeStorage(ABC):
 
     def indexer(self, table: TableInfo) -> Any:
         """A capability that a format may add (`Feature.INDEXING`)."""
-        raise FeatureNotSupported(Feature.INDEXING.value, format=type(self).__name__, reason="it has no indexer")
+        raise FeatureNotSupported(Feature.INDEXING.value, reason="it has no indexer")
 
     def maintenance(self, table: TableInfo) -> LakeMaintenance:
         """A capability that a format may add (`Feature.ORPHAN_COLLECTION`)."""
-        raise FeatureNotSupported(
-            Feature.ORPHAN_COLLECTION.value, format=type(self).__name__, reason="it has no maintenance"
-        )
+        raise FeatureNotSupported(Feature.ORPHAN_COLLECTION.value, reason="it has no maintenance")
 
 
 class LakeStoragePlugin(ABC):

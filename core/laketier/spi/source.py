@@ -137,9 +137,7 @@ class LakeSource(ABC):
     def history(self, limit: int) -> list[SnapshotInfo]:
         """The newest ``limit`` snapshots that can still be read, newest first. Driver. Part of
         `Feature.TIME_TRAVEL`: a format that declares it implements this."""
-        raise FeatureNotSupported(
-            Feature.TIME_TRAVEL.value, format=type(self).__name__, reason="it does not list its snapshots"
-        )
+        raise FeatureNotSupported(Feature.TIME_TRAVEL.value, reason="it does not list its snapshots")
 
     def versions(self) -> VersionBounds:
         """Which versions there are now. Driver. Costs no more for a long history than for a short one, but for a
@@ -166,9 +164,7 @@ class LakeSource(ABC):
     def check_change_feed(self) -> None:
         """Driver. Raises `FeatureNotSupported` for a format without `plan_change_feed`, and `ConfigError` for a table
         that does not keep a change feed."""
-        raise FeatureNotSupported(
-            "a change feed", format=type(self).__name__, reason="it does not tell which rows a commit changed"
-        )
+        raise FeatureNotSupported("a change feed", reason="it does not tell which rows a commit changed")
 
     def plan_change_feed(self, start: int, end: int) -> ScanPlan:
         """As `plan_changes`, but of all that the commits did to rows, with the text column `CHANGE_TYPE` after the
@@ -179,9 +175,7 @@ class LakeSource(ABC):
         raise NotImplementedError
 
     def _no_incremental_read(self) -> FeatureNotSupported:
-        return FeatureNotSupported(
-            Feature.INCREMENTAL_READ.value, format=type(self).__name__, reason="it does not tell what a commit appended"
-        )
+        return FeatureNotSupported(Feature.INCREMENTAL_READ.value, reason="it does not tell what a commit appended")
 
     @property
     def split_serializer(self) -> SimpleVersionedSerializer[LakeSplit]:

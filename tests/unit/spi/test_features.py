@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
 import pytest
 
+from laketier.config import load_config
+from laketier.registry import naming_commands, naming_format
 from laketier.spi import (
     FULL,
     Feature,
     FeatureNotSupported,
     Features,
+    LakeCatalog,
+    LakeMaintenance,
+    LakeSource,
+    LakeSplit,
+    LakeStorage,
+    LakeTieringFactory,
+    OrphanFile,
+    ScanPlan,
+    ScanRequest,
+    TableDescriptor,
+    TableInfo,
+    TablePath,
     WriteMode,
+    WriteResult,
     require,
     require_mode,
     support_of,
@@ -38,3 +57,68 @@ def test_what_only_a_newer_laketier_knows_is_told_apart() -> None:
     features: Features = {"upsert": FULL, "teleport": FULL, "antigravity": unsupported("nobody wrote it")}
     assert unknown_features(features) == ("antigravity", "teleport")
     assert unknown_features({Feature.UPSERT: FULL}) == ()
+
+
+class Bare(LakeSource):
+    def plan(self, request: ScanRequest) -> ScanPlan:
+        raise AssertionError
+
+    def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        raise AssertionError
+
+
+class BareMaintenance(LakeMaintenance):
+    def orphans(self, modified_before: int) -> Sequence[OrphanFile]:
+        raise AssertionError
+
+    def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
+        raise AssertionError
+
+
+class BareStorage(LakeStorage):
+    def catalog(self) -> LakeCatalog:
+        raise AssertionError
+
+    def tiering_factory(self, table: TableInfo) -> LakeTieringFactory[WriteResult]:
+        raise AssertionError
+
+    def source(self, table: TableInfo) -> LakeSource:
+        raise AssertionError
+
+
+TABLE = TableInfo(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int64())])), "uuid", "/w/db/t", 1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: BareStorage().indexer(TABLE),
+        lambda: BareStorage().maintenance(TABLE),
+        lambda: BareMaintenance().repair(),
+        lambda: Bare().history(1),
+        lambda: Bare().versions(),
+        lambda: Bare().plan_changes(0, 1),
+        lambda: Bare().check_change_feed(),
+        lambda: Bare().plan_change_feed(0, 1),
+    ],
+)
+def test_the_refusals_of_base_classes_name_the_format_and_no_class(call: Callable[[], object]) -> None:
+    with pytest.raises(FeatureNotSupported, match=r"^the format does not support ") as caught:
+        call()
+    assert "Bare" not in str(caught.value)
+    with pytest.raises(FeatureNotSupported, match=r"^mine does not support ") as caught, naming_format("mine"):
+        call()
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - as Spark does
+    assert (again.format, str(again)) == ("mine", str(caught.value))
+
+
+def test_a_format_that_is_named_keeps_its_name() -> None:
+    with pytest.raises(FeatureNotSupported, match=r"^theirs does not support ") as caught, naming_format("mine"):
+        require("theirs", {}, Feature.UPSERT)
+    assert caught.value.format == "theirs"
+
+
+def test_an_entrance_names_the_format() -> None:
+    config = load_config({"lake.format": "mine", "lake.warehouse": "/w", "lake.table": "db.t"}, formats=("mine",))
+    with pytest.raises(FeatureNotSupported, match=r"^mine does not support indexing"), naming_commands(config):
+        BareStorage().indexer(TABLE)

@@ -11,7 +11,7 @@ from laketier.config import LakeConfig
 from laketier.connectors.lake.log import LakeLog
 from laketier.connectors.lake.options import Changes, LakeLogOptions, LakeLogTableOptions
 from laketier.kit.storage_errors import naming_storage_errors
-from laketier.registry import Lake, configure, open_lake
+from laketier.registry import Lake, configure, naming_format, open_lake
 from laketier.spi import CHANGE_TYPE, ConfigError, Feature, LogSource, LogTable, TablePath, require
 from laketier.tables import logical_schema
 
@@ -56,7 +56,8 @@ class LakeTables(LogSource):
                 where=name,
                 fix="Leave out skip-changes: with the feed, no change has to be passed over.",
             )
-        with naming_storage_errors("a table of the lake was opened", setting="the source's options"):
+        opening = naming_storage_errors("a table of the lake was opened", setting="the source's options")
+        with opening, naming_format(self.config.format):
             storage = self._lake().storage
             info = storage.catalog().load_table(TablePath.parse(name))
             source = storage.source(info)
