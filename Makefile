@@ -56,7 +56,7 @@ demo: java $(READY) ## stream real data into every format, kill the driver, coun
 
 .PHONY: demo-service
 demo-service: java $(READY) ## tier 20 topics into four formats, kill a worker in mid-round, count what arrived
-	PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python examples/service/demo.py $(ARGS)
+	$(BIN)/python examples/service/demo.py $(ARGS)
 
 .PHONY: test test-begun test-rest
 test: test-begun lint test-conformance test-rest ## everything that CI runs: lint, types, import rules, the suite, the tests

@@ -9,18 +9,14 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from laketier.registry import open_log_source
 from laketier.spi import LogOffsets, LogRange
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 COLUMNS = {"id": "int64", "at": "timestamp[us, UTC]", "region": "string", "customer": "string", "amount": "float64"}
 SCHEMA = pa.schema(
@@ -112,7 +108,7 @@ def _ours(bootstrap: str, topic: str) -> int:
 
 def main() -> None:
     """Fill a topic, read it in both ways in turn, print medians and ratios."""
-    from kafka_broker import KafkaBroker
+    from laketier_kafka.mock_broker import KafkaBroker
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kafka", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)

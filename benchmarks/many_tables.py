@@ -32,8 +32,6 @@ from benchmarks.report import Row, Section, save, show
 from laketier.rounds import LogAnswer, LogTask
 from laketier.rounds.log_engine import LogEngine
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-
 if TYPE_CHECKING:
     from laketier.service.state import TableStatus
 
@@ -247,7 +245,7 @@ def main() -> None:
     if arguments.worker:
         work(arguments.service, arguments.worker)
         return
-    from kafka_broker import KafkaBroker
+    from laketier_kafka.mock_broker import KafkaBroker
 
     formats: list[str] = arguments.formats
     topics = [f"{formats[number % len(formats)]}_{number:04}" for number in range(arguments.tables)]

@@ -1,4 +1,5 @@
-"""Twenty topics into four formats by two workers, one of which is killed in mid-round: ``make demo-service``.
+"""Twenty topics into four formats by two workers, one of which is killed in mid-round: ``make demo-service``, or
+``python demo.py`` where ``laketier[delta,demo,iceberg,kafka,lance,localfile,server,spark]`` is installed.
 
 An embedded broker speaks Kafka's protocol, a producer writes to its topics all the while, and lake tables are read as
 one with their logs, over and over: each such read must be just a prefix of the topic. At the end readers of other
@@ -29,13 +30,13 @@ from confluent_kafka import Producer
 from rich.console import Console
 from rich.table import Table
 
-from kafka_broker import KafkaBroker
 from laketier.cli.demo.verify import count_with
 from laketier.registry import open_lake
 from laketier.rounds.tiered import open_tiered
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, TableStatus
 from laketier.union_read.union import plan_union
+from laketier_kafka.mock_broker import KafkaBroker
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
 TOPICS = 20

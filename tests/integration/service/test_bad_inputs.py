@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from kafka_broker import KafkaBroker
 from kafka_logs import produce
 from laketier.cli import app as cli
 from laketier.cli.serve import serve
@@ -25,6 +24,7 @@ from laketier.config.service import load_service
 from laketier.rounds.tiered import open_tiered
 from laketier.service.state import StateStore
 from laketier.spi import ConfigError, LaketierError, PluginNotFound, StorageError, TableNotFound
+from laketier_kafka.mock_broker import KafkaBroker
 from lines import LinesTable
 from postgresql import PostgreSQL
 from schema_registry import SchemaRegistry

@@ -19,7 +19,7 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 
-from kafka_broker import KafkaBroker
+from laketier_kafka.mock_broker import KafkaBroker
 
 SECRET = "correct-horse-battery"
 TOKEN = "0123456789abcdef0123"

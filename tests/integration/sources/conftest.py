@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_broker import KafkaBroker
 from laketier.config import LakeConfig
 from laketier.registry import configure
 from laketier.rounds.log_engine import LocalEngine
+from laketier_kafka.mock_broker import KafkaBroker
 
 _NUMBERS = itertools.count()
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from codec_values import BAD, CASES, DOCUMENTS
-from kafka_broker import KafkaBroker
 from kafka_logs import produce, read, source_at
 from laketier.codecs.arrow_types import parse_columns
 from laketier.codecs.csv_values import CsvDecoder
 from laketier.codecs.decoding import Decoder
 from laketier.codecs.json_values import JsonDecoder
 from laketier.spi import BadRecord
+from laketier_kafka.mock_broker import KafkaBroker
 from landing import log_of, rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "codecs.md"

@@ -14,7 +14,6 @@ import pytest
 from confluent_kafka import Producer
 from pyspark import cloudpickle
 
-from kafka_broker import KafkaBroker
 from kafka_logs import json_options, produce, read, read_with_bad, source_at, whole
 from laketier.spi import (
     BadRecord,
@@ -29,6 +28,7 @@ from laketier.spi import (
     TableChanged,
     TableNotFound,
 )
+from laketier_kafka.mock_broker import KafkaBroker
 
 RAW = {"value-format": "raw"}
 

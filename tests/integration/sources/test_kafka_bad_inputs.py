@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from kafka_broker import KafkaBroker
 from kafka_logs import json_options, source_at
 from laketier.registry import load_source, open_log_source
 from laketier.spi import ConfigError, LaketierError, PluginBroken, StorageError, TableNotFound
+from laketier_kafka.mock_broker import KafkaBroker
 
 NOBODY = "no-such-host.invalid:9092"
 QUICK = {"timeout-seconds": 0.5}

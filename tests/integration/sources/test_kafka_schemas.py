@@ -19,9 +19,9 @@ from google.protobuf import descriptor_pb2, timestamp_pb2, wrappers_pb2
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from kafka_broker import KafkaBroker
 from kafka_logs import produce, read, read_with_bad, source_at
 from laketier.spi import ConfigError, StorageError
+from laketier_kafka.mock_broker import KafkaBroker
 from laketier_kafka.registry import _client_of
 from landing import log_of, rows
 from schema_registry import SchemaRegistry, framed

@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_broker import KafkaBroker
 from kafka_logs import json_options, produce, read_with_bad, source_at
 from laketier.config import LakeConfig
 from laketier.dead_letters import failpoints, letters
@@ -52,6 +51,7 @@ from laketier.spi import (
 )
 from laketier.tables.scan import scan
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
+from laketier_kafka.mock_broker import KafkaBroker
 from landing import all_of, land_bytes, log_of, rows
 from lines import CutLog, LinesTable
 

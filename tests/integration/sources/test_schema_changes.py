@@ -11,7 +11,6 @@ from typing import Any
 import fastavro
 import pytest
 
-from kafka_broker import KafkaBroker
 from kafka_logs import produce, source_at
 from laketier.config import LakeConfig
 from laketier.registry import load_format, open_lake
@@ -29,6 +28,7 @@ from laketier.spi import (
 )
 from laketier.tables.scan import scan
 from laketier.tiering import Ending
+from laketier_kafka.mock_broker import KafkaBroker
 from schema_registry import SchemaRegistry, framed
 
 ID = {"name": "id", "type": "long"}

@@ -1,9 +1,9 @@
-"""A broker that speaks Kafka's protocol, in a process of its own: the mock that librdkafka carries.
+"""A broker for trials and tests, in a process of its own: the mock of librdkafka, which speaks Kafka's protocol.
 
 It has partitions, compression, headers, transactions' markers, topic ids, deleted records and outages. It keeps all in
 memory, at most 5 MiB or 100,000 batches per partition (older ones go, as by retention), and hands out aborted records
-to readers of committed ones too. `python tests/support/kafka_broker.py` runs one and prints its address; each line of
-its input is a command.
+to readers of committed ones too. `python -m laketier_kafka.mock_broker` runs one and prints its address; each line
+of its input is a command.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class KafkaBroker:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
         assert self._process.stdout is not None
         self.bootstrap = self._process.stdout.readline().strip()
@@ -127,12 +127,17 @@ def _librdkafka() -> Any:
     return ctypes.CDLL(str(found[0])) if found else ctypes.CDLL("librdkafka.so.1")
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Serve until the input ends."""
     mock = _Mock()
-    print(mock.bootstrap, flush=True)
+    _say(mock.bootstrap)
     for line in sys.stdin:
-        print(mock.obey(line), flush=True)
+        _say(str(mock.obey(line)))
 
 
 if __name__ == "__main__":
