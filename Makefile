@@ -16,7 +16,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 MEMBERS := $(wildcard pyproject.toml plugins/*/pyproject.toml tests/third_party/*/pyproject.toml)
 READY := .venv/.complete
 READY_COMPAT := .venv-compat/.complete
-SOURCES := core conformance plugins tests scripts $(wildcard benchmarks examples)
+SOURCES := core conformance plugins verification tests scripts $(wildcard benchmarks examples)
 # The formats that the workspace offers, ours and the third party's, by their entry points.
 formats_of = $(shell sed -n '/^\[project.entry-points."laketier.formats"\]/,/^$$/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' $(1))
 FORMATS ?= $(call formats_of,$(MEMBERS))
@@ -96,10 +96,10 @@ test-conformance: java $(READY) ## the conformance suite on every format here, o
 
 .PHONY: test-faults
 test-faults: java $(READY) ## the whole fault matrix, bare and on Spark, and random kills; writes docs/proof/faults.md
-	PYTHONPATH=tests/support $(BIN)/python -m faults matrix --fresh
-	PYTHONPATH=tests/support $(BIN)/python -m faults random
-	PYTHONPATH=tests/support $(BIN)/python -m faults spark --fresh
-	PYTHONPATH=tests/support $(BIN)/python -m faults docs
+	$(BIN)/python -m laketier_verification.faults matrix --fresh
+	$(BIN)/python -m laketier_verification.faults random
+	$(BIN)/python -m laketier_verification.faults spark --fresh
+	$(BIN)/python -m laketier_verification.faults docs
 
 .PHONY: test-interop
 test-interop: java $(READY) ## real servers and connectors: KAFKA_LIBS, FLUSS_LIBS or SPARK_LIBS=<folder with its jars> make test-interop
@@ -124,11 +124,11 @@ test-isolated: python $(READY) ## build each distribution, install it alone, imp
 
 .PHONY: test-guards
 test-guards: java $(READY) ## take each guard of exactly-once away in turn, and see a test fail
-	PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python -m guards $(ARGS)
+	$(BIN)/python -m laketier_verification.guards $(ARGS)
 
 .PHONY: soak
 soak: python $(READY) ## 10,000 epochs per format with kills, others and a reader; goes on where it ended: ARGS="--format delta"
-	PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python -m faults.soak $(ARGS)
+	$(BIN)/python -m laketier_verification.faults.soak $(ARGS)
 
 .PHONY: lint
 lint: python $(READY) ## style, formatting, types, import rules
@@ -144,11 +144,11 @@ format: python $(READY) ## mend style and formatting where that is mechanical
 
 .PHONY: clocks
 clocks: python $(READY) ## rounds and collections by hosts whose clocks are days off, on every format; needs libfaketime
-	@cd tests/support && $(CURDIR)/$(BIN)/python -m clocks $(ARGS)
+	@$(BIN)/python -m laketier_verification.clocks $(ARGS)
 
 .PHONY: model
 model: python $(READY) ## explore the protocol's state space, and each removed guard
-	@cd tests/support && $(CURDIR)/$(BIN)/python -m model $(ARGS)
+	@$(BIN)/python -m laketier_verification.model $(ARGS)
 
 .PHONY: bench
 bench: java $(READY) ## measure each lane and format against Spark and raw pyarrow

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -31,8 +30,6 @@ from benchmarks.session import spark_session
 from laketier.registry import configure, open_log_source
 from laketier.rounds import LogRound, LogRoundSettings
 from laketier.rounds.log_engine import LocalEngine, LogEngine
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,7 +116,7 @@ def compared(cases: dict[str, Measured], rows: int, size: int) -> Section:
 
 def main() -> None:
     """Fill the topic, move it in each way in turn, print medians and ratios."""
-    from kafka_server import KafkaServer
+    from laketier_verification.kafka_server import KafkaServer
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks.topic", description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clocks.host import MISSING, library
-from clocks.matrix import shown
 from laketier.registry import format_names
+from laketier_verification.clocks.host import MISSING, library
+from laketier_verification.clocks.matrix import shown
 
 pytestmark = [pytest.mark.deep, pytest.mark.slow]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from faults.matrix import FORMATS, BareLane
 from laketier.tiering.failpoints import PROTOCOL
+from laketier_verification.faults.matrix import FORMATS, BareLane
 
 Lanes = Callable[[str], BareLane]
 

@@ -12,12 +12,12 @@ import pytest
 
 from depth import deep_where
 from faulty_s3 import BUCKET, KEY, REGION, Fault, FaultyS3, faulty_s3
-from lakes import SCHEMA, rows_of
 from laketier.kit import failpoints
 from laketier.registry import Lake, configure, open_lake
 from laketier.spi import LaketierError, Refused, Token
 from laketier.tables import prepare_table
 from laketier.tiering import Ending, RetryPolicy, TieringRound, write_task
+from laketier_verification.lakes import SCHEMA, rows_of
 
 EPOCHS = 8
 TRIES = 40

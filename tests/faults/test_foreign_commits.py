@@ -1,4 +1,5 @@
-"""Replays after many foreign commits: a slice of ``python -m faults foreign``, which also measures them."""
+"""Replays after many foreign commits: a slice of ``python -m laketier_verification.faults foreign``, which also
+measures them."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from faults import foreign
-from faults.marked import MarkedTable, rows_of
 from laketier.tiering import Ending
+from laketier_verification.faults import foreign
+from laketier_verification.faults.marked import MarkedTable, rows_of
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
 COMMITS = 45

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 
 from depth import sizes
-from faults import meddling
-from faults.housekeeping import THEIRS, Foreigner, foreigner_for, their_row
-from faults.marked import MarkedTable, rows_of
 from laketier.kit import failpoints
 from laketier.spi import AddColumn, CorruptTable, RolledBack, StagedFileLost, TableChanged, Token, WatermarkLost
 from laketier.tiering import Ending, TieringRound
 from laketier.tiering.failpoints import PUBLISH_BEFORE
+from laketier_verification.faults import meddling
+from laketier_verification.faults.housekeeping import THEIRS, Foreigner, foreigner_for, their_row
+from laketier_verification.faults.marked import MarkedTable, rows_of
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
 Scene = tuple[MarkedTable, Foreigner]

@@ -1,4 +1,5 @@
-"""Two live drivers of one pipeline: a slice of ``python -m faults races``, and that its judge can find fault."""
+"""Two live drivers of one pipeline: a slice of ``python -m laketier_verification.faults races``, and that its judge can
+find fault."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from typing import Any
 import pytest
 
 from depth import sizes
-from faults import races
-from faults.marked import MarkedTable, rows_of
-from faults.oracle import unexplained
 from laketier.spi import Outcome
+from laketier_verification.faults import races
+from laketier_verification.faults.marked import MarkedTable, rows_of
+from laketier_verification.faults.oracle import unexplained
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
 FEW, MORE = 10, 20

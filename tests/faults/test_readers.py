@@ -1,4 +1,5 @@
-"""Readers while others commit, compact and expire: a slice of ``python -m faults readers``, and open scans."""
+"""Readers while others commit, compact and expire: a slice of ``python -m laketier_verification.faults readers``, and
+open scans."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from depth import sizes
-from faults import readers, watcher
-from faults.housekeeping import foreigner_for
-from faults.marked import MarkedTable, marks_of, rows_of
 from laketier.spi import CorruptTable, LakeSource, LaketierError, ScanPlan, ScanRequest, SnapshotNotFound
+from laketier_verification.faults import readers, watcher
+from laketier_verification.faults.housekeeping import foreigner_for
+from laketier_verification.faults.marked import MarkedTable, marks_of, rows_of
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
 EPOCHS = 6
@@ -115,7 +116,7 @@ def _delete_what_an_engine_would(table: MarkedTable, format: str) -> None:
     """pyiceberg expires metadata only, where Spark and Trino delete the files too; local files have no expiry, so
     somebody's hand stands for it."""
     if format == "iceberg":
-        from faults.referenced import files
+        from laketier_verification.faults.referenced import files
 
         live = files("iceberg", table.info).by_current
         for path in table.location.rglob("*.parquet"):

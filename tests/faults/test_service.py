@@ -1,4 +1,4 @@
-"""The crash windows of the tiering service: a slice of ``python -m faults service``."""
+"""The crash windows of the tiering service: a slice of ``python -m laketier_verification.faults service``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from faults.service_lab import Lab
-from faults.service_scenarios import server_restarted
 from laketier.service import failpoints
-from postgresql import running_postgresql
+from laketier_verification.faults.service_lab import Lab
+from laketier_verification.faults.service_scenarios import server_restarted
+from laketier_verification.postgresql import running_postgresql
 
 POINTS = {
     "delta": failpoints.COMMITTED,

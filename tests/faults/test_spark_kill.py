@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from faults.matrix import FORMATS
-from faults.spark_lane import SparkPipeline, SparkProcesses
+from laketier_verification.faults.matrix import FORMATS
+from laketier_verification.faults.spark_lane import SparkPipeline, SparkProcesses
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -17,7 +17,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from depth import deep_where, sizes
 from laketier.registry import format_names
 from laketier.spi import LaketierError, Outcome, TableState, Token, Watermark, WriteResult, decide
-from machine.history import BATCH, EPOCH, machine_of
+from laketier_verification.machine.history import BATCH, EPOCH, machine_of
 
 EXAMPLES = os.environ.get("LAKETIER_MACHINE_EXAMPLES")
 STEPS = int(os.environ.get("LAKETIER_MACHINE_STEPS", "25" if EXAMPLES is None else "40"))

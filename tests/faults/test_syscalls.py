@@ -19,11 +19,11 @@ import laketier.kit.durable
 import laketier.kit.local_folder
 import laketier_localfile
 from depth import sizes
-from powercut.disk import materialise
-from powercut.order import violations
-from powercut.recording import NAMES, Judge, Recording, cuts, record, record_all
-from powercut.scenario import FOR_OTHERS, STEPS
-from powercut.trace import why_not
+from laketier_verification.powercut.disk import materialise
+from laketier_verification.powercut.order import violations
+from laketier_verification.powercut.recording import NAMES, Judge, Recording, cuts, record, record_all
+from laketier_verification.powercut.scenario import FOR_OTHERS, STEPS
+from laketier_verification.powercut.trace import why_not
 
 pytestmark = [pytest.mark.skipif(why_not() is not None, reason=str(why_not())), pytest.mark.timeout(1200)]
 

@@ -1,4 +1,4 @@
-"""Union reads beside rounds: a slice of ``python -m faults union``."""
+"""Union reads beside rounds: a slice of ``python -m laketier_verification.faults union``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from depth import sizes
-from faults import union
 from laketier.registry import load_format
 from laketier.spi import Feature, LogOffsets, support_of
 from laketier.union_read import merge_read
 from laketier.union_read import union as union_read
+from laketier_verification.faults import union
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lakes import OURS, SCHEMA, append, ids, lake_at, rows_of
 from laketier.registry import Lake, configure, open_lake
 from laketier.spi import (
     ConfigError,
@@ -32,6 +31,7 @@ from laketier.spi import (
     WatermarkLost,
 )
 from laketier.tables import prepare_table
+from laketier_verification.lakes import OURS, SCHEMA, append, ids, lake_at, rows_of
 
 Case = Callable[[Lake, Path], object]
 
@@ -204,8 +204,7 @@ def test_damaged_metadata_is_named(tmp_path: Path, format: str) -> None:
 UNPRIVILEGED = """
 import os, sys
 from pathlib import Path
-sys.path.insert(0, {support!r})
-from lakes import append, lake_at, rows_of
+from laketier_verification.lakes import append, lake_at, rows_of
 from laketier.spi import LaketierError
 # Once with all rights, elsewhere: whoever loses them may not even read the interpreter's own modules.
 append(lake_at(Path({elsewhere!r}), {format!r}), rows_of(1))
@@ -233,7 +232,6 @@ def assert_refused_without_rights(tmp_path: Path, format: str) -> None:
         path.chmod(0o555 if path.is_dir() else 0o444)
     tmp_path.chmod(0o755)
     code = UNPRIVILEGED.format(
-        support=str(Path(__file__).parents[1] / "support"),
         elsewhere=str(tmp_path / "elsewhere"),
         warehouse=str(tmp_path / "lake"),
         format=format,

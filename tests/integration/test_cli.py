@@ -19,13 +19,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakes import OURS, append, ids, lake_at, rows_of
 from laketier.cli.app import main
 from laketier.cli.service import require_server
 from laketier.spi import ConfigError, Token, host_time
 from laketier.spi.clocks import shifted
 from laketier.tiering import Ending, TieringRound
 from laketier.tiering.horizon import raise_horizon
+from laketier_verification.lakes import OURS, append, ids, lake_at, rows_of
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakes import OURS, append, lake_at, rows_of
+from laketier_verification.lakes import OURS, append, lake_at, rows_of
 
 # Not needed by the snapshot: made again, or only looked at by people.
 NOT_NEEDED = {"localfile": ("head.json",), "delta": ("_last_checkpoint",), "iceberg": (), "lance": (".txn",)}

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from lakes import OURS, append, lake_at, read_all
 from laketier.cli.demo.verify import count_with
+from laketier_verification.lakes import OURS, append, lake_at, read_all
 
 SCHEMA = pa.schema(
     [

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lakes import OURS
 from laketier.cli.app import main
 from laketier.registry import configure, open_lake
 from laketier.spi import ConfigError, LaketierError
 from laketier.spi.redaction import redacted
 from laketier.spi.visible import visible
+from laketier_verification.lakes import OURS
 
 CANARY = "cAnArYs3cr3t"
 NOBODY = "http://127.0.0.1:9"

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pytest
 
 from jvm_spark import JvmSpark
-from lakes import append, lake_at, read_all
 from laketier.registry import Lake
 from laketier.spi import IncompatibleData, IncompatibleTable, Leaf, Op, ScanRequest, WriteMode
 from laketier.tables.scan import scan
+from laketier_verification.lakes import append, lake_at, read_all
 
 LIBS = Path(os.environ.get("SPARK_LIBS", "/nowhere"))
 pytestmark = [

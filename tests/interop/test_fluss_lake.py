@@ -15,10 +15,10 @@ import pytest
 from fluss_feed import Feed
 from fluss_server import FlussServer
 from fluss_tables import ORDERS, orders, source_at
-from lakes import lake_at, read_all
 from laketier.registry import configure
 from laketier.rounds.log_engine import LocalEngine
 from laketier.rounds.log_round import LogRound
+from laketier_verification.lakes import lake_at, read_all
 
 pytestmark = pytest.mark.skipif(
     not {"FLUSS_LIBS", "FLUSS_PLUGINS"} <= os.environ.keys(), reason="FLUSS_LIBS or FLUSS_PLUGINS names no folder"

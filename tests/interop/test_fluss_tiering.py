@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from fluss_feed import Feed
 from fluss_server import FlussServer
 from fluss_tables import LAYOUT, ORDERS, USERS, ids_in, lake_keys, orders, source_at, tier
-from lakes import OURS, lake_at, read_all
 from laketier.registry import OpenSource
 from laketier.rounds.log_round import LogRound
 from laketier.rounds.log_task import LogAnswer, run_log_task
@@ -24,6 +23,7 @@ from laketier.spi import (
     StorageError,
 )
 from laketier.union_read.union import union
+from laketier_verification.lakes import OURS, lake_at, read_all
 
 pytestmark = pytest.mark.skipif("FLUSS_LIBS" not in os.environ, reason="FLUSS_LIBS names no folder with Fluss's jars")
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from jvm_spark import JvmError, JvmSpark
-from lakes import append, ids, lake_at, rows_of
 from laketier.registry import Lake
 from laketier.spi import RenameColumn, ScanRequest
 from laketier.tables.scan import scan
+from laketier_verification.lakes import append, ids, lake_at, rows_of
 
 pytestmark = [
     pytest.mark.skipif(

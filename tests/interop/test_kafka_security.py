@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_logs import json_options, produce, read, source_at
-from kafka_server import PASSWORD, KafkaServer
 from laketier.spi import StorageError, TableLog
+from laketier_verification.kafka_server import PASSWORD, KafkaServer
 
 LIBS = os.environ.get("KAFKA_LIBS")
 pytestmark = pytest.mark.skipif(LIBS is None, reason="KAFKA_LIBS names no folder with Kafka's jars")

@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_logs import produce, read, source_at, whole
-from kafka_server import KafkaServer
 from laketier.spi import LogSplit, OffsetsExpired, StorageError
+from laketier_verification.kafka_server import KafkaServer
 
 LIBS = os.environ.get("KAFKA_LIBS")
 pytestmark = pytest.mark.skipif(LIBS is None, reason="KAFKA_LIBS names no folder with Kafka's jars")

@@ -1,4 +1,5 @@
-"""A service over topics of a real Kafka that is killed in mid-round: a slice of ``python -m faults service``."""
+"""A service over topics of a real Kafka that is killed in mid-round: a slice of
+``python -m laketier_verification.faults service``."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from faults.service import play
-from faults.service_scenarios import SCENARIOS
+from laketier_verification.faults.service import play
+from laketier_verification.faults.service_scenarios import SCENARIOS
 
 pytestmark = pytest.mark.skipif("KAFKA_LIBS" not in os.environ, reason="KAFKA_LIBS names no folder with Kafka's jars")
 

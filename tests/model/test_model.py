@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from model import others
-from model.explore import explore
-from model.guards import REDUNDANT, Guard, Invariant
-from model.worlds import SINGLE, WORLDS, World, world_without
-
-SUPPORT = Path(__file__).resolve().parents[1] / "support"
+from laketier_verification.model import others
+from laketier_verification.model.explore import explore
+from laketier_verification.model.guards import REDUNDANT, Guard, Invariant
+from laketier_verification.model.worlds import SINGLE, WORLDS, World, world_without
 
 VIOLATED = {
     Guard.COMPARE_AND_SET: Invariant.ONCE,
@@ -101,12 +99,12 @@ def test_a_trace_names_its_drivers_throughout() -> None:
 
 def test_the_command_prints_and_writes(tmp_path: Path) -> None:
     figures = tmp_path / "model.json"
-    command = [sys.executable, "-m", "model", "--world=repeats", "--json", str(figures)]
-    done = subprocess.run(command, cwd=SUPPORT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "laketier_verification.model", "--world=repeats", "--json", str(figures)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "repeats" in done.stdout
     (world,) = json.loads(figures.read_text())["worlds"]
     assert (world["world"], world["violated"]) == ("repeats", None)
-    command = [sys.executable, "-m", "model", "--without=horizon-check"]
-    done = subprocess.run(command, cwd=SUPPORT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "laketier_verification.model", "--without=horizon-check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "VIOLATED WHOLE" in done.stdout

@@ -62,7 +62,8 @@ def test_entry_points_are_installed_as_declared() -> None:
 
 
 def test_folders_of_the_checkout_are_no_packages(tmp_path: Path) -> None:
-    code = "import importlib.util as u; print([n for n in ('core', 'plugins', 'conformance') if u.find_spec(n)])"
+    folders = ("core", "plugins", "conformance", "verification")
+    code = f"import importlib.util as u; print([n for n in {folders} if u.find_spec(n)])"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

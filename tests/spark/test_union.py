@@ -14,7 +14,7 @@ from laketier.rounds.tiered import open_tiered
 from laketier.spark import union
 from laketier.spark.log_engine import SparkLogEngine
 from laketier.spi import Leaf, Op
-from lines import LinesTable
+from laketier_verification.lines import LinesTable
 
 pytestmark = pytest.mark.spark
 

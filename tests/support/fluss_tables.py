@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 
 from fluss_server import FlussServer
-from lakes import lake_at, read_all
 from laketier.config import LakeConfig
 from laketier.registry import OpenSource, configure, open_log_source
 from laketier.rounds import LogRound, LogRoundResult
@@ -17,6 +16,7 @@ from laketier.spi import (
     LogSplit,
     TableLog,
 )
+from laketier_verification.lakes import lake_at, read_all
 
 ORDERS = pa.schema([("id", pa.int64()), ("region", pa.string()), ("at", pa.timestamp("us"))])
 USERS = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("name", pa.string())])

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakes import SCHEMA, append, lake_at, rows_of
 from laketier.registry import Lake, OpenSource, open_log_source
 from laketier.spi import LogOffsets, LogRange, TableLog, WriteMode
 from laketier.tables import prepare_table
+from laketier_verification.lakes import SCHEMA, append, lake_at, rows_of
 
 NAME = "db.s"
 

@@ -20,7 +20,7 @@ from laketier.rounds.keyed import KeyedLog
 from laketier.rounds.log_engine import LocalEngine
 from laketier.spi import ScanRequest
 from laketier.tables.scan import scan
-from lines import LinesTable
+from laketier_verification.lines import LinesTable
 
 COLUMNS = {"id": "int64", "name": "string", "op": "string"}
 

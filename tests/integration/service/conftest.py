@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from postgresql import PostgreSQL, running_postgresql
+from laketier_verification.postgresql import PostgreSQL, running_postgresql
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,8 @@ from laketier.rounds.tiered import open_tiered
 from laketier.service.state import StateStore
 from laketier.spi import ConfigError, LaketierError, PluginNotFound, StorageError, TableNotFound
 from laketier_kafka.mock_broker import KafkaBroker
-from lines import LinesTable
-from postgresql import PostgreSQL
+from laketier_verification.lines import LinesTable
+from laketier_verification.postgresql import PostgreSQL
 from schema_registry import SchemaRegistry
 
 SECRET = "hunter2-of-the-tests"

@@ -16,7 +16,7 @@ from laketier.service.catalogue import Catalogue
 from laketier.service.state import StateStore
 from laketier.service.worker import TieringWorker, WorkerSettings
 from laketier.spi import ConfigError, TableNotFound
-from lines import LinesTable
+from laketier_verification.lines import LinesTable
 
 
 @pytest.fixture

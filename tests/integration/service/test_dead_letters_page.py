@@ -15,7 +15,7 @@ from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service.state import StateStore
 from laketier.service.web.letters import read_dead_letters
-from lines import LinesTable
+from laketier_verification.lines import LinesTable
 from service_page import served
 from state_tables import table
 

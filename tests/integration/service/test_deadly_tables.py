@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,11 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import deadly_lines
-from faults.processes import python_path
 from laketier.service.schedule import State
 from laketier.service.state import Ending, StateStore, TieringTable
 from laketier.service.state.deaths import SET_ASIDE_AFTER
-from lines import LinesTable
+from laketier_verification.lines import LinesTable
 
 PATIENCE_SECONDS = 120
 
@@ -55,8 +53,7 @@ class Deadly:
 
     def worker(self) -> subprocess.Popen[str]:
         program = [sys.executable, deadly_lines.__file__, "serve", str(self.file), "--engine", "local"]
-        environment = {**os.environ, "PYTHONPATH": python_path()}
-        process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, env=environment)
+        process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
         self.started.append(process)
         return process
 
@@ -123,7 +120,7 @@ def test_a_table_that_kills_every_worker_is_set_aside_and_the_others_are_tiered(
     assert [service.rows(name) for name in ("a", "b")] == [[1, 2], [1, 2]]
     shown = subprocess.run(
         [sys.executable, deadly_lines.__file__, "service", "status", str(service.file), "--json"],
-        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": python_path()},
+        capture_output=True, text=True, check=True,
     )  # fmt: skip
     told = next(each for each in json.loads(shown.stdout) if each["table"] == "src.deadly")
     assert (told["state"], told["deaths"]) == ("STOPPED", SET_ASIDE_AFTER)

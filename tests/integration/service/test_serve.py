@@ -12,7 +12,7 @@ import pytest
 
 from laketier.cli.serve import serve
 from laketier.spi import ConfigError
-from lines import LinesTable
+from laketier_verification.lines import LinesTable
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from followed import FOLLOWED
-from lakes import append, ids, lake_at, rows_of
+from laketier_verification.lakes import append, ids, lake_at, rows_of
 
 
 def test_the_tables_of_a_lake_are_tiered_into_other_formats(tmp_path: Path) -> None:

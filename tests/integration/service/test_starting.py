@@ -24,7 +24,7 @@ from laketier.service.state import StateStore, Worker
 from laketier.service.until_idle import TRIES
 from laketier.service.worker import TieringWorker
 from laketier.spi import ConfigError, StorageError, host_time
-from lines import LinesTable
+from laketier_verification.lines import LinesTable
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from laketier.service.schedule import State
 from laketier.service.state import Failure, LeaseLost, Outcome, Registration, StateError, StateStore, Worker
 from laketier.service.state.tables import METADATA
 from laketier.spi.clocks import shifted
-from postgresql import PostgreSQL
+from laketier_verification.postgresql import PostgreSQL
 
 A = Worker("a", "here", 1, "0")
 B = Worker("b", "there", 2, "0")

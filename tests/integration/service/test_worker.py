@@ -26,7 +26,7 @@ from laketier.service.state import LeaseLost, Outcome, StateStore, TieringTable,
 from laketier.service.worker import TieringWorker, WorkerSettings
 from laketier.spi import ScanRequest
 from laketier.tables.scan import scan
-from lines import CutLog, LinesTable
+from laketier_verification.lines import CutLog, LinesTable
 
 PATIENCE_SECONDS = 60
 

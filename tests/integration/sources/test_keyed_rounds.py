@@ -23,7 +23,7 @@ from laketier.service.schedule import is_retryable
 from laketier.spi import ConfigError, IncompatibleData, IncompatibleTable, Overtaken, UnsupportedType
 from laketier.tables import prepare_table
 from laketier.tiering import Ending, failpoints
-from lines import LinesTable
+from laketier_verification.lines import LinesTable
 
 KILLED = ("round.opened", "publish.before", "publish.between_record_and_commit", "publish.after", "ack.before")
 LANDED = ("publish.after", "ack.before")

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from followed import FOLLOWED, NAME, Followed, ids_in
-from lakes import SCHEMA, append, ids, lake_at, rows_of
 from laketier.config import LakeConfig
 from laketier.kit.failpoints import observed
 from laketier.registry import open_log_source
@@ -36,6 +35,7 @@ from laketier.spi import (
 )
 from laketier.tiering import Ending, failpoints
 from laketier.union_read.union import union
+from laketier_verification.lakes import SCHEMA, append, ids, lake_at, rows_of
 
 FORMATS = ["delta", "iceberg", "lance", "localfile"]
 TARGETS = {"localfile": "lance", "delta": "localfile", "iceberg": "delta", "lance": "iceberg"}

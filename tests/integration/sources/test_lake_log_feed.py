@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from followed import FOLLOWED, FollowedDelta
-from lakes import SCHEMA, lake_at, read_all
 from laketier.config import LakeConfig
 from laketier.kit.failpoints import observed
 from laketier.rounds import LogRound
@@ -31,6 +30,7 @@ from laketier.spi import (
 )
 from laketier.tiering import Ending, failpoints
 from laketier.union_read.union import union
+from laketier_verification.lakes import SCHEMA, lake_at, read_all
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 Row = tuple[int, str | None]

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from followed import NAME, FollowedDelta, FollowedIceberg, FollowedLance, ids_in
-from lakes import SCHEMA, append, lake_at, rows_of
 from laketier.spi import FeatureNotSupported, PartitionField, RowsChanged, SchemaChanged, TableDescriptor, TablePath
 from laketier.tables import TableLayout, prepare_table
+from laketier_verification.lakes import SCHEMA, append, lake_at, rows_of
 
 
 def test_a_restored_delta_table(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from laketier.service.schedule import is_retryable
 from laketier.spi import Fenced, IncompatibleData, OffsetsExpired, ScanRequest, Stale, TableChanged, TableLog
 from laketier.tables.scan import scan
 from laketier.tiering import Ending, pipelines
-from lines import LinesTable
+from laketier_verification.lines import LinesTable
 
 DEAD = LogRoundSettings(on_bad_record=OnBadRecordPolicy.DEAD_LETTER)
 

@@ -52,8 +52,8 @@ from laketier.spi import (
 from laketier.tables.scan import scan
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
 from laketier_kafka.mock_broker import KafkaBroker
+from laketier_verification.lines import CutLog, LinesTable
 from landing import all_of, land_bytes, log_of, rows
-from lines import CutLog, LinesTable
 
 DEAD = LogRoundSettings(on_bad_record=OnBadRecordPolicy.DEAD_LETTER)
 OPEN, REPLAYING, REPLAYED = LetterState

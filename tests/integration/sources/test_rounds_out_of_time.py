@@ -18,7 +18,7 @@ from laketier.rounds.log_engine import LocalEngine
 from laketier.service import failpoints
 from laketier.spi import ScanRequest, Stale
 from laketier.tables.scan import scan
-from lines import CutLog, LinesTable
+from laketier_verification.lines import CutLog, LinesTable
 
 ALWAYS = LogRoundSettings(on_bad_record=OnBadRecordPolicy.DEAD_LETTER, within=3600.0)
 

@@ -37,7 +37,7 @@ from laketier.spi import (
 from laketier.union_read import union as union_module
 from laketier.union_read.merge_read import MergeSplit
 from laketier.union_read.union import plan_union, union
-from lines import LinesTable
+from laketier_verification.lines import LinesTable
 
 
 @dataclass

@@ -14,7 +14,7 @@ from jvm_lake import JvmLake
 from keyed_lines import COLUMNS, KeyedLines
 from laketier.rounds.log_engine import LocalEngine
 from laketier.spi import IncompatibleTable, Refused
-from lines import LinesTable
+from laketier_verification.lines import LinesTable
 
 SEED = int(os.environ.get("INTEROP_SEED", "11"))
 HISTORIES = int(os.environ.get("INTEROP_HISTORIES", "3"))

@@ -1,4 +1,0 @@
-"""Rounds and collections by processes whose clocks are days off: libfaketime shifts all of a process, libraries too.
-
-``python -m clocks`` goes through all combinations for each format and prints what became of them.
-"""

@@ -1,1 +1,0 @@
-"""Faults put into real pipelines, and what became of the rows: ``python -m faults``."""

@@ -1,0 +1,42 @@
+"""``python -m laketier_verification.clocks``: wrong clocks and all formats, as a table. Exit code 1 when a row is lost
+or there twice."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from laketier.registry import format_names
+from laketier_verification.clocks.host import MISSING, library
+from laketier_verification.clocks.matrix import DAYS, shown
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m laketier_verification.clocks", description=__doc__)
+    parser.add_argument("formats", nargs="*", default=list(format_names()))
+    formats = parser.parse_args().formats
+    if library() is None:
+        print(MISSING, file=sys.stderr)
+        return 2
+    out = Table(
+        "format", "rounds", "what became of them", "files collected", "lost", "twice", title=f"days off: {DAYS}"
+    )
+    results = []
+    for name in formats:
+        with tempfile.TemporaryDirectory() as folder:
+            result = shown(name, Path(folder))
+        results.append(result)
+        endings = ", ".join(f"{count} {ending}" for ending, count in sorted(result.endings.items()))
+        counts = (result.removed, len(result.lost), len(result.doubled))
+        out.add_row(name, str(sum(result.endings.values())), endings, *map(str, counts))
+    Console(width=120).print(out)
+    return 0 if all(result.right for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

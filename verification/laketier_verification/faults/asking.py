@@ -1,0 +1,112 @@
+"""Other processes that work on request: long-lived, so that a thousand races cost a thousand rounds and no start-up.
+
+Requests and answers are JSON, one a line. The child's end is `serve`; what a library prints never gets among the
+answers. Nothing here waits by the clock: who is to wait reads a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+PATIENCE_SECONDS = 1800.0
+
+
+class ProcessDied(Exception):
+    """The other process ended. ``code`` as in `subprocess.Popen.returncode`."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"the other process ended with {code}")
+        self.code = code
+
+
+class Process:
+    """A fresh interpreter that runs ``python -m MODULE ARGUMENTS``."""
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", module, *arguments]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self._buffer = b""
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def ask(self, do: str, **request: Any) -> dict[str, Any]:
+        """Ask, and wait for the answer."""
+        self.begin(do, **request)
+        return self.answer()
+
+    def begin(self, do: str, **request: Any) -> None:
+        """Ask without waiting."""
+        self.say(json.dumps({"do": do, **request}))
+
+    def say(self, line: str = "go") -> None:
+        """Let a child that waits for a line go on."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line.encode() + b"\n")
+        except BrokenPipeError:
+            raise ProcessDied(self._process.wait()) from None
+
+    def answer(self) -> dict[str, Any]:
+        """The next answer. Raises `ProcessDied` when it ended instead."""
+        assert self._process.stdout is not None
+        while b"\n" not in self._buffer:
+            if not select.select([self._process.stdout], [], [], PATIENCE_SECONDS)[0]:
+                raise TimeoutError(f"the other process said nothing for {PATIENCE_SECONDS:.0f} seconds")
+            data = self._process.stdout.read(65536)
+            if not data:
+                raise ProcessDied(self._process.wait())
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def stop(self) -> None:
+        """End it, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+class Answers:
+    """The child's way to its parent."""
+
+    def __init__(self) -> None:
+        self._out = os.fdopen(os.dup(1), "w", buffering=1)
+        os.dup2(2, 1)
+
+    def say(self, **answer: Any) -> None:
+        """One answer."""
+        self._out.write(json.dumps(answer) + "\n")
+        self._out.flush()
+
+    @staticmethod
+    def wait() -> str:
+        """The parent's next line. Ends the process when there is no parent any more."""
+        line = sys.stdin.readline()
+        if not line:
+            sys.exit(0)
+        return line.strip()
+
+
+def serve(requests: Mapping[str, Callable[[Answers, dict[str, Any]], dict[str, Any]]]) -> None:
+    """Answer requests until the parent is gone. A failure is an answer: ``{"failed": ...}``."""
+    answers = Answers()
+    while True:
+        request = json.loads(answers.wait())
+        try:
+            answer = requests[request["do"]](answers, request)
+        except Exception as error:  # noqa: BLE001 - the parent decides what it means
+            answer = {"failed": type(error).__name__, "message": str(error)[:2000]}
+        answers.say(**answer)
