@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def main() -> None:
     def lower() -> list[int]:
         return list(lower_horizon(lake.tiering_factory(table()), table().table_uuid))
 
-    requests = {
+    requests: dict[str, Callable[..., Any]] = {
         "create": lambda: append(lake, rows_of(0), epoch=0).ending.value,
         "time": lambda: time.time(),
         "begin": begin,

@@ -125,11 +125,12 @@ def _run_epoch(request: dict[str, Any], run: str, epoch: int, content: str) -> N
             plan = lake.storage.source(info).plan(ScanRequest(snapshot_id=tiering.base_snapshot))
             replaced = [name for split in plan.splits for name in split.files]
         for index in range(tasks):
+            copies = []
             for _ in range(2 if request.get("duplicates") else 1):
                 context = WriterInitContext(attempt=new_attempt_id(), split_index=index, mode=mode)
                 rows = work.batch_of(ids[index::tasks], request.get("width", 8))
-                message = write_task(factory, [rows], context, replaced if index == 0 else ())
-            messages.append(message)
+                copies.append(write_task(factory, [rows], context, replaced if index == 0 else ()))
+            messages.append(copies[-1])
     except BaseException:
         tiering.abort_messages(messages, commit_was_called=False)
         raise

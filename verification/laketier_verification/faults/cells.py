@@ -87,8 +87,8 @@ def bare_cells(format: str, passage: Passage, replacing: Mapping[str, Passage]) 
     for mode, other in replacing.items():
         for point in other.points:
             if EPOCH in other.hits[point]:
-                script = partial(_kill_replacing, point=point, hit=other.hit(point), mode=mode)
-                yield cell(f"kill in an {mode}", point, script)
+                replaced = partial(_kill_replacing, point=point, hit=other.hit(point), mode=mode)
+                yield cell(f"kill in an {mode}", point, replaced)
     yield cell("kill", DISCARD_BEFORE, _kill_discard)
     yield cell("error once", DISCARD_BEFORE, _fail_discard)
     if format == "iceberg":

@@ -20,8 +20,8 @@ from laketier_verification.faults.marked import PATIENT, MarkedTable, rows_of
 
 
 def main() -> None:
-    table = MarkedTable(*sys.argv[1:3])
-    name = sys.argv[3]
+    kind, warehouse, name = sys.argv[1:4]
+    table = MarkedTable(kind, warehouse)
     table.plugin  # noqa: B018 - imports the plugin before the first request
     serve({"race": lambda answers, request: _race(table, name, answers, request)})
 

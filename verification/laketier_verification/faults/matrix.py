@@ -98,7 +98,7 @@ class BareLane:
 
 def run_cell(cell: Cell, pipeline: Pipeline) -> Result:
     """Play the script, then judge."""
-    about = {"lane": cell.lane, "format": cell.format, "fault": cell.fault, "point": cell.point}
+    about: dict[str, Any] = {"lane": cell.lane, "format": cell.format, "fault": cell.fault, "point": cell.point}
     if cell.needs == "orphans" and not support_of(load_format(cell.format).features, Feature.ORPHAN_COLLECTION).full:
         return Result(**about, status="not run", why="orphan collection is not built")
     started = time.monotonic()

@@ -28,7 +28,7 @@ def foreign_column(format: str, info: TableInfo, column: str) -> list[object]:
 
 def foreign_ids(format: str, info: TableInfo, column: str = "id") -> list[int]:
     """All values of an integer column, sorted; a double is there twice."""
-    ids: list[int] = sorted(foreign_column(format, info, column))  # type: ignore[type-var, arg-type]
+    ids: list[int] = sorted(foreign_column(format, info, column))  # type: ignore[arg-type]
     return ids
 
 

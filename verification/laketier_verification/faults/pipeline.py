@@ -112,11 +112,13 @@ class Pipeline:
 
     def finish(self, **settings: Any) -> None:
         """Restart it, without faults, until it has finished."""
+        told = ""
         for _ in range(MOST_LIVES):
             result = self.live(**settings)
             if result["outcome"] == "finished":
                 return
-        raise Unexpected(f"it never finished: {_told(result)}")
+            told = _told(result)
+        raise Unexpected(f"it never finished: {told}")
 
     def _note_recovery(self, life: Life) -> None:
         if self.recovery_seconds is None and self._interrupted in self.progress.acknowledged:

@@ -45,6 +45,17 @@ class Worker:
         """What it said so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
+    def says(self, text: str) -> bool:
+        """Whether it said that so far."""
+        return text in self.text
+
+    def is_over(self) -> bool:
+        return self.process.poll() is not None
+
+    def is_up(self) -> bool:
+        """Whether it serves, or is over already."""
+        return self.is_over() or self.says(" serves")
+
     def is_stopped(self) -> bool:
         """Whether none of its threads runs."""
         tasks = Path(f"/proc/{self.process.pid}/task").glob("*/stat")
@@ -216,7 +227,7 @@ class Lab(Judged):
         self.until_tiered(but)
         for worker in self.workers:
             # One that was not told yet what a signal means could only die of it.
-            self.until(lambda w=worker: w.process.poll() is not None or " serves" in w.text, "a worker did not start")
+            self.until(worker.is_up, "a worker did not start")
             if worker.process.poll() is None and (code := worker.end()):
                 raise AssertionError(f"a worker ended with {code} after SIGTERM: {worker.text[-2000:]}")
 

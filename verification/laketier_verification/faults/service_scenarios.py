@@ -7,6 +7,7 @@ import shutil
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from laketier.service import failpoints
@@ -54,7 +55,7 @@ def killed(*points: str, hit: int = 4) -> Scenario:
         lab.produce()
         for point in points:
             armed = lab.start(f"{point}=kill@{hit}")
-            lab.until(lambda armed=armed: armed.process.poll() is not None, f"the worker did not get to {point}")
+            lab.until(armed.is_over, f"the worker did not get to {point}")
             assert armed.process.returncode == -signal.SIGKILL, armed.text[-2000:]
             if point == points[0]:
                 lab.start()
@@ -180,7 +181,7 @@ def broker_restarted(lab: Lab) -> Verdict:
         lab.until(flag.exists, f"the worker did not get to {point}")
         lab.broker.kill()
         lab.free(flag)
-        lab.until(lambda paused=paused: "failed: " in paused.text, "the worker did not miss the broker")
+        lab.until(partial(paused.says, "failed: "), "the worker did not miss the broker")
         lab.broker.start()
         lab.until_tiered()
     lab.drain()

@@ -269,7 +269,11 @@ def plot(folder: Path, title: str) -> str:
 
 def main() -> int:
     """Exit code 1 when anything was lost, doubled or torn."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m laketier_verification.faults.soak",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--format", nargs="+", choices=sorted(NAMES), default=sorted(NAMES))
     parser.add_argument("--epochs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)

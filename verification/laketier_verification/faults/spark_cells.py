@@ -23,8 +23,8 @@ def spark_cells(format: str, points: Sequence[str], turn: int, *, every: bool = 
         pairs = [(lane, action) for lane in LANES for action in ("kill", "error")]
         chosen = pairs if every else [(LANES[(number + turn) % 3], ("kill", "error")[(number + turn // 3) % 2])]
         for lane, action in chosen:
-            script = _kill if action == "kill" else _error
-            yield Cell(lane, format, action, point, partial(script, point=point))
+            harm = _kill if action == "kill" else _error
+            yield Cell(lane, format, action, point, partial(harm, point=point))
     for number, (fault, what, lanes, script) in enumerate(_ENGINE):
         chosen_lanes = lanes if every else [lanes[(number + turn) % len(lanes)]]
         for lane in chosen_lanes:

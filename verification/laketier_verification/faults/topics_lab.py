@@ -60,9 +60,10 @@ class TopicsLab(Lab):
         ended = 0
         while ended < self.buckets:
             for message in consumer.consume(1000, 1.0):
-                if message.error() is None:
+                error = message.error()
+                if error is None:
                     ids[json.loads(message.value() or b"")["id"]] += 1
-                elif message.error().code() == KafkaError._PARTITION_EOF:
+                elif error.code() == KafkaError._PARTITION_EOF:
                     ended += 1
         consumer.close()
         return ids, Counter()

@@ -81,7 +81,10 @@ class WrittenLog:
             return json.dumps({"id": number * STRIDE + offset, **row})
         key = self.draw.choice(bucket.pool)
         kind = self.draw.choice(("+U", "+U", "-U", "-D") if key in bucket.alive else ("+I", "+I", "+I", "-D"))
-        {"-D": bucket.alive.discard, "-U": lambda _: None}.get(kind, bucket.alive.add)(key)
+        if kind == "-D":
+            bucket.alive.discard(key)
+        elif kind != "-U":
+            bucket.alive.add(key)
         bucket.keys.append(key)
         bucket.kinds.append(kind)
         return json.dumps({CHANGE: kind, "id": number * STRIDE + key, **row})

@@ -116,10 +116,10 @@ class Disk:
             draw = random.Random(f"{seed} {number}")
             if number % 2:
                 last = draw.choice(self._pending_orders())
-                yield f"names up to change {last}", self._tree(lambda c, last=last: c.order <= last, _torn(draw))
+                yield f"names up to change {last}", self._tree(_up_to(last), _torn(draw))
             else:
                 kept = {order for order in self._pending_orders() if draw.random() < 0.5}
-                yield f"changes {sorted(kept)}", self._tree(lambda c, kept=kept: c.order in kept, _torn(draw))
+                yield f"changes {sorted(kept)}", self._tree(_among(kept), _torn(draw))
 
     def now(self) -> Tree:
         """As processes see it."""
@@ -219,3 +219,11 @@ def materialise(tree: Tree, folder: Path) -> None:
         else:
             first[file[0]] = folder / path
             (folder / path).write_bytes(file[1])
+
+
+def _up_to(last: int) -> Callable[[Change], bool]:
+    return lambda change: change.order <= last
+
+
+def _among(orders: set[int]) -> Callable[[Change], bool]:
+    return lambda change: change.order in orders

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pyarrow as pa
 
@@ -157,16 +158,16 @@ def announcing_syncs(say: Callable[[str], None], without: str) -> None:
     """Name the code that asks for a sync, before each. That of one site is left out, as if it had been forgotten."""
     fsync = os.fsync
 
-    def announced(descriptor: int) -> None:
+    def announced(fd: Any) -> None:
         frame = sys._getframe(1)
-        kind = "directory" if os.path.isdir(f"/proc/self/fd/{descriptor}") else "file"
+        kind = "directory" if os.path.isdir(f"/proc/self/fd/{fd}") else "file"
         while (code := _name_of(frame)) in FOR_OTHERS and frame.f_back is not None:
             kind = FOR_OTHERS[code] or kind
             frame = frame.f_back
         site = f"{code} of a {kind}"
         if site != without:
             say(f"sync at {site}")
-            fsync(descriptor)
+            fsync(fd)
 
     os.fsync = announced
 
