@@ -1,4 +1,4 @@
-"""Pages are found, from the home page and from the menu."""
+"""Pages are found, and say what the code says."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+
+from laketier.cli.app import exit_code
+from laketier.config.service import parse_service
+from laketier.service.schedule import is_retryable
+from laketier.spi import FeatureNotSupported, LaketierError, errors
+from snippets import snippets
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+OPERATE = DOCS / "howto" / "operate.md"
 _LINK = re.compile(r"\]\((?P<target>[^)#\s]+\.md)(?:#[\w-]+)?\)")
+_ROW = re.compile(r"^\| `(?P<error>\w+)` \| (?P<code>\d) \| (?P<service>stops|tried again) \| ", re.MULTILINE)
+_METRIC = re.compile(r"laketier_[a-z_]+")
 
 
 def test_the_home_page_leads_to_every_page() -> None:
@@ -49,3 +59,36 @@ def _named(entry: Any) -> Iterator[str]:
 
 def test_the_readme_stays_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+ERRORS = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, LaketierError) and kind is not LaketierError
+}
+
+
+def test_the_runbook_has_each_error_once() -> None:
+    rows = [match["error"] for match in _ROW.finditer(OPERATE.read_text(encoding="utf-8"))]
+    assert sorted(rows) == sorted(ERRORS)
+
+
+@pytest.mark.parametrize("row", list(_ROW.finditer(OPERATE.read_text(encoding="utf-8"))), ids=lambda row: row["error"])
+def test_the_runbook_says_what_the_code_does(row: re.Match[str]) -> None:
+    kind = ERRORS[row["error"]]
+    error = kind("x", format="y", reason="z") if kind is FeatureNotSupported else kind("x")
+    assert int(row["code"]) == exit_code(error)
+    assert (row["service"] == "tried again") == is_retryable(error)
+
+
+def test_the_page_on_operation_names_metrics_that_exist() -> None:
+    known = set(_METRIC.findall((DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")))
+    assert not set(_METRIC.findall(OPERATE.read_text(encoding="utf-8"))) - known
+
+
+def test_the_service_of_the_manifest_is_one() -> None:
+    (manifest,) = (each.code for each in snippets(OPERATE) if each.title == "laketier.yaml")
+    config, deployment = yaml.safe_load_all(manifest)
+    service = parse_service(yaml.safe_load(config["data"]["service.yaml"]), origin="the manifest")
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > service.grace
