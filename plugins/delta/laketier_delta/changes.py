@@ -18,13 +18,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from laketier.kit.scans import check_versions
 from laketier.spi import (
     CorruptTable,
     IncompatibleTable,
     LakeSplit,
     OffsetsExpired,
     ScanPlan,
-    SnapshotNotFound,
     TableInfo,
     VersionBounds,
     pass_over,
@@ -145,16 +145,13 @@ def _read_all(location: Location, start: int, end: int) -> list[Appended]:
         with ThreadPoolExecutor(REQUESTS) as pool:
             return list(pool.map(lambda version: _read(log, version), range(start, end)))
     except FileNotFoundError as error:
-        there = bounds(location)
-        if end > there.latest:
-            raise SnapshotNotFound(
-                f"the newest version is {there.latest - 1}, and {end - 1} was asked for", where=location.uri
-            ) from error
+        there, keep = bounds(location), "Keep delta.logRetentionDuration longer than rounds lag behind."
+        check_versions(start, end, there, where=location.uri, fix=keep)
         raise OffsetsExpired(
             f"of the versions {start} to {end - 1}, entries of the Delta log are gone",
             where=location.uri,
             why=f"it was cleaned up, and goes back to version {there.earliest}",
-            fix="Keep delta.logRetentionDuration longer than rounds lag behind.",
+            fix=keep,
         ) from error
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.kit.partition import partition_text
+from laketier.kit.scans import cut_to_limit
 from laketier.spi import (
     CorruptTable,
     LakeSource,
@@ -67,7 +68,8 @@ class DeltaSource(LakeSource):
         splits = self._splits(files, schema, partition_columns, buckets=self.table.descriptor.buckets is not None)
         limit_done = False
         if request.limit is not None and not remaining:
-            splits, limit_done = _limited(splits, request.limit)
+            cut = cut_to_limit(splits, request.limit, key=_ROWS)
+            splits, limit_done = (splits, False) if cut is None else (cut, True)
         return ScanPlan(
             snapshot_id=handle.version(),
             schema=wanted,
@@ -203,33 +205,6 @@ def _whole(files: pa.Table, schema: pa.Schema, partition_columns: list[str]) -> 
         return named
     known = [counts[name].is_valid().to_pylist() for name in schema.names]
     return [by_name or all(by_count) for by_name, *by_count in zip(named, *known, strict=True)]
-
-
-def _limited(splits: list[LakeSplit], limit: int) -> tuple[list[LakeSplit], bool]:
-    """The first splits that together have ``limit`` rows, the last one cut to fit."""
-    taken: list[LakeSplit] = []
-    missing = limit
-    for split in splits:
-        if missing <= 0:
-            break
-        if split.rows is None:
-            return splits, False
-        rows = min(split.rows, missing)
-        cut = rows < split.rows
-        taken.append(
-            LakeSplit(
-                index=split.index,
-                rows=rows,
-                bytes=split.bytes,
-                bucket=split.bucket,
-                partition=split.partition,
-                plain_parquet=None if cut else split.plain_parquet,
-                files=() if cut else split.files,
-                payload={**split.payload, _ROWS: str(rows)} if cut else split.payload,
-            )
-        )
-        missing -= rows
-    return taken, True
 
 
 def _shaped(batch: pa.RecordBatch, schema: pa.Schema, partition: dict[str, str | None]) -> pa.RecordBatch:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from laketier.kit.scans import check_versions
 from laketier.spi import (
     Feature,
     FeatureNotSupported,
-    OffsetsExpired,
     SnapshotNotFound,
     VersionBounds,
     pass_over,
@@ -69,18 +69,8 @@ class Chain:
     def between(self, start: int, end: int, where: str) -> list[Snapshot]:
         """The snapshots of ``start`` to ``end`` (exclusive), the oldest first. Raises `OffsetsExpired`, and
         `SnapshotNotFound` when the table has not come to ``end``, or not any more."""
-        bounds = self.bounds
-        if end > bounds.latest:
-            raise SnapshotNotFound(
-                f"the newest sequence number is {bounds.latest - 1}, and {end - 1} was asked for", where=where
-            )
-        if start < min(bounds.earliest, end):
-            raise OffsetsExpired(
-                f"snapshots with sequence numbers from {start} on have expired",
-                where=where,
-                why=f"the oldest that is retained has {bounds.earliest}",
-                fix="Expire snapshots later than rounds lag behind.",
-            )
+        expire = "Expire snapshots later than rounds lag behind."
+        check_versions(start, end, self.bounds, where=where, noun="sequence number", fix=expire)
         return [snapshot for snapshot in reversed(self.snapshots) if start <= number(snapshot) < end]
 
     def is_rolled_back(self, start: int) -> bool:

@@ -6,11 +6,12 @@ import itertools
 import json
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from laketier.kit.scans import cut_to_limit
 from laketier.spi import (
     FeatureNotSupported,
     LakeSource,
@@ -67,7 +68,8 @@ class IcebergSource(LakeSource):
         splits = [_split(index, task, resolution, plain) for index, task in enumerate(tasks)]
         limited = request.limit is not None and not remaining and not any(task.delete_files for task in tasks)
         if limited:
-            splits = _cut(splits, request.limit or 0)
+            cut = cut_to_limit(splits, request.limit or 0, key="limit")
+            splits, limited = (splits, False) if cut is None else (cut, True)
         return ScanPlan(
             snapshot_id=snapshot_id, schema=wanted, splits=tuple(splits), remaining=remaining, limit_done=limited
         )
@@ -252,20 +254,3 @@ def _shown(field: Any, kind: Any, value: Any) -> str:
         return str(field.transform.to_human_string(kind, value))
     except (OverflowError, ValueError):
         return str(value)  # beyond the years 1 to 9999, where Python has no dates
-
-
-def _cut(splits: list[LakeSplit], limit: int) -> list[LakeSplit]:
-    """The first splits that together hold ``limit`` rows; the last one reads only part of its file."""
-    kept: list[LakeSplit] = []
-    room = limit
-    for split in splits:
-        if room <= 0:
-            break
-        rows = split.rows or 0
-        if rows > room:
-            payload = {**split.payload, "limit": str(room)}
-            kept.append(replace(split, rows=room, plain_parquet=None, files=(), payload=payload))
-        else:
-            kept.append(split)
-        room -= rows
-    return kept

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from laketier.kit.scans import check_versions
 from laketier.spi import OffsetsExpired, SnapshotNotFound, VersionBounds, pass_over
 from laketier.spi.schema import FIELD_ID
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction, unreadable
@@ -68,8 +69,8 @@ def appended(
 ) -> Iterator[Appended]:
     """What each version from ``start`` to ``end`` (exclusive) appended. Opens each of them, and the one before. Raises
     `RowsChanged`, `OffsetsExpired` and `SnapshotNotFound`."""
-    if end > int(newest.version) + 1:
-        raise SnapshotNotFound(f"the newest version is {newest.version}, and {end - 1} was asked for", where=location)
+    # Which old ones are retained takes a listing: opening them tells as much.
+    check_versions(start, end, VersionBounds(earliest=0, latest=int(newest.version) + 1), where=location)
     before = _states(_at(location, storage, start - 1).get_fragments()) if 1 < start < end else {}
     for version in range(max(start, 1), end):
         dataset = _at(location, storage, version)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from laketier.spi import SnapshotNotFound, VersionBounds, pass_over
+from laketier.kit.scans import check_versions
+from laketier.spi import VersionBounds, pass_over
 from laketier_localfile.log import ManifestLog
 from laketier_localfile.manifest import FileEntry, Manifest
 from laketier_localfile.rollup import files_at
@@ -15,6 +16,10 @@ _APPENDS = ("append", "create", "alter")
 def bounds(manifests: ManifestLog) -> VersionBounds:
     """Every manifest is kept."""
     head, _ = manifests.current()
+    return _bounds_at(head)
+
+
+def _bounds_at(head: Manifest) -> VersionBounds:
     return VersionBounds(earliest=0, latest=head.number + 1, latest_at=head.at)
 
 
@@ -23,8 +28,7 @@ def appended(
 ) -> Iterator[FileEntry]:
     """The files that the manifests ``start`` to ``end`` (exclusive) added. Raises `RowsChanged` and
     `SnapshotNotFound`."""
-    if end > head.number + 1:
-        raise SnapshotNotFound(f"the table has no snapshot {end - 1}", where=str(manifests.location))
+    check_versions(start, end, _bounds_at(head), where=str(manifests.location))
     for number in range(start, end):
         manifest = manifests.at(number, head)
         replaces_nothing = manifest.kind == "upsert" and not manifest.removed

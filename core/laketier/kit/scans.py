@@ -1,0 +1,49 @@
+"""Parts of a plan that are the same in each format: cutting splits to a limit, and checking a range of versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from laketier.spi import LakeSplit, OffsetsExpired, SnapshotNotFound, VersionBounds
+
+
+def cut_to_limit(splits: Iterable[LakeSplit], limit: int, *, key: str) -> list[LakeSplit] | None:
+    """The first splits that together have ``limit`` rows; None where one of them does not know its rows.
+
+    The last one is cut to fit: its payload says under ``key`` how many of its first rows it has, and it is no whole
+    file any more (`LakeSplit.files`, `LakeSplit.plain_parquet`).
+    """
+    taken: list[LakeSplit] = []
+    missing = limit
+    for split in splits:
+        if missing <= 0:
+            break
+        if split.rows is None:
+            return None
+        if split.rows > missing:
+            payload = {**split.payload, key: str(missing)}
+            taken.append(replace(split, rows=missing, plain_parquet=None, files=(), payload=payload))
+        else:
+            taken.append(split)
+        missing -= split.rows
+    return taken
+
+
+def check_versions(
+    start: int, end: int, there: VersionBounds, *, where: str, noun: str = "version", fix: str | None = None
+) -> None:
+    """Check the range of a `LakeSource.plan_changes`, ``start`` to ``end`` (exclusive), against what is there.
+
+    Raises `SnapshotNotFound` when the table has not come to ``end``, and `OffsetsExpired` when the changes of ``start``
+    can't be read any more. ``noun`` is the format's word for a version; ``fix`` says how to keep versions for longer.
+    """
+    if end > there.latest:
+        raise SnapshotNotFound(f"the newest {noun} is {there.latest - 1}, and {end - 1} was asked for", where=where)
+    if start < min(there.earliest, end):
+        raise OffsetsExpired(
+            f"{noun}s from {start} on have expired",
+            where=where,
+            why=f"the oldest one whose changes can be read is {there.earliest}",
+            fix=fix,
+        )
