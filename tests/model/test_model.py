@@ -33,7 +33,6 @@ VIOLATED = {
     Guard.LOST_CHECK: Invariant.ORDER,
     Guard.UNKNOWN_IS_NO_FAILURE: Invariant.WHOLE,
     Guard.DISCARD_IF_CERTAIN: Invariant.WHOLE,
-    Guard.REPEATABLE: Invariant.WHOLE,
     Guard.LANDED: Invariant.ONCE,
     Guard.ABORT_IS_A_HINT: Invariant.WHOLE,
     Guard.CONFIRM_DONE: Invariant.ACKNOWLEDGED,
@@ -99,12 +98,12 @@ def test_a_trace_names_its_drivers_throughout() -> None:
 
 def test_the_command_prints_and_writes(tmp_path: Path) -> None:
     figures = tmp_path / "model.json"
-    command = [sys.executable, "-m", "laketier_verification.model", "--world=repeats", "--json", str(figures)]
+    command = [sys.executable, "-m", "laketier_verification.model", "--world=checkpoint", "--json", str(figures)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "repeats" in done.stdout
+    assert "checkpoint" in done.stdout
     (world,) = json.loads(figures.read_text())["worlds"]
-    assert (world["world"], world["violated"]) == ("repeats", None)
+    assert (world["world"], world["violated"]) == ("checkpoint", None)
     command = [sys.executable, "-m", "laketier_verification.model", "--without=horizon-check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "VIOLATED WHOLE" in done.stdout

@@ -72,13 +72,11 @@ def publish(
     token: Token | None,
     commit_id: str,
     policy: RetryPolicy = DEFAULT_POLICY,
-    repeatable: bool = False,
     base: BaseSnapshot | None = None,
 ) -> RoundResult:
     """Publish ``results`` as the round ``token``, exactly once. Driver.
 
     ``token`` is None for a batch without a pipeline: then ``commit_id`` alone resolves an unknown outcome.
-    ``repeatable``: other calls may have had, or will have, the same results; see `TieringRound.commit`.
     ``base``: the snapshot that the rows were merged with, which the table must still be at; None for rows that need no
     other ones.
 
@@ -86,9 +84,7 @@ def publish(
     discarded where that is certain to be safe), `UnknownOutcome` when it could not be found out whether they landed,
     and what `LakeCommitter.open` raises.
     """
-    if repeatable and token is None:
-        raise ValueError("a round without a token can't be repeated: nothing in the table would say that it is there")
-    loop = _Loop(committer, tuple(results), token, commit_id, policy, repeatable, base)
+    loop = _Loop(committer, tuple(results), token, commit_id, policy, base)
     result: RoundResult = policy.retrying(_Attempt)(loop.attempt)
     failpoint(ACK_BEFORE)
     return result
@@ -112,7 +108,6 @@ class _Loop:
     token: Token | None
     commit_id: str
     policy: RetryPolicy
-    repeatable: bool = False
     base: BaseSnapshot | None = None
     conflicts: int = 0
     unknown: list[Exception] | None = None
@@ -234,7 +229,7 @@ class _Loop:
         ) from error
 
     def _discard_if_certain(self, state: TableState | None) -> None:
-        if self.unknown or self.repeatable or (self.conflicts and not self._certainly_absent(state)):
+        if self.unknown or (self.conflicts and not self._certainly_absent(state)):
             log.warning("an earlier attempt may have landed: staged files are left to orphan collection")
         else:
             discard(self.committer, self.results)

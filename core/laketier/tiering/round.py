@@ -123,13 +123,12 @@ class TieringRound:
         finally:
             self._committer.close()
 
-    def commit(self, results: Sequence[WriteResult], *, repeatable: bool = False) -> RoundResult:
+    def commit(self, results: Sequence[WriteResult]) -> RoundResult:
         """Publish exactly once. Raises as `laketier.tiering.publish.publish`.
 
-        Unless a commit id was given, it is made from the attempts that staged the results, so that a repetition knows
-        its own files in the table. A caller who may commit the same results more than once, also from another process,
-        says ``repeatable``, each time: a refusal then deletes nothing, as another call may have published them, or may
-        yet. Needs a token. Spark commits results once, and stages anew.
+        Unless a commit id was given, it is made from the attempts that staged the results, so that the loop knows its
+        own files in the table. Called once for the same results, as Spark does: whoever runs a round again stages anew,
+        as a refusal deletes what was staged where that is certain to be safe.
         """
         if self._mode is WriteMode.UPSERT and self._base is None:
             raise ValueError("a round that merges rows begins before its tasks do")
@@ -143,7 +142,6 @@ class TieringRound:
                 token=self._token,
                 commit_id=commit_id,
                 policy=self._policy,
-                repeatable=repeatable,
                 base=self._base,
             )
         finally:

@@ -149,23 +149,3 @@ def test_other_results_for_the_same_epoch_are_deleted() -> None:
     late = TieringRound(MemoryFactory(table), token=token).commit([table.stage(1, attempt="b")])
     assert late.ending is Ending.ALREADY_THERE
     assert table.discarded == ["b-1"]
-
-
-def test_a_repetition_that_is_refused_deletes_nothing() -> None:
-    """The first call published it and was killed; another driver went on; the caller repeats the first."""
-    table = MemoryTable()
-    staged = [table.stage(1, attempt="a")]
-    first, second = Token("p", "r", 0), Token("p", "r", 1)
-    TieringRound(MemoryFactory(table), token=first).commit(staged, repeatable=True)
-    TieringRound(MemoryFactory(table), token=second).commit([table.stage(2, attempt="b")])
-    with pytest.raises(Stale):
-        TieringRound(MemoryFactory(table), token=first).commit(staged, repeatable=True)
-    assert table.rows == [1, 2]
-    assert table.discarded == []
-
-
-def test_a_batch_without_a_token_is_not_repeatable() -> None:
-    table = MemoryTable()
-    with pytest.raises(ValueError, match="can't be repeated"):
-        TieringRound(MemoryFactory(table)).commit([table.stage(1)], repeatable=True)
-    assert table.version == 0

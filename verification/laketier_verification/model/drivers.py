@@ -162,8 +162,7 @@ def _publishes(world: World, state: State, at: int) -> Steps:
 def _certain(world: World, driver: Driver) -> bool:
     """`_Loop._discard_if_certain`: whether the files may be deleted."""
     unknown = driver.flags & UNKNOWN and world.has(Guard.DISCARD_IF_CERTAIN)
-    repeatable = world.repeats and world.has(Guard.REPEATABLE)
-    return not unknown and not repeatable
+    return not unknown
 
 
 def _refused(world: World, state: State, at: int) -> State:
@@ -210,16 +209,14 @@ def _acknowledges(world: World, state: State, at: int) -> tuple[str, State]:
 
 def _fails(world: World, state: State, at: int) -> State:
     """The call raised, or the process died. What the engine may then do needs a step of its own only where it may
-    repeat the commit or take an abort for a fact; else the attempt is of nobody, and the engine starts anew."""
-    if state.drivers[at].files != NONE and (world.repeats or not world.has(Guard.ABORT_IS_A_HINT)):
+    take an abort for a fact; else the attempt is of nobody, and the engine starts anew."""
+    if state.drivers[at].files != NONE and not world.has(Guard.ABORT_IS_A_HINT):
         return _put(state, at, phase=FAILED, flags=0)
     return _gives_up(world, state, at)
 
 
 def _after_a_failure(world: World, state: State, at: int) -> Steps:
-    """`TieringRound.commit` once more with the same results; `TieringRound.abort`; or a restart from the log."""
-    if world.repeats:
-        yield "is asked to commit the same results again", _put(state, at, phase=STAGED)
+    """`TieringRound.abort`, or a restart from the log."""
     if not world.has(Guard.ABORT_IS_A_HINT):
         yield "is told to abort, and deletes its files", _gives_up(world, _delete(world, state, at), at)
     yield "is given up by the engine", _gives_up(world, state, at)

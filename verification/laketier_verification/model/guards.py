@@ -26,7 +26,6 @@ class Guard(Enum):
     UNKNOWN_IS_NO_FAILURE = "an error of publish is no proof that nothing landed"  # _Loop.attempt: except Exception
     READ_BEFORE_RETRY = "the table is read before an unknown attempt is repeated"  # _Loop._unknown
     DISCARD_IF_CERTAIN = "after an unknown outcome a refusal deletes nothing"  # _Loop._discard_if_certain
-    REPEATABLE = "a commit that may be repeated deletes nothing when refused"  # publish(repeatable=True)
     COMMIT_ID = "the commit id tells one's own commit from a rival's"  # _Loop._done
     LANDED = "a batch looks for its commit id before it tries again"  # _Loop._is_done: TableState.landed
     ABORT_IS_A_HINT = "an abort after commit began deletes nothing"  # TieringRound.abort

@@ -175,7 +175,7 @@ def _settled(world: World, state: State, driver: Driver) -> Driver:
         flags = 0
     elif phase == STAGED:
         flags &= UNKNOWN | CUT
-    if phase == RESOLVED and not world.repeats and files > 0:
+    if phase == RESOLVED and files > 0:
         files &= _INERT
         if not _matters(world, files):
             files = 0

@@ -38,7 +38,6 @@ class World:
     lines: tuple[Line, ...] = (Line(),)
     epochs: int = 2
     empty: frozenset[int] = frozenset()
-    repeats: bool = False  # the engine may call commit again with the same results, also from another process
     maintained: bool = False  # a compactor, an expirer and an orphan collector are at work
     altered: bool = False  # somebody changes the schema
     restored: str = ""  # somebody restores an older snapshot, once: "noticed" by the format, or "unnoticed"
@@ -64,7 +63,6 @@ class World:
 _OTHER_CUT = Line(contents=("x", "y", "z"), variant=1, log=1)
 
 _REPLAYS = World("replays", "a driver and its zombie on one checkpoint, and maintenance", maintained=True)
-_REPEATS = World("repeats", "the same engine also repeats a commit with the same results", repeats=True)
 _EMPTY = World("empty", "the first epoch has no rows", empty=frozenset({0}), maintained=True)
 _LEASES = World("leases", "two drivers, with leases 1 and 2", drivers=(0, 1), lines=(Line(fence=1), Line(fence=2)))
 _CHECKPOINT = World(
@@ -93,7 +91,6 @@ _BATCH = World(
 
 WORLDS = (
     _REPLAYS,
-    _REPEATS,
     _EMPTY,
     _LEASES,
     _CHECKPOINT,
@@ -107,8 +104,6 @@ WORLDS = (
 
 FULL = (
     replace(_REPLAYS, epochs=3),
-    replace(_REPEATS, drivers=(0, 0, 0), epochs=3),
-    replace(_REPEATS, maintained=True),
     replace(_LEASES, maintained=True),
     replace(_CHECKPOINT, maintained=True),
     replace(_RUNS, maintained=True),
@@ -130,7 +125,6 @@ WHERE = {
     Guard.GAP_CHECK: _UNNOTICED,
     Guard.LOST_CHECK: _UNNOTICED,
     Guard.CONFIRM_DONE: _UNNOTICED,
-    Guard.REPEATABLE: _REPEATS,
     Guard.LANDED: _BATCH,
     Guard.RESTORE_NOTICED: _RESTORE,
     Guard.ROLLBACK_KEEPS_HORIZON: _RESTORE,
