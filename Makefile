@@ -47,6 +47,13 @@ $(READY): uv.lock $(MEMBERS) scripts/bootstrap.py | python
 $(READY_COMPAT): uv.lock $(MEMBERS) scripts/bootstrap.py | python
 	@"$(PYTHON)" scripts/bootstrap.py --compat
 
+# JVMs of tests live for seconds, and most of that is their start. Made once, kept in the environment.
+.PHONY: class-archive class-archive-compat
+class-archive: java $(READY)
+	@$(BIN)/python tests/support/class_archive.py >/dev/null
+class-archive-compat: java $(READY_COMPAT)
+	@.venv-compat/bin/python tests/support/class_archive.py >/dev/null
+
 .PHONY: setup
 setup: python $(READY) ## make .venv: the locked environment with all members
 
@@ -62,7 +69,7 @@ demo-service: java $(READY) ## tier 20 topics into four formats, kill a worker i
 test: test-begun lint test-conformance test-rest ## everything that CI runs: lint, types, import rules, the suite, the tests
 test-begun:
 	@mkdir -p $(TIMES) && rm -f $(TIMES)/*.xml && touch $(TIMES)/begun
-test-rest: java $(READY) ## all tests but the deep ones and the suite
+test-rest: class-archive ## all tests but the deep ones and the suite
 	@# test-conformance runs the suite in every lane; tests/conformance would run its bare lane again.
 	$(BIN)/pytest $(SPREAD) --junitxml=$(TIMES)/tests.xml -m "not deep" \
 		--deselect tests/conformance/test_formats_conform.py::test_conforms $(ARGS)
@@ -72,7 +79,7 @@ test-all: java $(READY) ## everything, before a release: in pieces, and on where
 	$(BIN)/python scripts/release_tests.py $(ARGS)
 
 .PHONY: test-deep
-test-deep: java $(READY) ## the deep tests: more histories, seeds, states and cells of the fault matrix
+test-deep: class-archive ## the deep tests: more histories, seeds, states and cells of the fault matrix
 	$(BIN)/pytest $(SPREAD) -m deep $(ARGS)
 
 .PHONY: test-unit
@@ -80,18 +87,19 @@ test-unit: python $(READY) ## the quick tests without Spark; needs no Java
 	$(BIN)/pytest $(SPREAD) -m "not spark and not slow and not deep" $(ARGS)
 
 .PHONY: test-spark
-test-spark: java $(READY) ## the tests on Spark
+test-spark: class-archive ## the tests on Spark
 	$(BIN)/pytest -m "spark and not deep" $(ARGS)
 
 .PHONY: test-compat
-test-compat: java $(READY_COMPAT) ## the tests on Spark once more, on the oldest supported line of pyspark
+test-compat: class-archive-compat ## the tests on Spark once more, on the oldest supported line of pyspark
 	PYSPARK_PYTHON=$(CURDIR)/.venv-compat/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/.venv-compat/bin/python \
 		.venv-compat/bin/pytest -m "spark and not deep" $(ARGS)
 
 .PHONY: test-conformance
-test-conformance: java $(READY) ## the conformance suite on every format here, or: FORMATS="delta lance"
-	@# One run for all of them: one Spark session, and no process waits while another works.
-	$(BIN)/pytest $(SPREAD) --pyargs laketier_conformance --lake-format=$(subst $(space),$(comma),$(strip $(FORMATS))) \
+test-conformance: class-archive ## the conformance suite on every format here, or: FORMATS="delta lance"
+	@# One run for all of them, so that no process waits while another works.
+	SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS-$$($(BIN)/python tests/support/class_archive.py)}" \
+		$(BIN)/pytest $(SPREAD) --pyargs laketier_conformance --lake-format=$(subst $(space),$(comma),$(strip $(FORMATS))) \
 		--lake-report='artifacts/conformance/{format}.json' --junitxml=$(TIMES)/conformance.xml $(ARGS)
 
 .PHONY: test-faults

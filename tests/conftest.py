@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+import class_archive
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-# Most of what a short-lived JVM computes is its own optimisation.
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,8 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "laketier", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
     )
     hypothesis.settings.load_profile("laketier")
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
-    os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED)
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", class_archive.options())
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(class_archive.SHORT_LIVED))
     try:
         old = version("pyspark").startswith("4.1.")
     except PackageNotFoundError:
