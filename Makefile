@@ -97,7 +97,7 @@ test-compat: class-archive-compat ## the tests on Spark once more, on the oldest
 
 .PHONY: test-conformance
 test-conformance: class-archive ## the conformance suite on every format here, or: FORMATS="delta lance"
-	@# One run for all of them, so that no process waits while another works.
+	@# One run for all of them: one Spark session, and no process waits while another works.
 	SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS-$$($(BIN)/python tests/support/class_archive.py)}" \
 		$(BIN)/pytest $(SPREAD) --pyargs laketier_conformance --lake-format=$(subst $(space),$(comma),$(strip $(FORMATS))) \
 		--lake-report='artifacts/conformance/{format}.json' --junitxml=$(TIMES)/conformance.xml $(ARGS)

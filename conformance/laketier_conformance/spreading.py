@@ -9,6 +9,8 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+ON_SPARK = "test_spark.py"
+
 
 class ByScope(LoadScopeScheduling):
     """Tests of one scope go to one process. A test that ended its process is not run again, and the rest of its scope
@@ -44,11 +46,13 @@ class ByScope(LoadScopeScheduling):
 def by_format_and_file(
     config: pytest.Config, log: Any, parted: Callable[[str], tuple[str, str] | None]
 ) -> LoadScopeScheduling:
-    """The tests of one file on one format go to one process, and each process that needs Spark starts its own.
+    """The tests of one file on one format go to one process. Those on Spark of all formats go to one as well.
     ``parted`` tells a format from a node id."""
 
     def scope_of(nodeid: str) -> str:
         file = nodeid.partition("::")[0]
+        if file.endswith(ON_SPARK):
+            return ON_SPARK
         whose = parted(nodeid)
         return file if whose is None else f"{whose[0]} {file}"
 

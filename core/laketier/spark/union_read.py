@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -11,10 +12,12 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from laketier.config.suggest import did_you_mean
-from laketier.rounds.tiered import open_tiered
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spi import ConfigError, Predicate, ScanRequest
-from laketier.union_read.union import UnionScan, UnionSplit, plan_union
+
+# Every process in which Spark runs the data source imports this module, and few of them read a union.
+if TYPE_CHECKING:
+    from laketier.union_read.union import UnionScan, UnionSplit
 
 UNION = "union"
 SERVICE = "lake.service"
@@ -60,6 +63,9 @@ class UnionOptions:
 
     def plan(self, request: ScanRequest | None = None) -> UnionScan:
         """Plan on the driver. Raises as `laketier.union_read.union.plan_union`."""
+        from laketier.rounds.tiered import open_tiered
+        from laketier.union_read.union import plan_union
+
         table, log = open_tiered(self.service, self.table)
         return plan_union(table.config, log, request, tolerant=table.leaves_out_bad_records)
 
