@@ -6,6 +6,7 @@ import difflib
 import functools
 import importlib.metadata
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,6 +130,21 @@ def load_source(name: str) -> LogSourcePlugin:
 
 
 def _installed(group: PluginGroup) -> tuple[InstalledPlugin, ...]:
+    """The metadata of all distributions is read once, and again when `sys.path` or a folder on it has changed: it takes
+    longer than all else that a round does before it opens its table."""
+    return _listed(group, tuple((entry, _changed(entry)) for entry in sys.path))
+
+
+def _changed(entry: str) -> int | None:
+    """When something was last put into a folder of `sys.path`, or taken out of it. None where there is no such one."""
+    try:
+        return Path(entry).stat().st_mtime_ns
+    except (OSError, ValueError):
+        return None
+
+
+@functools.lru_cache(maxsize=8)
+def _listed(group: PluginGroup, path: tuple[tuple[str, int | None], ...]) -> tuple[InstalledPlugin, ...]:  # noqa: ARG001
     found = set()
     for entry in importlib.metadata.entry_points(group=group.name):
         distribution = entry.dist.name if entry.dist else "an unknown distribution"

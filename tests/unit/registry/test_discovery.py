@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +64,30 @@ def test_only_the_named_plugin_is_imported(site: Path) -> None:
     load_format("wanted")
     assert wanted in sys.modules
     assert other not in sys.modules
+
+
+def test_metadata_is_read_once_and_again_after_an_installation(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin is asked for several times in each round, and the metadata of an environment has hundreds of files."""
+    install(site, "once-lake", "once", PLUGIN.format(identifier="once", extra=""))
+    entry_points, asked = importlib.metadata.entry_points, []
+
+    def counted(**selected: str) -> Any:
+        asked.append(selected)
+        return entry_points(**selected)
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", counted)
+    for _ in range(3):
+        load_format("once")
+    assert len(asked) <= 1
+    before = site.stat().st_mtime_ns
+    while site.stat().st_mtime_ns == before:  # a file system's clock may be coarse
+        (site / "ticks").touch()
+        (site / "ticks").unlink()
+    install(site, "arrived-lake", "arrived", PLUGIN.format(identifier="arrived", extra=""))
+    assert load_format("arrived").identifier == "arrived"
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry != str(site)])
+    with pytest.raises(PluginNotFound):
+        load_format("arrived")
 
 
 def test_listing_imports_nothing(site: Path) -> None:
