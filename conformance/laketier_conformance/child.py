@@ -19,10 +19,10 @@ from laketier.tiering import TieringRound
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
 
 
-def main() -> None:
+def serve(name: str) -> None:
+    """Answer requests for a format until there are no more."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever a library prints must not end up among the answers
-    name = sys.argv[1]
     Lake(name, "", {}).plugin  # noqa: B018 - imports the plugin before the first request
     for line in sys.stdin:
         request = json.loads(line)
@@ -84,6 +84,13 @@ def _rounds(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, A
     table = lake.table(request["table"])
     endings = [table.append(epoch, ids, pipeline=request["pipeline"]) for epoch, ids in enumerate(request["epochs"])]
     return {"endings": [result.ending.name for result in endings]}
+
+
+def _imports(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Use an empty warehouse as the other requests do. The modules that took."""
+    table = lake.create()
+    table.append(0)
+    return {"rows": len(table.ids), "modules": list(sys.modules)}
 
 
 def _create(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
@@ -149,7 +156,8 @@ _REQUESTS = {
     "watch": _watch,
     "stage": _stage,
     "read": _read,
+    "imports": _imports,
 }
 
 if __name__ == "__main__":
-    main()
+    serve(sys.argv[1])

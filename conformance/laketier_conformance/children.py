@@ -6,21 +6,27 @@ import json
 import select
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from laketier_conformance.forks import Forked, Forks
 from laketier_conformance.lake import Lake
 
 PATIENCE_SECONDS = 120.0
 
 
 class Child:
-    """One other process, for one format. Speaks when asked; a fresh interpreter, never a fork."""
+    """One other process, for one format. Speaks when asked."""
 
-    def __init__(self, format: str) -> None:
-        command = [sys.executable, "-m", "laketier_conformance.child", format]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    def __init__(self, process: subprocess.Popen[bytes] | Forked) -> None:
+        self._process = process
         self._buffer = b""
+
+    @classmethod
+    def fresh(cls, format: str) -> Child:
+        """An interpreter of its own, that has imported nothing but the plugin."""
+        command = [sys.executable, "-m", "laketier_conformance.child", format]
+        return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
 
     def ask(self, lake: Lake, do: str, **request: Any) -> dict[str, Any]:
         """Ask and wait for the answer."""
@@ -75,19 +81,28 @@ class ChildDied(Exception):
 
 
 class Children:
-    """Keeps one spare process starting up while a test works with the others."""
+    """Other processes for one format. On Linux they are forked from one that has imported what a round imports, which
+    takes most of the time of a short one: elsewhere, libraries do not bear it."""
 
-    def __init__(self, format: str) -> None:
-        self._format = format
-        self._spare = Child(format)
+    def __init__(self, format: str, warehouse: Callable[[], Lake]) -> None:
+        """``warehouse`` makes an empty one; a first child tells what it imports as it uses it."""
+        self._format, self._warehouse = format, warehouse
         self._taken: list[Child] = []
+        self._forks: Forks | None = None
 
     def take(self, count: int) -> Sequence[Child]:
         """Some processes that nobody used before."""
-        fresh = [self._spare, *(Child(self._format) for _ in range(count - 1))]
-        self._spare = Child(self._format)
-        self._taken += fresh
-        return fresh
+        if self._forks is None and sys.platform == "linux":
+            self._forks = Forks(self._format)
+            [scout] = self._take(1)
+            answer = scout.ask(self._warehouse(), "imports")
+            self._forks.warm(answer.get("modules", ()))  # of a format that fails in this, tests will tell
+        return self._take(count)
+
+    def fresh(self) -> Child:
+        """An interpreter of its own."""
+        self._taken.append(Child.fresh(self._format))
+        return self._taken[-1]
 
     def release(self) -> None:
         """End those that were taken."""
@@ -98,4 +113,14 @@ class Children:
     def stop(self) -> None:
         """End all."""
         self.release()
-        self._spare.stop()
+        if self._forks is not None:
+            self._forks.stop()
+
+    def _take(self, count: int) -> Sequence[Child]:
+        taken = [self._fork() or Child.fresh(self._format) for _ in range(count)]
+        self._taken += taken
+        return taken
+
+    def _fork(self) -> Child | None:
+        forked = None if self._forks is None else self._forks.fork()
+        return None if forked is None else Child(forked)

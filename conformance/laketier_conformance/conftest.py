@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from laketier.spi import LakeStoragePlugin
 from laketier_conformance.children import Child, Children
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.harness import Harness
-from laketier_conformance.lake import Lake, Table
+from laketier_conformance.lake import Lake, Opened, Table
 from laketier_conformance.verdict import UNPROVEN
 
 
@@ -36,17 +37,27 @@ def harness(format_name: str) -> Harness:
     return Harness.of(format_name)
 
 
+@pytest.fixture(scope="session")
+def opened(format_name: str, harness: Harness) -> Opened:
+    """Opens an empty warehouse in a folder, for as long as the block."""
+
+    @contextmanager
+    def empty(folder: Path) -> Iterator[Lake]:
+        folder.mkdir(parents=True, exist_ok=True)
+        warehouse = harness.setup(folder)
+        yield Lake(format_name, warehouse.location, warehouse.options)
+        harness.teardown(warehouse)
+
+    return empty
+
+
 @pytest.fixture
-def lake(
-    format_name: str, harness: Harness, pytestconfig: pytest.Config, tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[Lake]:
+def lake(opened: Opened, pytestconfig: pytest.Config, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lake]:
     """An empty warehouse of this test's own."""
     kept = pytestconfig.getoption("lake_warehouse")
     folder = tmp_path if kept is None else Path(kept).absolute() / request.node.name.replace("/", "_")
-    folder.mkdir(parents=True, exist_ok=True)
-    warehouse = harness.setup(folder)
-    yield Lake(format_name, warehouse.location, warehouse.options)
-    harness.teardown(warehouse)
+    with opened(folder) as lake:
+        yield lake
 
 
 @pytest.fixture
@@ -56,16 +67,24 @@ def table(lake: Lake) -> Table:
 
 
 @pytest.fixture(scope="session")
-def _children(format_name: str) -> Iterator[Children]:
-    children = Children(format_name)
-    yield children
-    children.stop()
+def _children(format_name: str, opened: Opened, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Children]:
+    with ExitStack() as used:
+        children = Children(format_name, lambda: used.enter_context(opened(tmp_path_factory.mktemp("imports"))))
+        used.callback(children.stop)
+        yield children
 
 
 @pytest.fixture
 def children(_children: Children) -> Iterator[Callable[[int], list[Child]]]:
     """Gives other processes; they end with the test."""
     yield lambda count: list(_children.take(count))
+    _children.release()
+
+
+@pytest.fixture
+def interpreter(_children: Children) -> Iterator[Child]:
+    """Another process that has imported the plugin and nothing more; it ends with the test."""
+    yield _children.fresh()
     _children.release()
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,10 @@ class Lake:
         """All files below the warehouse; nothing where it is no local folder."""
         root = Path(self.location)
         return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()} if root.is_dir() else set()
+
+
+Opened = Callable[[Path], AbstractContextManager[Lake]]
+"""Opens an empty warehouse in a folder, for as long as the block."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 
 from laketier.registry import installed_formats
@@ -12,22 +11,19 @@ from laketier.spi import ScanRequest, WriteResult, pack, unpack
 from laketier_conformance.children import Child
 from laketier_conformance.lake import Table, ids_of, token
 
-Take = Callable[[int], list[Child]]
-
 
 def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def test_an_executor_writes_with_what_it_was_given(table: Table, children: Take) -> None:
+def test_an_executor_writes_with_what_it_was_given(table: Table, interpreter: Child) -> None:
     """It reads no table metadata (as far as Python opens the files), and imports no other format. One file may be
     looked at, to see that the executor's file system is the driver's."""
     for epoch in range(3):
         table.append(epoch)
     before = table.lake.files()
     factory = table.factory
-    (executor,) = children(1)
-    answer = executor.ask(table.lake, "stage", factory=_text(pickle.dumps(factory)), ids=ids_of(3))
+    answer = interpreter.ask(table.lake, "stage", factory=_text(pickle.dumps(factory)), ids=ids_of(3))
     assert "message" in answer, answer
     root = Path(table.lake.location)
     read = [path for path, how in answer["opened"] if how == "read" and Path(path).is_relative_to(root)]
@@ -40,14 +36,13 @@ def test_an_executor_writes_with_what_it_was_given(table: Table, children: Take)
     assert table.ids == [i for epoch in range(4) for i in ids_of(epoch)]
 
 
-def test_an_executor_reads_a_split(table: Table, children: Take) -> None:
+def test_an_executor_reads_a_split(table: Table, interpreter: Child) -> None:
     table.append(0, ids_of(0, 0), ids_of(0, 1))
     source = table.source
     plan = source.plan(ScanRequest(columns=("id",)))
-    (executor,) = children(1)
     found: list[int] = []
     for split in plan.splits:
-        answer = executor.ask(
+        answer = interpreter.ask(
             table.lake,
             "read",
             source=_text(pickle.dumps(source)),

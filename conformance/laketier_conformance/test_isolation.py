@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ from laketier.spi import Feature, ScanRequest, WriteMode
 from laketier.tiering import TieringRound
 from laketier_conformance.children import Child
 from laketier_conformance.lake import Table, ids_of, read_plan, token
-
-Take = Callable[[int], list[Child]]
 
 
 def test_what_is_staged_is_not_visible(table: Table) -> None:
@@ -42,16 +39,15 @@ def test_an_aborted_round_leaves_nothing(table: Table) -> None:
     assert table.lake.files() == files
 
 
-def test_a_reader_in_another_process_sees_whole_epochs(table: Table, children: Take, tmp_path: Path) -> None:
+def test_a_reader_in_another_process_sees_whole_epochs(table: Table, interpreter: Child, tmp_path: Path) -> None:
     table.append(0, ids_of(0, 0), ids_of(0, 1))
-    (reader,) = children(1)
     stop = tmp_path / "stop"
-    reader.begin(table.lake, "watch", table="db.t", until=str(stop))
-    assert reader.answer() == {"ready": True}
+    interpreter.begin(table.lake, "watch", table="db.t", until=str(stop))
+    assert interpreter.answer() == {"ready": True}
     for epoch in range(1, 8):
         table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1), ids_of(epoch, 2))
     stop.touch()
-    states = reader.answer()["states"]
+    states = interpreter.answer()["states"]
     whole = [ids_of(0, 0) + ids_of(0, 1)]
     for epoch in range(1, 8):
         whole.append(sorted([*whole[-1], *ids_of(epoch, 0), *ids_of(epoch, 1), *ids_of(epoch, 2)]))

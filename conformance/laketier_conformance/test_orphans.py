@@ -117,12 +117,11 @@ def test_a_horizon_never_goes_back(table: Table) -> None:
     assert second >= first
 
 
-def test_a_killed_round_leaves_nothing_that_is_not_listed(table: Table, children: Callable[[int], list[Child]]) -> None:
+def test_a_killed_round_leaves_nothing_that_is_not_listed(table: Table, interpreter: Child) -> None:
     """Killed before its commit, and done again by others: what is left beside the table's own files is listed."""
     table.append(0)
-    (child,) = children(1)
     with pytest.raises(ChildDied):
-        child.ask(
+        interpreter.ask(
             table.lake,
             "round",
             table="db.t",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,12 +23,20 @@ from laketier.spi import (
     support_of,
     to_arrow,
 )
-from laketier_conformance.lake import SCHEMA, Lake, Table, batch, finished, ids_of, read_plan, token
+from laketier_conformance.lake import SCHEMA, Lake, Opened, Table, batch, finished, ids_of, read_plan, token
 
 
-@pytest.fixture
-def filled(table: Table) -> Table:
+@pytest.fixture(scope="module")
+def read_only(opened: Opened, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """A warehouse for tables that several tests read, and none changes."""
+    with opened(tmp_path_factory.mktemp("read-only")) as lake:
+        yield lake
+
+
+@pytest.fixture(scope="module")
+def filled(read_only: Lake) -> Table:
     """Three epochs, so several splits, with nulls."""
+    table = read_only.create()
     for epoch in range(3):
         table.append(epoch, ids_of(epoch, 0, 20), ids_of(epoch, 1, 20))
     return table
@@ -127,6 +136,28 @@ def test_a_filter_loses_no_row_and_adds_none(filled: Table, name: str) -> None:
     assert filled.read(filters=filters).sort_by("id").equals(expected)
 
 
+NAN, INFINITY = float("nan"), float("inf")
+FLOATS: list[list[float | None]] = [
+    [NAN, 1.0],
+    [NAN, NAN],
+    [-0.0],
+    [0.0],
+    [None, 2.0],
+    [None, None],
+    [INFINITY, -INFINITY],
+]
+
+
+@pytest.fixture(scope="module")
+def floats(read_only: Lake) -> Table:
+    """A file for each of `FLOATS`."""
+    schema = pa.schema([("f", pa.float64())])
+    table = read_only.create(schema, "db.floats")
+    for epoch, values in enumerate(FLOATS):
+        table.publish_arrow([pa.record_batch([pa.array(values, pa.float64())], schema=schema)], token(epoch))
+    return table
+
+
 @pytest.mark.parametrize(
     "predicate",
     [
@@ -141,25 +172,11 @@ def test_a_filter_loses_no_row_and_adds_none(filled: Table, name: str) -> None:
     ],
     ids=str,
 )
-def test_filters_on_nan_infinity_and_zeros(lake: Lake, predicate: Predicate) -> None:
+def test_filters_on_nan_infinity_and_zeros(floats: Table, predicate: Predicate) -> None:
     """Statistics leave NaN out, and -0.0 equals 0.0: skipping by them must not lose rows."""
-    schema = pa.schema([("f", pa.float64())])
-    table = lake.create(schema, "db.floats")
-    nan, infinity = float("nan"), float("inf")
-    files: list[list[float | None]] = [
-        [nan, 1.0],
-        [nan, nan],
-        [-0.0],
-        [0.0],
-        [None, 2.0],
-        [None, None],
-        [infinity, -infinity],
-    ]
-    for epoch, values in enumerate(files):
-        table.publish_arrow([pa.record_batch([pa.array(values, pa.float64())], schema=schema)], token(epoch))
-    everything = pa.table({"f": pa.array([value for values in files for value in values], pa.float64())})
+    everything = pa.table({"f": pa.array([value for values in FLOATS for value in values], pa.float64())})
     expected = sorted(map(repr, everything.filter(to_arrow(predicate))["f"].to_pylist()))
-    assert sorted(map(repr, table.read(filters=(predicate,))["f"].to_pylist())) == expected
+    assert sorted(map(repr, floats.read(filters=(predicate,))["f"].to_pylist())) == expected
 
 
 def test_what_remains_is_of_what_was_asked(filled: Table) -> None:

@@ -51,13 +51,14 @@ def suite_in(tmp_path: Path) -> RunSuite:
         report = tmp_path / ("{format}.json" if len(names) > 1 else "report.json")
         what = [str(SUITE / test) for test in tests] or ["--pyargs", "laketier_conformance"]
         command = [sys.executable, "-m", "pytest", *what, f"--lake-format={format}", f"--lake-report={report}"]
-        command += ["-q", "-p", "no:cacheprovider", "--lake-lanes=bare", *arguments]
+        # Hypothesis takes half a second to say in the summary that there is nothing to say.
+        command += ["-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--lake-lanes=bare", *arguments]
         path = [
             str(offered(tmp_path / "offers", offers or {}, harnesses or {})),
             str(HERE / "wrong_plugins"),
             str(FEATHER),
         ]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
         folder = tmp_path / "elsewhere"
         folder.mkdir(exist_ok=True)
         (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n")

@@ -1,0 +1,63 @@
+"""Processes that tests of the suite kill: forked from one that has only imported."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from laketier_conformance.children import Child, ChildDied, Children
+from laketier_conformance.forks import Forks
+from laketier_conformance.lake import Lake, ids_of
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake("localfile", str(tmp_path / "warehouse"), {})
+
+
+@pytest.fixture
+def forks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forks]:
+    """With modules of ours within its reach."""
+    (tmp_path / "starts_a_thread.py").write_text(
+        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    )
+    (tmp_path / "fails.py").write_text("raise RuntimeError\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    forks = Forks("localfile")
+    yield forks
+    forks.stop()
+
+
+def test_a_fork_dies_alone_and_how_is_known(lake: Lake, forks: Forks) -> None:
+    lake.create()
+    forks.warm(["fails", "no_module_of_this_name"])
+    first, second = (Child(fork) for fork in (forks.fork(), forks.fork()) if fork is not None)
+    told = {"table": "db.t", "pipeline": "p", "epoch": 0, "tasks": [ids_of(0)]}
+    with pytest.raises(ChildDied) as death:
+        first.ask(lake, "round", **told, failpoints="publish.before=kill")
+    assert death.value.code == -signal.SIGKILL
+    assert second.ask(lake, "round", **told)["ending"] == "PUBLISHED"
+    first.stop()
+    second.stop()
+    assert lake.table("db.t").ids == ids_of(0)
+
+
+def test_what_has_threads_is_not_forked(forks: Forks) -> None:
+    """A thread is not there in a fork, and what it held stays locked for ever."""
+    forks.warm(["starts_a_thread"])
+    assert forks.fork() is None
+
+
+def test_a_platform_that_bears_no_forks(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There, each is an interpreter of its own."""
+    monkeypatch.setattr("sys.platform", "darwin")
+    lake.create()
+    children = Children("localfile", lambda: lake)
+    (child,) = children.take(1)
+    answer = child.ask(lake, "round", table="db.t", pipeline="p", epoch=0, tasks=[ids_of(0)])
+    children.stop()
+    assert answer["ending"] == "PUBLISHED"
+    assert lake.table("db.t").ids == ids_of(0)
