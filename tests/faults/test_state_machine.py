@@ -21,7 +21,7 @@ from laketier_verification.machine.history import BATCH, EPOCH, machine_of
 
 EXAMPLES = os.environ.get("LAKETIER_MACHINE_EXAMPLES")
 STEPS = int(os.environ.get("LAKETIER_MACHINE_STEPS", "25" if EXAMPLES is None else "40"))
-FEW = {"delta": 4, "iceberg": 4}
+FEW = {"delta": 3, "iceberg": 3, "lance": 6, "localfile": 8}
 MORE = {"delta": 12, "iceberg": 8}
 """Their commits and scans cost ten times as much as those of the others."""
 ALWAYS = (

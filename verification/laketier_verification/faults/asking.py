@@ -11,7 +11,7 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 PATIENCE_SECONDS = 1800.0
@@ -69,6 +69,18 @@ class Process:
         line, _, self._buffer = self._buffer.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
         return answer
+
+    @staticmethod
+    def first_of(processes: Sequence[Process]) -> Process:
+        """Wait until one of them has something to say."""
+        by_pipe: dict[Any, Process] = {process._process.stdout: process for process in processes}
+        for process in processes:
+            if b"\n" in process._buffer:
+                return process
+        ready = select.select(by_pipe, [], [], PATIENCE_SECONDS)[0]
+        if not ready:
+            raise TimeoutError(f"no other process said anything for {PATIENCE_SECONDS:.0f} seconds")
+        return by_pipe[ready[0]]
 
     def stop(self) -> None:
         """End it, whatever it does."""

@@ -15,7 +15,7 @@ from laketier.registry import load_format
 from laketier.spi import Feature, support_of
 from laketier_verification.faults.cells import EPOCH, Cell, Passage, bare_cells
 from laketier_verification.faults.pipeline import Pipeline, Unexpected
-from laketier_verification.faults.processes import Processes
+from laketier_verification.faults.processes import Forked, Processes
 from laketier_verification.faults.sabotage import NotHere
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
@@ -66,7 +66,7 @@ class BareLane:
 
     def __init__(self, format: str, folder: Path) -> None:
         self.format = format
-        cold = Processes.of(format)
+        cold = Forked()
         try:
             passage, modules = passage_of(format, cold, folder / f"{format}-record")
             replacing = {
@@ -77,7 +77,7 @@ class BareLane:
         finally:
             cold.close()
         names = [name for name in modules if name != "__main__"]
-        self.processes = Processes.of(format, names)
+        self.processes = Forked(names)
         self.points = passage.points
         self.cells = list(bare_cells(format, passage, replacing))
 

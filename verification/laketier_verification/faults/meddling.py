@@ -1,7 +1,8 @@
 """Two pipelines of ours, and others who append, compact, expire and index, each in a process of its own, all at once.
 
 Theirs may give way, as their libraries say; ours may not. In the end each row that anybody was told is in the table is
-there, once.
+there, once. The others work by ration, a bit more with each epoch of ours: that nothing is lost is shown, and not how
+long others who never rest can hold two pipelines up.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from laketier_verification.faults.watcher import Scoreboard
 
 PIPELINES = ("p", "q")
 ROWS = 3
+RATION = 8
+"""So many pieces of work does each of the others get with the start, and with each epoch of ours."""
 WORK = {
     "delta": ("append", "compact", "vacuum"),
     "iceberg": ("append", "compact", "expire"),
@@ -62,10 +65,17 @@ def run(format: str, epochs: int, folder: Path) -> Meddling:
             assert process.answer() == {"ready": True}
         for process in [*ours.values(), *others.values()]:
             process.say()
-        for name, process in ours.items():
-            result.workers[name] = process.answer()
+        driving = {process: name for name, process in ours.items()}
+        while driving:
+            process = Process.first_of(list(driving))
+            answer = process.answer()
+            if "published" not in answer:
+                result.workers[driving.pop(process)] = answer
+            for other in others.values():
+                other.say()
         board.set(0, 0, over=True)
         for name, process in others.items():
+            process.say("over")
             result.workers[name] = process.answer()
     expected = Counter({(epoch, name): ROWS for name in PIPELINES for epoch in range(epochs)})
     for name, answer in result.workers.items():
@@ -93,6 +103,7 @@ def _drive(answers: Answers, request: dict[str, Any]) -> dict[str, Any]:
         result = table.append(epoch, rows_of(epoch, name, ROWS), pipeline=name)
         assert result.ending is Ending.PUBLISHED, result
         conflicts += result.conflicts
+        answers.say(published=epoch)
     return {"done": request["epochs"], "conflicts": conflicts}
 
 
@@ -101,11 +112,14 @@ def _meddle(answers: Answers, _: dict[str, Any]) -> dict[str, Any]:
     other = foreigner_for(table)
     gave_way: Counter[str] = Counter()
     appended: list[int] = []
-    done = number = 0
+    done = number = left = 0
     answers.say(ready=True)
-    answers.wait()
     try:
         while not (board.get()[2] and done):
+            if not left and not board.get()[2]:
+                answers.wait()
+                left = RATION
+            left -= 1
             try:
                 other.work(name, number)
                 done += 1
@@ -119,6 +133,8 @@ def _meddle(answers: Answers, _: dict[str, Any]) -> dict[str, Any]:
                 number += name == "append"
     finally:
         other.close()
+    while answers.wait() != "over":
+        pass
     return {"done": done, "gave_way": dict(gave_way), "appended": appended}
 
 

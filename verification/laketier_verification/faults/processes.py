@@ -1,7 +1,7 @@
 """Processes to be killed. Each life of a driver is one: forked from a parent that has imported everything already,
-or, for libraries that don't survive a fork, started anew while the one before it is at work.
+but libraries that don't survive a fork.
 
-Run as a module it is that parent, or that process; requests and answers are JSON, one a line.
+Run as a module it is that parent; requests and answers are JSON, one a line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 PATIENCE_SECONDS = 120.0
 FORKLESS = ("lance",)
-"""Formats whose library starts threads when it is imported, and does not work in a forked process."""
+"""Libraries that start threads when they are imported, and do not work in a forked process: each life imports them."""
 _POLL_SECONDS = 0.005
 
 
@@ -88,11 +88,6 @@ class Processes(ABC):
     def close(self) -> None:
         """End the processes that wait."""
 
-    @classmethod
-    def of(cls, format: str, modules: Sequence[str] = ()) -> Processes:
-        """``modules``: what to import beforehand."""
-        return Started(modules) if format in FORKLESS else Forked(modules)
-
 
 class _ForkedLife(Life):
     def __init__(self, parent: Forked, pid: int, request: dict[str, Any]) -> None:
@@ -109,10 +104,10 @@ class _ForkedLife(Life):
 
 
 class Forked(Processes):
-    """One parent that forks on request."""
+    """One parent that forks on request. ``modules``: what it imports beforehand."""
 
-    def __init__(self, modules: Sequence[str]) -> None:
-        self._process = _open(["fork", *modules])
+    def __init__(self, modules: Sequence[str] = ()) -> None:
+        self._process = _open(modules)
         self._ended: dict[int, int] = {}
         self._buffer = b""
         self._pids: list[int] = []
@@ -147,38 +142,6 @@ class Forked(Processes):
             seconds = 0
 
 
-class _StartedLife(Life):
-    def __init__(self, process: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
-        super().__init__(request)
-        self._process = process
-
-    def poll(self) -> int | None:
-        code = self._process.poll()
-        if code is not None:
-            _close(self._process)
-        return code
-
-    def kill(self) -> None:
-        self._process.kill()
-
-
-class Started(Processes):
-    """A fresh process for each, one of them always on its way."""
-
-    def __init__(self, modules: Sequence[str]) -> None:
-        self._modules = modules
-        self._spare = _open(["once", *modules])
-
-    def start(self, request: dict[str, Any]) -> Life:
-        process, self._spare = self._spare, _open(["once", *self._modules])
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(request).encode() + b"\n")
-        return _StartedLife(process, request)
-
-    def close(self) -> None:
-        _close(self._spare)
-
-
 def _open(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "laketier_verification.faults.processes", *arguments]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
@@ -196,23 +159,26 @@ def _close(process: subprocess.Popen[bytes]) -> None:
 # -- the other end ------------------------------------------------------------------------------------------------
 
 
-def main(kind: str, *modules: str) -> None:
+def main(*modules: str) -> None:
     answers = os.dup(1)
     os.dup2(2, 1)
+    forkless: dict[str, Any] = dict.fromkeys(FORKLESS)  # None: importing it fails, and so does what imports it
+    sys.modules |= forkless
+    _import(modules)
+    for name in forkless:
+        del sys.modules[name]
+    _fork_on_request(answers, modules)
+
+
+def _import(modules: Sequence[str]) -> None:
     for module in ("laketier_verification.faults.bare", *modules):
         try:
             __import__(module)
-        except ImportError:  # a name that only an import hook knew
+        except ImportError:  # one of these, or a name that only an import hook knew
             continue
-    if kind == "once":
-        line = sys.stdin.readline()
-        if line:
-            _live(json.loads(line))
-        return
-    _fork_on_request(answers)
 
 
-def _fork_on_request(answers: int) -> None:
+def _fork_on_request(answers: int, modules: Sequence[str]) -> None:
     awake, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker)
@@ -239,6 +205,7 @@ def _fork_on_request(answers: int) -> None:
                 if not pid:
                     signal.set_wakeup_fd(-1)
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    _import(modules)  # what is left; a life may find no file handle for it
                     _live(json.loads(line))
                     os._exit(0)
                 alive += 1
