@@ -69,6 +69,20 @@ class MemoryTable:
     time: Callable[[], int] | None = host_time
 
     @property
+    def state(self) -> MemoryState:
+        """As it is now."""
+        info = self.info
+        return MemoryState(
+            self,
+            self.version,
+            info.table_uuid,
+            info.schema_fingerprint,
+            info.spec_id,
+            dict(self.watermarks),
+            tuple(self.commits),
+        )
+
+    @property
     def info(self) -> TableInfo:
         descriptor = TableDescriptor(self.schema, buckets=self.buckets, primary_key=self.primary_key)
         return TableInfo(TablePath("db", "t"), descriptor, self.uuid, "memory:", spec_id=self.spec_id)
@@ -147,16 +161,7 @@ class MemoryCommitter(LakeCommitter[WriteResult]):
         table = self.table
         table.calls.append("open")
         _raise_next(table.opens)
-        info = table.info
-        return MemoryState(
-            table,
-            table.version,
-            info.table_uuid,
-            info.schema_fingerprint,
-            info.spec_id,
-            dict(table.watermarks),
-            tuple(table.commits),
-        )
+        return table.state
 
     def publish(
         self, state: TableState, results: Sequence[WriteResult], watermark: Watermark | None

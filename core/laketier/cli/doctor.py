@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import typer
@@ -21,7 +22,8 @@ from laketier.cli.maintain import horizon_text
 from laketier.cli.shown import console, print_json
 from laketier.registry import Lake, installed_formats, load_format
 from laketier.spark.session import require_java
-from laketier.spi import ConfigError, FeatureNotSupported, LaketierError, TableInfo
+from laketier.spi import ConfigError, FeatureNotSupported, LaketierError, LakeTieringFactory, TableInfo
+from laketier.tiering import TieringRound
 from laketier.tiering.horizon import Horizon, show_horizon
 
 EPILOG = "Example: [bold]laketier doctor[/], or [bold]laketier doctor sales.orders -c lake.yaml[/] to check a table too"
@@ -127,13 +129,23 @@ def _formats() -> Iterator[Finding]:
 def _table(options: LakeOptions) -> Iterator[Finding]:
     try:
         lake, info = options.opened()
-        horizon = show_horizon(lake.tiering_factory(info))
+        _begin(lake.tiering_factory(info))
+        horizon = show_horizon(lake.state(info))
     except LaketierError as error:
         yield Finding("problem", "table", str(error))
         return
     yield Finding("ok", "table", f"{info.path}, {lake.config.format}, snapshot {info.snapshot_id}: ready for rounds")
     yield _horizon(options, horizon)
     yield from _metadata(options, lake, info)
+
+
+def _begin(factory: LakeTieringFactory[Any]) -> None:
+    """Raises what a round would raise that begins now."""
+    tiering = TieringRound(factory)
+    try:
+        tiering.begin()
+    finally:
+        tiering.close()
 
 
 def _horizon(options: LakeOptions, horizon: Horizon | None) -> Finding:

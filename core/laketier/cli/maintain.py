@@ -85,12 +85,11 @@ def horizon(
     Run it while nobody collects orphans.
     """
     lake, info = options.opened()
-    factory = lake.tiering_factory(info)
     if lower:
         if not yes:
             typer.confirm(f"No collection of orphans of {info.path} is under way?", abort=True, err=True)
-        lower_horizon(factory, info.table_uuid)
-    found = show_horizon(factory)
+        lower_horizon(lake.tiering_factory(info), info.table_uuid)
+    found = show_horizon(lake.current_state())
     if json:
         print_json(horizon_document(found))
     else:

@@ -23,7 +23,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 def show(pipeline: Pipeline, options: LakeOptions, json: Json = False) -> None:
     """Print the watermark."""
     lake, info = options.opened()
-    watermark = pipelines.show(lake.tiering_factory(info), pipeline)
+    watermark = pipelines.show(lake.state(info), pipeline)
     _print(pipeline, watermark, json)
 
 
@@ -51,7 +51,7 @@ def adopt(
     if checkpoint is not None:
         run = _run_of(checkpoint)
     if run is None:
-        last = pipelines.show(factory, pipeline)
+        last = pipelines.show(lake.state(info), pipeline)
         if last is None:
             raise ConfigError(
                 f"the table does not know pipeline {pipeline!r}, so the run must be given",

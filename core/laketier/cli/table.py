@@ -142,10 +142,10 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 
 def _known(lake: Lake, info: TableInfo) -> tuple[pipelines.Known, ...] | None:
     """All of the table's pipelines, or the one that ``lake.pipeline`` names. None where they can't be listed."""
-    factory = lake.tiering_factory(info)
+    state = lake.state(info)
     if lake.config.pipeline is None:
-        return pipelines.known(factory)
-    return (pipelines.Known(lake.config.pipeline, pipelines.show(factory, lake.config.pipeline)),)
+        return pipelines.known(state)
+    return (pipelines.Known(lake.config.pipeline, pipelines.show(state, lake.config.pipeline)),)
 
 
 def _pipeline_document(known: pipelines.Known) -> dict[str, Any] | None:

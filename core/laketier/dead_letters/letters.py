@@ -169,7 +169,7 @@ def read_replays(config: LakeConfig) -> Replays:
 
 def lake_replay(lake: Lake, pipeline: str) -> Token | None:
     """The last replay that the lake table knows."""
-    return token_of(pipelines.show(lake.tiering_factory(lake.load_table()), pipeline))
+    return token_of(pipelines.show(lake.current_state(), pipeline))
 
 
 def see_letters(config: LakeConfig) -> LettersSeen | None:

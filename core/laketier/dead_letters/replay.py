@@ -59,7 +59,7 @@ from laketier.spi import (
 from laketier.tables import prepare_table
 from laketier.tiering import TieringRound, pipelines, write_task
 from laketier.tiering.committed import committed_offsets
-from laketier.tiering.horizon import look
+from laketier.tiering.horizon import attempts_after, clock_of_table
 
 _Factory = LakeTieringFactory[Any]
 _Key = tuple[str, int, bytes | None, bytes | None]
@@ -111,10 +111,10 @@ class _Replay:
         assert self._config.pipeline is not None
         lake = open_lake(self._config)
         try:
-            factory = lake.tiering_factory(lake.load_table())
+            state = lake.current_state()
         except TableNotFound:
             return LogOffsets()
-        watermark = pipelines.show(factory, self._config.pipeline)
+        watermark = pipelines.show(state, self._config.pipeline)
         self._check_identity()
         return committed_offsets(watermark, self._log.table, where=self._where) or LogOffsets()
 
@@ -142,13 +142,16 @@ class _Replay:
             return _sum(done, ReplayResult(waiting=self._waiting(replays)))
         lake = open_lake(self._config)
         follows = replace(lake, config=replace(lake.config, merge_schema=True))
-        factory = lake.tiering_factory(prepare_table(follows, self._log.table.schema))
+        table = prepare_table(follows, self._log.table.schema)
+        factory = lake.tiering_factory(table)
         beside = lake_beside(self._config, replayed_table(self._config.table))
-        marks = beside.tiering_factory(prepare_table(beside, REPLAYED_SCHEMA))
+        beside_table = prepare_table(beside, REPLAYED_SCHEMA)
+        marks = beside.tiering_factory(beside_table)
         # Before what was replayed is read: should another replay go on in between, ours is refused, and knows no less.
-        seen = look(marks, self._pipeline)
-        last, self._marks_after = token_of(seen.watermark), seen.attempts_after
-        self._rows_after = look(factory, self._pipeline).attempts_after
+        seen = beside.state(beside_table)
+        last = token_of(pipelines.show(seen, self._pipeline))
+        self._marks_after = attempts_after(seen, clock_of_table(marks))
+        self._rows_after = attempts_after(lake.state(table), clock_of_table(factory))
         done = self._finish_earlier(factory, marks, read_replays(self._config), last)
         replays = read_replays(self._config)
         for letters in self._chunks(replays, LetterState.OPEN):
@@ -227,7 +230,8 @@ class _Replay:
         lake = 0 if replays.lake is None else replays.lake.epoch + 1
         chosen = 0 if last is None else last.epoch + 1
         if lake > chosen:
-            if token_of(pipelines.show(marks, self._pipeline)) != last:
+            beside = lake_beside(self._config, replayed_table(self._config.table))
+            if token_of(pipelines.show(beside.current_state(), self._pipeline)) != last:
                 raise _overtaken(self._where, "it went on while this one looked how far they are")
             raise WatermarkLost(
                 f"the lake table holds {lake} replays, and the table of what was replayed knows {chosen}",

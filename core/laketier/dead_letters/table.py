@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.config import LakeConfig
-from laketier.registry import open_lake
+from laketier.registry import Lake, open_lake
 from laketier.spi import (
     FIRST_EPOCH,
     BadRecord,
@@ -22,7 +22,7 @@ from laketier.spi import (
 )
 from laketier.tables import prepare_table
 from laketier.tiering import TieringRound, pipelines
-from laketier.tiering.horizon import look
+from laketier.tiering.horizon import attempts_after, clock_of_table
 
 SUFFIX = "__dead_letters"
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
@@ -75,6 +75,7 @@ class DeadLetterRounds:
     """The table beside the target. Two tables can't be one atomic step: its rounds come first, with offsets of their
     own, and a bad record below them is there already."""
 
+    lake: Lake
     factory: LakeTieringFactory[Any]
     pipeline: str
     last: Token | None
@@ -88,15 +89,16 @@ class DeadLetterRounds:
             config, table=dead_letter_table(config.table), partition_by=(), bucket_by=None, merge_schema=False
         )
         lake = open_lake(beside)
-        factory = lake.tiering_factory(prepare_table(lake, SCHEMA))
-        seen = look(factory, pipeline)
-        last = token_of(seen.watermark)
+        table = prepare_table(lake, SCHEMA)
+        factory, state = lake.tiering_factory(table), lake.state(table)
+        last = token_of(pipelines.show(state, pipeline))
         source = None if last is None else last.source
         known = LogOffsets() if source is None else LogOffsets.from_text(source.end)
-        return cls(factory, pipeline, last, known, attempts_after=seen.attempts_after)
+        after = attempts_after(state, clock_of_table(factory))
+        return cls(lake, factory, pipeline, last, known, attempts_after=after)
 
     def moved_on(self) -> bool:
-        return token_of(pipelines.show(self.factory, self.pipeline)) != self.last
+        return token_of(pipelines.show(self.lake.current_state(), self.pipeline)) != self.last
 
     def publish(self, messages: Sequence[bytes], token: Any, end: LogOffsets) -> None:
         self.publish_was_called = True

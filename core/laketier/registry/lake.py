@@ -21,6 +21,7 @@ from laketier.spi import (
     PluginError,
     TableInfo,
     TablePath,
+    TableState,
 )
 from laketier.spi.redaction import redacted
 
@@ -49,6 +50,15 @@ class Lake:
         """The factory for rounds into ``table``. Raises `UnsafeTable`, `TableError` and `StorageError`."""
         with naming_storage_errors("the table was opened for writing"):
             return self.storage.tiering_factory(table)
+
+    def state(self, table: TableInfo) -> TableState:
+        """What readers may know of ``table``, as old as that is. Raises `TableError` and `StorageError`."""
+        with naming_storage_errors("the table was read"):
+            return self.storage.state(table)
+
+    def current_state(self) -> TableState:
+        """`state` of the table that ``config`` names, as it is now. Raises also as `load_table`."""
+        return self.state(self.load_table())
 
     def source(self, table: TableInfo) -> LakeSource:
         """The source that reads ``table``. Raises `TableError` and `StorageError`."""

@@ -39,6 +39,7 @@ from laketier.spi import (
     Stale,
     TableInfo,
     TableLog,
+    TableState,
     Token,
     TokenMismatch,
 )
@@ -76,7 +77,7 @@ class LogRound:
         self._epoch = FIRST_EPOCH
         self._fence = self.settings.fence
         self._last: Token | None = None
-        self._factory: LakeTieringFactory[Any] | None = None
+        self._lake: Lake | None = None
 
     def plan(self, bounds: Mapping[str, BucketBounds] | None = None) -> Sequence[LogTask]:
         """Look at the log (unless ``bounds`` say what it held a moment ago) and at the table, and say what there is to
@@ -88,10 +89,11 @@ class LogRound:
         name = self.log.table.name
         with naming_storage_errors(f"the log of {name} was read", setting="the source's options"):
             bounds = self.log.bounds() if bounds is None else bounds
-        lake = open_lake(self.config)
+        lake = self._lake = open_lake(self.config)
         prepared = prepared_table(lake, self.log.table)
-        factory = self._factory = lake.tiering_factory(prepared)
-        watermark = pipelines.show(factory, self._pipeline)
+        # The table is loaded once, here: the state, the factory and the plan of a merge are of what was loaded.
+        factory, state = lake.tiering_factory(prepared), lake.state(prepared)
+        watermark = pipelines.show(state, self._pipeline)
         committed = committed_offsets(watermark, self.log.table, where=str(self.config.table))
         self._next = next_range(committed, bounds, most=self.settings.most, on_expired=self.settings.on_expired)
         if self._next.wanted.is_empty and not self._next.skipped:
@@ -107,10 +109,10 @@ class LogRound:
         self._tiering = TieringRound(factory, token=token, mode=mode_of(self.log.table))
         try:
             with self._overtaken_told():
-                self._tiering.begin()
+                self._tiering.begin(state)
             with naming_storage_errors(f"a round of {name} was planned"):
                 planned, splits = plan_around(self.log, self._next, self.settings.on_expired)
-                groups = self._grouped(lake, prepared, splits)
+                groups = self._grouped(lake, prepared, state, splits)
         except BaseException:
             self._tiering.close()
             raise
@@ -121,13 +123,14 @@ class LogRound:
         return [self._task(factory, *each, index, must[index]) for index, each in enumerate(groups)]
 
     def _grouped(
-        self, lake: Lake, prepared: TableInfo, splits: Sequence[LogSplit]
+        self, lake: Lake, prepared: TableInfo, state: TableState, splits: Sequence[LogSplit]
     ) -> Sequence[tuple[tuple[LogSplit, ...], Merge | None]]:
         """What each task reads, and with a primary key merges with."""
         if not self.log.table.primary_key:
             return [(group, None) for group in split_groups(splits)]
         assert self._tiering is not None
-        return plan_merges(lake.source(prepared), prepared, self.log.table, splits, self._tiering.base_snapshot)
+        base = self._tiering.base_snapshot
+        return plan_merges(lake.source(prepared), prepared, self.log.table, splits, base, state)
 
     def _take_rank(self) -> None:
         """Without it, a service whose state was lost would be refused for ever: its fences begin anew."""
@@ -154,8 +157,8 @@ class LogRound:
             ) from refused
 
     def _moved_on(self) -> bool:
-        assert self._factory is not None
-        if token_of(pipelines.show(self._factory, self._pipeline)) != self._last:
+        assert self._lake is not None
+        if token_of(pipelines.show(self._lake.current_state(), self._pipeline)) != self._last:
             return True
         return self._dead is not None and self._dead.moved_on()
 

@@ -32,6 +32,7 @@ from laketier.spi import (
     ScanRequest,
     TableDescriptor,
     TableInfo,
+    TableState,
     Transform,
 )
 
@@ -121,14 +122,20 @@ class Merge:
 
 
 def plan_merges(
-    source: LakeSource, table: TableInfo, log: LogTable, splits: Sequence[LogSplit], base_snapshot: int | None
+    source: LakeSource,
+    table: TableInfo,
+    log: LogTable,
+    splits: Sequence[LogSplit],
+    base_snapshot: int | None,
+    state: TableState | None = None,
 ) -> list[tuple[tuple[LogSplit, ...], Merge]]:
-    """For each task the splits of the log that it reads, and what it merges them with. Driver. Raises `Overtaken` when
-    the table is not at ``base_snapshot`` any more, and what `LakeSource.plan` raises."""
+    """For each task the splits of the log that it reads, and what it merges them with. Driver. ``state``:
+    what the round began with, to spare another look. Raises `Overtaken` when the table is not at ``base_snapshot`` any
+    more, and what `LakeSource.plan` raises."""
     if not splits:
         return []
     # Not by its number: columns that were renamed since it was made have their old names in an older snapshot.
-    planned = source.plan(ScanRequest())
+    planned = source.plan(ScanRequest(state=state))
     if planned.snapshot_id != base_snapshot:
         raise Overtaken(
             f"the table moved on while a round was planned: from snapshot {base_snapshot} to {planned.snapshot_id}",

@@ -37,10 +37,11 @@ class LakeBatchWriter(DataSourceArrowWriter):
         self._token = batch_token(config)
         self._commit_id = new_attempt_id()
         with said_once(config, self._token):
-            self._factory = prepare(config, table_schema(schema), self._mode, self._token).factory
+            target = prepare(config, table_schema(schema), self._mode, self._token)
+            self._factory = target.factory
             if self._token is None:
                 say_at_least_once(round_log(__name__, config), config)
-            found = begun(self._round())
+            found = begun(self._round(), target.state)
             self._done, self._attempts_after = found.done, found.attempts_after
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from laketier.config import LakeConfig
 from laketier.spark.checkpoint import Checkpoint, Unreadable
 from laketier.spark.target import prepare, round_log, say_once
-from laketier.spi import ConfigError, LakeTieringFactory, Outcome, Token, WriteMode
+from laketier.spi import ConfigError, LakeTieringFactory, Outcome, TableState, Token, WriteMode
 from laketier.tiering.round import TieringRound
 
 _REUSE_SECONDS = 60.0
@@ -70,16 +70,17 @@ def plan_epoch(
         planned, now = PlannedEpoch(last.factory, Begun(False, last.attempts_after)), last.loaded_at
     else:
         named = token()
-        factory = prepare(config, schema, mode, named).factory
-        planned = PlannedEpoch(factory, begun(TieringRound(factory, token=named, mode=mode)))
+        target = prepare(config, schema, mode, named)
+        tiering = TieringRound(target.factory, token=named, mode=mode)
+        planned = PlannedEpoch(target.factory, begun(tiering, target.state))
     _prepared[key] = _Prepared(config, schema, mode, epoch, now, planned.begun.attempts_after, planned.factory)
     return planned
 
 
-def begun(tiering: TieringRound) -> Begun:
+def begun(tiering: TieringRound, state: TableState) -> Begun:
     """Begin a round that is committed elsewhere. Driver."""
     try:
-        done = tiering.begin() is Outcome.DONE
+        done = tiering.begin(state) is Outcome.DONE
         return Begun(done, tiering.attempts_after)
     finally:
         tiering.close()

@@ -24,7 +24,7 @@ from laketier.spark.failures import cause_of
 from laketier.spark.messages import stage
 from laketier.spark.running_query import in_foreach_batch, is_connect
 from laketier.spark.schema import table_schema
-from laketier.spark.target import as_config, batch_token, prepare, round_log, say_at_least_once, say_once
+from laketier.spark.target import Target, as_config, batch_token, prepare, round_log, say_at_least_once, say_once
 from laketier.spi import (
     ConfigError,
     LakeSource,
@@ -57,12 +57,12 @@ def write(df: DataFrame, config: LakeConfig | Mapping[str, Any], *, mode: str = 
     if token is not None and in_foreach_batch(df):
         say_once(round_log(__name__, config, config.epoch), "foreachBatch", str(config.table), message=FOREACH_BATCH)
     with naming_commands(config, token):
-        tiering, factory = _round(config, schema, chosen, token)
+        tiering, target = _round(config, schema, chosen, token)
 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
-            return stage_frame(df, schema, factory, chosen, tiering.attempts_after, staged)
+            return stage_frame(df, schema, target.factory, chosen, tiering.attempts_after, staged)
 
-        return drive(df.sparkSession, tiering, run, config, config.epoch, tiering.begin)
+        return drive(df.sparkSession, tiering, run, config, config.epoch, lambda: tiering.begin(target.state))
 
 
 def stage_frame(
@@ -103,25 +103,23 @@ def tier(
     token = batch_token(config, content=plan_content(request, planned.plan))
     groups = group_splits(planned.plan.splits, tasks or spark.sparkContext.defaultParallelism * _TASKS_PER_CORE)
     with naming_commands(config, token):
-        tiering, factory = _round(config, planned.schema, chosen, token)
+        tiering, target = _round(config, planned.schema, chosen, token)
         scan = planned.for_tasks()
 
         def run(staged: Accumulator[list[bytes]] | None) -> list[bytes]:
             if not groups:
                 return []
             work = spark.sparkContext.parallelize(list(enumerate(groups)), len(groups))
-            return work.map(_splitting(factory, scan, chosen, tiering.attempts_after, staged)).collect()
+            return work.map(_splitting(target.factory, scan, chosen, tiering.attempts_after, staged)).collect()
 
-        return drive(spark, tiering, run, config, config.epoch, tiering.begin)
+        return drive(spark, tiering, run, config, config.epoch, lambda: tiering.begin(target.state))
 
 
-def _round(
-    config: LakeConfig, schema: pa.Schema, mode: WriteMode, token: Token | None
-) -> tuple[TieringRound, LakeTieringFactory[Any]]:
+def _round(config: LakeConfig, schema: pa.Schema, mode: WriteMode, token: Token | None) -> tuple[TieringRound, Target]:
     if token is None:
         say_at_least_once(round_log(__name__, config), config)
-    factory = prepare(config, schema, mode, token).factory
-    return TieringRound(factory, token=token, mode=mode), factory
+    target = prepare(config, schema, mode, token)
+    return TieringRound(target.factory, token=token, mode=mode), target
 
 
 class _Messages(AccumulatorParam[list[bytes]]):

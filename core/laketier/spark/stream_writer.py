@@ -67,8 +67,9 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
         epoch = None if isinstance(checkpoint, Unreadable) else checkpoint.latest_epoch()
         schema = table_schema(self._schema)
         if isinstance(checkpoint, Unreadable) or epoch is None:
-            self._factory = prepare(self._config, schema, self._mode).factory
-            self._attempts_after = begun(TieringRound(self._factory, mode=self._mode)).attempts_after
+            target = prepare(self._config, schema, self._mode)
+            self._factory = target.factory
+            self._attempts_after = begun(TieringRound(target.factory, mode=self._mode), target.state).attempts_after
             return
         planned = plan_epoch(
             self._config,

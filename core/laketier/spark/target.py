@@ -12,12 +12,13 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from laketier.config import LakeConfig
-from laketier.registry import configure, open_lake
+from laketier.registry import Lake, configure, open_lake
 from laketier.spark.running_query import working_folder
 from laketier.spi import (
     ConfigError,
     LakeTieringFactory,
     TableInfo,
+    TableState,
     Token,
     WriteMode,
     require_mode,
@@ -31,10 +32,16 @@ BATCH_RUN = "batch"
 
 @dataclass(frozen=True)
 class Target:
-    """A table that is ready for rows, and the factory for rounds into it."""
+    """A table that is ready for rows, the factory for rounds into it, and the state in which it was found."""
 
     table: TableInfo
     factory: LakeTieringFactory[Any]
+    lake: Lake
+
+    @property
+    def state(self) -> TableState:
+        """For `TieringRound.begin`: the table as it was loaded, without another look."""
+        return self.lake.state(self.table)
 
 
 def as_config(config: LakeConfig | Mapping[str, Any], spark: SparkSession) -> LakeConfig:
@@ -70,14 +77,14 @@ def prepare(config: LakeConfig, schema: pa.Schema, mode: WriteMode, token: Token
     lake = open_lake(config)
     require_mode(config.format, lake.plugin.features, mode)
     table = prepare_table(lake, schema, token=token)
-    return Target(table, lake.tiering_factory(table))
+    return Target(table, lake.tiering_factory(table), lake)
 
 
 def load(config: LakeConfig) -> Target:
     """The table as it is. Driver. Raises `TableNotFound`."""
     lake = open_lake(config)
     table = lake.load_table()
-    return Target(table, lake.tiering_factory(table))
+    return Target(table, lake.tiering_factory(table), lake)
 
 
 def _refuse_reading_keys(config: LakeConfig) -> None:

@@ -12,7 +12,8 @@ from laketier.spi.writer import WR
 
 
 class TableState(ABC):
-    """What `LakeCommitter.open` saw: one consistent, immutable view of the table, valid for one publish attempt.
+    """One consistent, immutable view of the table. What `LakeCommitter.open` saw is valid for one publish attempt; what
+    `LakeStorage.state` gives is for reading.
 
     Plugins subclass it (usually a frozen dataclass) and add the handle that `publish` needs.
     """

@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic
+from weakref import finalize
 
 from laketier.spi.catalog import LakeCatalog
-from laketier.spi.committer import LakeCommitter
+from laketier.spi.committer import LakeCommitter, TableState
 from laketier.spi.context import CommitterInitContext, WriterInitContext
 from laketier.spi.errors import FeatureNotSupported
 from laketier.spi.features import DeliveryLevel, Feature, Features
@@ -17,7 +18,7 @@ from laketier.spi.options import NoOptions
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
 from laketier.spi.source import LakeSource
 from laketier.spi.table import TableInfo
-from laketier.spi.writer import WR, LakeWriter, WriteResult
+from laketier.spi.writer import WR, LakeWriter, WriteResult, new_attempt_id
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,29 @@ class LakeStorage(ABC):
 
     @abstractmethod
     def tiering_factory(self, table: TableInfo) -> LakeTieringFactory[Any]:
-        """The factory for rounds into ``table``, as loaded just now. Raises `UnsafeTable`."""
+        """The factory for rounds into ``table``, as loaded just now. Needs no look at the table where ``table`` has a
+        handle. Raises `UnsafeTable`."""
 
     @abstractmethod
     def source(self, table: TableInfo) -> LakeSource:
         """The source that reads ``table``."""
+
+    def state(self, table: TableInfo) -> TableState:
+        """The state of ``table`` for those who read: its snapshot, schema and watermarks. Also for tables that can't be
+        written. As old as ``table`` where that has a handle, else fresh; never given to `LakeCommitter.publish`.
+        Raises `TableNotFound`, `CorruptTable`, and what the format can't read.
+
+        A format overrides it. Without that it is what a committer sees, and fails where a table can't be written.
+        """
+        committer = self.tiering_factory(table).create_committer(CommitterInitContext(commit_id=new_attempt_id()))
+        try:
+            state = committer.open()
+        except BaseException:
+            committer.close()
+            raise
+        # A state may need what its committer holds.
+        finalize(state, committer.close)
+        return state
 
     def indexer(self, table: TableInfo) -> Any:
         """A capability that a format may add (`Feature.INDEXING`)."""

@@ -6,15 +6,19 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pyarrow as pa
 
+from laketier.spi.committer import TableState
 from laketier.spi.errors import ConfigError, FeatureNotSupported, RowsChanged
 from laketier.spi.features import Feature
 from laketier.spi.predicate import Predicate, columns_of
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
 
 log = logging.getLogger(__name__)
+
+S = TypeVar("S", bound=TableState)
 
 CHANGE_TYPE = "_change_type"
 """The column of `LakeSource.plan_change_feed`, named as Delta's and Iceberg's readers name it."""
@@ -28,6 +32,10 @@ class ScanRequest:
     others, whatever the filters name: the reader asks for those that it needs to apply what remains. ``filters``: a
     conjunction. ``limit``: at most this many rows are needed, after the filters. ``snapshot_id`` or ``as_of`` (ms
     since the epoch, UTC): which snapshot; neither means the current one, and both raise `ConfigError`.
+
+    ``state``: what `LakeStorage.state` said of the table a moment ago. Where no snapshot is named, the plan is of that
+    state, with its schema, and needs no other look. A source that does not know ``state`` plans what is current: so
+    whoever needs just that state compares `ScanPlan.snapshot_id`.
     """
 
     columns: tuple[str, ...] | None = None
@@ -35,10 +43,16 @@ class ScanRequest:
     limit: int | None = None
     snapshot_id: int | None = None
     as_of: int | None = None
+    state: TableState | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.snapshot_id is not None and self.as_of is not None:
             raise ConfigError("a snapshot and a moment are both given", fix="Give one of them.")
+
+    def seen(self, kind: type[S]) -> S | None:
+        """``state``, if a plan of it is asked for, and it is of this plugin's ``kind``."""
+        current = self.snapshot_id is None and self.as_of is None
+        return self.state if current and isinstance(self.state, kind) else None
 
     def projected(self, schema: pa.Schema, *, where: str) -> pa.Schema:
         """The columns wanted, of a snapshot's whole ``schema``: the schema of its plan. Raises `ConfigError` for

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
@@ -160,6 +161,9 @@ class TableInfo:
 
     ``schema`` is the Arrow schema that readers get and writers must write, with field ids where the format has
     them. ``location`` is a URI or an absolute path. ``spec_id`` counts partition specs, 0 where a format has one.
+
+    It may carry the plugin's own *handle* of the table (`with_handle`), so that a round loads the table once. The
+    handle stays in its process: a pickled or copied description has none, and neither has one with other fields.
     """
 
     path: TablePath
@@ -168,6 +172,22 @@ class TableInfo:
     location: str
     snapshot_id: int | None = None
     spec_id: int = 0
+    _handle: ClassVar[Any] = None
+
+    def with_handle(self, handle: object) -> Self:
+        """The same description with what the plugin loaded to make it. For `LakeCatalog`."""
+        found = replace(self)
+        object.__setattr__(found, "_handle", handle)
+        return found
+
+    @property
+    def handle(self) -> Any:
+        """What the plugin loaded, as old as this description; None where there is none: then the plugin loads the
+        table. Never what `LakeCommitter.open` returns, which is always fresh."""
+        return self._handle
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_handle"}
 
     @property
     def schema(self) -> pa.Schema:

@@ -41,14 +41,6 @@ Clock = Callable[[], int]
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a round that begins wants to know: its pipeline's watermark, and from when on its attempts begin."""
-
-    watermark: Watermark | None
-    attempts_after: int
-
-
-@dataclass(frozen=True)
 class Horizon:
     """A table's horizon as people may want to see it: ``at`` and ``set_at`` in ms since the epoch, the second by the
     collector's own clock. ``ahead``: by how many ms it lies in the future of this host, 0 where it does not."""
@@ -61,9 +53,9 @@ class Horizon:
         return max(0, self.at - host_time())
 
 
-def show_horizon(factory: LakeTieringFactory[Any]) -> Horizon | None:
+def show_horizon(state: TableState) -> Horizon | None:
     """None where orphans were never collected. Driver. Raises `RolledBack` and `CorruptTable`."""
-    watermark = show(factory, COLLECTOR)
+    watermark = show(state, COLLECTOR)
     at = _horizon(watermark)
     return None if watermark is None or at is None else Horizon(at, watermark.committed_at)
 
@@ -78,15 +70,17 @@ def clock_of(committer: LakeCommitter[Any]) -> Clock:
     return now
 
 
-def look(factory: LakeTieringFactory[Any], pipeline: str) -> Look:
-    """For rounds whose tasks are made before anything is decided. Driver. Raises `RolledBack`, for the pipeline."""
-    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id()))
-    try:
-        with naming_storage_errors("the table was read"):
-            state = committer.open()
-            return Look(state.watermark(pipeline), attempts_after(state, clock_of(committer)))
-    finally:
-        committer.close()
+def clock_of_table(factory: LakeTieringFactory[Any]) -> Clock:
+    """As `clock_of`, where there is no committer: one is made when the clock is asked."""
+
+    def now() -> int:
+        committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id()))
+        try:
+            return clock_of(committer)()
+        finally:
+            committer.close()
+
+    return now
 
 
 def horizon_of(state: TableState, clock: Clock = host_time) -> int | None:

@@ -1,7 +1,7 @@
 """The ways out of a refusal: show, adopt, rewind and forget a pipeline's watermark in a table.
 
-Each is a commit of its own, a compare-and-set without files. They are for people, who say by them that they know
-which rows are in the table; no round ever calls them.
+Each but the first is a commit of its own, a compare-and-set without files. They are for people, who say by them that
+they know which rows are in the table; no round ever calls them.
 """
 
 from __future__ import annotations
@@ -30,14 +30,10 @@ from laketier.spi import (
 from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
 
-def show(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark | None:
+def show(state: TableState, pipeline: str) -> Watermark | None:
     """The watermark of ``pipeline``, None when the table does not know it. Raises `RolledBack`."""
-    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id()))
-    try:
-        with naming_storage_errors("the table was read"):
-            return committer.open().watermark(pipeline)
-    finally:
-        committer.close()
+    with naming_storage_errors("the table was read"):
+        return state.watermark(pipeline)
 
 
 @dataclass(frozen=True)
@@ -49,19 +45,14 @@ class Known:
     lost: RolledBack | None = None
 
 
-def known(factory: LakeTieringFactory[Any]) -> tuple[Known, ...] | None:
+def known(state: TableState) -> tuple[Known, ...] | None:
     """The pipelines of a table, by name; None where the format can't list them."""
-    committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id()))
-    try:
-        with naming_storage_errors("the table was read"):
-            state = committer.open()
-            names = state.pipelines()
-            if names is None:
-                return None
-            found = (_known(state, name) for name in sorted(names) if name != COLLECTOR)
-            return tuple(each for each in found if each.watermark is not None or each.lost is not None)
-    finally:
-        committer.close()
+    with naming_storage_errors("the table was read"):
+        names = state.pipelines()
+        if names is None:
+            return None
+        found = (_known(state, name) for name in sorted(names) if name != COLLECTOR)
+        return tuple(each for each in found if each.watermark is not None or each.lost is not None)
 
 
 def _known(state: TableState, pipeline: str) -> Known:

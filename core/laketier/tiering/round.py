@@ -18,6 +18,7 @@ from laketier.spi import (
     LakeTieringFactory,
     Outcome,
     TableChanged,
+    TableState,
     Token,
     WriteMode,
     WriteResult,
@@ -29,7 +30,7 @@ from laketier.spi import (
 )
 from laketier.tiering.checks import BaseSnapshot
 from laketier.tiering.failpoints import ROUND_OPENED, failpoint
-from laketier.tiering.horizon import attempts_after, clock_of
+from laketier.tiering.horizon import attempts_after, clock_of_table
 from laketier.tiering.publish import Ending, RoundResult, discard, publish
 from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
@@ -62,20 +63,32 @@ class TieringRound:
         self._commit_id = commit_id
         self._base: BaseSnapshot | None = None
         self._attempts_after = 0
-        self._committer = self._committer_for(commit_id or new_attempt_id())
+        self._made: LakeCommitter[Any] | None = None
+
+    @property
+    def _committer(self) -> LakeCommitter[Any]:
+        """Made when it is needed first, for whatever ends the round but `commit`."""
+        if self._made is None:
+            self._made = self._committer_for(self._commit_id or new_attempt_id())
+        return self._made
 
     def _committer_for(self, commit_id: str) -> LakeCommitter[Any]:
         return self._factory.create_committer(CommitterInitContext(commit_id=commit_id, mode=self._mode))
 
-    def begin(self) -> Outcome:
-        """Look at the table before anything is written: PROCEED, DONE (write nothing), or raises `Refused`."""
+    def begin(self, state: TableState | None = None) -> Outcome:
+        """Decide before anything is written: PROCEED, DONE (write nothing), or raises `Refused`.
+
+        ``state``: the table as `LakeStorage.state` gave it when the round began; without it, the table is looked at.
+        It need not be fresh, as `commit` looks again and decides by that: from an old one, work is done in vain.
+        """
         with naming_storage_errors("the table was read"):
-            state = self._committer.open()
+            if state is None:
+                state = self._committer.open()
             outcome = Outcome.PROCEED
             if self._token is not None:
                 outcome = decide(state.watermark(self._token.pipeline), self._token)
             if outcome is Outcome.PROCEED:
-                self._attempts_after = attempts_after(state, clock_of(self._committer))
+                self._attempts_after = attempts_after(state, clock_of_table(self._factory))
         if self._mode is WriteMode.UPSERT:
             self._base = BaseSnapshot(state.snapshot_id)
         failpoint(ROUND_OPENED)
@@ -103,7 +116,9 @@ class TieringRound:
 
     def close(self) -> None:
         """Release what `begin` holds, where another process ends the round."""
-        self._committer.close()
+        if self._made is not None:
+            self._made.close()
+            self._made = None
 
     def confirm_done(self) -> RoundResult:
         """End a round that `begin` found DONE, so that nothing was written for it. Publishes nothing, whatever the
@@ -121,7 +136,7 @@ class TieringRound:
                 )
             return RoundResult(Ending.ALREADY_THERE, watermark.rows, 0, 0, watermark.snapshot_id)
         finally:
-            self._committer.close()
+            self.close()
 
     def commit(self, results: Sequence[WriteResult]) -> RoundResult:
         """Publish exactly once. Raises as `laketier.tiering.publish.publish`.
@@ -133,7 +148,7 @@ class TieringRound:
         if self._mode is WriteMode.UPSERT and self._base is None:
             raise ValueError("a round that merges rows begins before its tasks do")
         commit_id = self._commit_id or commit_id_of(results)
-        self._committer.close()
+        self.close()
         committer = self._committer_for(commit_id)
         try:
             return publish(
@@ -162,7 +177,7 @@ class TieringRound:
             else:
                 discard(self._committer, results)
         finally:
-            self._committer.close()
+            self.close()
 
     def abort_messages(self, messages: Iterable[bytes], *, commit_was_called: bool) -> None:
         """`abort` for messages of `write_task`."""

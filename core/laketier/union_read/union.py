@@ -22,7 +22,6 @@ from laketier.rounds.ranges import next_range
 from laketier.rounds.tiered import TieredTable
 from laketier.spi import (
     BadRecord,
-    CommitterInitContext,
     ConfigError,
     FeatureNotSupported,
     LakeSplit,
@@ -38,7 +37,6 @@ from laketier.spi import (
     TableNotFound,
     columns_of,
     fail_on_bad_record,
-    new_attempt_id,
 )
 from laketier.spi.schema import widens
 from laketier.tables import logical_schema
@@ -211,21 +209,17 @@ class _Look:
 def _look(config: LakeConfig, log: TableLog) -> _Look | None:
     lake = open_lake(config)
     assert config.pipeline is not None
-    context = CommitterInitContext(commit_id=new_attempt_id())
     for _ in range(_LOOKS):
         try:
             table = lake.load_table()
         except TableNotFound:
             return None
-        committer = lake.tiering_factory(table).create_committer(context)
-        try:
-            state = committer.open()
-            if (state.table_uuid, state.schema_fingerprint) != (table.table_uuid, table.schema_fingerprint):
-                # Made anew, or given a column, between these two looks: the snapshot has what the table lacks.
-                continue
-            offsets = committed_offsets(state.watermark(config.pipeline), log.table, where=str(config.table))
-        finally:
-            committer.close()
+        state = lake.state(table)
+        if (state.table_uuid, state.schema_fingerprint) != (table.table_uuid, table.schema_fingerprint):
+            # Of a format that looks twice, made anew or given a column in between: the snapshot has what the table
+            # lacks.
+            continue
+        offsets = committed_offsets(state.watermark(config.pipeline), log.table, where=str(config.table))
         if state.snapshot_id is None and offsets is not None:
             raise FeatureNotSupported("union read", format=config.format, reason="its tables have no snapshots")
         check_same_key(table, log.table)

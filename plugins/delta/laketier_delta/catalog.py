@@ -107,7 +107,7 @@ class DeltaCatalog(LakeCatalog):
             location.uri,
             snapshot_id=handle.version(),
             spec_id=spec_id_of(metadata.partition_columns),
-        )
+        ).with_handle(handle)
 
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
         from deltalake import Field

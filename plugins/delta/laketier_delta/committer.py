@@ -73,6 +73,24 @@ class DeltaTableState(TableState):
     reset: int
     first_attempt: int
 
+    @classmethod
+    def of(cls, handle: DeltaTable, location: Location, first_attempt: int = -1) -> DeltaTableState:
+        """The table as ``handle`` sees it. Reads log entries that nobody has looked at for a reset."""
+        log, version = TableLog(location.filesystem, location.root), handle.version()
+        scanned, known = (transaction_version(handle, location, name) for name in (_SCANNED, _RESET))
+        found = None if scanned is None else log.last_reset(scanned, version)
+        return cls(
+            handle=handle,
+            location=location,
+            log=log,
+            records=RecordStore(location.filesystem, location.root),
+            version=version,
+            uuid=str(handle.metadata().id),
+            fingerprint=schema_fingerprint(arrow_schema(handle)),
+            reset=max(-1 if known is None else known, -1 if found is None else found),
+            first_attempt=first_attempt,
+        )
+
     @property
     def table_uuid(self) -> str:
         return self.uuid
@@ -161,20 +179,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             self._context.mode,
             accept_retention=self._options.accept_transaction_retention,
         )
-        version = handle.version()
-        scanned, known = (transaction_version(handle, self._location, name) for name in (_SCANNED, _RESET))
-        found = None if scanned is None else self._log.last_reset(scanned, version)
-        return DeltaTableState(
-            handle=handle,
-            location=self._location,
-            log=self._log,
-            records=self._records,
-            version=version,
-            uuid=str(handle.metadata().id),
-            fingerprint=schema_fingerprint(arrow_schema(handle)),
-            reset=max(-1 if known is None else known, -1 if found is None else found),
-            first_attempt=-1 if self._first_attempt is None else self._first_attempt,
-        )
+        return DeltaTableState.of(handle, self._location, -1 if self._first_attempt is None else self._first_attempt)
 
     def publish(
         self, state: TableState, results: Sequence[WriteResult], watermark: Watermark | None

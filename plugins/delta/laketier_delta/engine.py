@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from laketier.spi import CommitError, CorruptTable, IncompatibleTable, TableError, TableNotFound
+from laketier.spi import CommitError, CorruptTable, IncompatibleTable, TableError, TableInfo, TableNotFound
 from laketier_delta.location import Location
 from laketier_delta.table_features import advice
 
@@ -69,6 +69,12 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
             why=str(error).strip(),
             fix="Check permissions, the network and lake.delta.storage.*.",
         ) from error
+
+
+def handle_of(location: Location, table: TableInfo) -> DeltaTable:
+    """The handle that the table was described from; a fresh one, where the description came from another process."""
+    handle: DeltaTable | None = table.handle
+    return open_table(location) if handle is None else handle
 
 
 def not_read(error: Exception, where: str) -> IncompatibleTable:

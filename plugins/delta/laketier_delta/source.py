@@ -26,7 +26,7 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier_delta.changes import bounds, plan_changes
-from laketier_delta.committer import commit_rows
+from laketier_delta.committer import DeltaTableState, commit_rows
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.feed import check_feed, is_of_feed, plan_feed, with_change_types
 from laketier_delta.layout import bucket_of, fingerprint_of, relative_path
@@ -134,6 +134,8 @@ class DeltaSource(LakeSource):
     def _snapshot(self, request: ScanRequest) -> DeltaTable:
         if request.as_of is not None:
             return self._as_of(request.as_of)
+        if (seen := request.seen(DeltaTableState)) is not None:
+            return seen.handle
         handle = open_table(self.location)
         if request.snapshot_id is None or request.snapshot_id == handle.version():
             return handle

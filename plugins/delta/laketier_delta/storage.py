@@ -17,13 +17,13 @@ from laketier.spi import (
 )
 from laketier_delta.catalog import DeltaCatalog
 from laketier_delta.char_limits import limits_of
-from laketier_delta.committer import DeltaCommitter
-from laketier_delta.engine import open_table
+from laketier_delta.committer import DeltaCommitter, DeltaTableState
+from laketier_delta.engine import handle_of
 from laketier_delta.features import FEATURES, FORMAT
 from laketier_delta.location import Location
 from laketier_delta.maintenance import DeltaMaintenance
 from laketier_delta.options import DeltaOptions
-from laketier_delta.protocol import check_writable
+from laketier_delta.protocol import check_readable, check_writable
 from laketier_delta.source import DeltaSource
 from laketier_delta.writer import DeltaWriter
 
@@ -59,7 +59,8 @@ class DeltaStorage(LakeStorage):
 
     def tiering_factory(self, table: TableInfo) -> DeltaTieringFactory:
         location = self._warehouse.table(table.path)
-        handle = open_table(location)
+        location.refuse_links()
+        handle = handle_of(location, table)
         check_writable(
             handle,
             location.uri,
@@ -70,6 +71,13 @@ class DeltaStorage(LakeStorage):
 
     def source(self, table: TableInfo) -> DeltaSource:
         return DeltaSource(table, self._warehouse.table(table.path))
+
+    def state(self, table: TableInfo) -> DeltaTableState:
+        """Also of tables that ask more of their writers than laketier can do."""
+        location = self._warehouse.table(table.path)
+        handle = handle_of(location, table)
+        check_readable(handle, location.uri)
+        return DeltaTableState.of(handle, location)
 
     def maintenance(self, table: TableInfo) -> DeltaMaintenance:
         return DeltaMaintenance(self._warehouse.table(table.path), self._options)

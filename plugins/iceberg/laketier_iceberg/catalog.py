@@ -207,6 +207,12 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
         raise refusal(error, catalog, path, settings.warehouse) from error
 
 
+def handle_of(settings: CatalogSettings, table: TableInfo) -> Table:
+    """The handle that the table was described from; a fresh one, where the description came from another process."""
+    handle: Table | None = table.handle
+    return load(settings, table.path) if handle is None else handle
+
+
 def info_of(path: TablePath, table: Table) -> TableInfo:
     """What the SPI says of a table. Raises `UnsupportedType` and `IncompatibleTable` for what it has no word for."""
     metadata = table.metadata
@@ -234,7 +240,7 @@ def info_of(path: TablePath, table: Table) -> TableInfo:
         location=metadata.location,
         snapshot_id=None if current is None else current.snapshot_id,
         spec_id=metadata.default_spec_id,
-    )
+    ).with_handle(table)
 
 
 def _primary_key(schema: Schema) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from laketier.spi import (
 )
 from laketier_iceberg.catalog import load
 from laketier_iceberg.changes import Chain, appended
+from laketier_iceberg.committer import IcebergState
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.filters import is_exact, is_positive, to_expression
 from laketier_iceberg.history import History
@@ -54,7 +55,8 @@ class IcebergSource(LakeSource):
     io: Passthrough
 
     def plan(self, request: ScanRequest) -> ScanPlan:
-        table = load(self.settings, self.table.path)
+        seen = request.seen(IcebergState)
+        table = load(self.settings, self.table.path) if seen is None else seen.table
         snapshot_id, schema = _snapshot(table, request, str(self.table.path))
         where = str(self.table.path)
         wanted = request.projected(to_arrow(schema, where=where), where=where)

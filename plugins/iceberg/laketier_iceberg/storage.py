@@ -24,7 +24,7 @@ from laketier.spi import (
     WriterInitContext,
     require_mode,
 )
-from laketier_iceberg.catalog import IcebergCatalog, load
+from laketier_iceberg.catalog import IcebergCatalog, handle_of, load
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.features import FEATURES
 from laketier_iceberg.locations import Below
@@ -36,6 +36,8 @@ from laketier_iceberg.writer import IcebergWriter, WriterPlan
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
+
+    from laketier_iceberg.committer import IcebergState
 
 _DEFAULT_FILE_BYTES = 512 * 1024 * 1024
 
@@ -59,7 +61,7 @@ class IcebergStorage(LakeStorage):
         """Raises `FeatureNotSupported` for tables that can't be written."""
         from laketier_iceberg.committer import refuse_version
 
-        loaded = load(self._settings, table.path)
+        loaded = handle_of(self._settings, table)
         refuse_version(loaded)
         _refuse_unwritable(table, loaded)
         return IcebergTieringFactory(
@@ -70,7 +72,13 @@ class IcebergStorage(LakeStorage):
         """A reader of the table."""
         from laketier_iceberg.source import IcebergSource
 
-        return IcebergSource(self._settings, table, Passthrough(load(self._settings, table.path).io.properties))
+        return IcebergSource(self._settings, table, Passthrough(handle_of(self._settings, table).io.properties))
+
+    def state(self, table: TableInfo) -> IcebergState:
+        """Also of tables of version 1 or 3, which can only be read."""
+        from laketier_iceberg.committer import IcebergState
+
+        return IcebergState(handle_of(self._settings, table))
 
     def maintenance(self, table: TableInfo) -> LakeMaintenance:
         """Orphan collection."""

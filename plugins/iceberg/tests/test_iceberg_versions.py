@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import CorruptTable, FeatureNotSupported, LaketierError, PartitionField, ScanRequest, UnsupportedType
+from laketier_iceberg.connection import EMBEDDED_FILE
 
 SCHEMA = pa.schema([("id", pa.int64())])
 
@@ -189,3 +190,34 @@ def test_variants_are_refused_and_never_structs_of_two_binaries(events: Any) -> 
         with pytest.raises(UnsupportedType, match=r"col.*a variant .* can't be stored as one"):
             check_types(pa.schema([("col", kind)]))
     check_types(pa.schema([("col", pa.struct([("value", pa.binary()), ("metadata", pa.binary())]))]))
+
+
+def test_status_of_a_table_of_version_1_that_pyiceberg_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It can be read, and not written: nobody who looks at it is told of rounds."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    from laketier.cli.app import main
+
+    catalog = SqlCatalog("laketier", uri=f"sqlite:///{tmp_path / EMBEDDED_FILE}", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.old", SCHEMA, properties={"format-version": "1", "laketier.note": "x"})
+    table.append(pa.table({"id": pa.array([1, 2], pa.int64())}))
+    assert catalog.load_table("db.old").metadata.format_version == 1
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+
+    def told(command: str, *words: str) -> Any:
+        lake = ["-f", "iceberg", "-w", str(tmp_path), "--json"]
+        monkeypatch.setattr("sys.argv", ["laketier", command, "db.old", *lake, *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    found = told("status")
+    assert (found["snapshot"], found["pipelines"], found["watermark"]) == (snapshot.snapshot_id, {}, None)
+    assert told("status", "-s", "lake.pipeline=p")["watermark"] is None
+    assert sorted(row["id"] for row in told("read")) == [1, 2]
+    catalog.close()

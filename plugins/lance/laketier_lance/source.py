@@ -25,6 +25,7 @@ from laketier_lance.changes import COLUMNS, appended, bounds, names_at, names_th
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction, reason, unreadable
 from laketier_lance.filters import to_sql
 from laketier_lance.options import LanceOptions
+from laketier_lance.state import LanceTableState
 from laketier_lance.table import EPOCH, PIPELINE, ROWS
 
 if TYPE_CHECKING:
@@ -177,6 +178,8 @@ class LanceSource(LakeSource):
         return fragment
 
     def _dataset_for(self, request: ScanRequest) -> LanceDataset:
+        if (seen := request.seen(LanceTableState)) is not None:
+            return seen.dataset
         storage = self.options.storage_options()
         if request.snapshot_id is not None:
             return open_dataset(self.table.location, storage, request.snapshot_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from laketier.spi import (
     CommitterInitContext,
@@ -19,11 +20,16 @@ from laketier_lance.committer import LanceCommitter
 from laketier_lance.dataset import open_dataset
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import column_field_ids
+from laketier_lance.location import refuse_links
 from laketier_lance.maintenance import LanceMaintenance
 from laketier_lance.options import DataStorageVersion, LanceOptions
 from laketier_lance.source import LanceSource
+from laketier_lance.state import LanceTableState
 from laketier_lance.types import check_types
 from laketier_lance.writer import LanceTarget, LanceWriter
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,8 @@ class LanceStorage(LakeStorage):
         return LanceCatalog(self._warehouse, self._options)
 
     def tiering_factory(self, table: TableInfo) -> LanceTieringFactory:
-        version = open_dataset(table.location, self._options.storage_options()).data_storage_version
+        refuse_links(table.location)
+        version = self._dataset(table).data_storage_version
         if version not in [known.value for known in DataStorageVersion]:
             raise UnsafeTable(
                 f"the dataset's file format is {version}",
@@ -66,6 +73,13 @@ class LanceStorage(LakeStorage):
 
     def source(self, table: TableInfo) -> LanceSource:
         return LanceSource(table, self._options)
+
+    def state(self, table: TableInfo) -> LanceTableState:
+        return LanceTableState.of(self._dataset(table), table.location, None)
+
+    def _dataset(self, table: TableInfo) -> LanceDataset:
+        handle: LanceDataset | None = table.handle
+        return open_dataset(table.location, self._options.storage_options()) if handle is None else handle
 
     def maintenance(self, table: TableInfo) -> LanceMaintenance:
         return LanceMaintenance(table.location, self._options)

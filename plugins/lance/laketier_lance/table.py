@@ -98,4 +98,4 @@ def table_info(path: TablePath, dataset: LanceDataset, location: str) -> TableIn
         table_uuid=table_uuid(dataset, metadata),
         location=location,
         snapshot_id=dataset.version,
-    )
+    ).with_handle(dataset)

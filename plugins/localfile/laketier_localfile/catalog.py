@@ -34,7 +34,7 @@ from laketier.spi import (
     same_table,
 )
 from laketier_localfile.access import access
-from laketier_localfile.committer import following, open_finished
+from laketier_localfile.committer import LocalFileState, following, open_finished
 from laketier_localfile.features import refuse
 from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, SUPERSEDED, TABLE_FILE
 from laketier_localfile.log import ROLLUPS, ManifestLog, TableFile
@@ -70,8 +70,11 @@ class LocalFileCatalog(LakeCatalog):
     def load_table(self, path: TablePath) -> TableInfo:
         location = self._location(path)
         manifests = _open(path, location)
-        head, _ = manifests.current()
-        return TableInfo(path, manifests.metadata(head), manifests.table_uuid, str(location), head.number)
+        head, settled = manifests.current()
+        descriptor = manifests.metadata(head)
+        info = TableInfo(path, descriptor, manifests.table_uuid, str(location), head.number)
+        # A head that is not settled may be one that somebody went back to, which a state has to say.
+        return info.with_handle(LocalFileState(manifests, head, descriptor)) if settled else info
 
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
         location = self._location(path)

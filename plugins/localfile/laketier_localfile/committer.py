@@ -51,11 +51,18 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LocalFileState(TableState):
-    """The table at one manifest, all of whose files are in place."""
+    """The table at one manifest. All of its files are in place where `LocalFileCommitter.open` gave it."""
 
     manifests: ManifestLog
     head: Manifest
     metadata: TableDescriptor
+
+    @classmethod
+    def at(cls, location: Path) -> LocalFileState:
+        """The newest, moving no file. Raises as `ManifestLog.head`."""
+        manifests = ManifestLog.open(location)
+        head, _ = manifests.head()
+        return cls(manifests, head, manifests.metadata(head))
 
     @property
     def table_uuid(self) -> str:

@@ -22,6 +22,7 @@ from laketier.spi import (
     columns_of,
 )
 from laketier_localfile.changes import appended, bounds
+from laketier_localfile.committer import LocalFileState
 from laketier_localfile.layout import superseded_path
 from laketier_localfile.log import ManifestLog
 from laketier_localfile.manifest import FileEntry, Manifest
@@ -38,8 +39,11 @@ class LocalFileSource(LakeSource):
     location: str
 
     def plan(self, request: ScanRequest) -> ScanPlan:
-        manifests = ManifestLog.open(Path(self.location))
-        head, settled = manifests.current()
+        if (seen := request.seen(LocalFileState)) is not None:
+            manifests, head, settled = seen.manifests, seen.head, False
+        else:
+            manifests = ManifestLog.open(Path(self.location))
+            head, settled = manifests.current()
         manifest = _snapshot(manifests, head, request)
         schema = manifests.metadata(manifest).schema
         wanted = request.projected(schema, where=self.location)

@@ -23,7 +23,7 @@ from laketier.spi import (
     require_mode,
 )
 from laketier_localfile.catalog import LocalFileCatalog
-from laketier_localfile.committer import LocalFileCommitter, refuse_several_devices
+from laketier_localfile.committer import LocalFileCommitter, LocalFileState, refuse_several_devices
 from laketier_localfile.features import FEATURES, IDENTIFIER, refuse
 from laketier_localfile.maintenance import LocalFileMaintenance
 from laketier_localfile.options import LocalFileOptions
@@ -87,6 +87,10 @@ class LocalFileStorage(LakeStorage):
 
     def source(self, table: TableInfo) -> LocalFileSource:
         return LocalFileSource(table.location)
+
+    def state(self, table: TableInfo) -> LocalFileState:
+        handle: LocalFileState | None = table.handle
+        return LocalFileState.at(Path(table.location)) if handle is None else handle
 
     def indexer(self, table: TableInfo) -> Any:
         return refuse(Feature.INDEXING)

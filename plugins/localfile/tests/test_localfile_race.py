@@ -143,9 +143,23 @@ def test_a_deleted_newest_manifest_is_noticed_by_writers_and_warned_of_to_reader
     for epoch in (1, 2):
         with pytest.raises(RolledBack, match=r"manifest 2 is gone"):
             table.round(epoch)
+    with pytest.raises(RolledBack, match=r"manifest 2 is gone"):
+        table.storage.state(table.info)
     caplog.clear()
     assert table.read_ids() == [0, 1, 2, 3]
     assert "manifest 2 is gone" in caplog.text
+
+
+def test_a_state_moves_no_file_of_a_commit_that_is_not_finished(table: Any) -> None:
+    table.round(0)
+    table.child("publish.after_manifest_before_renames=kill", 1).join()
+    staged, plain = table.staged_files(), table.plain_files()
+    state = table.storage.state(table.info)
+    assert (state.snapshot_id, state.watermark("p").token.epoch) == (2, 1)
+    assert staged
+    assert (table.staged_files(), table.plain_files()) == (staged, plain)
+    table.committer().open()
+    assert table.staged_files() == []
 
 
 def test_restored_manifests_that_were_continued_elsewhere_are_noticed(table: Any, tmp_path: Any) -> None:

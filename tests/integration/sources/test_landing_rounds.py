@@ -52,7 +52,7 @@ class Zone:
 
     def watermark(self) -> Watermark:
         lake = open_lake(self.config)
-        found = pipelines.show(lake.tiering_factory(lake.load_table()), "tests.lines.t")
+        found = pipelines.show(lake.current_state(), "tests.lines.t")
         assert found is not None
         return found
 

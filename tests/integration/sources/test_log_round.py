@@ -141,7 +141,7 @@ def test_a_fence_that_the_dead_letters_know_counts_too(tiered: Tiered) -> None:
     assert made.finish(tiered.engine.run(tasks)).rows == 1
     assert asked == [9]
     lake = open_lake(tiered.config)
-    watermark = pipelines.show(lake.tiering_factory(lake.load_table()), "tests.lines.t")
+    watermark = pipelines.show(lake.current_state(), "tests.lines.t")
     assert watermark is not None
     assert watermark.token.fence == 10
     tiered.source.append(2)
@@ -173,7 +173,7 @@ def test_expired_offsets_stop_the_table_or_leave_a_record(tiered: Tiered) -> Non
     tiered.round(LogRoundSettings(on_expired=OnExpired.SKIP))
     assert tiered.ids() == [1, 2, 5]
     lake = open_lake(tiered.config)
-    watermark = pipelines.show(lake.tiering_factory(lake.load_table()), "tests.lines.t")
+    watermark = pipelines.show(lake.current_state(), "tests.lines.t")
     assert watermark is not None
     assert watermark.token.content == 'skipped:{"0":[2,4]}'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +176,8 @@ def test_a_column_that_has_a_wider_type_or_another_name_in_the_log_by_now(both: 
 
 
 def test_a_column_that_the_table_gets_between_two_looks(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The schema is read before the snapshot: a round between them may bring a column, with values."""
+    """A format that keeps no handle tells its schema before its snapshot: a round between them may bring a column, with
+    values."""
     both.source.append(1)
     both.tier()
 
@@ -188,11 +189,32 @@ def test_a_column_that_the_table_gets_between_two_looks(both: Both, monkeypatch:
                 both.source.describe(columns={"id": "int64", "text": "string", "more": "double"})
                 both.source.append_raw('{"id": 2, "text": "b", "more": 0.5}')
                 both.tier()
-            return table
+            return replace(table)  # without its handle
 
     real = open_lake
     monkeypatch.setattr(union_module, "open_lake", lambda config: Late(**vars(real(config))))
     assert sorted((row["id"], row.get("more")) for row in both.rows()) == [(1, None), (2, 0.5)]
+
+
+def test_a_round_between_the_look_and_the_plan(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a handle, schema, snapshot and offsets are of one look: a later round changes neither half."""
+    both.source.append(1)
+    both.tier()
+
+    @dataclass(frozen=True)
+    class Late(Lake):
+        def load_table(self) -> TableInfo:
+            table = super().load_table()
+            both.source.append(2, 3)
+            both.tier()
+            return table
+
+    real = open_lake
+    monkeypatch.setattr(union_module, "open_lake", lambda config: Late(**vars(real(config))))
+    planned = plan_union(both.config, both.log())
+    assert planned.offsets.start["0"] == 1, "the lake's half ends where it was seen"
+    read = [row for split in planned.splits for batch in planned.read(split) for row in batch["id"].to_pylist()]
+    assert sorted(read) == [1, 2, 3]
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ def publish(table: MemoryTable, epoch: int, *rows: int, run: str = "run-1") -> E
 
 
 def test_show_tells_unknown_from_known(table: MemoryTable) -> None:
-    assert pipelines.show(MemoryFactory(table), "p") is None
+    assert pipelines.show(table.state, "p") is None
     publish(table, 0, 1, 2)
-    watermark = pipelines.show(MemoryFactory(table), "p")
+    watermark = pipelines.show(table.state, "p")
     assert watermark is not None
     assert (watermark.token.epoch, watermark.rows) == (0, 2)
 

@@ -9,7 +9,17 @@ import pytest
 
 from laketier.kit import FailpointError
 from laketier.kit.failpoints import VARIABLE
-from laketier.spi import IncompatibleData, Outcome, SerializationError, Stale, Token, WriterInitContext
+from laketier.spi import (
+    CommitterInitContext,
+    IncompatibleData,
+    LakeCommitter,
+    Outcome,
+    SerializationError,
+    Stale,
+    Token,
+    WriteResult,
+    WriterInitContext,
+)
 from laketier.tiering import Ending, TieringRound, write_task
 from laketier.tiering.failpoints import PROTOCOL
 from memory_lake import SCHEMA, MemoryFactory, MemoryTable
@@ -37,6 +47,46 @@ def test_rounds_follow_each_other() -> None:
     assert table.rows == [1, 2, 3, 4, 5]
     # In each round one committer looks, and another, which knows the results, publishes.
     assert table.calls.count("close") == 4
+
+
+def test_a_round_that_is_told_a_state_makes_one_committer_and_looks_once() -> None:
+    table = MemoryTable()
+    commit(table, 0, [batch(1)])
+    made: list[CommitterInitContext] = []
+
+    class Counting(MemoryFactory):
+        def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
+            made.append(context)
+            return super().create_committer(context)
+
+    factory, state = Counting(table), table.state
+    table.calls.clear()
+    tiering = TieringRound(factory, token=token(1))
+    assert tiering.begin(state) is Outcome.PROCEED
+    assert (made, table.calls) == ([], []), "the round began without a committer"
+    message = write_task(factory, [batch(2)])
+    tiering.commit_messages([message])
+    assert len(made) == 1
+    assert table.calls == ["open", "publish", "close"]
+
+
+def test_each_retry_looks_afresh_whatever_the_round_began_with() -> None:
+    """The rival publishes the very epoch after our look: only a second look can know."""
+    table = MemoryTable()
+    commit(table, 0, [batch(1)])
+    factory, state = MemoryFactory(table), table.state
+    tiering = TieringRound(factory, token=token(1))
+    tiering.begin(state)
+
+    def rival() -> None:
+        commit(table, 1, [batch(9)])
+
+    table.rivals = [rival]
+    table.calls.clear()
+    assert tiering.commit_messages([write_task(factory, [batch(2)])]).ending is Ending.ALREADY_THERE
+    ours = [call for call in table.calls if call in ("open", "publish")]
+    assert ours == ["open", "publish", "open", "open", "publish", "open"], "ours, the rival's three, and ours again"
+    assert table.rows == [1, 9]
 
 
 def test_begin_says_what_becomes_of_the_round() -> None:

@@ -95,7 +95,8 @@ class Catalog(spi.LakeCatalog):
         if not self._pointer(path).exists():
             raise spi.TableNotFound("there is no such table", where=str(path))
         head = Manifest.read(str(self._pointer(path).with_name(json.loads(self._pointer(path).read_bytes()))))
-        return spi.TableInfo(path, spi.TableDescriptor(head.schema), head.table_uuid, head.home, head.number)
+        table = spi.TableInfo(path, spi.TableDescriptor(head.schema), head.table_uuid, head.home, head.number)
+        return table.with_handle(head)
 
     def alter_table(self, path: spi.TablePath, changes: Sequence[spi.SchemaChange]) -> spi.TableInfo:
         if any(isinstance(change, spi.RenameColumn) for change in changes):
@@ -248,6 +249,10 @@ class Storage(spi.LakeStorage):
 
     def source(self, table: spi.TableInfo) -> Source:
         return Source(table.location)
+
+    def state(self, table: spi.TableInfo) -> Manifest:
+        handle: Manifest | None = table.handle
+        return handle or Manifest.read(table.location)
 
 
 class FeatherPlugin(spi.LakeStoragePlugin):
