@@ -1,8 +1,8 @@
 """``df.writeStream.format("laketier")``: one round per micro-batch.
 
 Spark makes this writer three times per epoch, each time from the options alone: to plan the tasks, to commit, or to
-abort. Only the planned one is ever pickled, so pickling is where the table is prepared. Nothing tells the planned one
-its epoch; where the checkpoint can be read, it is the newest one there.
+abort (see `laketier.spark.planning`). Nothing tells the planned one its epoch; where the checkpoint can be read, it is
+the newest one there.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from laketier.spark.batch_writer import ROWS_WORTH_ADVICE, commit_was_called, st
 from laketier.spark.checkpoint import Checkpoint, Unreadable
 from laketier.spark.epochs import begun, epoch_token, plan_epoch
 from laketier.spark.messages import answer, present, stage, task_epoch
-from laketier.spark.refusals import said_once, through_pickle
+from laketier.spark.planning import PlannedWhenPickled
+from laketier.spark.refusals import said_once
 from laketier.spark.report import EpochProgress, leave_report
 from laketier.spark.schema import table_schema
 from laketier.spark.target import load, prepare, round_log, say_once
-from laketier.spi import LaketierError, LakeTieringFactory, WriteMode
+from laketier.spi import LakeTieringFactory, WriteMode
 from laketier.tiering.publish import RoundResult
 from laketier.tiering.round import TieringRound
 
 
-class LakeStreamWriter(DataSourceStreamArrowWriter):
+class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
     """Carries no state from one epoch to the next: the checkpoint and the table hold all of it."""
 
     def __init__(
@@ -53,16 +54,12 @@ class LakeStreamWriter(DataSourceStreamArrowWriter):
 
     # -- planning: driver, before the tasks ---------------------------------------------------------------------
 
-    def __getstate__(self) -> dict[str, Any]:
-        if self._factory is None:
-            try:
-                with said_once(self._config):
-                    self._plan()
-            except LaketierError as error:
-                raise through_pickle(error) from None
-        return self.__dict__
+    @property
+    def is_planned(self) -> bool:
+        return self._factory is not None
 
-    def _plan(self) -> None:
+    def plan(self) -> None:
+        """Prepare the table for the epoch that the checkpoint begins, and see whether it is there already."""
         checkpoint = self._open_checkpoint()
         epoch = None if isinstance(checkpoint, Unreadable) else checkpoint.latest_epoch()
         schema = table_schema(self._schema)
