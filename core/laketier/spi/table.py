@@ -175,7 +175,8 @@ class TableInfo:
     _handle: ClassVar[Any] = None
 
     def with_handle(self, handle: object) -> Self:
-        """The same description with what the plugin loaded to make it. For `LakeCatalog`."""
+        """The same description with what the plugin loaded to make it, for `LakeCatalog`; with None for what outlives
+        the look: a factory or a source."""
         found = replace(self)
         object.__setattr__(found, "_handle", handle)
         return found

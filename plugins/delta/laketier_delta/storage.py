@@ -67,10 +67,10 @@ class DeltaStorage(LakeStorage):
             WriteMode.APPEND,
             accept_retention=self._options.accept_transaction_retention,
         )
-        return DeltaTieringFactory(table, location, self._options, limits_of(handle))
+        return DeltaTieringFactory(table.with_handle(None), location, self._options, limits_of(handle))
 
     def source(self, table: TableInfo) -> DeltaSource:
-        return DeltaSource(table, self._warehouse.table(table.path))
+        return DeltaSource(table.with_handle(None), self._warehouse.table(table.path))
 
     def state(self, table: TableInfo) -> DeltaTableState:
         """Also of tables that ask more of their writers than laketier can do."""

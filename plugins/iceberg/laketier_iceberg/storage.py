@@ -72,7 +72,8 @@ class IcebergStorage(LakeStorage):
         """A reader of the table."""
         from laketier_iceberg.source import IcebergSource
 
-        return IcebergSource(self._settings, table, Passthrough(handle_of(self._settings, table).io.properties))
+        io = Passthrough(handle_of(self._settings, table).io.properties)
+        return IcebergSource(self._settings, table.with_handle(None), io)
 
     def state(self, table: TableInfo) -> IcebergState:
         """Also of tables of version 1 or 3, which can only be read."""
@@ -114,7 +115,7 @@ def writer_plan(table: TableInfo, loaded: Table, options: IcebergOptions) -> Wri
     codec = properties.get("write.parquet.compression-codec", "zstd").lower().replace("uncompressed", "none")
     known = codec in {c.value for c in Compression}
     return WriterPlan(
-        table=table,
+        table=table.with_handle(None),
         partitions=PartitionPlan(tuple(named_fields(loaded.spec(), loaded.schema())), properties.get(BUCKETS_PROPERTY)),
         parquet=ParquetSettings(
             target_file_rows=options.target_file_rows,

@@ -110,7 +110,8 @@ def make(warehouse: Path) -> Callable[..., Fixture]:
         opened = IcebergStorage(LakeStorageConfig(str(warehouse), options or IcebergOptions()))
         wanted = TableDescriptor(schema, partition_by, properties=properties or {}, **descriptor)
         info = opened.catalog().create_table(TablePath("db", name), wanted)
-        return Fixture(opened, info, opened.tiering_factory(info))
+        # A test's own look is fresh each time, whatever it does to the table in between.
+        return Fixture(opened, info.with_handle(None), opened.tiering_factory(info))
 
     return build
 

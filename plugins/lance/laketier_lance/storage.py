@@ -69,10 +69,10 @@ class LanceStorage(LakeStorage):
             )
         check_types(plain(table.schema), version)
         columns = column_field_ids(table.schema, version)
-        return LanceTieringFactory(LanceTarget(table, version, columns, self._options))
+        return LanceTieringFactory(LanceTarget(table.with_handle(None), version, columns, self._options))
 
     def source(self, table: TableInfo) -> LanceSource:
-        return LanceSource(table, self._options)
+        return LanceSource(table.with_handle(None), self._options)
 
     def state(self, table: TableInfo) -> LanceTableState:
         return LanceTableState.of(self._dataset(table), table.location, None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import pickle
 import sys
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from keyed_lines import KeyedLines
 from laketier.cli.app import main
 from laketier.config import LakeConfig
+from laketier.registry import open_lake
 from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy
 from laketier.rounds.log_engine import LocalEngine
 from laketier.rounds.log_task import run_log_task
@@ -106,6 +109,20 @@ def test_a_batch_of_spark(lake_config: LakeConfig, loads: Loads, overwrite: bool
         travelled.commit([message])
 
     assert said(lake_config, "overwrite" if overwrite else "batch", steady(loads, one)) == (2, 0, 1)
+
+
+def test_a_factory_and_a_source_keep_no_handle(lake_config: LakeConfig) -> None:
+    """They outlive it: a committer must not find it, and what a library holds for a table is not small."""
+    append(lake_at(Path(lake_config.warehouse), lake_config.format), rows_of(1), epoch=0)
+    lake = open_lake(lake_config)
+    table = lake.load_table()
+    handle = weakref.ref(table.handle)
+    kept = lake.tiering_factory(table), lake.source(table)
+    assert handle() is not None
+    del table
+    gc.collect()
+    assert handle() is None
+    assert len(kept) == 2
 
 
 def test_a_union_read_makes_no_committer(lines: KeyedLines, loads: Loads) -> None:

@@ -245,7 +245,7 @@ class Storage(spi.LakeStorage):
         return Catalog(self.warehouse)
 
     def tiering_factory(self, table: spi.TableInfo) -> Factory:
-        return Factory(table)
+        return Factory(table.with_handle(None))
 
     def source(self, table: spi.TableInfo) -> Source:
         return Source(table.location)
