@@ -89,6 +89,17 @@ def test_check_constraints(lake, support):
         lake.factory()
 
 
+def test_a_table_that_can_not_be_written_has_a_state(lake, support):
+    lake.create()
+    lake.epoch(0)
+    DeltaTable(lake.uri).alter.add_constraint({"positive": "id >= 0"})
+    with pytest.raises(IncompatibleTable):
+        lake.factory()
+    state = lake.storage.state(lake.table)
+    assert state.watermark("p").token.epoch == 0
+    assert (state.snapshot_id, state.pipelines()) == (2, ["p"])
+
+
 def test_column_mapping_is_refused_for_reading_too(lake, support):
     lake.create()
     source = lake.storage.source(lake.table)

@@ -282,6 +282,8 @@ def test_a_dataset_of_a_file_format_that_is_not_written_here_is_refused_for_writ
     info = foreign(table, pa.table({"id": [1]}), data_storage_version="legacy")
     with pytest.raises(UnsafeTable, match=r"2\.0, 2\.1 and 2\.2"):
         table.storage.tiering_factory(info)
+    state = table.storage.state(info)
+    assert (state.snapshot_id, state.watermark("p")) == (info.snapshot_id, None)
 
 
 def test_a_dataset_with_a_type_that_is_not_written_here_can_be_read(table):
