@@ -97,9 +97,9 @@ def test_a_live_file_that_is_deleted_is_noticed(lanes: Lanes, tmp_path: Path) ->
 
 
 def test_files_that_nobody_finds_are_noticed(lanes: Lanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from laketier_localfile.maintenance import LocalFileMaintenance
+    from laketier.kit import ManifestMaintenance
 
-    monkeypatch.setattr(LocalFileMaintenance, "orphans", lambda self, before: [])
+    monkeypatch.setattr(ManifestMaintenance, "orphans", lambda self, before: [])
     lane = lanes("localfile")
     result = lane.run(lane.cell("kill", "publish.before"), tmp_path)
     assert (result.status, result.unexplained) == ("failed", 2)

@@ -17,6 +17,7 @@ import pytest
 
 import laketier.kit.durable
 import laketier.kit.local_folder
+import laketier.kit.manifests
 import laketier_localfile
 from depth import sizes
 from laketier_verification.powercut.disk import materialise
@@ -87,8 +88,9 @@ def test_a_sync_that_the_process_really_left_out(tmp_path: Path) -> None:
 def test_every_sync_of_the_code_was_recorded(recording: Recording) -> None:
     """So a sync that somebody adds, and no test needs, is found."""
     called = set()
-    core = [Path(laketier.kit.durable.__file__), Path(laketier.kit.local_folder.__file__)]
-    for file in [*core, *Path(laketier_localfile.__file__).parent.glob("*.py")]:
+    kit = [Path(laketier.kit.durable.__file__), Path(laketier.kit.local_folder.__file__)]
+    packages = [Path(laketier.kit.manifests.__file__).parent, Path(laketier_localfile.__file__).parent]
+    for file in [*kit, *(file for package in packages for file in package.glob("*.py"))]:
         for function in ast.walk(ast.parse(file.read_text())):
             if isinstance(function, ast.FunctionDef) and f"{file.stem}.{function.name}" not in FOR_OTHERS:
                 called |= {f"{file.stem}.{function.name} of a {kind}" for kind in _synced_in(function)}

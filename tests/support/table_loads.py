@@ -95,7 +95,7 @@ def _places(format: str) -> tuple[tuple[Any, str], tuple[Any, str], Any]:
 
             return (lance, "dataset"), (lance.LanceDataset, "commit"), LanceTieringFactory
         case "localfile":
-            from laketier_localfile.log import ManifestLog
+            from laketier.kit.manifests import ManifestLog
             from laketier_localfile.storage import LocalFileTieringFactory
 
             return (ManifestLog, "head"), (ManifestLog, "append"), LocalFileTieringFactory

@@ -5,7 +5,32 @@ from laketier.kit.confine import confined, escapes
 from laketier.kit.conform import conform
 from laketier.kit.failpoints import FailpointError, failpoint
 from laketier.kit.local_folder import LocalFolder
+from laketier.kit.manifests import (
+    ManifestCatalog,
+    ManifestCommitter,
+    ManifestLayout,
+    ManifestMaintenance,
+    ManifestSource,
+    ManifestState,
+    ManifestTable,
+)
 from laketier.kit.record import RecordStore
 from laketier.kit.table_folder import TableFolder
 
-__all__ = ["FailpointError", "LocalFolder", "RecordStore", "TableFolder", "confined", "conform", "escapes", "failpoint"]
+__all__ = [
+    "FailpointError",
+    "LocalFolder",
+    "ManifestCatalog",
+    "ManifestCommitter",
+    "ManifestLayout",
+    "ManifestMaintenance",
+    "ManifestSource",
+    "ManifestState",
+    "ManifestTable",
+    "RecordStore",
+    "TableFolder",
+    "confined",
+    "conform",
+    "escapes",
+    "failpoint",
+]

@@ -8,11 +8,11 @@ from dataclasses import replace
 from laketier.spi import LakeSplit, OffsetsExpired, SnapshotNotFound, VersionBounds
 
 
-def cut_to_limit(splits: Iterable[LakeSplit], limit: int, *, key: str) -> list[LakeSplit] | None:
+def cut_to_limit(splits: Iterable[LakeSplit], limit: int, *, key: str | None = None) -> list[LakeSplit] | None:
     """The first splits that together have ``limit`` rows; None where one of them does not know its rows.
 
-    The last one is cut to fit: its payload says under ``key`` how many of its first rows it has, and it is no whole
-    file any more (`LakeSplit.files`, `LakeSplit.plain_parquet`).
+    The last one is cut to fit: it is no whole file any more (`LakeSplit.files`, `LakeSplit.plain_parquet`), and
+    `LakeSplit.rows` says how many of its first rows it has, as does its payload under ``key``, if one is given.
     """
     taken: list[LakeSplit] = []
     missing = limit
@@ -22,7 +22,7 @@ def cut_to_limit(splits: Iterable[LakeSplit], limit: int, *, key: str) -> list[L
         if split.rows is None:
             return None
         if split.rows > missing:
-            payload = {**split.payload, key: str(missing)}
+            payload = split.payload if key is None else {**split.payload, key: str(missing)}
             taken.append(replace(split, rows=missing, plain_parquet=None, files=(), payload=payload))
         else:
             taken.append(split)

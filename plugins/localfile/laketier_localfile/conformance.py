@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from laketier.spi import LakeStorage, TableInfo
-from laketier_localfile.log import ManifestLog
+from laketier_localfile.table import LocalFileTable
 
 
 class Harness:
@@ -13,7 +13,7 @@ class Harness:
 
     def roll_back(self, storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None:
         """Delete the newest manifests, as a careless clean-up or a partial restore does."""
-        manifests = ManifestLog.open(Path(table.location))
+        manifests = LocalFileTable(Path(table.location)).manifests()
         head, _ = manifests.head()
         for number in range(snapshot_id + 1, head.number + 1):
             manifests.path(number).unlink()

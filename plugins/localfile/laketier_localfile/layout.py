@@ -21,13 +21,15 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from laketier.kit import confined
+from laketier.kit.manifests import ManifestLayout
 from laketier.kit.partition import OddPartitionValues, folder_for_odd
 from laketier.spi import IncompatibleData, OutsideTable
+from laketier_localfile.features import IDENTIFIER
+from laketier_localfile.parquet import details
 
 IN_PROGRESS = "__in_progress"
 SUPERSEDED = "__superseded"
 MANIFESTS = "_laketier_manifests"
-TABLE_FILE = f"{MANIFESTS}/table.json"
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -83,16 +85,13 @@ def final_path(staged: str, partition: Sequence[tuple[str, str | None]]) -> str:
         )
     # The writer has refused what is to be refused.
     folders = partition_folders(partition, OddPartitionValues.ACCEPT)
-    return data_path("/".join((*folders, base)), where="a write result")
+    return LAYOUT.data_path("/".join((*folders, base)), where="a write result")
 
 
-def data_path(path: str, *, where: str) -> str:
-    """``path`` itself, when it can be that of a data file: below folders of partitions alone, under a name of ours.
-    Raises `OutsideTable`, also for the table's own documents: what moves and deletes data files takes no other."""
-    *folders, name = confined(path, where=where).split("/")
-    if not _BASE_NAME.match(name) or not all(map(_PARTITION_FOLDER.match, folders)):
-        raise OutsideTable(f"{path!r} is not the path of a data file of this format, and was not touched", where=where)
-    return path
+def _is_data_file(path: str) -> bool:
+    """Below folders of partitions alone, under a name of ours: what moves and deletes data files takes no other."""
+    *folders, name = path.split("/")
+    return bool(_BASE_NAME.match(name)) and all(map(_PARTITION_FOLDER.match, folders))
 
 
 def partition_folders(
@@ -134,3 +133,15 @@ def escape(text: str) -> str:
 def unescape(text: str) -> str:
     """Undo `escape`."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+LAYOUT = ManifestLayout(
+    format=IDENTIFIER,
+    folder=MANIFESTS,
+    attempt_of=attempt_of_staged,
+    staging=IN_PROGRESS,
+    others=(SUPERSEDED,),
+    staged_as=staged_path,
+    allowed=_is_data_file,
+    details=details,
+)

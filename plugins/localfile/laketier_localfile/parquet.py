@@ -77,6 +77,12 @@ def stats_from_text(text: str) -> Stats:
     return {name: (low, high, nulls) for name, (low, high, nulls) in json.loads(text).items()}
 
 
+def details(plain: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The details of a manifest's entry, in the form that this module gives them."""
+    stats = {name: (low, high, nulls) for name, (low, high, nulls) in plain["stats"].items()}
+    return {"footer": plain["footer"], "stats": stats}
+
+
 def _bounds(groups: list[Any]) -> tuple[str | None, str | None]:
     try:
         low = partition_text(min(group.min for group in groups))

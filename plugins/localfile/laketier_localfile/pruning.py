@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.manifests import FileEntry
 from laketier.spi import And, Leaf, Not, Op, Or, Predicate
-from laketier_localfile.manifest import FileEntry
 
 Outcomes = frozenset[bool | None]
 
@@ -62,8 +62,8 @@ def ranges_of(entry: FileEntry, schema: pa.Schema, columns: Iterable[str], known
             text = partition[name]
             value = decode(text, kind)
             found[name] = Range(value, value, nulls=text is None, values=text is not None)
-        elif name in entry.stats:
-            low, high, nulls = entry.stats[name]
+        elif name in entry.details["stats"]:
+            low, high, nulls = entry.details["stats"][name]
             known = low is not None and high is not None
             found[name] = Range(
                 decode(low, kind) if known else None,

@@ -29,17 +29,15 @@ from pathlib import Path
 
 from laketier.kit import LocalFolder
 from laketier.kit.failpoints import failpoint
+from laketier.kit.manifests import FileEntry, Manifest, ManifestLog, files_at
 from laketier.spi import CommitError, CorruptTable
 from laketier_localfile.layout import SUPERSEDED, staged_path, superseded_path
-from laketier_localfile.log import ManifestLog
-from laketier_localfile.manifest import FileEntry, Manifest
-from laketier_localfile.rollup import files_at, write_rollups
 
 log = logging.getLogger(__name__)
 
 
-def finish(manifests: ManifestLog, head: Manifest) -> None:
-    """Roll the newest commit forward: its files into place, what it superseded away, the rollups, the head file.
+def settle(manifests: ManifestLog, head: Manifest) -> None:
+    """Roll the newest commit forward: its files into place, and what it superseded away.
 
     Idempotent, and safe beside another process that does the same. Raises `CorruptTable` when a file of the commit
     is nowhere, and `OSError` or `CommitError` when the file system refuses; the commit has landed all the same.
@@ -49,9 +47,6 @@ def finish(manifests: ManifestLog, head: Manifest) -> None:
     elif head.removed:
         _retire(manifests.location, head.removed)
     _promote(manifests.location, head.added)
-    failpoint("publish.after_renames_before_head")
-    write_rollups(manifests, head.number)
-    manifests.note_head(head)
 
 
 def locate(location: Path, path: str) -> Path | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from laketier.kit.manifests import ManifestCatalog, ManifestCommitter, ManifestMaintenance, ManifestState
 from laketier.spi import (
     CommitterInitContext,
     ConfigError,
@@ -22,12 +23,10 @@ from laketier.spi import (
     WriterInitContext,
     require_mode,
 )
-from laketier_localfile.catalog import LocalFileCatalog
-from laketier_localfile.committer import LocalFileCommitter, LocalFileState, refuse_several_devices
 from laketier_localfile.features import FEATURES, IDENTIFIER, refuse
-from laketier_localfile.maintenance import LocalFileMaintenance
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource
+from laketier_localfile.table import LocalFileTable, refuse_several_devices
 from laketier_localfile.writer import LocalFileWriter
 
 
@@ -67,7 +66,7 @@ class LocalFileTieringFactory(LakeTieringFactory[WriteResult]):
 
     def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
         require_mode(IDENTIFIER, FEATURES, context.mode)
-        return LocalFileCommitter(Path(self.table.location), context)
+        return ManifestCommitter(LocalFileTable(Path(self.table.location)), context)
 
 
 class LocalFileStorage(LakeStorage):
@@ -77,8 +76,8 @@ class LocalFileStorage(LakeStorage):
         self._warehouse = warehouse_folder(config.warehouse)
         self._options = config.options if isinstance(config.options, LocalFileOptions) else LocalFileOptions()
 
-    def catalog(self) -> LocalFileCatalog:
-        return LocalFileCatalog(self._warehouse, self._options.manifests_per_rollup)
+    def catalog(self) -> ManifestCatalog:
+        return ManifestCatalog(LocalFileTable, self._warehouse, self._options.manifests_per_rollup)
 
     def tiering_factory(self, table: TableInfo) -> LocalFileTieringFactory:
         refuse_several_devices(Path(table.location))
@@ -86,14 +85,13 @@ class LocalFileStorage(LakeStorage):
         return LocalFileTieringFactory(replace(table, descriptor=descriptor), self._options)
 
     def source(self, table: TableInfo) -> LocalFileSource:
-        return LocalFileSource(table.location)
+        return LocalFileSource(LocalFileTable(Path(table.location)))
 
-    def state(self, table: TableInfo) -> LocalFileState:
-        handle: LocalFileState | None = table.handle
-        return LocalFileState.at(Path(table.location)) if handle is None else handle
+    def state(self, table: TableInfo) -> ManifestState:
+        return LocalFileTable(Path(table.location)).state(table)
 
     def indexer(self, table: TableInfo) -> Any:
         return refuse(Feature.INDEXING)
 
-    def maintenance(self, table: TableInfo) -> LocalFileMaintenance:
-        return LocalFileMaintenance(Path(table.location))
+    def maintenance(self, table: TableInfo) -> ManifestMaintenance:
+        return ManifestMaintenance(LocalFileTable(Path(table.location)))

@@ -69,15 +69,6 @@ def check_partition_types(descriptor: TableDescriptor) -> None:
             )
 
 
-def storable(schema: pa.Schema) -> pa.Schema:
-    """``schema`` as a table keeps it: without metadata, which belongs to where the data came from."""
-    return pa.schema([_plain(column) for column in schema])
-
-
-def _plain(column: pa.Field) -> pa.Field:
-    return pa.field(column.name, column.type, column.nullable)
-
-
 def _check(path: str, kind: pa.DataType) -> None:
     reason = _refusal(kind)
     if reason is not None:

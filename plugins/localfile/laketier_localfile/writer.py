@@ -10,8 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.kit import LocalFolder
+from laketier.kit.access import access
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.failpoints import failpoint
+from laketier.kit.manifests import ManifestLog
 from laketier.kit.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
 from laketier.kit.partition import OddPartitionValues, partition_text
 from laketier.spi import (
@@ -24,9 +26,7 @@ from laketier.spi import (
     WriteResult,
     WriterInitContext,
 )
-from laketier_localfile.access import access
-from laketier_localfile.layout import IN_PROGRESS, base_name, partition_folders, staged_path
-from laketier_localfile.log import TableFile
+from laketier_localfile.layout import IN_PROGRESS, LAYOUT, base_name, partition_folders, staged_path
 from laketier_localfile.parquet import column_stats, footer_digest, stats_to_text
 
 
@@ -109,7 +109,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
 
     def _refuse_other_warehouse(self) -> None:
         try:
-            found = TableFile.read(self._location).table_uuid
+            found = ManifestLog.open(self._location, LAYOUT).table_uuid
         except TableNotFound:
             found = None
         if found != self._table.table_uuid:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from laketier.kit.manifests import ManifestLog
 from laketier.spi import (
     CommitterInitContext,
     LakeStorageConfig,
@@ -28,9 +29,9 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import RoundResult, TieringRound
-from laketier_localfile.log import ManifestLog
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.plugin import LocalFilePlugin
+from laketier_localfile.table import LocalFileTable
 
 # The fork server finds the module by its plain name, as every process of multiprocessing does.
 sys.path.append(str(Path(__file__).parent))
@@ -70,7 +71,7 @@ class Table:
 
     @property
     def log(self) -> ManifestLog:
-        return ManifestLog.open(self.location)
+        return LocalFileTable(self.location).manifests()
 
     @property
     def factory(self) -> Any:

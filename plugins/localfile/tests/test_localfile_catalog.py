@@ -29,8 +29,8 @@ from laketier.spi import (
     WriterInitContext,
     new_attempt_id,
 )
-from laketier_localfile.committer import open_finished
 from laketier_localfile.plugin import LocalFilePlugin
+from laketier_localfile.table import LocalFileTable
 
 SCHEMA = pa.schema([("id", pa.int64()), ("region", pa.string())])
 
@@ -189,7 +189,7 @@ def test_staging_on_another_file_system_is_refused_at_the_start(table: Any, othe
     with pytest.raises(UnsafeTable, match="another file system"):
         _ = table.factory
     with pytest.raises(UnsafeTable, match="another file system"):
-        open_finished(table.location)
+        LocalFileTable(table.location).open()
 
 
 def test_damaged_metadata_is_told_with_its_file(table: Any) -> None:

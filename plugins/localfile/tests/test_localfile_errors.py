@@ -16,7 +16,6 @@ import pytest
 
 from laketier.spi import LaketierError, TablePath, Token, WriteMode, WriterInitContext, new_attempt_id
 from laketier.tiering import Ending, RetryPolicy, RoundResult, TieringRound, write_task
-from laketier_localfile.maintenance import LocalFileMaintenance
 
 CALLS = ("open", "fsync", "link", "replace", "rename", "unlink", "mkdir")
 ERRORS = ("EIO", "ENOSPC", "EACCES", "EXDEV")
@@ -103,7 +102,7 @@ def test_whatever_call_is_refused(make_table: Any, error: str, mode: WriteMode, 
 
 
 def _nothing_unexplained(table: Any) -> None:
-    found = {file.path for file in LocalFileMaintenance(table.location).orphans(2**62)}
+    found = {file.path for file in table.storage.maintenance(table.info).orphans(2**62)}
     left = {f"__in_progress/{path.name}" for path in table.staged_files()}
     assert left <= found, "what is left over is what orphan collection takes"
 

@@ -14,16 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laketier.kit import FailpointError, failpoints
+from laketier.kit.manifests import Manifest, ManifestMaintenance, files_at
+from laketier.kit.manifests.document import encode
 from laketier.spi import CorruptTable, OutsideTable, StagedFileLost, TablePath, WriteMode
 from laketier_conformance.hostile import FIXED, PIECES
 from laketier_conformance.outside import everything, touched
-from laketier_localfile.committer import open_finished
-from laketier_localfile.layout import data_path
-from laketier_localfile.log import ManifestLog
-from laketier_localfile.maintenance import LocalFileMaintenance
-from laketier_localfile.manifest import Manifest, encode
+from laketier_localfile.layout import LAYOUT
 from laketier_localfile.options import LocalFileOptions
-from laketier_localfile.rollup import files_at
+from laketier_localfile.table import LocalFileTable
 
 HOSTILE = ("/laketier-nowhere/x", "../canary", "../other/part-0.parquet", "a/../../canary",
            "_laketier_manifests/table.json", "__superseded/part-0-a-0.parquet",
@@ -100,8 +98,8 @@ def test_a_forged_manifest_touches_nothing(table: Any, around: Any, where: str, 
     forge(table, lambda body: body.update({where: [path] if where == "removed" else [entry | {"stats": {}}]}))
     before = around()
     for attempt in (
-        lambda: LocalFileMaintenance(table.location).orphans(2**62),
-        lambda: open_finished(table.location),
+        lambda: ManifestMaintenance(LocalFileTable(table.location)).orphans(2**62),
+        lambda: LocalFileTable(table.location).open(),
         lambda: table.round(1),
         table.read_ids,
     ):
@@ -133,7 +131,7 @@ def test_a_forged_table_file_is_refused(table: Any, around: Any, change: dict[st
     path = table.location / "_laketier_manifests" / "table.json"
     path.write_bytes(encode(json.loads(path.read_bytes())["body"] | change))
     before = around()
-    for attempt in (lambda: ManifestLog.open(table.location), lambda: table.factory):
+    for attempt in (lambda: LocalFileTable(table.location).manifests(), lambda: table.factory):
         with pytest.raises(CorruptTable, match=r"table\.json"):
             attempt()
     assert touched(before, around()) == []
@@ -181,7 +179,7 @@ def test_a_listing_finishes_no_commit(table: Any) -> None:
     with failpoints.observed(_fail), pytest.raises(FailpointError):
         committer.publish(state, [staged], None)
     before = everything(table.location)
-    found = LocalFileMaintenance(table.location).orphans(2**62)
+    found = ManifestMaintenance(LocalFileTable(table.location)).orphans(2**62)
     assert touched(before, everything(table.location)) == []
     assert staged.files[0].path not in {file.path for file in found}, "it is published"
     assert table.read_ids() == [0, 1, 2, 3, 1000, 1001, 1002, 1003]
@@ -209,7 +207,7 @@ names = st.one_of(st.sampled_from(PIECES), st.text(st.sampled_from("part-0.quet=
 @given(st.one_of(st.sampled_from(FIXED), st.lists(names, min_size=1, max_size=4).map("/".join)))
 def test_what_a_manifest_may_name_lies_where_data_files_lie(path: str) -> None:
     try:
-        data_path(path, where="x")
+        LAYOUT.data_path(path, where="x")
     except OutsideTable:
         manifest = Manifest(
             table_uuid="u", number=1, previous="", at=0, commit_id="", kind="upsert", metadata_at=0, removed=(path,)
@@ -219,7 +217,7 @@ def test_what_a_manifest_may_name_lies_where_data_files_lie(path: str) -> None:
         except UnicodeEncodeError:
             return
         with pytest.raises(CorruptTable):
-            Manifest.decode(document, Path("m"))
+            Manifest.decode(document, Path("m"), LAYOUT)
         return
     root = Path("/lake/db/t")
     *folders, name = (root / path).relative_to(root).parts

@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laketier.kit.manifests import FileEntry, Manifest
+from laketier.kit.manifests.document import decode, encode
 from laketier.kit.partition import OddPartitionValues, partition_text
 from laketier.spi import (
     And,
@@ -32,6 +34,7 @@ from laketier.spi import (
     TableDescriptor,
 )
 from laketier_localfile.layout import (
+    LAYOUT,
     NULL_PARTITION,
     base_name,
     escape,
@@ -41,7 +44,6 @@ from laketier_localfile.layout import (
     superseded_path,
     unescape,
 )
-from laketier_localfile.manifest import FileEntry, Manifest, decode, encode
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.pruning import Range, outcomes
 from laketier_localfile.pruning import decode as decode_value
@@ -119,11 +121,10 @@ MANIFEST = Manifest(
             "r=é/part-x.parquet",
             3,
             10,
-            "ab",
             7,
             (("r", "é"), ("n", None)),
             2,
-            {"id": ("1", "3", 0), "r": (None, None, 1)},
+            {"footer": "ab", "stats": {"id": ("1", "3", 0), "r": (None, None, 1)}},
         ),
     ),
     watermarks={"p": "{}"},
@@ -139,7 +140,7 @@ MANIFEST = Manifest(
 
 def test_a_manifest_comes_back_and_is_json() -> None:
     document = MANIFEST.encode()
-    found = Manifest.decode(document, Path("m"))
+    found = Manifest.decode(document, Path("m"), LAYOUT)
     assert found.sha256 == json.loads(document)["sha256"]
     assert found.encode() == document
     assert found.added == MANIFEST.added
@@ -151,17 +152,17 @@ def test_any_changed_byte_of_a_manifest_is_noticed(place: int, change: int) -> N
     document = bytearray(MANIFEST.encode())
     document[place] ^= change
     with pytest.raises(CorruptTable, match="the-file"):
-        Manifest.decode(bytes(document), Path("the-file"))
+        Manifest.decode(bytes(document), Path("the-file"), LAYOUT)
 
 
 @given(st.integers(0, len(MANIFEST.encode()) - 1))
 def test_a_torn_manifest_is_noticed_at_every_length(length: int) -> None:
     with pytest.raises(CorruptTable, match="the-file"):
-        Manifest.decode(MANIFEST.encode()[:length], Path("the-file"))
+        Manifest.decode(MANIFEST.encode()[:length], Path("the-file"), LAYOUT)
 
 
 def test_a_document_of_a_later_version_names_the_fix() -> None:
-    with pytest.raises(CorruptTable, match="newer laketier-localfile"):
+    with pytest.raises(CorruptTable, match="newer laketier"):
         decode(encode({"version": 3}), Path("m"), lambda body, _: body)
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from laketier.spi import CorruptTable, LaketierError, Outcome, Token, WriteMode
 from laketier.tiering import Ending, TieringRound
-from laketier_localfile.maintenance import LocalFileMaintenance
 
 EPOCH_0 = [0, 1, 2, 3]
 EPOCH_1 = [1000, 1001, 1002, 1003]
@@ -175,7 +174,7 @@ def test_what_a_killed_creation_left_is_no_table_and_no_obstacle(tmp_path: Any, 
     table.create()
     table.round(0)
     assert table.read_ids() == EPOCH_0
-    maintenance = LocalFileMaintenance(table.location)
+    maintenance = table.storage.maintenance(table.info)
     left = maintenance.orphans(2**62)
     assert {Path(file.path).name for file in left} == {"00000000000000000000.json", "head.json"}
     assert maintenance.remove_orphans(left) == left

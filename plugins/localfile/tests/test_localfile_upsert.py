@@ -17,10 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laketier.kit.manifests import FileEntry, Manifest, files_at
+from laketier.kit.manifests.rollup import Block, write_rollups
 from laketier.spi import BucketSpec, PartitionField, ScanRequest, TableDescriptor, Token, WriteMode
 from laketier.tiering import TieringRound
-from laketier_localfile.manifest import FileEntry, Manifest
-from laketier_localfile.rollup import Block, files_at, write_rollups
+from laketier_localfile.layout import LAYOUT
 
 
 def rows(*ids: int) -> list[dict[str, Any]]:
@@ -83,7 +84,7 @@ def test_readers_of_the_folder_never_see_both(table: Any, point: str) -> None:
 
 
 def entry(name: str) -> FileEntry:
-    return FileEntry(name, 1, 1, "f", 0)
+    return FileEntry(name, 1, 1, 0, details={"footer": "f", "stats": {}})
 
 
 @settings(deadline=None, max_examples=200)
@@ -109,14 +110,14 @@ def test_sums_of_manifests(data: Any) -> None:
             added=tuple(map(entry, added)),
             removed=tuple(gone),
         )
-        blocks.append(Block.of(Manifest.decode(manifest.encode(), Path("m"))))
+        blocks.append(Block.of(Manifest.decode(manifest.encode(), Path("m"), LAYOUT)))
     while len(blocks) > 1:
         first = data.draw(st.integers(0, len(blocks) - 2))
         last = data.draw(st.integers(first + 2, len(blocks)))
         joined = Block.join(blocks[first:last])
         body = json.loads(joined.encode())["body"]
         assert body["version"] == (2 if joined.removed else 1)
-        blocks[first:last] = [Block.from_body(body, "")]
+        blocks[first:last] = [Block.from_body(body, LAYOUT)]
     assert [each.path for each in blocks[0].files] == live
     assert blocks[0].removed == ()
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 from crooked import CrookedPlugin
-from feather_lake.plugin import Catalog
 
-from laketier import spi
+from laketier import kit, spi
 from laketier.registry import hookimpl
 
 
-class WideningCatalog(Catalog):
+class WideningCatalog(kit.ManifestCatalog):
     def create_table(self, path: spi.TablePath, descriptor: spi.TableDescriptor) -> spi.TableInfo:
         wide = [f.with_type(pa.int64()) if pa.types.is_integer(f.type) else f for f in descriptor.schema]
         return super().create_table(path, replace(descriptor, schema=pa.schema(wide)))

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer
+from feather_lake.plugin import FeatherTable
 
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
 
-class CarelessCommitter(Committer):
-    def check(self, results: Sequence[spi.WriteResult]) -> None:
+class CarelessTable(FeatherTable):
+    def check_staged(self, state: kit.ManifestState, results: Sequence[spi.WriteResult]) -> None:
         for file in (file for result in results for file in result.files):
-            if not Path(self.home, kit.confined(file.path, where=self.home)).exists():
+            if not (self.location / kit.confined(file.path, where=str(self.location))).exists():
                 raise spi.StagedFileLost(f"{file.path} is gone")
 
 
 @hookimpl
 def laketier_format() -> CrookedPlugin:
-    return CrookedPlugin("checks-names-alone", committer=CarelessCommitter)
+    return CrookedPlugin("checks-names-alone", table=CarelessTable)

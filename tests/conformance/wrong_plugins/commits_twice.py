@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer, Manifest
 
-from laketier import spi
+from laketier import kit, spi
 from laketier.registry import hookimpl
 
 
-class ForgetfulState(Manifest):
+class ForgetfulState(kit.ManifestState):
     def watermark(self, pipeline: str) -> spi.Watermark | None:
         return None
 
 
-class ForgetfulCommitter(Committer):
-    def open(self) -> Manifest:
+class ForgetfulCommitter(kit.ManifestCommitter):
+    def open(self) -> kit.ManifestState:
         return ForgetfulState(**vars(super().open()))
 
 

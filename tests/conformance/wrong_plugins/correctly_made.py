@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from crooked import COLLECTS, CrookedPlugin, Sweeper
+from crooked import CrookedPlugin
 
 from laketier.registry import hookimpl
 
 
 @hookimpl
 def laketier_format() -> CrookedPlugin:
-    return CrookedPlugin("correct", COLLECTS, maintenance=Sweeper)
+    return CrookedPlugin("correct")

@@ -2,53 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from feather_lake.plugin import (
-    FEATURES,
-    Catalog,
-    Committer,
-    Factory,
-    FeatherPlugin,
-    Manifest,
-    Source,
-    Storage,
-    Writer,
-)
+from feather_lake.plugin import FEATURES, Factory, FeatherPlugin, FeatherTable, Source, Storage, Writer
 
 from laketier import kit, spi
-from laketier.kit import staged
 
 
 @dataclass(frozen=True)
 class Parts:
     writer: type[Writer] = Writer
-    committer: type[Committer] = Committer
-    catalog: type[Catalog] = Catalog
+    committer: type[kit.ManifestCommitter] = kit.ManifestCommitter
+    catalog: type[kit.ManifestCatalog] = kit.ManifestCatalog
     source: type[Source] = Source
+    table: type[FeatherTable] = FeatherTable
     factory: type[CrookedFactory] | None = None
-    maintenance: type[Sweeper] | None = None
+    maintenance: type[kit.ManifestMaintenance] = kit.ManifestMaintenance
 
-
-@dataclass(frozen=True)
-class Sweeper(spi.LakeMaintenance):
-    """Feather has no orphan collection; this one is right, and what is wrong in some is made of it."""
-
-    home: str
-
-    def orphans(self, modified_before: int) -> Sequence[spi.OrphanFile]:
-        head = Committer(self.home, spi.CommitterInitContext("orphans")).open()
-        named = {file for n in range(head.number + 1) for file, _, _ in Manifest.read(self.home, n).files}
-        found = [file for file in self.files() if file.path.endswith(".feather") and file.path not in named]
-        return [file for file in found if file.modified_at < modified_before]
-
-    def remove_orphans(self, orphans: Sequence[spi.OrphanFile]) -> Sequence[spi.OrphanFile]:
-        return staged.remove_files(kit.TableFolder.at(self.home), orphans)
-
-    def files(self) -> list[spi.OrphanFile]:
-        found = kit.TableFolder.at(self.home).files()
-        return [spi.OrphanFile(file.path, file.bytes, file.modified_at) for file in found]
+    def at(self, table: spi.TableInfo) -> FeatherTable:
+        return self.table(Path(table.location))
 
 
 @dataclass(frozen=True)
@@ -58,29 +32,25 @@ class CrookedFactory(Factory):
     def create_writer(self, context: spi.WriterInitContext) -> Writer:
         return self.parts.writer(self.table, context.attempt)
 
-    def create_committer(self, context: spi.CommitterInitContext) -> Committer:
-        return self.parts.committer(self.table.location, context)
+    def create_committer(self, context: spi.CommitterInitContext) -> kit.ManifestCommitter:
+        return self.parts.committer(self.parts.at(self.table), context)
 
 
 @dataclass(frozen=True)
 class CrookedStorage(Storage):
     parts: Parts = Parts()
 
-    def catalog(self) -> Catalog:
-        return self.parts.catalog(self.warehouse)
+    def catalog(self) -> kit.ManifestCatalog:
+        return self.parts.catalog(self.parts.table, self.warehouse)
 
     def tiering_factory(self, table: spi.TableInfo) -> Factory:
         return (self.parts.factory or CrookedFactory)(table, self.parts)
 
     def source(self, table: spi.TableInfo) -> Source:
-        return self.parts.source(table.location)
+        return self.parts.source(self.parts.at(table))
 
     def maintenance(self, table: spi.TableInfo) -> spi.LakeMaintenance:
-        return super().maintenance(table) if self.parts.maintenance is None else self.parts.maintenance(table.location)
-
-
-COLLECTS = {**FEATURES, spi.Feature.ORPHAN_COLLECTION: spi.FULL}
-"""The features of a plugin that is given a ``maintenance``."""
+        return self.parts.maintenance(self.parts.at(table))
 
 
 class CrookedPlugin(FeatherPlugin):
@@ -92,4 +62,4 @@ class CrookedPlugin(FeatherPlugin):
         self._parts = Parts(**parts)  # type: ignore[arg-type]
 
     def create_storage(self, config: spi.LakeStorageConfig) -> Storage:
-        return CrookedStorage(config.warehouse, self._parts)
+        return CrookedStorage(Path(config.warehouse), self._parts)

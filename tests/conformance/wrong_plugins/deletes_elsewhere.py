@@ -7,17 +7,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer
 
-from laketier import spi
+from laketier import kit, spi
 from laketier.registry import hookimpl
 
 
-class ObedientCommitter(Committer):
+class ObedientCommitter(kit.ManifestCommitter):
     def discard(self, results: Sequence[spi.WriteResult]) -> None:
         for file in (file for result in results for file in result.files):
             with suppress(OSError, ValueError):
-                Path(self.home, file.path).unlink()
+                Path(self.table.location, file.path).unlink()
 
 
 @hookimpl

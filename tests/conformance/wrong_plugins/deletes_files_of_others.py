@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer
 
 from laketier import kit, spi
 from laketier.kit import staged
 from laketier.registry import hookimpl
 
 
-class ConfinedCommitter(Committer):
+class ConfinedCommitter(kit.ManifestCommitter):
     def discard(self, results: Sequence[spi.WriteResult]) -> None:
-        staged.remove(kit.TableFolder.at(self.home), [file.path for result in results for file in result.files])
+        staged.remove(self.table.folder, [file.path for result in results for file in result.files])
 
 
 @hookimpl

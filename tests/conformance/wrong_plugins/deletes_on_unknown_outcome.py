@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer
 
 from laketier import kit, spi
+from laketier.kit import staged
 from laketier.registry import hookimpl
 
 
-class TidyCommitter(Committer):
+class TidyCommitter(kit.ManifestCommitter):
     def publish(
         self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
     ) -> spi.LakeCommitResult:
@@ -19,7 +19,8 @@ class TidyCommitter(Committer):
             commit = super().publish(state, results, watermark)
             kit.failpoint("publish.after_link")
         except Exception:
-            self.discard(results)
+            # `ManifestCommitter.discard` would look first, and keep what is published.
+            staged.discard_staged(self.table.folder, results, attempt_of=self.table.layout.attempt_of)
             raise
         return commit
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer
 
-from laketier import spi
+from laketier import kit, spi
+from laketier.kit.manifests import files_at
 from laketier.registry import hookimpl
 
 
-class SweepingCommitter(Committer):
+class SweepingCommitter(kit.ManifestCommitter):
     def discard(self, results: Sequence[spi.WriteResult]) -> None:
-        live = {file for file, _, _ in self.open().files}
-        for path in Path(self.home).glob("*.feather"):
+        state = self.open()
+        live = {entry.path for entry in files_at(state.manifests, state.head.number)}
+        for path in self.table.location.glob("*.feather"):
             if path.name not in live:
                 path.unlink()
 

@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer, Manifest
 
-from laketier import spi
+from laketier import kit, spi
 from laketier.registry import hookimpl
 
 
-class AmnesicCommitter(Committer):
+class AmnesicCommitter(kit.ManifestCommitter):
     def publish(
         self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
     ) -> spi.LakeCommitResult:
-        assert isinstance(state, Manifest)
+        assert isinstance(state, kit.ManifestState)
         if self.context.mode is spi.WriteMode.OVERWRITE:
-            state = replace(state, watermarks=())
+            state = replace(state, head=replace(state.head, watermarks={}))
         return super().publish(state, results, watermark)
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer, Manifest
 
+from laketier import kit
 from laketier.registry import hookimpl
 
 
-class BlindState(Manifest):
+class BlindState(kit.ManifestState):
     def landed(self, commit_id: str) -> bool:
         return False
 
 
-class BlindCommitter(Committer):
-    def open(self) -> Manifest:
+class BlindCommitter(kit.ManifestCommitter):
+    def open(self) -> kit.ManifestState:
         return BlindState(**vars(super().open()))
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer
 
-from laketier import spi
+from laketier import kit, spi
 from laketier.registry import hookimpl
 
 
-class RebasingCommitter(Committer):
+class RebasingCommitter(kit.ManifestCommitter):
     def publish(
         self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
     ) -> spi.LakeCommitResult:

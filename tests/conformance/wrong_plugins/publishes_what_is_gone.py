@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer
+from feather_lake.plugin import FeatherTable
 
-from laketier import spi
+from laketier import kit, spi
 from laketier.registry import hookimpl
 
 
-class TrustingCommitter(Committer):
-    def check(self, results: Sequence[spi.WriteResult]) -> None:
+class TrustingTable(FeatherTable):
+    def check_staged(self, state: kit.ManifestState, results: Sequence[spi.WriteResult]) -> None:
         pass
 
 
 @hookimpl
 def laketier_format() -> CrookedPlugin:
-    return CrookedPlugin("publishes-what-is-gone", committer=TrustingCommitter)
+    return CrookedPlugin("publishes-what-is-gone", table=TrustingTable)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from crooked import CrookedFactory, CrookedPlugin
-from feather_lake.plugin import FEATURES, Committer, Writer
+from feather_lake.plugin import FEATURES, Writer
 
-from laketier import spi
+from laketier import kit, spi
 from laketier.registry import hookimpl
 
 LACKING = {**FEATURES, spi.Feature.OVERWRITE: spi.unsupported("appending is all it can do")}
@@ -14,12 +14,12 @@ LACKING = {**FEATURES, spi.Feature.OVERWRITE: spi.unsupported("appending is all 
 class MuddledFactory(CrookedFactory):
     def create_writer(self, context: spi.WriterInitContext) -> Writer:
         if context.mode is spi.WriteMode.OVERWRITE:
-            spi.require("refuses-something-else", LACKING, spi.Feature.UPSERT)
+            spi.require("refuses-something-else", LACKING, spi.Feature.BUCKETING)
         return super().create_writer(context)
 
-    def create_committer(self, context: spi.CommitterInitContext) -> Committer:
+    def create_committer(self, context: spi.CommitterInitContext) -> kit.ManifestCommitter:
         if context.mode is spi.WriteMode.OVERWRITE:
-            spi.require("refuses-something-else", LACKING, spi.Feature.UPSERT)
+            spi.require("refuses-something-else", LACKING, spi.Feature.BUCKETING)
         return super().create_committer(context)
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer, Manifest
 
+from laketier import kit
 from laketier.registry import hookimpl
 
 
-class CachedState(Manifest):
+class CachedState(kit.ManifestState):
     @property
     def schema_fingerprint(self) -> str:
-        return FIRST_SEEN.setdefault(self.home, super().schema_fingerprint)
+        return FIRST_SEEN.setdefault(str(self.manifests.location), super().schema_fingerprint)
 
 
 FIRST_SEEN: dict[str, str] = {}
 
 
-class CachingCommitter(Committer):
-    def open(self) -> Manifest:
+class CachingCommitter(kit.ManifestCommitter):
+    def open(self) -> kit.ManifestState:
         return CachedState(**vars(super().open()))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from crooked import CrookedPlugin
 from feather_lake.plugin import Source
@@ -14,8 +13,8 @@ from laketier.registry import hookimpl
 
 class GlobbingSource(Source):
     def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:
-        files = sorted(path.name for path in Path(self.home).glob("*.feather"))
-        splits = tuple(spi.LakeSplit(index=n, payload={"file": file}) for n, file in enumerate(files))
+        files = sorted(path.name for path in self.table.location.glob("*.feather"))
+        splits = tuple(spi.LakeSplit(index=n, payload={"path": file}) for n, file in enumerate(files))
         return replace(super().plan(request), splits=splits)
 
 

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crooked import CrookedPlugin
-from feather_lake.plugin import Committer
 
-from laketier import spi
+from laketier import kit, spi
+from laketier.kit.manifests import files_at
 from laketier.registry import hookimpl
 
 
-class MiscountingCommitter(Committer):
+class MiscountingCommitter(kit.ManifestCommitter):
     def publish(
         self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
     ) -> spi.LakeCommitResult:
         commit = super().publish(state, results, watermark)
-        return replace(commit, rows=sum(rows for _, rows, _ in self.open().files))
+        now = self.open()
+        return replace(commit, rows=sum(entry.rows for entry in files_at(now.manifests, now.head.number)))
 
 
 @hookimpl

@@ -16,19 +16,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from laketier.kit import LocalFolder
 from laketier.kit.durable import create_exclusively, fsync_directory
-from laketier.spi import (
+from laketier.kit.local_folder import LocalFolder
+from laketier.kit.manifests.document import FORMAT_VERSION, decode, digest_of, encode, whole
+from laketier.kit.manifests.layout import ManifestLayout
+from laketier.kit.manifests.manifest import Manifest
+from laketier.spi.errors import (
     Conflict,
     CorruptTable,
+    IncompatibleTable,
     OutsideTable,
     RolledBack,
     SnapshotNotFound,
-    TableDescriptor,
     TableNotFound,
 )
-from laketier_localfile.layout import MANIFESTS, TABLE_FILE
-from laketier_localfile.manifest import FORMAT_VERSION, Manifest, decode, digest_of, encode, whole
+from laketier.spi.table import TableDescriptor
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ class TableFile:
     """What ``table.json`` says. It never changes; creating it is creating the table. Manifests lie in a folder named
     after ``table_uuid``, so a writer of a dropped table can't write into its successor."""
 
+    format: str
     table_uuid: str
     manifests_per_rollup: int
 
@@ -51,25 +54,32 @@ class TableFile:
         return encode(
             {
                 "version": FORMAT_VERSION,
-                "format": "localfile",
+                "format": self.format,
                 "table_uuid": self.table_uuid,
                 "manifests_per_rollup": self.manifests_per_rollup,
             }
         )
 
     @classmethod
-    def read(cls, location: Path) -> TableFile:
-        """Read it. Raises `TableNotFound` when it is not there, `CorruptTable`, and `OutsideTable` when it, or the
-        folder of the manifests, is a link: another table's, perhaps."""
-        path = location / TABLE_FILE
+    def read(cls, location: Path, layout: ManifestLayout) -> TableFile:
+        """Read it. Raises `TableNotFound` when it is not there, `CorruptTable`, `IncompatibleTable` when it is of
+        another format, and `OutsideTable` when it, or the folder of the manifests, is a link: another table's,
+        perhaps."""
+        path = location / layout.table_file
         folder = LocalFolder(location)
         try:
-            folder.refuse_links(TABLE_FILE)
+            folder.refuse_links(layout.table_file)
             data = path.read_bytes()
         except (FileNotFoundError, NotADirectoryError) as error:
             raise TableNotFound("there is no table here", where=str(location)) from error
         table = decode(data, path, cls._from_body)
-        folder.refuse_links(f"{MANIFESTS}/{table.table_uuid}/{ROLLUPS}/{_HEAD_FILE}")
+        if table.format != layout.format:
+            raise IncompatibleTable(
+                f"the table has the format {table.format!a}, and {layout.format!r} was asked for",
+                where=str(location),
+                fix="Set lake.format to the table's own, or use another table name.",
+            )
+        folder.refuse_links(f"{layout.folder}/{table.table_uuid}/{ROLLUPS}/{_HEAD_FILE}")
         return table
 
     @classmethod
@@ -79,7 +89,7 @@ class TableFile:
             raise OutsideTable(f"{table_uuid!r} is no name of a folder of manifests", where="table_uuid")
         if manifests_per_rollup < 2:
             raise ValueError(f"manifests_per_rollup is {manifests_per_rollup}")
-        return cls(table_uuid, manifests_per_rollup)
+        return cls(body["format"], table_uuid, manifests_per_rollup)
 
 
 @dataclass(frozen=True)
@@ -87,19 +97,20 @@ class ManifestLog:
     """The manifests of one table. Driver only, but for plain data. Keeps nothing in memory."""
 
     location: Path
+    layout: ManifestLayout
     table_uuid: str
     manifests_per_rollup: int
 
     @classmethod
-    def open(cls, location: Path) -> ManifestLog:
-        """The log of the table at ``location``. Raises `TableNotFound` and `CorruptTable`."""
-        table = TableFile.read(location)
-        return cls(location, table.table_uuid, table.manifests_per_rollup)
+    def open(cls, location: Path, layout: ManifestLayout) -> ManifestLog:
+        """The log of the table at ``location``. Raises as `TableFile.read`."""
+        table = TableFile.read(location, layout)
+        return cls(location, layout, table.table_uuid, table.manifests_per_rollup)
 
     @property
     def folder(self) -> Path:
         """Where the manifests lie."""
-        return self.location / MANIFESTS / self.table_uuid
+        return self.location / self.layout.folder / self.table_uuid
 
     def path(self, number: int) -> Path:
         """The name of manifest ``number``."""
@@ -109,7 +120,7 @@ class ManifestLog:
         """Read a manifest. Raises `CorruptTable` when it is missing, damaged, or another one's."""
         path = self.path(number)
         try:
-            manifest = Manifest.decode(path.read_bytes(), path)
+            manifest = Manifest.decode(path.read_bytes(), path, self.layout)
         except FileNotFoundError as error:
             raise CorruptTable(
                 "a manifest is missing",
@@ -212,7 +223,7 @@ class ManifestLog:
         """
         path, document = self.path(manifest.number), manifest.encode()
         # What could not be read back is not published.
-        published = Manifest.decode(document, path)
+        published = Manifest.decode(document, path, self.layout)
         try:
             create_exclusively(path, document)
         except FileExistsError as error:

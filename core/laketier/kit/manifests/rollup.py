@@ -17,19 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from laketier.kit.durable import create_exclusively, make_directories
-from laketier.spi import CorruptTable
-from laketier_localfile.log import ROLLUPS, ManifestLog
-from laketier_localfile.manifest import (
-    FORMAT_VERSION,
-    KEYED_VERSION,
-    Commit,
-    FileEntry,
-    Manifest,
-    decode,
-    encode,
-    removed_paths,
-    whole,
-)
+from laketier.kit.manifests.document import FORMAT_VERSION, KEYED_VERSION, decode, encode, whole
+from laketier.kit.manifests.layout import ManifestLayout
+from laketier.kit.manifests.log import ROLLUPS, ManifestLog
+from laketier.kit.manifests.manifest import Commit, FileEntry, Manifest, removed_paths
+from laketier.spi.errors import CorruptTable
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +92,7 @@ class Block:
         )
 
     @classmethod
-    def from_body(cls, body: dict[str, Any], _: str) -> Block:
+    def from_body(cls, body: dict[str, Any], layout: ManifestLayout) -> Block:
         """Undo `encode`."""
         return cls(
             whole(body["first"]),
@@ -108,9 +100,9 @@ class Block:
             body["previous"],
             body["sha256"],
             body["resets"],
-            tuple(FileEntry.from_plain(entry) for entry in body["files"]),
+            tuple(FileEntry.from_plain(entry, layout) for entry in body["files"]),
             tuple(Commit(*commit) for commit in body["commits"]),
-            removed_paths(body),
+            removed_paths(body, layout),
         )
 
 
@@ -175,7 +167,7 @@ def _largest_block(manifests: ManifestLog, end: int, down_to: int) -> Block:
     while size > 1:
         path = _rollup_path(manifests, end - size, end - 1)
         try:
-            return decode(path.read_bytes(), path, Block.from_body)
+            return decode(path.read_bytes(), path, lambda body, _: Block.from_body(body, manifests.layout))
         except FileNotFoundError:
             pass
         except CorruptTable as error:

@@ -2,80 +2,65 @@
 
 A manifest holds what its commit added and the watermarks of *all* pipelines, so that a writer reads one manifest,
 whatever the length of the history. What a snapshot consists of is the sum of its manifests (see `rollup`).
-
-On disk a document is ``{"sha256":"<of the body>","body":<canonical JSON>}``: one line that `jq` reads and whose
-every bit is checked.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
-from laketier.spi import BucketSpec, CorruptTable, OutsideTable, PartitionField, TableDescriptor, Watermark
-from laketier_localfile.layout import data_path
+from laketier.kit.manifests.document import FORMAT_VERSION, KEYED_VERSION, decode, encode, whole
+from laketier.kit.manifests.layout import ManifestLayout
+from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, Transform
+from laketier.spi.token import Watermark
 
-FORMAT_VERSION = 1
-KEYED_VERSION = 2
-"""Of documents that name removed files, or a primary key. What knows version 1 alone would show replaced rows again, or
-append rows that are there already, so it must refuse them; all other documents stay as it reads them."""
-
-_HEAD = b'{"sha256":"'
-_MIDDLE = b'","body":'
-_TAIL = b"}\n"
-_BODY = len(_HEAD) + 64 + len(_MIDDLE)
-
-T = TypeVar("T")
+_OWN = frozenset({"path", "rows", "bytes", "schema", "partition", "bucket"})
 
 
 @dataclass(frozen=True)
 class FileEntry:
-    """One data file. ``path`` is the final one, relative to the table. ``footer`` is a digest of the Parquet footer.
-    ``schema`` is the number of the manifest that holds the metadata it was written with. ``stats``: column →
-    (least, greatest, nulls), values as canonical text."""
+    """One data file. ``path`` is relative to the table. ``schema`` is the number of the manifest that holds the
+    metadata it was written with. ``partition``: column and value as text (see `laketier.kit.partition.partition_text`),
+    None for null. ``details``: what else the format wants to know of it, as JSON's own types; see
+    `ManifestLayout.details`."""
 
     path: str
     rows: int
     bytes: int
-    footer: str
     schema: int
     partition: tuple[tuple[str, str | None], ...] = ()
     bucket: int | None = None
-    stats: Mapping[str, tuple[str | None, str | None, int]] = field(default_factory=lambda: MappingProxyType({}))
+    details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def to_plain(self) -> dict[str, Any]:
-        """As JSON's own types."""
-        return {
+        """As JSON's own types. The details lie beside the rest."""
+        own = {
             "path": self.path,
             "rows": self.rows,
             "bytes": self.bytes,
-            "footer": self.footer,
             "schema": self.schema,
             "partition": [list(item) for item in self.partition],
             "bucket": self.bucket,
-            "stats": {name: list(values) for name, values in self.stats.items()},
         }
+        return {**self.details, **own}
 
     @classmethod
-    def from_plain(cls, plain: dict[str, Any]) -> FileEntry:
+    def from_plain(cls, plain: dict[str, Any], layout: ManifestLayout) -> FileEntry:
         """Undo `to_plain`. Raises `OutsideTable`."""
         return cls(
-            path=data_path(plain["path"], where="added"),
+            path=layout.data_path(plain["path"], where="added"),
             rows=whole(plain["rows"]),
             bytes=whole(plain["bytes"]),
-            footer=plain["footer"],
             schema=whole(plain["schema"]),
             partition=tuple((name, value) for name, value in plain["partition"]),
             bucket=plain["bucket"],
-            stats={name: (low, high, nulls) for name, (low, high, nulls) in plain["stats"].items()},
+            details=layout.details({name: value for name, value in plain.items() if name not in _OWN}),
         )
 
 
@@ -145,12 +130,12 @@ class Manifest:
         )
 
     @classmethod
-    def decode(cls, data: bytes, path: Path) -> Manifest:
+    def decode(cls, data: bytes, path: Path, layout: ManifestLayout) -> Manifest:
         """Read `encode`'s document. Raises `CorruptTable` naming ``path``."""
-        return decode(data, path, cls._from_body)
+        return decode(data, path, lambda body, sha256: cls._from_body(body, sha256, layout))
 
     @classmethod
-    def _from_body(cls, body: dict[str, Any], sha256: str) -> Manifest:
+    def _from_body(cls, body: dict[str, Any], sha256: str, layout: ManifestLayout) -> Manifest:
         metadata = body["metadata"]
         return cls(
             table_uuid=body["table_uuid"],
@@ -160,72 +145,22 @@ class Manifest:
             commit_id=body["commit_id"],
             kind=body["kind"],
             metadata_at=whole(body["metadata_at"]),
-            added=tuple(FileEntry.from_plain(entry) for entry in body["added"]),
-            removed=removed_paths(body),
+            added=tuple(FileEntry.from_plain(entry, layout) for entry in body["added"]),
+            removed=removed_paths(body, layout),
             watermarks=dict(body["watermarks"]),
             metadata=None if metadata is None else _descriptor_from_plain(metadata),
             sha256=sha256,
         )
 
 
-def encode(body: Mapping[str, Any]) -> bytes:
-    """A checked document of ``body``."""
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    return _HEAD + hashlib.sha256(text).hexdigest().encode() + _MIDDLE + text + _TAIL
-
-
-def digest_of(document: bytes) -> str:
-    """The SHA-256 in the head of a document made by `encode`."""
-    return document[len(_HEAD) : len(_HEAD) + 64].decode()
-
-
-def decode(data: bytes, path: Path, build: Callable[[dict[str, Any], str], T]) -> T:
-    """Check a document and build from its body and digest. Raises `CorruptTable` naming ``path``."""
-    body = data[_BODY : -len(_TAIL)]
-    sha256 = hashlib.sha256(body).hexdigest()
-    if data != _HEAD + sha256.encode() + _MIDDLE + body + _TAIL:
-        raise CorruptTable(
-            "the file is damaged",
-            where=str(path),
-            why=f"its {len(data)} bytes do not match the checksum in its head",
-            fix="Restore this file from a backup; the other files of the table are not affected.",
-        )
-    try:
-        document = json.loads(body)
-        if document["version"] not in (FORMAT_VERSION, KEYED_VERSION):
-            raise CorruptTable(
-                f"the file has version {document['version']!r}, and this plugin reads {FORMAT_VERSION} and "
-                f"{KEYED_VERSION}",
-                where=str(path),
-                fix="Use a newer laketier-localfile.",
-            )
-        return build(document, sha256)
-    except OutsideTable as error:
-        raise CorruptTable(
-            f"{error.where}: {error.what}",
-            where=str(path),
-            why=error.why or "somebody else than laketier wrote it",
-            fix="Find out who wrote the file, and restore it from a backup. Nothing outside of the table was touched.",
-        ) from error
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
-        raise CorruptTable("the file is not what its place says", where=str(path), why=repr(error)) from error
-
-
-def whole(number: Any) -> int:
-    """A number that may become part of a name, or a count. Raises `TypeError` and `ValueError` for any other value."""
-    if type(number) is not int:
-        raise TypeError(f"{number!r} is no whole number")
-    if not 0 <= number < 2**63:
-        raise ValueError(f"{number} is no count")
-    return number
-
-
-def removed_paths(body: Mapping[str, Any]) -> tuple[str, ...]:
+def removed_paths(body: Mapping[str, Any], layout: ManifestLayout) -> tuple[str, ...]:
     """The paths below ``removed``. Raises `OutsideTable`."""
-    return tuple(data_path(path, where="removed") for path in body.get("removed", ()))
+    return tuple(layout.data_path(path, where="removed") for path in body.get("removed", ()))
 
 
 def _descriptor_to_plain(descriptor: TableDescriptor) -> dict[str, Any]:
+    if any(partition.transform is not Transform.IDENTITY for partition in descriptor.partition_by):
+        raise ValueError("manifests keep partitions by the value of a column only")
     buckets = descriptor.buckets
     return {
         # For people; the schema that counts is the one in Arrow's own encoding.

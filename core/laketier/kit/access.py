@@ -1,4 +1,4 @@
-"""Saying what to do when the file system refuses."""
+"""Saying what to do when a local file system refuses to hold a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from laketier.spi import ConfigError
+from laketier.spi.errors import ConfigError
 
 
 @contextmanager

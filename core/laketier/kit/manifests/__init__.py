@@ -1,0 +1,28 @@
+"""A table of data files and a chain of manifests on a local or mounted file system, for authors whose format brings
+files and no atomic log of its own. See `ManifestTable`."""
+
+from laketier.kit.manifests.catalog import ManifestCatalog
+from laketier.kit.manifests.committer import ManifestCommitter
+from laketier.kit.manifests.layout import ManifestLayout
+from laketier.kit.manifests.log import ManifestLog
+from laketier.kit.manifests.maintenance import ManifestMaintenance
+from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.rollup import files_at
+from laketier.kit.manifests.snapshot import ManifestSnapshot
+from laketier.kit.manifests.source import ManifestSource
+from laketier.kit.manifests.table import ManifestState, ManifestTable
+
+__all__ = [
+    "FileEntry",
+    "Manifest",
+    "ManifestCatalog",
+    "ManifestCommitter",
+    "ManifestLayout",
+    "ManifestLog",
+    "ManifestMaintenance",
+    "ManifestSnapshot",
+    "ManifestSource",
+    "ManifestState",
+    "ManifestTable",
+    "files_at",
+]

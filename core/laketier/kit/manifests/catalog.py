@@ -1,0 +1,224 @@
+"""The tables of a warehouse: folders ``<database>/<table>`` with a ``table.json``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from laketier.kit.access import access
+from laketier.kit.durable import create_exclusively, fsync_directory, make_directories
+from laketier.kit.failpoints import failpoint
+from laketier.kit.local_folder import LocalFolder
+from laketier.kit.manifests.committer import following
+from laketier.kit.manifests.log import ROLLUPS, ManifestLog, TableFile
+from laketier.kit.manifests.manifest import Manifest
+from laketier.kit.manifests.table import ManifestState, ManifestTable
+from laketier.spi.catalog import LakeCatalog, reshaped, same_table
+from laketier.spi.clocks import host_time
+from laketier.spi.errors import Conflict, FeatureNotSupported, IncompatibleTable, TableNotFound
+from laketier.spi.features import Feature
+from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange
+from laketier.spi.table import TableDescriptor, TableInfo, TablePath, Transform
+from laketier.spi.writer import new_attempt_id
+
+_ALTER_ATTEMPTS = 100
+_RENAME = "Add a column of the new name, or tier into a new table."
+
+
+@dataclass(frozen=True)
+class ManifestCatalog(LakeCatalog):
+    """The catalog is the folder tree itself. Driver.
+
+    ``table_type``: the format's `ManifestTable`. ``warehouse``: an absolute path. ``manifests_per_rollup``: of new
+    tables, at least 2; after how many manifests their lists of files are summed up, so that reading grows with the
+    logarithm of the history.
+    """
+
+    table_type: type[ManifestTable]
+    warehouse: Path
+    manifests_per_rollup: int = 32
+
+    def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
+        wanted = self._checked(descriptor)
+        location = self.location(path)
+        try:
+            found = self.load_table(path)
+        except TableNotFound:
+            with access("creating the table", location):
+                self._create(location, wanted)
+            found = self.load_table(path)
+        manifests = self.table_type(location).manifests()
+        if not manifests.current()[1]:
+            manifests.sync_names()
+        return same_table(found, wanted)
+
+    def load_table(self, path: TablePath) -> TableInfo:
+        location = self.location(path)
+        manifests = self._open(path)
+        head, settled = manifests.current()
+        descriptor = manifests.metadata(head)
+        info = TableInfo(path, descriptor, manifests.table_uuid, str(location), head.number)
+        # A head that is not settled may be one that somebody went back to, which a state has to say.
+        return info.with_handle(ManifestState(manifests, head, descriptor)) if settled else info
+
+    def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
+        location = self.location(path)
+        for attempt in range(_ALTER_ATTEMPTS):
+            self._open(path)
+            table = self.table_type(location)
+            state = table.open()
+            altered = self._apply(replace(self.load_table(path), descriptor=state.metadata), changes)
+            if altered.schema.equals(state.metadata.schema):
+                return self.load_table(path)
+            number = state.head.number + 1
+            manifest = following(
+                state.head, commit_id=new_attempt_id(), kind="alter", metadata=altered, metadata_at=number
+            )
+            try:
+                table.finish(state.manifests, state.manifests.append(manifest))
+            except Conflict:
+                if attempt == _ALTER_ATTEMPTS - 1:
+                    raise
+                continue
+            return self.load_table(path)
+        raise AssertionError("the loop returns or raises")
+
+    def drop_table(self, path: TablePath) -> None:
+        location = self.location(path)
+        LocalFolder(location.parent).refuse_links(location.name)
+        table_uuid = self._open(path).table_uuid
+        self.table_type(location).folder.refuse_tables_below(self.table_type.layout.folder)
+        # One rename takes the table away from readers and writers; what follows may be interrupted.
+        dropped = location.with_name(f".dropped-{location.name}-{table_uuid}")
+        try:
+            location.rename(dropped)
+        except FileNotFoundError as error:
+            raise TableNotFound("there is no such table", where=str(path)) from error
+        fsync_directory(location.parent)
+        failpoint("drop.after_rename")
+        shutil.rmtree(dropped)
+
+    def list_tables(self, database: str | None = None) -> list[TablePath]:
+        pattern = f"{database if database is not None else '*'}/*/{self.table_type.layout.table_file}"
+        found = [Path(file).relative_to(self.warehouse).parts for file in self.warehouse.glob(pattern)]
+        # Other names are none of ours: a table half dropped, or something else's.
+        return sorted(TablePath(*parts[:2]) for parts in found if all(map(TablePath.is_name, parts[:2])))
+
+    def location(self, path: TablePath) -> Path:
+        """The folder of a table, whether it is there or not."""
+        return self.warehouse / path.database / path.table
+
+    def _open(self, path: TablePath) -> ManifestLog:
+        location = self.location(path)
+        try:
+            return self.table_type(location).manifests()
+        except TableNotFound as error:
+            raise TableNotFound(
+                f"there is no table {path}",
+                where=str(location),
+                fix="Check lake.warehouse and the name; `laketier status` lists the tables.",
+            ) from error
+
+    def _create(self, location: Path, descriptor: TableDescriptor) -> None:
+        layout = self.table_type.layout
+        _refuse_foreign(location, layout.own_folders)
+        table = TableFile(layout.format, uuid.uuid4().hex, self.manifests_per_rollup)
+        manifests = ManifestLog(location, layout, table.table_uuid, table.manifests_per_rollup)
+        make_directories(location)
+        folder = LocalFolder(location)
+        if layout.staging:
+            folder.make_folders(layout.staging)
+        folder.make_folders(f"{layout.folder}/{table.table_uuid}/{ROLLUPS}")
+        first = Manifest(
+            table_uuid=table.table_uuid,
+            number=0,
+            previous="",
+            at=host_time(),
+            commit_id=new_attempt_id(),
+            kind="create",
+            metadata_at=0,
+            metadata=descriptor,
+        )
+        create_exclusively(manifests.path(0), first.encode())
+        failpoint("create.before_table_file")
+        try:
+            create_exclusively(location / layout.table_file, table.encode())
+        except FileExistsError:
+            # Another process created the table first. Ours was never part of anything.
+            shutil.rmtree(manifests.folder, ignore_errors=True)
+        else:
+            manifests.note_head(manifests.read(0))
+
+    def _checked(self, descriptor: TableDescriptor) -> TableDescriptor:
+        """As a table keeps it: without metadata of columns, which belongs to where the data came from."""
+        self.table_type.check_descriptor(descriptor)
+        transformed = next((p for p in descriptor.partition_by if p.transform is not Transform.IDENTITY), None)
+        if transformed is not None:
+            raise FeatureNotSupported(
+                Feature.PARTITION_TRANSFORMS.value,
+                format=self.table_type.layout.format,
+                reason="its manifests keep partitions by the value of a column",
+                fix=f"Add a column that holds {transformed} to the query, and partition by it.",
+            )
+        self.table_type.check_types(descriptor.schema)
+        schema = pa.schema([_plain(column) for column in descriptor.schema])
+        return replace(descriptor, schema=schema, properties=dict(descriptor.properties))
+
+    def _apply(self, table: TableInfo, changes: Sequence[SchemaChange]) -> TableDescriptor:
+        if any(isinstance(change, RenameColumn) for change in changes):
+            self.table_type.require(Feature.RENAME_COLUMN, fix=_RENAME)
+        schema = reshaped(table, changes)
+        self.table_type.check_types(schema)
+        for added in (_plain(change.field) for change in changes if isinstance(change, AddColumn)):
+            self.table_type.check_types(pa.schema([added]))
+            if added.name in schema.names:
+                _refuse_other(schema.field(added.name), added, where=str(table.path))
+            elif not added.nullable:
+                raise IncompatibleTable(
+                    f"column {added.name!r} can't be added as not null",
+                    where=str(table.path),
+                    why="rows that are there have no value for it",
+                    fix="Declare it nullable.",
+                )
+            else:
+                schema = schema.append(added)
+        return replace(table.descriptor, schema=schema)
+
+
+def _plain(column: pa.Field) -> pa.Field:
+    return pa.field(column.name, column.type, column.nullable)
+
+
+def _refuse_other(existing: pa.Field, added: pa.Field, *, where: str) -> None:
+    if not existing.type.equals(added.type):
+        raise IncompatibleTable(
+            f"column {added.name!r} is there with type {existing.type}, not {added.type}",
+            where=where,
+            fix="Cast it in the query, or add it under another name.",
+        )
+
+
+def _refuse_foreign(location: Path, own: frozenset[str]) -> None:
+    try:
+        names = sorted(set(os.listdir(location)) - own)
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        if not location.exists():
+            raise
+        raise IncompatibleTable(
+            "the table's place is taken by a file", where=str(location), fix="Use another table name."
+        ) from error
+    if names:
+        raise IncompatibleTable(
+            "the folder is not empty, and holds no table of this format",
+            where=str(location),
+            why=f"it contains {', '.join(names[:3])}{', …' if len(names) > 3 else ''}",
+            fix="Use another table name, or move these files away: they would be read as rows of the table.",
+        )

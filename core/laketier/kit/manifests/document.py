@@ -1,0 +1,77 @@
+"""Checked documents: ``{"sha256":"<of the body>","body":<canonical JSON>}``, one line that `jq` reads and whose every
+bit is checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from laketier.spi.errors import CorruptTable, OutsideTable
+
+FORMAT_VERSION = 1
+KEYED_VERSION = 2
+"""Of documents that name removed files, or a primary key. What knows version 1 alone would show replaced rows again, or
+append rows that are there already, so it must refuse them; all other documents stay as it reads them."""
+
+_HEAD = b'{"sha256":"'
+_MIDDLE = b'","body":'
+_TAIL = b"}\n"
+_BODY = len(_HEAD) + 64 + len(_MIDDLE)
+
+T = TypeVar("T")
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """A checked document of ``body``."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _HEAD + hashlib.sha256(text).hexdigest().encode() + _MIDDLE + text + _TAIL
+
+
+def digest_of(document: bytes) -> str:
+    """The SHA-256 in the head of a document made by `encode`."""
+    return document[len(_HEAD) : len(_HEAD) + 64].decode()
+
+
+def decode(data: bytes, path: Path, build: Callable[[dict[str, Any], str], T]) -> T:
+    """Check a document and build from its body and digest. Raises `CorruptTable` naming ``path``, also for what
+    ``build`` raises of a body that nobody of ours wrote."""
+    body = data[_BODY : -len(_TAIL)]
+    sha256 = hashlib.sha256(body).hexdigest()
+    if data != _HEAD + sha256.encode() + _MIDDLE + body + _TAIL:
+        raise CorruptTable(
+            "the file is damaged",
+            where=str(path),
+            why=f"its {len(data)} bytes do not match the checksum in its head",
+            fix="Restore this file from a backup; the other files of the table are not affected.",
+        )
+    try:
+        document = json.loads(body)
+        if document["version"] not in (FORMAT_VERSION, KEYED_VERSION):
+            raise CorruptTable(
+                f"the file has version {document['version']!r}, and this laketier reads {FORMAT_VERSION} and "
+                f"{KEYED_VERSION}",
+                where=str(path),
+                fix="Use a newer laketier.",
+            )
+        return build(document, sha256)
+    except OutsideTable as error:
+        raise CorruptTable(
+            f"{error.where}: {error.what}",
+            where=str(path),
+            why=error.why or "somebody else than laketier wrote it",
+            fix="Find out who wrote the file, and restore it from a backup. Nothing outside of the table was touched.",
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
+        raise CorruptTable("the file is not what its place says", where=str(path), why=repr(error)) from error
+
+
+def whole(number: Any) -> int:
+    """A number that may become part of a name, or a count. Raises `TypeError` and `ValueError` for any other value."""
+    if type(number) is not int:
+        raise TypeError(f"{number!r} is no whole number")
+    if not 0 <= number < 2**63:
+        raise ValueError(f"{number} is no count")
+    return number

@@ -1,0 +1,44 @@
+"""One snapshot of a table, as a reader sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+
+from laketier.kit.manifests.log import ManifestLog
+from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.rollup import files_at
+
+
+@dataclass(frozen=True)
+class ManifestSnapshot:
+    """The table at ``manifest``, for a plan. Driver. ``head`` is the newest manifest. ``settled``: whether the commits
+    up to ``head`` are finished, and its files are where they stay."""
+
+    manifests: ManifestLog
+    head: Manifest
+    manifest: Manifest
+    settled: bool
+    _schemas: dict[int, pa.Schema] = field(default_factory=dict)
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether it is the table as it is now."""
+        return self.manifest.number == self.head.number
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The table's columns as of it."""
+        return self.manifests.metadata(self.manifest).schema
+
+    def files(self) -> list[FileEntry]:
+        """Its data files, in the order in which they were added."""
+        return files_at(self.manifests, self.manifest.number)
+
+    def written_with(self, entry: FileEntry) -> pa.Schema:
+        """The table's columns when a file was written: it has no others, and may have narrower types."""
+        if entry.schema not in self._schemas:
+            self._schemas[entry.schema] = self.manifests.metadata(self.manifests.read(entry.schema)).schema
+        return self._schemas[entry.schema]

@@ -1,0 +1,185 @@
+"""The handle to one table of files and manifests: what its author says of it, and its state at the newest manifest."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from laketier.kit.failpoints import failpoint
+from laketier.kit.manifests.layout import ManifestLayout
+from laketier.kit.manifests.log import ManifestLog
+from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.rollup import find_commit, write_rollups
+from laketier.kit.staged import check_staged
+from laketier.kit.table_folder import TableFolder
+from laketier.spi.committer import TableState
+from laketier.spi.features import Feature, Features, require
+from laketier.spi.schema import schema_fingerprint
+from laketier.spi.table import TableDescriptor, TableInfo, Transform
+from laketier.spi.token import Watermark
+from laketier.spi.writer import StagedFile, WriteResult
+
+
+@dataclass(frozen=True)
+class ManifestTable(ABC):
+    """One table of a format of data files and manifests, in a folder of a local or mounted file system.
+
+    An author derives it, sets ``layout`` and ``features``, and says in `check_types` what a file can hold. The other
+    methods under "what a format may change" have defaults. `ManifestCatalog`, `ManifestCommitter`, `ManifestSource` and
+    `ManifestMaintenance` do the rest: the author adds a writer, a reader and a table of types.
+
+    A commit is manifest N+1, created under a name that did not exist. So of two writers that saw the same table one
+    wins, and data, watermarks and schema change in one step. Names are never given back; manifests stay for ever.
+    Picklable, and plain data: ``location`` is the table's folder, as `TableInfo.location` has it.
+    """
+
+    location: Path
+    layout: ClassVar[ManifestLayout]
+    features: ClassVar[Features]
+
+    # -- what a format has to say ---------------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def check_types(cls, schema: pa.Schema) -> None:
+        """Raise `UnsupportedType` for the first column that the format's files can't hold exactly. Driver, when a table
+        is created or altered."""
+
+    # -- what a format may change ---------------------------------------------------------------------------------
+
+    @classmethod
+    def check_descriptor(cls, descriptor: TableDescriptor) -> None:
+        """Refuse a new table's partitions, buckets or key. Driver, before `check_types`. By default what ``features``
+        leave out raises `FeatureNotSupported`. Transforms of partition columns are refused whatever this does, as
+        manifests keep values of columns only."""
+        if any(partition.transform is not Transform.IDENTITY for partition in descriptor.partition_by):
+            cls.require(Feature.PARTITION_TRANSFORMS)
+        if descriptor.partition_by:
+            cls.require(Feature.PARTITIONING)
+        if descriptor.buckets is not None:
+            cls.require(Feature.BUCKETING)
+        if descriptor.primary_key:
+            cls.require(Feature.UPSERT)
+
+    def check_folder(self) -> None:  # noqa: B027 - optional
+        """Refuse a folder that the format can't work in. Driver, each time that the table is opened to be written."""
+
+    def check_staged(self, state: ManifestState, results: Sequence[WriteResult]) -> None:
+        """The last look at files before a manifest names them. Driver, in `publish`, once. By default each has to be
+        there, with the size that its writer wrote, and of its result's own attempt. Raises `StagedFileLost` and
+        `OutsideTable`. A format that can tell more of a file (a checksum) calls this and looks further."""
+        check_staged(self.folder, results, attempt_of=self.layout.attempt_of, where=str(self.location))
+
+    def entry(self, state: ManifestState, file: StagedFile) -> FileEntry:
+        """What the manifest says of a file that `check_staged` passed. Driver. By default the payload of the file is
+        the entry's details, and the file stays where it was staged."""
+        return FileEntry(
+            path=file.path,
+            rows=file.rows,
+            bytes=file.bytes,
+            schema=state.head.metadata_at,
+            partition=tuple(file.partition),
+            bucket=file.bucket,
+            details=dict(file.payload),
+        )
+
+    def settle(self, manifests: ManifestLog, head: Manifest) -> None:  # noqa: B027 - optional
+        """Do what is part of the commit ``head`` and follows from it, such as giving files the names that other readers
+        look for. Driver, after the manifest is published and again by whoever opens the table after a crash; so it is
+        idempotent, and safe beside another process that does the same. Whatever it raises, the commit has landed. By
+        default there is nothing to do."""
+
+    # -- what every format gets -----------------------------------------------------------------------------------
+
+    @classmethod
+    def require(cls, feature: Feature, *, fix: str | None = None) -> None:
+        """Raise `FeatureNotSupported` unless the format has ``feature``."""
+        require(cls.layout.format, cls.features, feature, fix=fix)
+
+    @property
+    def folder(self) -> TableFolder:
+        """The table's files, for what compares and deletes them."""
+        return TableFolder.at(self.location)
+
+    def manifests(self) -> ManifestLog:
+        """The table's log, which keeps nothing in memory. Raises `TableNotFound`, `CorruptTable`, `IncompatibleTable`
+        and `OutsideTable`."""
+        return ManifestLog.open(self.location, self.layout)
+
+    def open(self) -> ManifestState:
+        """A fresh look at the table, after finishing what a crashed commit left. Driver; writes where there is
+        something to finish. Raises as `manifests` and `check_folder`, and `RolledBack` where manifests are gone."""
+        manifests = self.manifests()
+        self.check_folder()
+        head, finished = manifests.head()
+        if not finished:
+            manifests.sync_names()
+            self.finish(manifests, head)
+        return ManifestState(manifests, head, manifests.metadata(head))
+
+    def state(self, info: TableInfo) -> ManifestState:
+        """For `LakeStorage.state`: the handle of ``info``, or where it has none the newest manifest, changing nothing.
+        Raises as `manifests`, and `RolledBack`."""
+        if isinstance(info.handle, ManifestState):
+            return info.handle
+        manifests = self.manifests()
+        head, _ = manifests.head()
+        return ManifestState(manifests, head, manifests.metadata(head))
+
+    def finish(self, manifests: ManifestLog, head: Manifest) -> None:
+        """Roll the newest commit forward: `settle`, the rollups, the head file. Driver. Idempotent. Raises what
+        `settle` does; the commit has landed all the same."""
+        self.settle(manifests, head)
+        failpoint("publish.after_renames_before_head")
+        write_rollups(manifests, head.number)
+        manifests.note_head(head)
+
+    def published(self, manifests: ManifestLog, head: Manifest) -> set[str]:
+        """The paths of staged files that a snapshot needs. Driver. Where files are moved, only the newest commit can
+        still have some, as none follows an unfinished one; where they stay, this reads all manifests."""
+        if self.layout.staged_as is not None:
+            return {self.layout.staged_path(entry.path) for entry in head.added}
+        earlier = (manifests.read(number) for number in range(head.number))
+        return {entry.path for manifest in (*earlier, head) for entry in manifest.added}
+
+
+@dataclass(frozen=True)
+class ManifestState(TableState):
+    """The table at one manifest. Its commit is finished where `ManifestTable.open` gave it. ``metadata``: the table's
+    description as of it."""
+
+    manifests: ManifestLog
+    head: Manifest
+    metadata: TableDescriptor
+
+    @property
+    def table_uuid(self) -> str:
+        return self.head.table_uuid
+
+    @property
+    def schema_fingerprint(self) -> str:
+        return schema_fingerprint(self.metadata.schema)
+
+    @property
+    def spec_id(self) -> int:
+        return 0
+
+    @property
+    def snapshot_id(self) -> int:
+        return self.head.number
+
+    def watermark(self, pipeline: str) -> Watermark | None:
+        """Read from the newest manifest, which holds those of all pipelines."""
+        return self.head.watermark(pipeline)
+
+    def pipelines(self) -> Sequence[str]:
+        return list(self.head.watermarks)
+
+    def landed(self, commit_id: str) -> bool:
+        """Looks at the whole history, newest first: rollups make that few files."""
+        return find_commit(self.manifests, self.head.number, commit_id) is not None

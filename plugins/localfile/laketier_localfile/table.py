@@ -1,0 +1,127 @@
+"""The format's table: what manifests and the folder have to hold beyond what the toolbox knows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from laketier.kit import LocalFolder
+from laketier.kit.manifests import FileEntry, Manifest, ManifestLayout, ManifestLog, ManifestState, ManifestTable
+from laketier.spi import (
+    CorruptTable,
+    Feature,
+    Features,
+    StagedFile,
+    StagedFileLost,
+    TableDescriptor,
+    Transform,
+    UnsafeTable,
+    UnsupportedType,
+    WriteResult,
+)
+from laketier_localfile.features import FEATURES
+from laketier_localfile.layout import LAYOUT, final_path
+from laketier_localfile.parquet import footer_digest, stats_from_text
+from laketier_localfile.results import odd_claim
+from laketier_localfile.settle import settle
+from laketier_localfile.types import check_partition_types, check_types
+
+
+@dataclass(frozen=True)
+class LocalFileTable(ManifestTable):
+    """Parquet files in Hive-style folders, which plain readers find by themselves."""
+
+    layout: ClassVar[ManifestLayout] = LAYOUT
+    features: ClassVar[Features] = FEATURES
+
+    @classmethod
+    def check_types(cls, schema: pa.Schema) -> None:
+        check_types(schema)
+
+    @classmethod
+    def check_descriptor(cls, descriptor: TableDescriptor) -> None:
+        for partition in descriptor.partition_by:
+            if partition.transform is not Transform.IDENTITY:
+                cls.require(
+                    Feature.PARTITION_TRANSFORMS,
+                    fix=f"Add a column that holds {partition} to the query, and partition by it.",
+                )
+            if partition.column.startswith(("_", ".")):
+                raise UnsupportedType(
+                    f"column {partition.column!r} can't be a partition column",
+                    why="plain readers skip folders that begin with _ or .",
+                    fix="Rename the column.",
+                )
+        check_types(descriptor.schema)
+        check_partition_types(descriptor)
+
+    def check_folder(self) -> None:
+        refuse_several_devices(self.location)
+
+    def check_staged(self, state: ManifestState, results: Sequence[WriteResult]) -> None:
+        super().check_staged(state, results)
+        files = [file for result in results for file in result.files]
+        for file in files:
+            why = odd_claim(file, state.metadata)
+            if why is not None:
+                raise _replaced(self.location / file.path, why)
+            self._refuse_replaced(file)
+        folder = LocalFolder(self.location)
+        for file in files:
+            folder.refuse_links(final_path(file.path, file.partition))
+
+    def entry(self, state: ManifestState, file: StagedFile) -> FileEntry:
+        return FileEntry(
+            path=final_path(file.path, file.partition),
+            rows=file.rows,
+            bytes=file.bytes,
+            schema=state.head.metadata_at,
+            partition=tuple(file.partition),
+            bucket=file.bucket,
+            details={"footer": file.payload["footer"], "stats": stats_from_text(file.payload["stats"])},
+        )
+
+    def settle(self, manifests: ManifestLog, head: Manifest) -> None:
+        settle(manifests, head)
+
+    def _refuse_replaced(self, file: StagedFile) -> None:
+        """The size is that of what was written. So is the footer, or no reader would take the file for it."""
+        path = self.location / file.path
+        try:
+            with os.fdopen(LocalFolder(self.location).open(file.path), "rb") as data:
+                found = footer_digest(data, file.bytes)
+        except (FileNotFoundError, CorruptTable) as error:
+            raise _replaced(path, str(error)) from error
+        if found != file.payload.get("footer"):
+            raise _replaced(path, "its footer is another one")
+
+
+def _replaced(path: Path, why: str) -> StagedFileLost:
+    return StagedFileLost(
+        "a staged file is not the one that its writer left; nothing was published",
+        where=str(path),
+        why=why,
+        fix="Find out what writes into the table's folder, and run the round again: it will be staged anew.",
+    )
+
+
+def refuse_several_devices(location: Path) -> None:
+    """Raise `UnsafeTable` when the table's own folders are on several file systems: files could not be moved."""
+    device = os.stat(location).st_dev
+    for name in sorted(LAYOUT.own_folders):
+        try:
+            other = os.stat(location / name).st_dev
+        except FileNotFoundError:
+            continue
+        if other != device:
+            raise UnsafeTable(
+                f"{name} is on another file system than the table",
+                where=str(location),
+                why="files are published by moving them, which works only within one",
+                fix="Remove the mount or symbolic link; stage on the table's own file system.",
+            )

@@ -1,0 +1,239 @@
+"""A table of files and manifests whose files stay where they are staged, and what the toolbox refuses for its author.
+
+What crashes and races do to such a table is shown on local files, which move their files as well.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+from laketier import kit, spi
+from laketier.kit.manifests.document import encode
+from laketier.tiering import TieringRound
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), metadata={"origin": "elsewhere"})])
+ALL = dict.fromkeys(spi.Feature, spi.FULL)
+PATH = spi.TablePath("db", "t")
+
+
+def attempt_of(path: str) -> str | None:
+    match = re.fullmatch(r"([0-9a-f]{32})\.text", path)
+    return match[1] if match else None
+
+
+def details(plain: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"lines": int(plain["lines"])}
+
+
+class TextTable(kit.ManifestTable):
+    """Numbers, one a line."""
+
+    layout: ClassVar = kit.ManifestLayout(format="text", folder="_text", attempt_of=attempt_of, details=details)
+    features: ClassVar = ALL
+
+    @classmethod
+    def check_types(cls, schema: pa.Schema) -> None:
+        if any(field.type != pa.int64() for field in schema):
+            raise spi.UnsupportedType("numbers only")
+
+
+class OtherTable(TextTable):
+    layout: ClassVar = replace(TextTable.layout, format="other")
+
+
+class PoorTable(TextTable):
+    features: ClassVar = {}
+
+
+class TrustingTable(TextTable):
+    @classmethod
+    def check_descriptor(cls, descriptor: spi.TableDescriptor) -> None:
+        pass
+
+
+class TextSource(kit.ManifestSource):
+    def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        numbers = [int(line) for line in (self.table.location / split.payload["path"]).read_text().split()]
+        yield pa.record_batch({"id": pa.array(numbers[: split.rows], pa.int64())}).select(schema.names)
+
+
+class Lake:
+    def __init__(self, warehouse: Path, table_type: type[TextTable] = TextTable) -> None:
+        self.catalog = kit.ManifestCatalog(table_type, warehouse, manifests_per_rollup=2)
+        self.info = self.catalog.create_table(PATH, spi.TableDescriptor(SCHEMA))
+        self.table = table_type(Path(self.info.location))
+        self.source = TextSource(self.table)
+        self.maintenance = kit.ManifestMaintenance(self.table)
+
+    def create_committer(self, context: spi.CommitterInitContext) -> kit.ManifestCommitter:
+        return kit.ManifestCommitter(self.table, context)
+
+    def stage(self, *numbers: int) -> spi.WriteResult:
+        attempt = spi.new_attempt_id()
+        path = self.table.location / f"{attempt}.text"
+        path.write_text("\n".join(map(str, numbers)))
+        file = spi.StagedFile(path.name, len(numbers), path.stat().st_size, payload={"lines": str(len(numbers))})
+        return spi.WriteResult.of(self.info, attempt, (file,))
+
+    def round(self, epoch: int, *numbers: int, mode: spi.WriteMode = spi.WriteMode.APPEND) -> spi.WriteResult:
+        staged = self.stage(*numbers)
+        TieringRound(self, token=spi.Token("p", "run", epoch), mode=mode).commit([staged])  # type: ignore[arg-type]
+        return staged
+
+    def read(self, **request: Any) -> list[int]:
+        plan = self.source.plan(spi.ScanRequest(**request))
+        return [n for split in plan.splits for b in self.source.read(split, plan.schema) for n in b["id"].to_pylist()]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "lake")
+
+
+def test_rounds_snapshots_and_changes(lake: Lake) -> None:
+    lake.round(0, 1, 2)
+    lake.round(1, 3)
+    lake.round(2, 4, mode=spi.WriteMode.OVERWRITE)
+    lake.round(3, 5)
+    assert lake.read() == [4, 5]
+    assert [lake.read(snapshot_id=number) for number in range(5)] == [[], [1, 2], [1, 2, 3], [4], [4, 5]]
+    assert [info.operation for info in lake.source.history(2)] == ["append", "overwrite"]
+    assert lake.source.versions().latest == 5
+    assert [split.rows for split in lake.source.plan_changes(0, 3).splits] == [2, 1]
+    with pytest.raises(spi.RowsChanged):
+        lake.source.plan_changes(0, 4)
+    with pytest.raises(spi.SnapshotNotFound, match="the newest snapshot is 4"):
+        lake.source.plan_changes(0, 9)
+    sent = pickle.loads(pickle.dumps(lake.source))  # noqa: S301 - what Spark does
+    assert sent.plan(spi.ScanRequest()) == lake.source.plan(spi.ScanRequest())
+
+
+def test_a_limit_cuts_the_last_split(lake: Lake) -> None:
+    lake.round(0, 1, 2)
+    lake.round(1, 3, 4)
+    plan = lake.source.plan(spi.ScanRequest(limit=3))
+    assert ([split.rows for split in plan.splits], plan.limit_done) == ([2, 1], True)
+    assert lake.read(limit=3) == [1, 2, 3]
+    assert plan.splits[1].files == ()
+
+
+def test_replaced_files_leave_and_stay_for_older_snapshots(lake: Lake) -> None:
+    lake.round(0, 1)
+    old = lake.source.plan(spi.ScanRequest()).splits[0].files
+    tiering = TieringRound(lake, token=spi.Token("p", "run", 1), mode=spi.WriteMode.UPSERT)  # type: ignore[arg-type]
+    tiering.begin()
+    tiering.commit([replace(lake.stage(2), replaced=old)])
+    assert lake.read() == [2]
+    assert lake.read(snapshot_id=1) == [1]
+
+
+def test_orphans_are_files_that_no_snapshot_ever_had(lake: Lake) -> None:
+    lake.round(0, 1)
+    lake.round(1, 2, mode=spi.WriteMode.OVERWRITE)
+    lake.round(2, 3)
+    (lake.table.location / "notes.txt").write_text("the user's")
+    left = lake.stage(9)
+    found = lake.maintenance.orphans(1 << 62)
+    assert [(file.path, file.attempt) for file in found] == [(left.files[0].path, left.attempt)]
+    assert lake.maintenance.remove_orphans(found) == found
+    assert lake.read(snapshot_id=1) == [1]
+    assert lake.maintenance.orphans(1 << 62) == []
+
+
+def test_discard_keeps_what_an_older_snapshot_needs(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    published = lake.round(0, 1)
+    lake.round(1, 2, mode=spi.WriteMode.OVERWRITE)
+    left = lake.stage(9)
+    lake.create_committer(spi.CommitterInitContext("c")).discard([published, left])
+    assert "is published: kept" in caplog.text
+    assert lake.read(snapshot_id=1) == [1]
+    assert not (lake.table.location / left.files[0].path).exists()
+
+
+def test_a_recreated_table_has_nothing_of_the_old_one(lake: Lake) -> None:
+    lake.round(0, 1)
+    state = lake.table.open()
+    lake.catalog.drop_table(PATH)
+    with pytest.raises(spi.TableNotFound):
+        lake.table.open()
+    lake.catalog.create_table(PATH, spi.TableDescriptor(SCHEMA))
+    with pytest.raises(spi.Conflict):
+        lake.create_committer(spi.CommitterInitContext("c")).publish(state, [], None)
+    assert lake.read() == []
+    assert lake.table.open().watermark("p") is None
+
+
+def test_a_table_of_another_format_is_refused_by_its_name(lake: Lake) -> None:
+    with pytest.raises(spi.IncompatibleTable, match="has the format 'text', and 'other' was asked for"):
+        OtherTable(lake.table.location).open()
+    with pytest.raises(spi.IncompatibleTable, match=r"Set lake\.format"):
+        kit.ManifestCatalog(OtherTable, lake.catalog.warehouse).create_table(PATH, spi.TableDescriptor(SCHEMA))
+
+
+@pytest.mark.parametrize(
+    ("layout", "feature"),
+    [
+        ({"partition_by": (spi.PartitionField("id"),)}, "partitioning"),
+        ({"partition_by": (spi.PartitionField.parse("bucket(4, id)"),)}, "partition-transforms"),
+        ({"buckets": spi.BucketSpec(2, ("id",))}, "bucketing"),
+        ({"primary_key": ("id",)}, "upsert"),
+    ],
+)
+def test_what_the_features_leave_out_is_refused(tmp_path: Path, layout: dict[str, Any], feature: str) -> None:
+    with pytest.raises(spi.FeatureNotSupported, match=f"text does not support {feature}"):
+        kit.ManifestCatalog(PoorTable, tmp_path).create_table(PATH, spi.TableDescriptor(SCHEMA, **layout))
+    assert not list(tmp_path.iterdir())
+
+
+def test_manifests_keep_no_transforms_whatever_the_format_says(tmp_path: Path) -> None:
+    transformed = spi.TableDescriptor(SCHEMA, (spi.PartitionField.parse("bucket(4, id)"),))
+    with pytest.raises(spi.FeatureNotSupported, match="by the value of a column"):
+        kit.ManifestCatalog(TrustingTable, tmp_path).create_table(PATH, transformed)
+
+
+def test_reading_what_the_features_leave_out_is_refused(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, PoorTable)
+    for attempt in (
+        lambda: lake.read(snapshot_id=0),
+        lambda: lake.read(as_of=1),
+        lambda: lake.source.history(1),
+        lake.source.versions,
+        lambda: lake.source.plan_changes(0, 1),
+        lambda: lake.catalog.alter_table(PATH, [spi.RenameColumn("id", "key")]),
+    ):
+        with pytest.raises(spi.FeatureNotSupported):
+            attempt()
+    lake.round(0, 1, 2)
+    assert not lake.source.plan(spi.ScanRequest(limit=1)).limit_done
+
+
+@pytest.mark.parametrize("change", [{"lines": "x"}, {"path": "../1.text"}, {"path": "_text/table.json"}, {"rows": -1}])
+def test_an_entry_that_no_writer_made_is_damage(lake: Lake, change: dict[str, Any]) -> None:
+    lake.round(0, 1)
+    path = lake.table.manifests().path(1)
+    body = json.loads(path.read_bytes())["body"]
+    body["added"][0] |= change
+    path.write_bytes(encode(body))
+    (path.parent / "head.json").unlink()
+    with pytest.raises(spi.CorruptTable, match=path.name):
+        lake.table.open()
+
+
+def test_a_forged_result_is_not_published(lake: Lake) -> None:
+    staged = lake.stage(1)
+    committer = lake.create_committer(spi.CommitterInitContext("c"))
+    short = replace(staged, files=(replace(staged.files[0], bytes=99),))
+    other = replace(staged, attempt=spi.new_attempt_id())
+    for forged, error in ((short, spi.StagedFileLost), (other, spi.OutsideTable)):
+        with pytest.raises(error):
+            committer.publish(committer.open(), [forged], None)
+    assert lake.read() == []
