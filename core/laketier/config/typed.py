@@ -33,7 +33,8 @@ def key_of(field_name: str) -> str:
 def parse_options(options_type: type, values: Mapping[str, Any], *, prefix: str, origin: str) -> Any:
     """Make an ``options_type`` (see `laketier.spi.options`) from keys without ``prefix``. Driver.
 
-    Raises `ConfigError` for an unknown key (with the nearest match) and for an ill-typed value, naming key and origin.
+    Raises `ConfigError` for an unknown key (with the nearest match), and for a value that is ill-typed or less than the
+    option's least, naming key and origin.
     """
     fields = {key_of(field.name): field for field in dataclasses.fields(options_type)}
     hints = typing.get_type_hints(options_type)
@@ -47,6 +48,7 @@ def parse_options(options_type: type, values: Mapping[str, Any], *, prefix: str,
         elif key in fields and key not in through:
             name = fields[key].name
             arguments[name] = parse_value(f"{prefix}{key}", hints[name], value, origin=origin)
+            _refuse_less(f"{prefix}{key}", arguments[name], fields[key].metadata.get("least"), origin=origin)
         else:
             spelled = [*(k for k in fields if k not in through), *(f"{k}.<key>" for k in through)]
             raise ConfigError(
@@ -86,6 +88,11 @@ def parse_value(key: str, kind: Any, value: Any, *, origin: str) -> Any:
         raise ConfigError(
             f"{key} = {shown} is not {type_name(kind)}", where=origin, why=error.errors()[0]["msg"].lower()
         ) from None
+
+
+def _refuse_less(key: str, value: Any, least: float | None, *, origin: str) -> None:
+    if least is not None and value is not None and not value >= least:  # a NaN is not
+        raise ConfigError(f"{key} = {value} is too small", where=origin, fix=f"Set it to {least} or more.")
 
 
 def _parse_enum(key: str, kind: type[Enum], value: Any, shown: str, origin: str) -> Enum:

@@ -17,6 +17,7 @@ import pyarrow.types as pt
 from laketier.kit.conform import conform
 from laketier.kit.failpoints import failpoint
 from laketier.kit.partition import split_by_values
+from laketier.spi.options import option
 
 
 class Compression(enum.Enum):
@@ -30,16 +31,21 @@ class Compression(enum.Enum):
 
 @dataclass(frozen=True)
 class ParquetSettings:
-    """How files are cut and encoded. Rows and bytes are upper aims: a file is closed once it reached either."""
+    """How files are cut and encoded. Rows and bytes are upper aims: a file is closed once it reached either.
 
-    target_file_rows: int = 10_000_000
-    target_file_bytes: int = 512 * 1024 * 1024
-    row_group_rows: int = 1_048_576
-    row_group_bytes: int = 128 * 1024 * 1024
-    buffer_bytes: int = 256 * 1024 * 1024
-    max_open_files: int = 64
-    compression: Compression = Compression.ZSTD
-    compression_level: int | None = None
+    The options of a format derive from it, and so have these keys.
+    """
+
+    target_file_rows: int = option(10_000_000, "A data file is closed once it has this many rows.", least=1)
+    target_file_bytes: int = option(
+        512 * 1024 * 1024, "A data file is closed once it has about this many bytes.", least=1
+    )
+    row_group_rows: int = option(1_048_576, "Rows per Parquet row group, at most.", least=1)
+    row_group_bytes: int = option(128 * 1024 * 1024, "In-memory bytes per row group, at most.", least=1)
+    buffer_bytes: int = option(256 * 1024 * 1024, "Memory for rows that wait to be written, per task.", least=1)
+    max_open_files: int = option(64, "Files of different partitions that one task keeps open.", least=1)
+    compression: Compression = option(Compression.ZSTD, "Codec of data files: zstd, snappy, lz4 or none.")
+    compression_level: int | None = option(None, "Level of the codec; the codec's own default when unset.")
 
 
 @dataclass(frozen=True)

@@ -59,11 +59,12 @@ class Passthrough(Mapping[str, str]):
         return "{" + ", ".join(f"{key}: ***" for key in sorted(self._values)) + "}"
 
 
-def option(default: Any, doc: str) -> Any:
-    """A field of an options dataclass, with its default and its one-line doc."""
+def option(default: Any, doc: str, *, least: float | None = None) -> Any:
+    """A field of an options dataclass, with its default and its one-line doc. ``least``: of a number; a smaller one is
+    refused, by its key, when the configuration is read."""
     if isinstance(default, Passthrough):
         return dataclasses.field(default_factory=Passthrough, metadata={"doc": doc})
-    return dataclasses.field(default=default, metadata={"doc": doc})
+    return dataclasses.field(default=default, metadata={"doc": doc, "least": least})
 
 
 @dataclasses.dataclass(frozen=True)

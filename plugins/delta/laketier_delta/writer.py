@@ -55,7 +55,7 @@ class DeltaWriter(LakeWriter[WriteResult]):
         self._files = RollingParquetWriter(
             table.schema,
             self._create,
-            options.parquet,
+            options,
             keys=self._keys if split else None,
             file_schema=None if file_schema is table.schema else file_schema,
             on_closed=self._flush,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from laketier.kit.parquet import Compression
-from laketier.spi import ConfigError, Passthrough, option
+from laketier.spi import Passthrough, option
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,13 @@ class IcebergOptions:
         "Expire snapshots in each commit, as the table's history.expire.* properties say; keeps commits fast and ends "
         "time travel past them. Branches and tags are honoured.",
     )
-    target_file_rows: int = option(10_000_000, "A data file is closed once it has this many rows.")
+    target_file_rows: int = option(10_000_000, "A data file is closed once it has this many rows.", least=1)
     target_file_bytes: int | None = option(
-        None, "A data file is closed once it has this many bytes. None: write.target-file-size-bytes (512 MB)."
+        None,
+        "A data file is closed once it has this many bytes. None: write.target-file-size-bytes (512 MB).",
+        least=1,
     )
-    row_group_rows: int = option(1_048_576, "Rows per Parquet row group.")
-    buffer_bytes: int = option(268_435_456, "Memory for rows that are not written yet, per task.")
-    max_open_files: int = option(64, "Data files that one task keeps open at once.")
+    row_group_rows: int = option(1_048_576, "Rows per Parquet row group.", least=1)
+    buffer_bytes: int = option(268_435_456, "Memory for rows that are not written yet, per task.", least=1)
+    max_open_files: int = option(64, "Data files that one task keeps open at once.", least=1)
     compression: Compression | None = option(None, "Codec. None: write.parquet.compression-codec (zstd).")
-
-    def __post_init__(self) -> None:
-        for name in ("target_file_rows", "target_file_bytes", "row_group_rows", "buffer_bytes", "max_open_files"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"lake.iceberg.{name.replace('_', '-')} = {value} is not positive")

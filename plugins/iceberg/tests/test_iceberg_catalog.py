@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.cli.demo.verify import evaluate
+from laketier.config import parse_options
 from laketier.spi import (
     AddColumn,
     ConfigError,
@@ -332,10 +333,10 @@ def test_a_remote_warehouse_needs_a_catalog() -> None:
         IcebergPlugin().create_storage(LakeStorageConfig("s3://bucket/lake", IcebergOptions()))
 
 
-@pytest.mark.parametrize("name", ["target_file_rows", "target_file_bytes", "max_open_files"])
+@pytest.mark.parametrize("name", ["target-file-rows", "target-file-bytes", "max-open-files"])
 def test_options_must_be_positive(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"lake.iceberg.{name.replace('_', '-')}"):
-        IcebergOptions(**{name: 0})
+    with pytest.raises(ConfigError, match=f"lake.iceberg.{name} = 0 is too small"):
+        parse_options(IcebergOptions, {name: 0}, prefix="lake.iceberg.", origin="here")
 
 
 def test_the_lines_that_open_the_table_open_it(events: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,9 +22,11 @@ class DataStorageVersion(Enum):
 class LanceOptions:
     """How data files are cut and encoded, and how the store is reached."""
 
-    max_rows_per_file: int = option(1_048_576, "Rows after which the next data file (fragment) is begun.")
+    max_rows_per_file: int = option(1_048_576, "Rows after which the next data file (fragment) is begun.", least=1)
     max_bytes_per_file: int = option(
-        90 * GIGABYTE, "Arrow bytes, before encoding, after which the next data file is begun; S3 ends at 100 GB."
+        90 * GIGABYTE,
+        "Arrow bytes, before encoding, after which the next data file is begun; S3 ends at 100 GB.",
+        least=1,
     )
     max_rows_per_group: int | None = option(
         None, "Refused: data files since 2.0 have no row groups. Their pages are sized by data-cache-bytes."
@@ -33,10 +35,14 @@ class LanceOptions:
         DataStorageVersion.V2_2, "File format of tables that are created here. Existing tables keep theirs."
     )
     data_cache_bytes: int = option(
-        64 * 1024**2, "What a writer holds back, over all columns, to write larger pages. Bounds a task's memory."
+        64 * 1024**2,
+        "What a writer holds back, over all columns, to write larger pages. Bounds a task's memory.",
+        least=1,
     )
-    buffer_rows: int = option(131_072, "Rows that a writer collects from small batches before it encodes them.")
-    split_rows: int = option(1_048_576, "Rows up to which small fragments are read together in one split.")
+    buffer_rows: int = option(
+        131_072, "Rows that a writer collects from small batches before it encodes them.", least=1
+    )
+    split_rows: int = option(1_048_576, "Rows up to which small fragments are read together in one split.", least=1)
     storage: Passthrough = option(
         Passthrough(),
         "Handed to Lance's object store: region, endpoint, access_key_id, service_account, account_name, … An "

@@ -40,11 +40,6 @@ class LancePlugin(LakeStoragePlugin):
                 why="Lance's data files have had no row groups since version 2.0",
                 fix="Remove it; lake.lance.data-cache-bytes sizes the pages.",
             )
-        for name in ("max_rows_per_file", "max_bytes_per_file", "data_cache_bytes", "buffer_rows", "split_rows"):
-            if getattr(options, name) < 1:
-                raise ConfigError(
-                    f"lake.lance.{name.replace('_', '-')} is {getattr(options, name)}", fix="Give a positive number."
-                )
         return LanceStorage(normalise(config.warehouse), options)
 
     def open_with(self, table: TableInfo) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ import lance
 import pyarrow as pa
 import pytest
 
+from laketier.config import parse_options
 from laketier.spi import (
     AddColumn,
     BucketSpec,
@@ -218,9 +219,10 @@ def test_racing_creators_get_one_table(tmp_path):
 
 
 def test_options_that_make_no_sense_are_refused(tmp_path):
-    for options in (LanceOptions(max_rows_per_file=0), LanceOptions(max_rows_per_group=1024)):
-        with pytest.raises(ConfigError, match=r"lake\.lance\.max-rows-per"):
-            LancePlugin().create_storage(LakeStorageConfig(str(tmp_path), options))
+    with pytest.raises(ConfigError, match=r"lake\.lance\.max-rows-per-group"):
+        LancePlugin().create_storage(LakeStorageConfig(str(tmp_path), LanceOptions(max_rows_per_group=1024)))
+    with pytest.raises(ConfigError, match=r"lake\.lance\.max-rows-per-file = 0 is too small"):
+        parse_options(LanceOptions, {"max-rows-per-file": 0}, prefix="lake.lance.", origin="here")
 
 
 def test_an_http_endpoint_allows_http():

@@ -62,7 +62,7 @@ class LocalFileTieringFactory(LakeTieringFactory[WriteResult]):
             from laketier.bucketing import assigner_for
 
             assigner = assigner_for(self.table.descriptor)
-        return LocalFileWriter(self.table, self.options.parquet, assigner, context, self.options.odd_partition_values)
+        return LocalFileWriter(self.table, self.options, assigner, context)
 
     def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
         require_mode(IDENTIFIER, FEATURES, context.mode)

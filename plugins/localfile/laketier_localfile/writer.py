@@ -14,8 +14,8 @@ from laketier.kit.access import access
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.failpoints import failpoint
 from laketier.kit.manifests import ManifestLog
-from laketier.kit.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
-from laketier.kit.partition import OddPartitionValues, partition_text
+from laketier.kit.parquet import ClosedFile, RollingParquetWriter
+from laketier.kit.partition import partition_text
 from laketier.spi import (
     BucketAssigner,
     ConfigError,
@@ -27,6 +27,7 @@ from laketier.spi import (
     WriterInitContext,
 )
 from laketier_localfile.layout import IN_PROGRESS, LAYOUT, base_name, partition_folders, staged_path
+from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.parquet import column_stats, footer_digest, stats_to_text
 
 
@@ -37,15 +38,14 @@ class LocalFileWriter(LakeWriter[WriteResult]):
     def __init__(
         self,
         table: TableInfo,
-        settings: ParquetSettings,
+        options: LocalFileOptions,
         assigner: BucketAssigner | None,
         context: WriterInitContext,
-        odd: OddPartitionValues,
     ) -> None:
         self._table = table
         self._location = Path(table.location)
         self._context = context
-        self._odd = odd
+        self._odd = options.odd_partition_values
         self._partition = tuple(partition.column for partition in table.descriptor.partition_by)
         self._assigner = assigner
         self._made: dict[str, tuple[tuple[tuple[str, str | None], ...], int | None]] = {}
@@ -53,7 +53,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         self._writer = RollingParquetWriter(
             table.schema,
             self._create,
-            settings,
+            options,
             keys=self._keys if self._partition or assigner else None,
             on_closed=fsync_file,
         )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from laketier.config import document, parse_options
+from laketier.registry import load_format
 from laketier.spi import ConfigError, Passthrough, Secret, option
 
 
@@ -92,3 +93,32 @@ def test_the_reference_has_a_row_for_each_key() -> None:
     assert (rows["lake.x.codec"].type, rows["lake.x.codec"].default) == ("zstd or none", "zstd")
     assert rows["lake.x.strict"].default == "true"
     assert all(row.doc for row in rows.values())
+
+
+@dataclass(frozen=True)
+class Bounded:
+    rows: int | None = option(None, "At least two.", least=2)
+    share: float = option(0.5, "None is negative.", least=0.0)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "least"),
+    [("rows", "1", "2"), ("rows", -5, "2"), ("share", "-0.1", "0.0"), ("share", "nan", "0.0")],
+)
+def test_less_than_the_least_is_refused_by_its_key(key: str, value: Any, least: str) -> None:
+    with pytest.raises(ConfigError, match=rf"here: lake\.x\.{key} = .* is too small\. Set it to {least} or more\."):
+        parse_options(Bounded, {key: value}, prefix="lake.x.", origin="here")
+
+
+def test_the_least_itself_and_nothing_pass() -> None:
+    found = parse_options(Bounded, {"rows": "2", "share": 0}, prefix="lake.x.", origin="here")
+    assert (found.rows, found.share) == (2, 0)
+    assert parse_options(Bounded, {}, prefix="lake.x.", origin="here").rows is None
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg", "localfile"])
+@pytest.mark.parametrize("key", ["target-file-rows", "row-group-rows", "max-open-files", "buffer-bytes"])
+def test_no_format_takes_files_of_no_rows(format: str, key: str) -> None:
+    options = load_format(format).options_type
+    with pytest.raises(ConfigError, match=f"{key} = 0 is too small"):
+        parse_options(options, {key: "0"}, prefix=f"lake.{format}.", origin="here")
