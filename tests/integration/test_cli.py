@@ -73,6 +73,7 @@ def test_status_shows_table_and_watermark(cli: Cli, table: tuple[str, ...]) -> N
     assert answer["snapshot"] == 2
     assert answer["columns"] == {"id": "int64", "name": "string"}
     assert (answer["watermark"]["run"], answer["watermark"]["epoch"]) == ("run", 1)
+    assert answer["rounds refused"] is None
     assert "duckdb" in answer["open with"]["DuckDB"]
     text = cli("status", *table, "-s", "lake.pipeline=p").out
     assert "pipeline p at epoch 1 of run run" in " ".join(text.split())

@@ -14,7 +14,7 @@ from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.registry import Lake
-from laketier.spi import Feature, ScanRequest, TableInfo, require
+from laketier.spi import Feature, FeatureNotSupported, Refused, ScanRequest, TableError, TableInfo, require
 from laketier.tables.scan import scan
 from laketier.tiering import pipelines
 
@@ -43,6 +43,7 @@ def status(options: LakeOptions, json: Json = False) -> None:
         "partitioned by": [str(field) for field in info.descriptor.partition_by],
         "columns": {field.name: f"{field.type}{'' if field.nullable else ' not null'}" for field in info.schema},
         "watermark": next((_pipeline_document(each) for each in known or () if lake.config.pipeline), None),
+        "rounds refused": _refusal(lake, info),
         "pipelines": None if known is None else {each.pipeline: _pipeline_document(each) for each in known},
         "open with": dict(lake.plugin.open_with(info)),
     }
@@ -57,6 +58,8 @@ def status(options: LakeOptions, json: Json = False) -> None:
     grid.add_row("partitioned by", ", ".join(document["partitioned by"]) or "-")
     grid.add_row("columns", "\n".join(f"{name}  {kind}" for name, kind in document["columns"].items()))
     grid.add_row("pipelines", _pipelines_text(known))
+    if document["rounds refused"] is not None:
+        grid.add_row("rounds refused", document["rounds refused"])
     for tool, line in document["open with"].items():
         grid.add_row(f"in {tool}", line)
     console().print(grid, markup=False)
@@ -146,6 +149,15 @@ def _known(lake: Lake, info: TableInfo) -> tuple[pipelines.Known, ...] | None:
     if lake.config.pipeline is None:
         return pipelines.known(state)
     return (pipelines.Known(lake.config.pipeline, pipelines.show(state, lake.config.pipeline)),)
+
+
+def _refusal(lake: Lake, info: TableInfo) -> str | None:
+    """Why rounds into the table would be refused, as far as its description tells; `laketier doctor` begins one."""
+    try:
+        lake.tiering_factory(info)
+    except (Refused, TableError, FeatureNotSupported) as error:
+        return str(error)
+    return None
 
 
 def _pipeline_document(known: pipelines.Known) -> dict[str, Any] | None:

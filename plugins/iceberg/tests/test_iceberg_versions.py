@@ -218,6 +218,7 @@ def test_status_of_a_table_of_version_1_that_pyiceberg_made(
 
     found = told("status")
     assert (found["snapshot"], found["pipelines"], found["watermark"]) == (snapshot.snapshot_id, {}, None)
+    assert "writing tables of version 1" in found["rounds refused"]
     assert told("status", "-s", "lake.pipeline=p")["watermark"] is None
     assert sorted(row["id"] for row in told("read")) == [1, 2]
     catalog.close()
