@@ -12,6 +12,7 @@ from laketier.codecs.bounds import SCHEMA_DEPTH
 from laketier.codecs.csv_values import CsvDecoder, blanks_beside, read_lines
 from laketier.codecs.decoding import BLANKS, BadValue, Decoder
 from laketier.codecs.json_values import JsonDecoder, depth_of, read_documents
+from laketier.kit.nested import rebuilt
 
 _LEADING_ZERO = r"^\s*-?0[0-9]"
 _ANY = 1 << 62
@@ -72,11 +73,9 @@ def _candidates(kind: pa.DataType) -> Iterator[pa.DataType]:
 
 def _plain(kind: pa.DataType) -> pa.DataType:
     """Times within lists and structs as text."""
-    if pt.is_struct(kind):
-        return pa.struct([kind.field(i).with_type(_plain(kind.field(i).type)) for i in range(kind.num_fields)])
-    if pt.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
-    return pa.string() if pt.is_null(kind) else kind
+    if pt.is_null(kind):
+        return pa.string()
+    return rebuilt(kind, lambda field: field.with_type(_plain(field.type)))
 
 
 def _refuse_deep(lines: Sequence[bytes]) -> None:

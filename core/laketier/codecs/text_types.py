@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.codecs.decoding import BadValue
+from laketier.kit.nested import rebuilt
 from laketier.spi import ConfigError
 
 _TIME = r"^\d\d:\d\d(:\d\d(\.\d{1,9})?)?$"
@@ -61,12 +62,7 @@ def as_read(kind: pa.DataType) -> pa.DataType:
     column has none for; `cast_text` refuses that."""
     if pt.is_temporal(kind):
         return pa.string()
-    if pt.is_struct(kind):
-        return pa.struct([kind.field(i).with_type(as_read(kind.field(i).type)) for i in range(kind.num_fields)])
-    if is_list(kind):
-        field = kind.value_field.with_type(as_read(kind.value_type))
-        return pa.list_(field) if pt.is_list(kind) else pa.large_list(field)
-    return kind
+    return rebuilt(kind, lambda field: field.with_type(as_read(field.type)))
 
 
 def cast_text(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.nested import is_list
 from laketier.kit.nulls import refuse_nulls
 from laketier.spi.errors import IncompatibleData
 
@@ -88,7 +89,7 @@ def fits(source: pa.DataType, target: pa.DataType) -> bool:
         )
     if pt.is_map(source) and pt.is_map(target):
         return fits(source.key_type, target.key_type) and fits(source.item_type, target.item_type)
-    if _is_list(source) and _is_list(target):
+    if is_list(source) and is_list(target):
         sizes_agree = (
             not pt.is_fixed_size_list(target)
             or (pt.is_fixed_size_list(source) and source.list_size == target.list_size)
@@ -96,7 +97,3 @@ def fits(source: pa.DataType, target: pa.DataType) -> bool:
         )
         return sizes_agree and fits(source.value_type, target.value_type)
     return False
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)

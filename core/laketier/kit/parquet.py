@@ -16,6 +16,7 @@ import pyarrow.types as pt
 
 from laketier.kit.conform import conform
 from laketier.kit.failpoints import failpoint
+from laketier.kit.nested import children
 from laketier.kit.partition import split_by_values
 from laketier.spi.options import option
 
@@ -244,12 +245,8 @@ def encodings(schema: pa.Schema) -> dict[str, Any]:
 
 def _leaves(kind: pa.DataType) -> list[str]:
     """Paths of the leaf columns below a nested column, as Parquet spells them."""
-    if pt.is_struct(kind):
-        children = [(kind.field(i).name, kind.field(i).type) for i in range(kind.num_fields)]
-    elif pt.is_map(kind):
-        children = [("key_value.key", kind.key_type), ("key_value.value", kind.item_type)]
-    elif pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
-        children = [("list.element", kind.value_type)]
-    else:
+    inside = children(kind)
+    if not inside and not pt.is_struct(kind):
         return [""]
-    return [f"{name}.{leaf}".rstrip(".") for name, child in children for leaf in _leaves(child)]
+    group = "" if pt.is_struct(kind) else "key_value." if pt.is_map(kind) else "list."
+    return [f"{group}{name}.{leaf}".rstrip(".") for name, child in inside for leaf in _leaves(child.type)]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.kit.conform import fits
+from laketier.kit.nested import rebuilt
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake
 from laketier.spi import (
@@ -59,17 +60,9 @@ def _logical(kind: pa.DataType) -> pa.DataType:
         return pa.string()
     if pt.is_binary_view(kind):
         return pa.binary()
-    if pt.is_struct(kind):
-        return pa.struct([_logical_field(kind.field(i)) for i in range(kind.num_fields)])
-    if pt.is_map(kind):
+    if pt.is_map(kind):  # its key is called key, whatever the input calls it
         return pa.map_(_logical(kind.key_type), _logical_field(kind.item_field), keys_sorted=kind.keys_sorted)
-    if pt.is_fixed_size_list(kind):
-        return pa.list_(_logical_field(kind.value_field), kind.list_size)
-    if pt.is_list(kind):
-        return pa.list_(_logical_field(kind.value_field))
-    if pt.is_large_list(kind):
-        return pa.large_list(_logical_field(kind.value_field))
-    return kind
+    return rebuilt(kind, _logical_field)
 
 
 def prepare_table(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.nested import children
 from laketier.spi.errors import UnsupportedType
 
 ADVICE = {
@@ -42,7 +43,7 @@ def _refuse(field: pa.Field, path: str, where: str | None) -> None:
             why="Arrow has no such type, and its parts alone would be another column",
             fix=ADVICE[kind],
         )
-    for name, child in _children(field.type):
+    for name, child in children(field.type):
         _refuse(child, f"{path}.{name}", where)
 
 
@@ -51,13 +52,3 @@ def _mark_in(kind: pa.DataType) -> str | None:
         return None
     marks = (kind.field(i).metadata or {} for i in range(kind.num_fields))
     return next((name for mark in marks for name in ADVICE if mark.get(name.encode()) == b"true"), None)
-
-
-def _children(kind: pa.DataType) -> list[tuple[str, pa.Field]]:
-    if pt.is_struct(kind):
-        return [(kind.field(i).name, kind.field(i)) for i in range(kind.num_fields)]
-    if pt.is_map(kind):
-        return [("key", kind.key_field), ("value", kind.item_field)]
-    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
-        return [("element", kind.value_field)]
-    return []

@@ -7,7 +7,8 @@ not. So files declare everything inside a column nullable; `laketier.kit.conform
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.types as pt
+
+from laketier.kit.nested import rebuilt
 
 
 def relaxed(schema: pa.Schema) -> pa.Schema:
@@ -29,13 +30,7 @@ def declared(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _relaxed(kind: pa.DataType) -> pa.DataType:
-    if pt.is_struct(kind):
-        return pa.struct([_nullable(kind.field(i)) for i in range(kind.num_fields)])
-    if pt.is_list(kind):
-        return pa.list_(_nullable(kind.value_field))
-    if pt.is_map(kind):
-        return pa.map_(kind.key_field.with_type(_relaxed(kind.key_type)), _nullable(kind.item_field))
-    return kind
+    return rebuilt(kind, _nullable)
 
 
 def _nullable(field: pa.Field) -> pa.Field:

@@ -19,6 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.nested import children
+
 DEFAULT_INDEXED_COLUMNS = 32
 MAX_STRING = 32
 """Characters of a string bound, as Spark cuts them."""
@@ -94,15 +96,10 @@ def _leaves(schema: pa.Schema) -> Iterator[_Leaf]:
 
 
 def _below(path: tuple[str, ...] | None, kind: pa.DataType) -> Iterator[tuple[tuple[str, ...] | None, pa.DataType]]:
-    if pt.is_struct(kind):
-        for child in (kind.field(i) for i in range(kind.num_fields)):
-            yield from _below(None if path is None else (*path, child.name), child.type)
-    elif pt.is_map(kind):
-        yield from _below(None, kind.key_type)
-        yield from _below(None, kind.item_type)
-    elif pt.is_list(kind):
-        yield from _below(None, kind.value_type)
-    else:
+    inside = children(kind)
+    for name, child in inside:
+        yield from _below((*path, name) if path is not None and pt.is_struct(kind) else None, child.type)
+    if not inside:
         yield path, kind
 
 

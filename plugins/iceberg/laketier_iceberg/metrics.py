@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.nested import children
 from laketier.spi.schema import FIELD_ID
 
 _PREFIX = "write.metadata.metrics."
@@ -80,15 +81,10 @@ def leaves(schema: pa.Schema) -> list[Leaf]:
 def _leaves(field: pa.Field, prefix: str, repeated: bool) -> Iterator[Leaf]:
     name = f"{prefix}{field.name}"
     kind = field.type
-    if pt.is_struct(kind):
-        for index in range(kind.num_fields):
-            yield from _leaves(kind.field(index), f"{name}.", repeated)
-    elif pt.is_list(kind):
-        yield from _leaves(kind.value_field, f"{name}.", True)
-    elif pt.is_map(kind):
-        yield from _leaves(kind.key_field, f"{name}.", True)
-        yield from _leaves(kind.item_field, f"{name}.", True)
-    else:
+    inside = children(kind)
+    for _, child in inside:
+        yield from _leaves(child, f"{name}.", repeated or not pt.is_struct(kind))
+    if not inside:
         yield Leaf(int(field.metadata[FIELD_ID]), kind, name, repeated)
 
 

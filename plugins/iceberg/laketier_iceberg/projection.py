@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.nested import children
 from laketier.spi import CorruptTable, FeatureNotSupported
 from laketier.spi.schema import FIELD_ID
 from laketier_iceberg.promotion import promoted
@@ -189,11 +190,7 @@ def _alike(source: pa.DataType, target: pa.DataType) -> bool:
 
 def _has_no_struct(kind: pa.DataType) -> bool:
     """Whether nothing below it has to be found by id."""
-    if pt.is_struct(kind):
-        return False
-    if pt.is_list(kind):
-        return _has_no_struct(kind.value_type)
-    return not pt.is_map(kind) or (_has_no_struct(kind.key_type) and _has_no_struct(kind.item_type))
+    return not pt.is_struct(kind) and all(_has_no_struct(child.type) for _, child in children(kind))
 
 
 def _mask(array: pa.Array) -> pa.Array | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.nested import children
 from laketier.spi import CorruptTable
 from laketier_iceberg.metrics import leaves
 from laketier_iceberg.projection import DEFAULTS, NAMES, PARTITION, id_of, values_to_text
@@ -172,13 +173,12 @@ def _names(fields: Iterable[pa.Field], mapped: Iterable[MappedField]) -> Iterato
 
 
 def _inside(kind: pa.DataType, mapped: Sequence[MappedField]) -> Iterator[tuple[str, list[str]]]:
+    inside = children(kind)
     if pt.is_struct(kind):
-        yield from _names((kind.field(index) for index in range(kind.num_fields)), mapped)
-    elif pt.is_list(kind):
-        yield from _inside(kind.value_type, _of(mapped, "element"))
-    elif pt.is_map(kind):
-        yield from _inside(kind.key_type, _of(mapped, "key"))
-        yield from _inside(kind.item_type, _of(mapped, "value"))
+        yield from _names((child for _, child in inside), mapped)
+        return
+    for part, child in inside:
+        yield from _inside(child.type, _of(mapped, part))
 
 
 def _of(mapped: Sequence[MappedField], part: str) -> Sequence[MappedField]:

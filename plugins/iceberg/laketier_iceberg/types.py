@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.nested import children, rebuilt
 from laketier.spi import UnsupportedType
 from laketier.spi.schema import FIELD_ID
 from laketier_iceberg.unread import unreadable
@@ -90,21 +91,16 @@ def _check(kind: pa.DataType, where: str) -> None:
             why="Iceberg has variants from version 3 on, and pyiceberg writes version 2; two binaries would not be one",
             fix=_ADVICE["variant"],
         )
-    if pt.is_struct(kind):
-        if not kind.num_fields:
-            raise UnsupportedType("a struct without fields can't be stored", where=where, fix="Drop the column.")
-        for index in range(kind.num_fields):
-            _check(kind.field(index).type, f"{where}.{kind.field(index).name}")
-    elif pt.is_list(kind) or pt.is_large_list(kind):
-        _check(kind.value_type, f"{where}.element")
-    elif pt.is_map(kind):
-        _check(kind.key_type, f"{where}.key")
-        _check(kind.item_type, f"{where}.value")
-    else:
-        name = _refused_as(kind)
-        if name is not None:
+    inside = [] if pt.is_fixed_size_list(kind) else children(kind)
+    for name, child in inside:
+        _check(child.type, f"{where}.{name}")
+    if pt.is_struct(kind) and not inside:
+        raise UnsupportedType("a struct without fields can't be stored", where=where, fix="Drop the column.")
+    if not inside:
+        row = _refused_as(kind)
+        if row is not None:
             advice = _ADVICE.get(
-                name, "Cast it to decimal128 with at most 38 digits and a scale from 0 to the precision."
+                row, "Cast it to decimal128 with at most 38 digits and a scale from 0 to the precision."
             )
             raise UnsupportedType(f"a column of type {kind} can't be stored as it is", where=where, fix=advice)
 
@@ -291,15 +287,4 @@ def without_ids(schema: pa.Schema) -> pa.Schema:
 
 
 def _bare(kind: pa.DataType) -> pa.DataType:
-    if pt.is_struct(kind):
-        fields = [kind.field(i) for i in range(kind.num_fields)]
-        return pa.struct([pa.field(f.name, _bare(f.type), nullable=f.nullable) for f in fields])
-    if pt.is_list(kind):
-        return pa.list_(pa.field("element", _bare(kind.value_type), nullable=kind.value_field.nullable))
-    if pt.is_map(kind):
-        item = kind.item_field
-        return pa.map_(
-            pa.field("key", _bare(kind.key_type), nullable=False),
-            pa.field("value", _bare(kind.item_type), nullable=item.nullable),
-        )
-    return kind
+    return rebuilt(kind, lambda f: pa.field(f.name, _bare(f.type), nullable=f.nullable), plain_names=True)

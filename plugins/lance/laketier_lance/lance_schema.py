@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.nested import children, rebuilt
 from laketier.spi import PluginBroken
 from laketier.spi.schema import FIELD_ID
 
@@ -77,16 +78,10 @@ def column_field_ids(schema: pa.Schema, file_version: str) -> tuple[int, ...]:
     found: list[int] = []
 
     def walk(field: pa.Field) -> None:
-        kind = field.type
-        if pt.is_struct(kind):
-            children = [kind.field(i) for i in range(kind.num_fields)]
-        elif pt.is_map(kind):
-            children = [kind.key_field, kind.item_field]
-        else:
-            children = [kind.value_field] if pt.is_list(kind) or pt.is_large_list(kind) else []
-        if not children or file_version == "2.0":
+        inside = [] if pt.is_fixed_size_list(field.type) else children(field.type)
+        if not inside or file_version == "2.0":
             found.append(int(field.metadata[FIELD_ID]))
-        for child in children:
+        for _, child in inside:
             walk(child)
 
     for field in schema:
@@ -127,16 +122,4 @@ def without_field_ids(schema: pa.Schema) -> pa.Schema:
 
 def _without_id(field: pa.Field) -> pa.Field:
     metadata = {key: value for key, value in (field.metadata or {}).items() if key != FIELD_ID}
-    return pa.field(field.name, _type_without_ids(field.type), nullable=field.nullable, metadata=metadata or None)
-
-
-def _type_without_ids(kind: pa.DataType) -> pa.DataType:
-    if pt.is_struct(kind):
-        return pa.struct([_without_id(kind.field(i)) for i in range(kind.num_fields)])
-    if pt.is_list(kind):
-        return pa.list_(_without_id(kind.value_field))
-    if pt.is_large_list(kind):
-        return pa.large_list(_without_id(kind.value_field))
-    if pt.is_map(kind):
-        return pa.map_(_without_id(kind.key_field), _without_id(kind.item_field), keys_sorted=kind.keys_sorted)
-    return kind
+    return pa.field(field.name, rebuilt(field.type, _without_id), nullable=field.nullable, metadata=metadata or None)

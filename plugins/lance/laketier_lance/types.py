@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.nested import children
 from laketier.spi import UnsupportedType
 
 TYPE_TABLE: list[tuple[str, str, str]] = [
@@ -64,15 +65,8 @@ def _check(field: pa.Field, path: str, file_version: str) -> None:
     advice = _advice(field, file_version)
     if advice is not None:
         raise UnsupportedType(f"Lance can't hold column {path!r} of type {field.type}", fix=advice)
-    kind = field.type
-    if pt.is_struct(kind):
-        for i in range(kind.num_fields):
-            _check(kind.field(i), f"{path}.{kind.field(i).name}", file_version)
-    elif pt.is_map(kind):
-        _check(kind.key_field, f"{path}.key", file_version)
-        _check(kind.item_field, f"{path}.value", file_version)
-    elif pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
-        _check(kind.value_field, f"{path}.{kind.value_field.name}", file_version)
+    for name, child in children(field.type):
+        _check(child, f"{path}.{name}", file_version)
 
 
 def _advice(field: pa.Field, file_version: str) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.nested import children
 from laketier.spi import TableDescriptor, UnsupportedType
 
 TYPE_TABLE: list[tuple[str, str, str]] = [
@@ -76,14 +77,8 @@ def _check(path: str, kind: pa.DataType) -> None:
             f"column {path!r} has type {kind}, which this format does not store",
             fix=f"{_ADVICE[reason][0].upper()}{_ADVICE[reason][1:]}.",
         )
-    if pt.is_struct(kind):
-        for i in range(kind.num_fields):
-            _check(f"{path}.{kind.field(i).name}", kind.field(i).type)
-    elif pt.is_map(kind):
-        _check(f"{path}.key", kind.key_type)
-        _check(f"{path}.value", kind.item_type)
-    elif pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
-        _check(f"{path}.element", kind.value_type)
+    for name, child in children(kind):
+        _check(f"{path}.{name}", child.type)
 
 
 def _refusal(kind: pa.DataType) -> str | None:
