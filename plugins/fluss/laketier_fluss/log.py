@@ -76,8 +76,6 @@ class FlussLog(TableLog):
     @classmethod
     def open(cls, connection: Connection, name: str, options: FlussTableOptions) -> FlussLog:
         """Describe the table. Raises `TableNotFound`, `ConfigError`, `UnsupportedType` and `StorageError`."""
-        if options.split_offsets < 1:
-            raise ConfigError(f"split-offsets = {options.split_offsets} is not more than 0", where=name)
         header, payload = ask(connection, {"op": "describe", "table": name})
         rows = pa.ipc.read_schema(payload)
         added = _Added(

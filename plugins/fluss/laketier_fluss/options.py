@@ -23,7 +23,7 @@ class FlussOptions:
 class FlussTableOptions:
     """How a table is read."""
 
-    split_offsets: int = option(1_000_000, "About how many offsets one task reads.")
+    split_offsets: int = option(1_000_000, "About how many offsets one task reads.", least=1)
     with_partitions: bool = option(
         True, "Partition the lake table as the Fluss table is. Set it to false for formats without partitions."
     )

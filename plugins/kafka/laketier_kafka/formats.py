@@ -24,11 +24,7 @@ def make_decoder(topic: str, options: KafkaTableOptions, connection: Connection)
         raise ConfigError(
             "value-format is missing", where=topic, fix=f"Set it to one of {', '.join(f.value for f in ValueFormat)}."
         )
-    if options.split_offsets < 1:
-        raise ConfigError(f"split-offsets = {options.split_offsets} is less than 1", where=topic)
     most = options.max_record_bytes
-    if most < 1:
-        raise ConfigError(f"max-record-bytes = {most} is less than 1", where=topic)
     _refuse_unused(topic, options, kind)
     match kind:
         case ValueFormat.RAW:

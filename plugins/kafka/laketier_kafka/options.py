@@ -87,9 +87,9 @@ class KafkaTableOptions:
         IsolationLevel.READ_COMMITTED, "Whether transactions that are not committed are read."
     )
     max_record_bytes: int = option(
-        RECORD_BYTES, "A record whose value has more bytes is a bad record. 64 MiB unless given."
+        RECORD_BYTES, "A record whose value has more bytes is a bad record. 64 MiB unless given.", least=1
     )
-    split_offsets: int = option(1_000_000, "About how many offsets one task reads.")
+    split_offsets: int = option(1_000_000, "About how many offsets one task reads.", least=1)
     include_key: bool = option(False, "Add the key of records, as bytes.")
     include_headers: bool = option(False, "Add the headers of records, as a list of key and value.")
     include_timestamp: bool = option(False, "Add the time of records, as timestamp[ms, UTC].")

@@ -87,7 +87,7 @@ def test_a_topic_that_is_none_is_not_made(broker: KafkaBroker) -> None:
         ({"value-format": "raw", "columns.id": "int64"}, r"columns has no meaning for value-format raw"),
         ({"value-format": "json", "columns.id": "integer"}, r"columns\.id = 'integer' is not an Arrow type"),
         ({"value-format": "json", "columns.id": "binary"}, r"columns\.id: JSON can't be read as binary"),
-        ({"value-format": "raw", "split-offsets": 0}, r"split-offsets = 0 is less than 1"),
+        ({"value-format": "raw", "split-offsets": 0}, r"split-offsets = 0 is too small"),
         ({"value-format": "raw", "include-key": "1", "key-column": "value"}, r"two columns are named 'value'"),
         ({"value-format": "avro"}, r"the schema of values is not known\. Set schema-file, or registry\.url"),
         ({"value-format": "avro", "schema-file": "/no/such"}, r"schema-file '/no/such' can't be read, because no such"),

@@ -68,26 +68,22 @@ class LandingTableOptions:
     infer: bool = option(False, "Take the columns of JSON or CSV from the first file, once, where none are given.")
     extra_columns: ExtraColumns = option(ExtraColumns.FAIL, "What becomes of columns that only the file has.")
     order: Order = option(Order.TIME, "Files that are found together: by their time and name, or by name alone.")
-    min_age: float = option(0.0, "Leave files alone that changed less than so many seconds ago.")
+    min_age: float = option(0.0, "Leave files alone that changed less than so many seconds ago.", least=0)
     on_rewritten: OnRewritten = option(
         OnRewritten.FAIL, "Whether a file that changed after it was taken stops the table when it is noticed."
     )
-    split_bytes: int = option(128 * 1024 * 1024, "Parquet files are read in parts of about this size.")
+    split_bytes: int = option(128 * 1024 * 1024, "Parquet files are read in parts of about this size.", least=1)
     delimiter: str = option(",", "Between the values of CSV.")
     header: bool = option(True, "Whether the first line of a CSV file names its columns.")
-    max_record_bytes: int = option(RECORD_BYTES, "A line of JSON or CSV with more bytes is a bad record.")
-    max_block_bytes: int = option(BLOCK_BYTES, "What a block of Avro or Arrow, or a page of Parquet, may expand to.")
-    max_expansion: int = option(EXPANSION, "So many times its size a compressed file of text may become, above 1 GiB.")
+    max_record_bytes: int = option(RECORD_BYTES, "A line of JSON or CSV with more bytes is a bad record.", least=1)
+    max_block_bytes: int = option(
+        BLOCK_BYTES, "What a block of Avro or Arrow, or a page of Parquet, may expand to.", least=1
+    )
+    max_expansion: int = option(
+        EXPANSION, "So many times its size a compressed file of text may become, above 1 GiB.", least=1
+    )
 
     def __post_init__(self) -> None:
-        if self.min_age < 0:
-            raise ConfigError(f"read.min-age = {self.min_age} is negative", fix="Give a number of seconds.")
-        if self.split_bytes < 1:
-            raise ConfigError(f"read.split-bytes = {self.split_bytes} is too small", fix="Give a number of bytes.")
-        for name in ("max_record_bytes", "max_block_bytes", "max_expansion"):
-            if getattr(self, name) < 1:
-                key = f"read.{name.replace('_', '-')}"
-                raise ConfigError(f"{key} = {getattr(self, name)} is too small", fix="Give a number above 0.")
         if len(self.delimiter) != 1 or self.delimiter in '"\r\n' or not self.delimiter.isascii():
             raise ConfigError(f"read.delimiter = {self.delimiter!r} is not one ASCII character", fix="Use , or ; say.")
         if self.format is FileFormat.CSV and not self.header and not self.columns:
