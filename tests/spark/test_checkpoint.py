@@ -13,6 +13,8 @@ from laketier.spark.checkpoint import Checkpoint, Unreadable
 from laketier.spi import CorruptTable
 from spark_lake import COLUMNS, Landing
 
+NAMED = '{"conf":{"spark.sql.streaming.queryEvolution.enableSourceEvolution":"true"}}'
+
 
 def opened(location: str | Path) -> Checkpoint:
     found = Checkpoint.open(str(location))
@@ -161,6 +163,28 @@ def test_named_sources_lie_below_their_names(tmp_path: Path) -> None:
     assert whole.content(1) != other.content(1), "a source that came later is read from its first batch on"
     with pytest.raises(CorruptTable, match="sources/orders"):
         opened(make(tmp_path / "c", epochs, version="v2")).content(0)
+
+
+def test_a_named_source_of_spark_4_2_is_read_as_one_of_4_3(tmp_path: Path) -> None:
+    """Spark 4.2.1 writes version 1 for it, though its log lies below its name."""
+    logs = {"orders/0": f"v1\n{entry('a.parquet', 0)}"}
+    named = make(tmp_path / "4.3", {0: ['orders:{"logOffset":0}']}, logs, version="v2")
+    hidden = make(tmp_path / "4.2", {0: ['{"logOffset":0}']}, logs)
+    offsets = hidden / "offsets" / "0"
+    offsets.write_text(offsets.read_text().replace('{"batchTimestampMs":1}', NAMED))
+    assert opened(hidden).content(0) == opened(named).content(0)
+    (hidden / "sources/orders/0").write_text(f"v1\n{entry('b.parquet', 0)}")
+    assert opened(hidden).content(0) != opened(named).content(0)
+
+
+def test_several_named_sources_of_spark_4_2_have_no_content(tmp_path: Path) -> None:
+    logs = {f"{name}/0": f"v1\n{entry(name, 0)}" for name in ("1", "0")}
+    checkpoint = make(tmp_path / "checkpoint", {0: ['{"logOffset":0}', '{"logOffset":0}']}, logs)
+    offsets = checkpoint / "offsets" / "0"
+    offsets.write_text(offsets.read_text().replace('{"batchTimestampMs":1}', NAMED))
+    content = opened(checkpoint).content(0)
+    assert isinstance(content, Unreadable)
+    assert "lie below names" in content.why
 
 
 @pytest.mark.parametrize(

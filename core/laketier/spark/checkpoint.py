@@ -21,6 +21,7 @@ from laketier.spark.offset_log import (
     NotUnderstood,
     file_source_batch,
     file_source_entries,
+    hides_names,
     in_order,
     is_counter,
     parse_offsets,
@@ -115,9 +116,23 @@ class Checkpoint:
     def _offsets(self, epoch: int) -> dict[str, str]:
         name = f"offsets/{epoch}"
         try:
-            return parse_offsets(_read(self._filesystem, f"{self._folder}/{name}"), name)
+            text = _read(self._filesystem, f"{self._folder}/{name}")
         except FileNotFoundError as error:
             raise CorruptTable(f"{name} is not in the checkpoint", where=self._folder, fix=_RESTORE) from error
+        offsets = parse_offsets(text, name)
+        return self._by_name(offsets, name) if hides_names(text) else offsets
+
+    def _by_name(self, offsets: dict[str, str], name: str) -> dict[str, str]:
+        """The same offsets by the names of their folders, where no more than one source leaves no doubt."""
+        folders = self._names("sources")
+        if len(offsets) == 1 and len(folders) == 1:
+            return dict(zip(folders, offsets.values(), strict=True))
+        if not folders:
+            return offsets
+        raise NotUnderstood(
+            f"{name} has {len(offsets)} offsets by the places of their sources, and the logs of {len(folders)} sources "
+            f"lie below names"
+        )
 
     def _require_no_log(self, source: str, offset: str) -> None:
         """An offset says which rows it stands for, unless it counts the entries of a log that only its source can read.

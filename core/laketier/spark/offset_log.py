@@ -3,6 +3,7 @@
 Spark writes an offset log in one of two versions. Version 1 has a line per source, in the order of the query's sources,
 and ``-`` where a source has nothing. Version 2 (Spark 4.3: ``spark.sql.streaming.offsetLog.formatVersion``, or named
 sources) has a line ``name:offset`` per source that has something, in no order, and a source's log lies below its name.
+Spark 4.2 writes version 1 for named sources as well, with their logs below their names (`hides_names`).
 What is of no such shape is `NotUnderstood`: nobody may take it for a description of rows.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 _FILE_SOURCE_OFFSET = re.compile(r'\{"logOffset":(?P<log>-?[0-9]+)\}\Z')
+_NAMED_SOURCES = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 _COUNTER = re.compile(r"-?[0-9]+\Z")
 NOTHING = "-"
 """The offset of a source that has none yet, in version 1."""
@@ -45,6 +47,14 @@ def parse_offsets(text: str, name: str) -> dict[str, str]:
             raise NotUnderstood(f"the offset of source {source} in {name} is not JSON: {offset[:80]!r}")
         offsets[source] = offset
     return offsets
+
+
+def hides_names(text: str) -> bool:
+    """Whether an ``offsets/N`` tells sources by their places, while their logs lie below names that are not in it."""
+    version, _, rest = text.partition("\n")
+    metadata = _json(rest.partition("\n")[0])
+    settings = metadata.get("conf") if isinstance(metadata, dict) else None
+    return version.strip() == "v1" and isinstance(settings, dict) and settings.get(_NAMED_SOURCES) == "true"
 
 
 def in_order(offsets: dict[str, str]) -> list[str]:
