@@ -13,6 +13,7 @@ from laketier_conformance.forks import Forked, Forks
 from laketier_conformance.lake import Lake
 
 PATIENCE_SECONDS = 120.0
+_SERVED = "laketier_conformance.child"
 
 
 class Child:
@@ -25,7 +26,7 @@ class Child:
     @classmethod
     def fresh(cls, format: str) -> Child:
         """An interpreter of its own, that has imported nothing but the plugin."""
-        command = [sys.executable, "-m", "laketier_conformance.child", format]
+        command = [sys.executable, "-m", _SERVED, format]
         return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
 
     def ask(self, lake: Lake, do: str, **request: Any) -> dict[str, Any]:
@@ -93,7 +94,8 @@ class Children:
     def take(self, count: int) -> Sequence[Child]:
         """Some processes that nobody used before."""
         if self._forks is None and sys.platform == "linux":
-            self._forks = Forks(self._format)
+            self._forks = Forks()
+            self._forks.warm([_SERVED])
             [scout] = self._take(1)
             answer = scout.ask(self._warehouse(), "imports")
             self._forks.warm(answer.get("modules", ()))  # of a format that fails in this, tests will tell
@@ -122,5 +124,5 @@ class Children:
         return taken
 
     def _fork(self) -> Child | None:
-        forked = None if self._forks is None else self._forks.fork()
+        forked = None if self._forks is None else self._forks.fork(_SERVED, self._format)
         return None if forked is None else Child(forked)

@@ -1,6 +1,6 @@
-"""A process that imports what a format's rounds need, once, and forks a child whenever one is asked for.
+"""A process that imports what others need, once, and forks one of them whenever it is asked for.
 
-``python -m laketier_conformance.forks FORMAT SOCKET``. It only imports: it opens no table, so no engine has started a
+``python -m laketier_conformance.forks SOCKET``. It only imports: it opens no table, so no engine has started a
 thread in it, and what it forks is as good as an interpreter of its own. The process of pytest is never forked.
 Requests and answers are JSON, one a message, on the socket whose descriptor it is given.
 """
@@ -10,13 +10,15 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import runpy
 import socket
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 _LONGEST = 1 << 20
 
@@ -24,26 +26,26 @@ _LONGEST = 1 << 20
 class Forks:
     """The parent's end."""
 
-    def __init__(self, format: str) -> None:
+    def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            command = [sys.executable, "-m", __spec__.name, format, str(theirs.fileno())]
+            command = [sys.executable, "-m", __spec__.name, str(theirs.fileno())]
             # Numpy's BLAS would start threads as it is imported.
             environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment
             )
 
-    def warm(self, modules: Sequence[str]) -> None:
-        """Import modules, so that what is forked from now on has them."""
-        self._ask({"import": list(modules)})
+    def warm(self, modules: Sequence[str], *, but: Sequence[str] = ()) -> None:
+        """Import modules, so that what is forked from now on has them. ``but``: not these, nor what imports them."""
+        self._ask({"import": list(modules), "but": list(but)})
 
-    def fork(self) -> Forked | None:
-        """Another process that serves `laketier_conformance.child`. None if importing the format started threads."""
+    def fork(self, module: str, *arguments: str) -> Forked | None:
+        """Another process, as ``python -m MODULE ARGUMENTS`` would be. None if what was imported started threads."""
         requests, stdin = os.pipe()
         stdout, answers = os.pipe()
         try:
-            pid = self._ask({"fork": True}, requests, answers)
+            pid = self._ask({"fork": [module, *arguments], "environment": dict(os.environ)}, requests, answers)
         finally:
             os.close(requests)
             os.close(answers)
@@ -95,9 +97,7 @@ class Forked:
 
 
 def main() -> None:
-    from laketier_conformance.child import serve
-
-    name, ours = sys.argv[1], socket.socket(fileno=int(sys.argv[2]))
+    ours = socket.socket(fileno=int(sys.argv[1]))
     while True:
         message, descriptors, _, _ = socket.recv_fds(ours, _LONGEST, 2)
         if not message:
@@ -105,9 +105,7 @@ def main() -> None:
         request = json.loads(message)
         answer: int | None = None
         if "import" in request:
-            for module in request["import"]:
-                with suppress(Exception):  # it may be no module of its own, as `os.path` is none
-                    importlib.import_module(module)
+            _import(request["import"], request["but"])
         elif "wait" in request:
             _, status = os.waitpid(request["wait"], 0)
             answer = os.waitstatus_to_exitcode(status)
@@ -115,20 +113,47 @@ def main() -> None:
             answer = os.fork()
             if not answer:
                 ours.close()
-                _become(descriptors)
-                serve(name)
-                os._exit(0)
+                _become(descriptors, request["environment"])
+                _run(*request["fork"])
         for descriptor in descriptors:
             os.close(descriptor)
         ours.send(json.dumps(answer).encode())
 
 
-def _become(descriptors: Sequence[int]) -> None:
-    """Take the descriptors for standard input and output."""
+def _import(modules: Sequence[str], but: Sequence[str]) -> None:
+    absent: dict[str, Any] = dict.fromkeys(name for name in but if name not in sys.modules)  # None: importing it fails
+    sys.modules.update(absent)
+    for module in modules:
+        with suppress(Exception):  # it may be no module of its own, as `os.path` is none
+            importlib.import_module(module)
+    for name in absent:
+        del sys.modules[name]
+
+
+def _become(descriptors: Sequence[int], environment: dict[str, str]) -> None:
+    """Take the descriptors for standard input and output, and the environment."""
+    os.environ.clear()
+    os.environ.update(environment)
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for as long as the process lives
+
+
+def _run(module: str, *arguments: str) -> NoReturn:
+    """A forked process must not go on with its parent's code, however its own ends."""
+    sys.argv = [module, *arguments]
+    code = 1
+    try:
+        sys.modules.pop(module, None)  # it may have been imported for what others need of it
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
+    finally:
+        os._exit(code)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from laketier_conformance.children import Child, ChildDied, Children
 from laketier_conformance.forks import Forks
 from laketier_conformance.lake import Lake, ids_of
 
+CHILD = ("laketier_conformance.child", "localfile")
+
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
@@ -26,7 +28,7 @@ def forks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forks]:
     )
     (tmp_path / "fails.py").write_text("raise RuntimeError\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    forks = Forks("localfile")
+    forks = Forks()
     yield forks
     forks.stop()
 
@@ -34,7 +36,7 @@ def forks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forks]:
 def test_a_fork_dies_alone_and_how_is_known(lake: Lake, forks: Forks) -> None:
     lake.create()
     forks.warm(["fails", "no_module_of_this_name"])
-    first, second = (Child(fork) for fork in (forks.fork(), forks.fork()) if fork is not None)
+    first, second = (Child(fork) for fork in (forks.fork(*CHILD), forks.fork(*CHILD)) if fork is not None)
     told = {"table": "db.t", "pipeline": "p", "epoch": 0, "tasks": [ids_of(0)]}
     with pytest.raises(ChildDied) as death:
         first.ask(lake, "round", **told, failpoints="publish.before=kill")
@@ -48,7 +50,7 @@ def test_a_fork_dies_alone_and_how_is_known(lake: Lake, forks: Forks) -> None:
 def test_what_has_threads_is_not_forked(forks: Forks) -> None:
     """A thread is not there in a fork, and what it held stays locked for ever."""
     forks.warm(["starts_a_thread"])
-    assert forks.fork() is None
+    assert forks.fork(*CHILD) is None
 
 
 def test_a_platform_that_bears_no_forks(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,21 +8,26 @@ from typing import Any
 
 import pytest
 
+from depth import sizes
 from laketier.tiering import Ending
 from laketier_verification.faults import foreign
 from laketier_verification.faults.marked import MarkedTable, rows_of
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")
-COMMITS = 45
+FEW, MANY = 18, 45
 RETAIN = 10
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_replay_is_recognised_after_foreign_commits_and_their_clean_up(tmp_path: Path, format: str) -> None:
-    result = foreign.run(format, COMMITS, tmp_path, repetitions=2, retain=RETAIN, seconds=3600, newcomers=1)
+@sizes("commits", FEW, MANY)
+def test_a_replay_is_recognised_after_foreign_commits_and_their_clean_up(
+    tmp_path: Path, format: str, commits: int
+) -> None:
+    newcomers = int(commits == MANY)
+    result = foreign.run(format, commits, tmp_path, repetitions=2, retain=RETAIN, seconds=3600, newcomers=newcomers)
     assert [line for line in result.wrong if "times as much" not in line] == [], "no time is judged here"
-    assert (result.recognised, result.commits) == (4, COMMITS)
+    assert (result.recognised, result.commits) == (4, commits)
     if format != "localfile":
         assert result.retained[1] <= RETAIN + 2, "so our commit's own snapshot is gone"
 
@@ -38,7 +43,7 @@ def test_a_look_reads_what_is_retained_and_nothing_that_was_cleaned_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, name: str, most: int
 ) -> None:
     """Of ten thousand commits since, those that were cleaned up must cost nothing, not even a request each."""
-    table, _, _ = foreign.prepare(format, tmp_path / "warehouse", COMMITS, RETAIN, 3600)
+    table, _, _ = foreign.prepare(format, tmp_path / "warehouse", FEW, RETAIN, 3600)
     reads = _counted(monkeypatch, name)
     committer = table.factory.create_committer(_context())
     watermark = committer.open().watermark("p")

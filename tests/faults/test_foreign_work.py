@@ -300,7 +300,7 @@ def test_a_stale_vacuum_without_retention_takes_committed_files_and_reading_says
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-@sizes("epochs", 5, 15)
+@sizes("epochs", 3, 15)
 def test_nobody_loses_a_row_while_all_work_at_once(tmp_path: Path, format: str, epochs: int) -> None:
     result = meddling.run(format, epochs, tmp_path)
     assert result.wrong == []

@@ -22,9 +22,9 @@ EPOCHS = 6
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-@sizes("epochs", 12, 40)
+@sizes("epochs", 7, 40)
 def test_readers_see_whole_epochs_and_never_go_back(tmp_path: Path, format: str, epochs: int) -> None:
-    result = readers.run(format, epochs, tmp_path, compact_every=5 if epochs < 40 else 15)
+    result = readers.run(format, epochs, tmp_path, compact_every=3 if epochs < 40 else 15)
     assert result.wrong == []
     assert set(result.readers) == {"laketier", readers.NAMES[format]}
     for answer in result.readers.values():

@@ -10,7 +10,7 @@ import pytest
 from laketier_verification.faults.matrix import FORMATS
 from laketier_verification.faults.spark_lane import SparkPipeline, SparkProcesses
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.deep, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from laketier_verification.machine.history import BATCH, EPOCH, machine_of
 
 EXAMPLES = os.environ.get("LAKETIER_MACHINE_EXAMPLES")
 STEPS = int(os.environ.get("LAKETIER_MACHINE_STEPS", "25" if EXAMPLES is None else "40"))
-FEW = {"delta": 3, "iceberg": 3, "lance": 6, "localfile": 8}
+FEW = {"delta": 2, "iceberg": 2, "lance": 4, "localfile": 6}
 MORE = {"delta": 12, "iceberg": 8}
 """Their commits and scans cost ten times as much as those of the others."""
 ALWAYS = (
@@ -51,7 +51,7 @@ def chosen(examples: int, *phases: Phase) -> settings:
 
 
 def few_of(format: str) -> int:
-    return FEW.get(format, 12)
+    return FEW.get(format, 8)
 
 
 @pytest.fixture(scope="module")

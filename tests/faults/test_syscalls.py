@@ -120,15 +120,20 @@ def test_any_power_cut(recording: Recording, judge: Judge, every: int) -> None:
     assert not judge.wrong, "\n".join(judge.wrong[:20])
 
 
+@sizes("every", 4, 1)
 def test_a_power_cut_after_a_killed_driver_and_its_successor(
-    recording: Recording, judge: Judge, tmp_path: Path
+    recording: Recording, judge: Judge, tmp_path: Path, every: int
 ) -> None:
     """What a killed driver did and did not sync is the successor's to make durable before it acknowledges."""
     folder = tmp_path.resolve() / "killed"
     folder.mkdir()
     killed = []
+    named = 0
     for number, disk, acknowledged, last in cuts(recording):
         if acknowledged in (CREATE, APPEND, APPEND_MORE, OVERWRITE) and recording.ops[number].kind in NAMES:
+            named += 1
+            if named % every:
+                continue
             left = disk.moved_to(str(folder / str(number)))
             Path(left.root).mkdir()
             materialise(left.now(), Path(left.root))

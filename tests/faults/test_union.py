@@ -19,7 +19,7 @@ FORMATS = ("delta", "iceberg", "lance", "localfile")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-@sizes("reads", 10, 25)
+@sizes("reads", 7, 25)
 def test_each_union_read_is_a_prefix_of_the_log(tmp_path: Path, format: str, reads: int) -> None:
     result = union.run(format, reads, tmp_path)
     assert result.wrong == []
@@ -30,7 +30,7 @@ def test_each_union_read_is_a_prefix_of_the_log(tmp_path: Path, format: str, rea
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-@sizes("reads", 10, 25)
+@sizes("reads", 7, 25)
 def test_each_union_read_by_key_is_what_a_prefix_of_the_changes_comes_to(
     tmp_path: Path, format: str, reads: int
 ) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import keyed_lines
+from depth import deep_where
 from keyed_lines import COLUMNS, KeyedLines, config_of
 from laketier.config import LakeConfig
 from laketier.kit.failpoints import VARIABLE, observed
@@ -26,6 +27,8 @@ from laketier.tiering import Ending, failpoints
 from laketier_verification.lines import LinesTable
 
 KILLED = ("round.opened", "publish.before", "publish.between_record_and_commit", "publish.after", "ack.before")
+FARTHEST = (KILLED[0], KILLED[-1])
+"""From the commit: deep, as the next ones come to the same."""
 LANDED = ("publish.after", "ack.before")
 
 
@@ -153,7 +156,7 @@ def test_a_key_must_stay_where_it_is(keyed: KeyedLines, key: str) -> None:
         keyed.round()
 
 
-@pytest.mark.parametrize("point", KILLED)
+@pytest.mark.parametrize("point", deep_where([(point,) for point in KILLED], lambda point: point in FARTHEST))
 def test_a_driver_that_is_killed_leaves_a_table_that_goes_on_exactly(
     tmp_path: Path, engine: LocalEngine, point: str
 ) -> None:

@@ -391,7 +391,11 @@ replay(configure(dict(key.split("=", 1) for key in keys)), log)
 """
 
 
-@pytest.mark.parametrize("lake_config", ["localfile", "delta", "iceberg", "lance"], indirect=True)
+@pytest.mark.parametrize(
+    "lake_config",
+    ["localfile", *(pytest.param(name, marks=pytest.mark.deep) for name in ("delta", "iceberg", "lance"))],
+    indirect=True,
+)
 @pytest.mark.parametrize("point", [failpoints.LETTERS_CHOSEN])
 def test_a_replay_under_sigkill(lettered: Lettered, point: str) -> None:
     lettered.mend()

@@ -1,20 +1,32 @@
 """Other processes that work on request: long-lived, so that a thousand races cost a thousand rounds and no start-up.
 
+On Linux they are forked from one that has imported what rounds need, as this one had to, and done nothing else.
 Requests and answers are JSON, one a line. The child's end is `serve`; what a library prints never gets among the
 answers. Nothing here waits by the clock: who is to wait reads a line.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import select
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from laketier_conformance.forks import Forked, Forks
+from laketier_verification.faults.processes import FORKLESS
+
 PATIENCE_SECONDS = 1800.0
+_SHARED = (
+    "laketier_verification",
+    *("laketier", "laketier_delta", "laketier_iceberg", "laketier_lance", "laketier_localfile"),
+    *("deltalake", "pandas", "pyarrow", "pyiceberg", "sqlalchemy"),
+)
+"""Packages of which a fork has what this process imported. Others may start threads."""
 
 
 class ProcessDied(Exception):
@@ -26,11 +38,10 @@ class ProcessDied(Exception):
 
 
 class Process:
-    """A fresh interpreter that runs ``python -m MODULE ARGUMENTS``."""
+    """One that runs ``python -m MODULE ARGUMENTS``."""
 
     def __init__(self, module: str, *arguments: str) -> None:
-        command = [sys.executable, "-m", module, *arguments]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self._process = _forked(module, *arguments) or _fresh(module, *arguments)
         self._buffer = b""
 
     def __enter__(self) -> Process:
@@ -89,6 +100,27 @@ class Process:
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
+
+
+def _fresh(module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+
+
+def _forked(module: str, *arguments: str) -> Forked | None:
+    if sys.platform != "linux":
+        return None
+    imported = {name for name in list(sys.modules) if name.partition(".")[0] in _SHARED}
+    imported -= {name for name in imported if name.startswith("laketier.spark")}
+    _forks().warm([module, *sorted(imported)], but=FORKLESS)
+    return _forks().fork(module, *arguments)
+
+
+@cache
+def _forks() -> Forks:
+    forks = Forks()
+    atexit.register(forks.stop)
+    return forks
 
 
 class Answers:

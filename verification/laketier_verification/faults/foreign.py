@@ -112,7 +112,7 @@ def run(
                 wall[index].append(passed * 1000)
     result.cpu_ms = [round(statistics.median(values), 2) for values in cpu]
     result.wall_ms = [round(statistics.median(values), 2) for values in wall]
-    for table in (few, many):
+    for table in (few, many) if newcomers else ():
         first, whole = _newcomers(table, newcomers)
         result.first_cpu_ms.append(first)
         result.process_cpu_ms.append(whole)
