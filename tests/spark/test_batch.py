@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from laketier.spark.failures import cause_of
-from laketier.spi import ConfigError, Gap, IncompatibleTable, LaketierError, PluginNotFound, UnsupportedType
+from laketier.spi import ConfigError, Gap, IncompatibleTable, LaketierError, UnsupportedType
 from spark_lake import Landing, Target
 
 
@@ -88,20 +88,13 @@ def test_a_failed_job_changes_nothing(spark: SparkSession, target: Target) -> No
     ("options", "kind", "says"),
     [
         ({"lake.pipline": "x"}, ConfigError, "lake.pipeline"),
-        ({"mergeschema ": "true"}, ConfigError, "mergeSchema"),
-        ({"lake.format": "localfiles"}, PluginNotFound, "localfile"),
-        ({"lake.table": "events"}, ConfigError, "default.events"),
-        ({"lake.pipeline": "nightly"}, ConfigError, "without lake.epoch"),
-        ({"lake.epoch": "0"}, ConfigError, "lake.pipeline"),
-        ({"lake.pipeline": "nightly", "lake.epoch": "one"}, ConfigError, "lake.epoch"),
-        ({"lake.localfile.target-file-row": "5"}, ConfigError, "target-file-rows"),
-        ({"lake.snapshot-id": "3"}, ConfigError, "for reading"),
         ({"lake.partition-by": "nme"}, ConfigError, "'nme' is not a column"),
     ],
 )
 def test_bad_options(
     spark: SparkSession, target: Target, options: dict[str, str], kind: type[LaketierError], says: str
 ) -> None:
+    """One of the options alone, and one of the rows. The others, too: `tests/unit/spark/test_bad_options.py`."""
     error = refused(spark.range(1), target, **options)
     assert isinstance(error, kind)
     assert says in str(error)

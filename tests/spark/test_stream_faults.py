@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +25,33 @@ CHILD = Path(__file__).with_name("stream_child.py")
 PATIENCE_SECONDS = 240
 
 
+@dataclass(frozen=True)
+class Stream:
+    """A landing zone and its target, and whether the first attempt of each task fails."""
+
+    landing: Landing
+    target: Target
+    fail_first_attempt: bool = False
+
+    @property
+    def outcome(self) -> Path:
+        return self.target.folder / "outcome"
+
+    def request(self) -> dict[str, Any]:
+        return {
+            "columns": COLUMNS,
+            "landing": str(self.landing.folder),
+            "outcome": str(self.outcome),
+            "options": self.target.options(pipeline="events-v1") | {"checkpointLocation": str(self.target.checkpoint)},
+            "fail_first_attempt": self.fail_first_attempt,
+        }
+
+
 @contextmanager
-def driver(landing: Landing, target: Target, failpoints: str, **settings: Any) -> Iterator[subprocess.Popen[bytes]]:
+def driver(failpoints: str, *streams: Stream) -> Iterator[subprocess.Popen[bytes]]:
     """The child, and at the end none of its processes."""
-    document = {
-        "columns": COLUMNS,
-        "landing": str(landing.folder),
-        "outcome": str(target.folder / "outcome"),
-        "options": target.options(pipeline="events-v1") | {"checkpointLocation": str(target.checkpoint)},
-        **settings,
-    }
     process = subprocess.Popen(
-        [sys.executable, str(CHILD), json.dumps(document)],
+        [sys.executable, str(CHILD), json.dumps([stream.request() for stream in streams])],
         env={**os.environ, "LAKETIER_FAILPOINTS": failpoints},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -68,14 +84,9 @@ def wait_for(flag: Path, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.05)
 
 
-def outcome_of(process: subprocess.Popen[bytes], target: Target) -> str:
-    process.wait(timeout=PATIENCE_SECONDS)
-    return (target.folder / "outcome").read_text(encoding="utf-8")
-
-
 def killed_at(point: str, landing: Landing, target: Target) -> None:
     flag = target.folder / "reached"
-    with driver(landing, target, f"{point}=pause({flag})@2") as process:
+    with driver(f"{point}=pause({flag})@2", Stream(landing, target)) as process:
         wait_for(flag, process)
         kill(process)
     flag.unlink()
@@ -93,6 +104,7 @@ def test_killed_after_the_commit_landed(
     assert each_target.ids(spark) == landing.ids
 
 
+@pytest.mark.deep
 def test_killed_before_the_commit(run_stream: Run, spark: SparkSession, landing: Landing, target: Target) -> None:
     landing.land(3)
     killed_at("publish.before", landing, target)
@@ -101,13 +113,27 @@ def test_killed_before_the_commit(run_stream: Run, spark: SparkSession, landing:
     assert target.ids(spark) == landing.ids
 
 
+@pytest.fixture(scope="module")
+def aborted_and_retried(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stream, Stream]:
+    """Two streams of one driver. Epoch 0 of each loses publish's answer and finds out by itself; epoch 1 fails after
+    that, so Spark aborts it, and the first stream. The second has no such epoch, and its tasks fail once each."""
+    first, second = (
+        Stream(Landing(f / "landing"), Target(f, "localfile"), again)
+        for f, again in ((tmp_path_factory.mktemp("aborted"), False), (tmp_path_factory.mktemp("retried"), True))
+    )
+    first.landing.land(3)
+    second.landing.land(1)
+    with driver("publish.after=error@1;ack.before=error@2", first, second) as process:
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
+    return first, second
+
+
 def test_abort_after_a_landed_commit_deletes_nothing(
-    run_stream: Run, spark: SparkSession, landing: Landing, target: Target
+    run_stream: Run, spark: SparkSession, aborted_and_retried: tuple[Stream, Stream]
 ) -> None:
-    """Epoch 0 loses publish's answer and finds out by itself; epoch 1 fails after that, so Spark aborts it."""
-    landing.land(3)
-    with driver(landing, target, "publish.after=error@1;ack.before=error@2") as process:
-        assert "failpoint ack.before" in outcome_of(process, target)
+    stream, _ = aborted_and_retried
+    landing, target = stream.landing, stream.target
+    assert "failpoint ack.before" in stream.outcome.read_text(encoding="utf-8")
     assert target.ids(spark) == landing.ids[:20], "the epoch that Spark aborted is in the table"
     files = target.data_files()
     assert len(files) == 2
@@ -116,9 +142,8 @@ def test_abort_after_a_landed_commit_deletes_nothing(
     assert set(files) < set(target.data_files())
 
 
-def test_failed_attempt_leaves_nothing(spark: SparkSession, landing: Landing, target: Target) -> None:
-    landing.land(2)
-    with driver(landing, target, "", master="local[1,2]", fail_first_attempt=True) as process:
-        assert outcome_of(process, target) == "ended"
-    assert target.ids(spark) == landing.ids
-    assert len(target.data_files()) == 2, "one file per epoch: the failed attempts' are gone"
+def test_failed_attempt_leaves_nothing(spark: SparkSession, aborted_and_retried: tuple[Stream, Stream]) -> None:
+    _, stream = aborted_and_retried
+    assert stream.outcome.read_text(encoding="utf-8") == "ended"
+    assert stream.target.ids(spark) == stream.landing.ids
+    assert len(stream.target.data_files()) == 1, "the failed attempt's is gone"

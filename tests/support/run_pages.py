@@ -11,14 +11,18 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 import traceback
 from pathlib import Path
 
+from typer.testing import CliRunner
+
 import laketier.spark
+from laketier.cli.app import app
 from snippets import Snippet, snippets
+
+CLI = CliRunner()
 
 
 def main(pages: list[str]) -> None:
@@ -63,9 +67,8 @@ def run(page: str, snippet: Snippet, names: dict[str, object]) -> None:
 def run_line(page: str, snippet: Snippet, line: str) -> None:
     if not line.startswith("laketier "):
         return
-    program = Path(sys.executable).with_name("laketier")
-    done = subprocess.run([str(program), *shlex.split(line)[1:]], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{page}:{snippet.line}: {line}\n{done.stdout}{done.stderr}"
+    done = CLI.invoke(app, shlex.split(line)[1:])
+    assert done.exit_code == 0, f"{page}:{snippet.line}: {line}\n{done.output}{done.exception!r}"
 
 
 if __name__ == "__main__":

@@ -7,18 +7,28 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from depth import deep_where
 from laketier.spi import LaketierError, TablePath, Token, WriteMode, WriterInitContext, new_attempt_id
 from laketier.tiering import Ending, RetryPolicy, RoundResult, TieringRound, write_task
 
 CALLS = ("open", "fsync", "link", "replace", "rename", "unlink", "mkdir")
 ERRORS = ("EIO", "ENOSPC", "EACCES", "EXDEV")
+EACH_WAY = list(product(ERRORS, (WriteMode.APPEND, WriteMode.OVERWRITE), (False, True)))
+QUICK_WAYS = (
+    ("EIO", WriteMode.APPEND, False),
+    ("ENOSPC", WriteMode.APPEND, True),
+    ("EACCES", WriteMode.OVERWRITE, False),
+    ("EXDEV", WriteMode.OVERWRITE, False),
+    ("EIO", WriteMode.OVERWRITE, True),
+)
+"""Each error, and each mode both ways: refused once, and from there on."""
 QUICK = RetryPolicy(unknowns=2, first_wait_seconds=0.0, longest_wait_seconds=0.0)
 IDS = {0: [0, 1], 1: [1000, 1001, 1002]}
 
@@ -72,9 +82,7 @@ def ending_of(table: Any, epoch: int, mode: WriteMode) -> tuple[Ending | None, s
         return None, str(refused)
 
 
-@pytest.mark.parametrize("always", [False, True], ids=["once", "from-there-on"])
-@pytest.mark.parametrize("mode", [WriteMode.APPEND, WriteMode.OVERWRITE])
-@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize(("error", "mode", "always"), deep_where(EACH_WAY, lambda *way: way not in QUICK_WAYS))
 def test_whatever_call_is_refused(make_table: Any, error: str, mode: WriteMode, always: bool) -> None:
     """The round is published whole or not at all, says so in laketier's words, and can be run again."""
     expected = sorted(IDS[1] if mode is WriteMode.OVERWRITE else IDS[0] + IDS[1])
