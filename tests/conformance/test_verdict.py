@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from conformance_runs import Run, suite_in
 from laketier_conformance.manifest import MANIFEST, collected_tests, expected_tests, name_of
 from laketier_conformance.verdict import Result, judge
 
 SOME = "test_serializer.py::test_a_result_travels_unchanged"
+REFUSED = "test_capabilities.py::test_indexing"
 NAMES = ("a.py::one", "a.py::two")
 
 
@@ -119,12 +121,20 @@ def test_a_format_is_needed() -> None:
     assert "needs a format: --lake-format=NAME" in done.stdout + done.stderr
 
 
-def test_a_run_that_left_tests_out_is_partial(run_suite) -> None:  # type: ignore[no-untyped-def]
+@pytest.fixture(scope="module")
+def two_tests(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
+    """A run of two tests, one of them of what the format refuses, and the folder in which it was to keep its tables."""
+    folder = tmp_path_factory.mktemp("two-tests")
+    kept = folder / "kept"
+    return suite_in(folder)("feather", [SOME, REFUSED], arguments=[f"--lake-warehouse={kept}"]), kept
+
+
+def test_a_run_that_left_tests_out_is_partial(two_tests: tuple[Run, Path]) -> None:
     """It runs under an author's own configuration, which does not know our markers."""
-    run = run_suite("feather", [SOME])
+    run, _ = two_tests
     assert run.code == 1
     assert run.report["verdict"] == "partial"
-    assert run.report["results"] == {SOME: run.report["results"][SOME]}
+    assert set(run.report["results"]) == {SOME, REFUSED}
     assert "verdict: partial" in run.output
     assert "not run: test_capabilities.py::" in run.output
 
@@ -134,6 +144,7 @@ def test_results_count_wherever_the_suite_is_run(run_suite, root: str) -> None: 
     """pytest names tests in another way when its root is not above the package."""
     wrong, test = "wrong-counts", "test_rounds.py::test_the_counts_are_those_of_the_files"
     select = ["-k", f"{test.partition('::')[2]} or a_result_travels_unchanged"]
+    select.append("--ignore-glob=*/laketier_conformance/test_[!rs]*.py")
     run = run_suite(wrong, offers={wrong: "wrong_counts"}, arguments=[f"--rootdir={root}", *select])
     assert {name: result["outcome"] for name, result in run.report["results"].items()} == {
         test: "failed",
@@ -143,25 +154,24 @@ def test_results_count_wherever_the_suite_is_run(run_suite, root: str) -> None: 
 
 
 def test_a_run_without_results_fails(run_suite) -> None:  # type: ignore[no-untyped-def]
-    run = run_suite("feather", arguments=["-k", "nothing_has_this_name"])
+    run = run_suite("feather", [SOME], arguments=["-k", "nothing_has_this_name"])
     assert (run.code, run.report["verdict"]) == (1, "fail")
     assert "no results" in run.output
 
 
-def test_what_the_report_says(run_suite) -> None:  # type: ignore[no-untyped-def]
-    refused = "test_capabilities.py::test_a_writer_of_merged_rows"
-    report = run_suite("feather", [SOME, refused]).report
+def test_what_the_report_says(two_tests: tuple[Run, Path]) -> None:
+    report = two_tests[0].report
     assert report["plugin"] == "laketier-feather==0.1.0"
     assert report["suite"].startswith("laketier==")
     assert report["delivery"] == "exactly-once"
     assert report["features"]["overwrite"] == "full"
-    assert report["features"]["upsert"] == "unsupported: the format is kept small"
+    assert report["features"]["indexing"] == "unsupported: the format is kept small"
     assert report["lanes"] == ["bare"]
     assert report["results"][SOME]["outcome"] == "passed"
-    assert report["results"][refused] == {
+    assert report["results"][REFUSED] == {
         "outcome": "refused",
-        "detail": "upsert",
-        "seconds": report["results"][refused]["seconds"],
+        "detail": "indexing",
+        "seconds": report["results"][REFUSED]["seconds"],
     }
 
 
@@ -238,9 +248,8 @@ def test_a_harness_sets_up_and_tears_down(run_suite, tmp_path: Path) -> None:  #
     assert (tmp_path / "torn-down").read_text().endswith("set-up-by-me")
 
 
-def test_tables_can_be_kept(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    run_suite("feather", [SOME], arguments=[f"--lake-warehouse={tmp_path / 'kept'}"])
-    assert list((tmp_path / "kept").rglob("*.feather"))
+def test_tables_can_be_kept(two_tests: tuple[Run, Path]) -> None:
+    assert list(two_tests[1].rglob("*.feather"))
 
 
 def test_too_few_schedules_are_refused(run_suite) -> None:  # type: ignore[no-untyped-def]

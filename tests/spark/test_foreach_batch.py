@@ -58,6 +58,7 @@ def drop_commit(checkpoint: Path, epoch: int) -> None:
     (checkpoint / "commits" / str(epoch)).unlink()
 
 
+@pytest.mark.quick_on("iceberg", "localfile")
 def test_rows_arrive_once_whatever_becomes_of_the_checkpoint(
     run_batches: Run, spark: SparkSession, landing: Landing, each_target: Target
 ) -> None:

@@ -60,6 +60,7 @@ def drop_commit(checkpoint: Path, epoch: int) -> None:
     (checkpoint / "commits" / str(epoch)).unlink()
 
 
+@pytest.mark.quick_on("delta", "iceberg")
 def test_rows_arrive_once_across_restart_and_replay(
     run_stream: Run, spark: SparkSession, landing: Landing, each_target: Target
 ) -> None:
@@ -83,6 +84,7 @@ def test_rows_arrive_once_across_restart_and_replay(
     assert watermark(each_target).token.epoch == 2
 
 
+@pytest.mark.quick_on("lance", "localfile")
 def test_values_survive(run_stream: Run, spark: SparkSession, landing: Landing, each_target: Target) -> None:
     landing.land(1)
     run_stream(landing, each_target)
