@@ -47,6 +47,26 @@ def test_a_fork_dies_alone_and_how_is_known(lake: Lake, forks: Forks) -> None:
     assert lake.table("db.t").ids == ids_of(0)
 
 
+def test_a_fork_is_as_an_interpreter_would_be(forks: Forks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the environment of its time, its arguments, and libraries that bear no fork to itself."""
+    (tmp_path / "bears_none.py").write_text("")
+    (tmp_path / "needs_it.py").write_text("import bears_none\n")
+    (tmp_path / "tells.py").write_text(
+        "import os, sys\n"
+        "before = 'bears_none' in sys.modules, 'needs_it' in sys.modules\n"
+        "import needs_it\n"
+        "print(__name__, *before, os.environ['TOLD'], *sys.argv[1:], flush=True)\n"
+        "sys.exit(3)\n"
+    )
+    forks.warm(["needs_it", "bears_none"], but=["bears_none"])
+    monkeypatch.setenv("TOLD", "late")
+    fork = forks.fork("tells", "a", "b")
+    assert fork is not None
+    with fork.stdin, fork.stdout:
+        assert fork.stdout.read() == b"__main__ False False late a b\n"
+    assert fork.wait() == 3
+
+
 def test_what_has_threads_is_not_forked(forks: Forks) -> None:
     """A thread is not there in a fork, and what it held stays locked for ever."""
     forks.warm(["starts_a_thread"])

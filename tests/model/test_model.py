@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from depth import deep_where
 from laketier_verification.model import others
 from laketier_verification.model.explore import explore
 from laketier_verification.model.guards import REDUNDANT, Guard, Invariant
@@ -45,13 +46,20 @@ VIOLATED = {
     Guard.ROLLBACK_RAISES_HORIZON: Invariant.WHOLE,
 }
 
+SLOWEST = "replays"
+"""With one epoch it is explored each time, with two it is deep."""
+
 
 def test_each_guard_is_looked_at() -> None:
     assert VIOLATED.keys() | REDUNDANT == set(Guard)
     assert not VIOLATED.keys() & REDUNDANT
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+@pytest.mark.parametrize(
+    "world",
+    deep_where([(world,) for world in (SINGLE, *WORLDS)], lambda world: world.name == SLOWEST),
+    ids=lambda world: world.name,
+)
 def test_no_interleaving_breaks_the_protocol(world: World) -> None:
     result = explore(world, progress=world.progresses)
     assert result.found is None, result.found

@@ -100,7 +100,7 @@ WORLDS = (
     _UNNOTICED,
     replace(_BATCH, drivers=(0,), lines=_BATCH.lines[:1]),
 )
-"""What `make test` explores."""
+"""What the tests explore, and ``python -m laketier_verification.model`` without ``--full``."""
 
 FULL = (
     replace(_REPLAYS, epochs=3),
