@@ -114,13 +114,6 @@ def test_the_pytest_plugin_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_format_is_needed() -> None:
-    command = [sys.executable, "-m", "pytest", "--pyargs", "laketier_conformance", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "needs a format: --lake-format=NAME" in done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
 def two_tests(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
     """A run of two tests, one of them of what the format refuses, and the folder in which it was to keep its tables."""
@@ -195,19 +188,6 @@ def test_several_formats_in_one_run_on_several_processes(run_suite) -> None:  # 
     assert [report["format"] for report in run.reports.values()] == list(offers)
 
 
-@pytest.mark.parametrize("formats", ["feather,feather", "feather,"])
-def test_each_format_is_named_once(run_suite, formats: str) -> None:  # type: ignore[no-untyped-def]
-    run = run_suite(formats, [SOME])
-    assert run.code == pytest.ExitCode.USAGE_ERROR
-    assert "name each format once" in run.output
-
-
-def test_reports_of_several_formats_need_several_files(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    run = run_suite("feather,localfile", [SOME], arguments=[f"--lake-report={tmp_path / 'one.json'}"])
-    assert run.code == pytest.ExitCode.USAGE_ERROR
-    assert "say {format} where the name goes" in run.output
-
-
 def test_a_format_that_is_not_there(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """The report of an earlier run does not survive as if it were of this one."""
     (tmp_path / "report.json").write_text(json.dumps({"verdict": "conformant"}))
@@ -252,12 +232,42 @@ def test_tables_can_be_kept(two_tests: tuple[Run, Path]) -> None:
     assert list(two_tests[1].rglob("*.feather"))
 
 
-def test_too_few_schedules_are_refused(run_suite) -> None:  # type: ignore[no-untyped-def]
-    assert "--lake-schedules: at least 20" in run_suite("feather", [SOME], arguments=["--lake-schedules=0"]).output
+WRONG_CALLS = {
+    "no format": ([], "needs a format: --lake-format=NAME"),
+    "one twice": (["--lake-format=feather,feather"], "name each format once"),
+    "one without a name": (["--lake-format=feather,"], "name each format once"),
+    "one report of two": (
+        ["--lake-format=feather,localfile", "--lake-report=one.json"],
+        "say {format} where the name goes",
+    ),
+    "too few schedules": (["--lake-format=feather", "--lake-schedules=0"], "--lake-schedules: at least 20"),
+    "a lane that is none": (["--lake-format=feather", "--lake-lanes=bear"], "--lake-lanes"),
+    "no lane": (["--lake-format=feather", "--lake-lanes="], "--lake-lanes"),
+    "a lane too short": (["--lake-format=feather", "--lake-lanes=bare,spark"], "--lake-lanes"),
+}
+CALLS = """
+import contextlib, io, json, sys, pytest
+answers = []
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+        code = pytest.main(["--pyargs", "laketier_conformance", "-q", "-p", "no:cacheprovider", *arguments])
+    answers.append([int(code), said.getvalue()])
+print(json.dumps(answers))
+"""
 
 
-@pytest.mark.parametrize("lanes", ["bear", "", "bare,spark"])
-def test_lanes_have_names(run_suite, lanes: str) -> None:  # type: ignore[no-untyped-def]
-    run = run_suite("feather", [SOME], arguments=[f"--lake-lanes={lanes}"])
-    assert run.code == pytest.ExitCode.USAGE_ERROR
-    assert "--lake-lanes" in run.output
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """What each wrong call is told, before anything is collected. One process makes them all."""
+    calls = json.dumps([arguments for arguments, _ in WRONG_CALLS.values()])
+    command = [sys.executable, "-c", CALLS, calls]
+    folder = tmp_path_factory.mktemp("wrong-calls")
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    return dict(zip(WRONG_CALLS, json.loads(done.stdout), strict=True))
+
+
+@pytest.mark.parametrize("wrong", WRONG_CALLS)
+def test_wrong_calls(wrong: str, answers: dict[str, tuple[int, str]]) -> None:
+    code, said = answers[wrong]
+    assert code == pytest.ExitCode.USAGE_ERROR, said
+    assert WRONG_CALLS[wrong][1] in said
