@@ -106,7 +106,7 @@ def _synced_in(function: ast.FunctionDef) -> Iterator[str]:
                 yield ASKED[called]
 
 
-@sizes("every", 8, 1)
+@sizes("every", 16, 1)
 def test_any_power_cut(recording: Recording, judge: Judge, every: int) -> None:
     """What was acknowledged is whole, what was under way is whole or not there, and the next driver goes on."""
     before = len(judge.judged)
