@@ -103,7 +103,7 @@ def _get(url: str, path: str) -> tuple[int, str]:
         connection.close()
 
 
-def test_a_worker_shows_what_it_does(serving: Serving) -> None:
+def test_a_worker_shows_what_it_does(serving: Serving, tmp_path: Path) -> None:
     url = serving.read_until("http://").get("message", "").rpartition(" ")[2]
     ended = {}
     while len(ended) < 2:
@@ -142,6 +142,11 @@ def test_a_worker_shows_what_it_does(serving: Serving) -> None:
         assert SECRET not in str(line)
     with pytest.raises(OSError, match="refused"):
         _get(url, "/")
+    # The state database, the lake, the dead letters and what lies beside them.
+    kept = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "service.yaml"]
+    assert {"state.db", "table.json"} <= {path.name for path in kept}
+    holding = [path for path in kept if any(word.encode() in path.read_bytes() for word in (SECRET, TOKEN))]
+    assert not holding
 
 
 def test_a_wrong_address_is_said_before_anything_is_opened(tmp_path: Path) -> None:
