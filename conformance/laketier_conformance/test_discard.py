@@ -33,6 +33,18 @@ def test_the_files_are_gone(table: Table) -> None:
     assert table.lake.files() == before
 
 
+def test_a_result_that_was_published_is_kept(table: Table) -> None:
+    """Somebody hands it over again, though it is in the table: now, and behind another epoch."""
+    staged = table.staged(ids_of(0))
+    table.commit([staged], token(0))
+    committer = table.committer()
+    committer.discard([staged])
+    table.append(1)
+    committer.discard([staged])
+    committer.close()
+    assert table.ids == ids_of(0) + ids_of(1)
+
+
 def test_attempts_of_the_same_task_never_clash(table: Table) -> None:
     """Speculation: two attempts of one split and epoch. One wins; deleting the other does not touch it."""
     factory = table.factory

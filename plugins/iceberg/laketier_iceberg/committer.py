@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from laketier.kit.failpoints import failpoint
-from laketier.kit.staged import check_staged, discard_staged, replaced_files
+from laketier.kit.staged import check_staged, own_paths, remove, replaced_files
 from laketier.spi import (
     CommitterInitContext,
     Conflict,
     FeatureNotSupported,
     LakeCommitResult,
     LakeCommitter,
+    LaketierError,
     TableState,
     UnknownOutcome,
     Watermark,
@@ -30,6 +31,8 @@ from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.data_files import data_files
 from laketier_iceberg.files import Files
 from laketier_iceberg.history import COMMIT_ID, SEQUENCE, WATERMARK, History
+from laketier_iceberg.locations import Below
+from laketier_iceberg.references import References, name_of
 from laketier_iceberg.spec import FORMAT
 from laketier_iceberg.types import to_arrow
 from laketier_iceberg.writer import WriterPlan, attempt_of
@@ -157,7 +160,26 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         return storage_time(self._plan.io, self._plan.table.location)
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        discard_staged(Files(self._plan.io).folder(self._plan.base), results, attempt_of=attempt_of)
+        # Whoever calls this is certain that nothing landed. A look costs little beside the mistake, or beside an old
+        # result that somebody hands over again: both would cost rows.
+        own = own_paths(results, attempt_of, where=str(self._plan.table.path))
+        if not own:
+            return
+        try:
+            table = load(self._settings, self._plan.table.path)
+            named = References.of(table, Below(table.metadata.location.rstrip("/"))).names
+        except (LaketierError, OSError):
+            log.warning(
+                "%s can't be read, so nothing was deleted; orphan collection will find it",
+                self._plan.table.path,
+                exc_info=True,
+            )
+            return
+        names = {path: name_of(path) for path in own}
+        for path in own:
+            if names[path] in named:
+                log.error("%s: %s was to be discarded, and is in the table: kept", self._plan.table.path, path)
+        remove(Files(self._plan.io).folder(self._plan.base), [path for path in own if names[path] not in named])
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
         """pyiceberg commits files that are missing, and every later read of the table fails."""

@@ -62,6 +62,11 @@ class References:
                 found.names_inside.add(name)
         return found
 
+    @property
+    def names(self) -> set[str]:
+        """Of all files, wherever they lie."""
+        return self.names_inside | self.names_outside.keys()
+
 
 def name_of(location: str) -> str:
     """The last part of a location, by which files are told apart where the way to them is spelled differently."""
