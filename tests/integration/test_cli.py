@@ -16,12 +16,13 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import feather_lake.plugin
 import pyarrow as pa
 import pytest
 
 from laketier.cli.app import main
 from laketier.cli.service import require_server
-from laketier.spi import ConfigError, Token, host_time
+from laketier.spi import ConfigError, Feature, Token, host_time, unsupported
 from laketier.spi.clocks import shifted
 from laketier.tiering import Ending, TieringRound
 from laketier.tiering.horizon import raise_horizon
@@ -188,12 +189,15 @@ def test_a_broken_plugin_is_listed_with_its_cause(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["orphans", "repair"])
-def test_what_a_format_does_not_maintain_is_told_by_its_name(cli: Cli, tmp_path: Path, command: str) -> None:
+def test_what_a_format_does_not_maintain_is_told_by_its_name(
+    cli: Cli, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(feather_lake.plugin.FEATURES, Feature.ORPHAN_COLLECTION, unsupported("it is kept small"))
     lake = lake_at(tmp_path / "w", "feather")
     append(lake, rows_of(1, 2))
     refused = cli("maintain", command, "db.t", "-f", "feather", "-w", str(tmp_path / "w"))
     assert refused.code != 0
-    assert "feather does not support orphan-collection, because the format is kept small" in refused.err
+    assert "feather does not support orphan-collection, because it is kept small" in refused.err
 
 
 def test_every_command_has_help_with_an_example(cli: Cli) -> None:

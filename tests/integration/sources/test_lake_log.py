@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import feather_lake.plugin
 import pyarrow as pa
 import pytest
 
@@ -20,6 +21,7 @@ from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
 from laketier.spi import (
     ConfigError,
+    Feature,
     FeatureNotSupported,
     LogOffsets,
     LogRange,
@@ -32,6 +34,7 @@ from laketier.spi import (
     TableDescriptor,
     TableNotFound,
     TablePath,
+    unsupported,
 )
 from laketier.tiering import Ending, failpoints
 from laketier.union_read.union import union
@@ -346,7 +349,8 @@ def test_options_that_do_not_fit(options: dict[str, str], says: str) -> None:
         open_log_source("lake", options, name="src", origin="the test")
 
 
-def test_a_format_without_incremental_read_is_refused(tmp_path: Path) -> None:
+def test_a_format_without_incremental_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(feather_lake.plugin.FEATURES, Feature.INCREMENTAL_READ, unsupported("it is kept small"))
     options = {"lake.format": "feather", "lake.warehouse": str(tmp_path)}
     with pytest.raises(FeatureNotSupported, match="incremental-read"):
         open_log_source("lake", options, name="src", origin="the test")

@@ -69,6 +69,8 @@ def test_only_the_named_plugin_is_imported(site: Path) -> None:
 def test_metadata_is_read_once_and_again_after_an_installation(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plugin is asked for several times in each round, and the metadata of an environment has hundreds of files."""
     install(site, "once-lake", "once", PLUGIN.format(identifier="once", extra=""))
+    for _ in range(2):  # Python keeps the module's bytecode beside it, which changes the folder after the first time
+        load_format("once")
     entry_points, asked = importlib.metadata.entry_points, []
 
     def counted(**selected: str) -> Any:
@@ -78,7 +80,7 @@ def test_metadata_is_read_once_and_again_after_an_installation(site: Path, monke
     monkeypatch.setattr(importlib.metadata, "entry_points", counted)
     for _ in range(3):
         load_format("once")
-    assert len(asked) <= 1
+    assert not asked
     before = site.stat().st_mtime_ns
     while site.stat().st_mtime_ns == before:  # a file system's clock may be coarse
         (site / "ticks").touch()
