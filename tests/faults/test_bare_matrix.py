@@ -90,7 +90,6 @@ def test_rows_that_are_lost_are_noticed(lanes: Lanes, tmp_path: Path) -> None:
 
 
 def test_a_live_file_that_is_deleted_is_noticed(lanes: Lanes, tmp_path: Path) -> None:
-    # The others look into the table before they delete what they are told to.
     lane = lanes("iceberg")
     result = lane.run(lane.cell("error once", "publish.after"), tmp_path, broken="unknown_is_taken_for_lost")
     assert result.status == "failed", result
