@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from laketier.spi import LakeSplit, OffsetsExpired, SnapshotNotFound, VersionBounds
 
 
-def cut_to_limit(splits: Iterable[LakeSplit], limit: int, *, key: str | None = None) -> list[LakeSplit] | None:
+def cut_to_limit(splits: Sequence[LakeSplit], limit: int, *, key: str | None = None) -> list[LakeSplit] | None:
     """The first splits that together have ``limit`` rows; None where one of them does not know its rows.
 
     The last one is cut to fit: it is no whole file any more (`LakeSplit.files`, `LakeSplit.plain_parquet`), and

@@ -57,9 +57,33 @@ def refuse_foreign(results: Sequence[WriteResult], attempt_of: AttemptOf, *, whe
             seen.add(file.path)
 
 
-def discard_staged(folder: TableFolder, results: Sequence[WriteResult], *, attempt_of: AttemptOf) -> None:
-    """For `LakeCommitter.discard`: `remove` the files of ``results`` that are their own."""
-    remove(folder, own_paths(results, attempt_of, where=folder.root))
+def discard_staged(
+    results: Sequence[WriteResult],
+    *,
+    attempt_of: AttemptOf,
+    where: str,
+    published: Callable[[Sequence[str]], Collection[str]],
+    delete: Callable[[Sequence[str]], object],
+) -> None:
+    """For `LakeCommitter.discard`: delete the files of ``results`` that are their own and are not in the table.
+
+    ``published`` loads the table and returns those of the paths given that some snapshot needs. Whoever discards is
+    certain that nothing landed, and is kept from a mistake all the same: a result that somebody hands over again names
+    live files, and deleting them would cost rows. A table that can't be read keeps all of them. ``delete`` logs the
+    files that it can't delete. ``where`` names the table.
+    """
+    own = own_paths(results, attempt_of, where=where)
+    if not own:
+        return
+    try:
+        kept = published(own)
+    except Exception:  # each library has errors of its own, and none of them may hide why the round ended
+        log.warning("%s can't be read, so nothing was deleted; orphan collection will find it", where, exc_info=True)
+        return
+    for path in own:
+        if path in kept:
+            log.error("%s: %s was to be discarded, and is in the table: kept", where, path)
+    delete([path for path in own if path not in kept])
 
 
 def own_paths(results: Sequence[WriteResult], attempt_of: AttemptOf, *, where: str) -> list[str]:

@@ -6,11 +6,12 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from laketier.kit import RecordStore, failpoint
 from laketier.kit.durable import fsync_directory, fsync_file
-from laketier.kit.staged import check_staged
+from laketier.kit.staged import check_staged, discard_staged, remove
 from laketier.spi import (
     CommitError,
     CommitterInitContext,
@@ -29,12 +30,12 @@ from laketier.spi import (
     schema_fingerprint,
     time_of_storage,
 )
-from laketier_delta.discards import discard
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, transaction_version
 from laketier_delta.layout import attempt_of, spec_id_of
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
+from laketier_delta.references import live
 from laketier_delta.removals import removals
 from laketier_delta.results import check_partitions
 from laketier_delta.tablelog import COMMIT_ID, EPOCH, PIPELINE, PUBLISH, TableLog
@@ -215,12 +216,26 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         return time_of_storage(self._log.filesystem, self._location.root)
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        discard(self._location, self._columns, results)
+        discard_staged(
+            results,
+            attempt_of=self._attempt_of,
+            where=self._location.uri,
+            published=self._published,
+            delete=partial(remove, self._location.folder),
+        )
+
+    def _published(self, paths: Sequence[str]) -> list[str]:
+        names = {path: path.rpartition("/")[2] for path in paths}
+        kept = live(self._log.filesystem, self._location.root, names.values())
+        return [path for path, name in names.items() if name in kept]
+
+    def _attempt_of(self, path: str) -> str | None:
+        return attempt_of(path, self._columns)
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
         """delta-rs commits files that are missing, and every later read of the table fails."""
         folder, where = self._location.folder, self._location.uri
-        check_staged(folder, results, attempt_of=lambda path: attempt_of(path, self._columns), where=where)
+        check_staged(folder, results, attempt_of=self._attempt_of, where=where)
 
     def _commit(
         self,

@@ -5,18 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from laketier.kit.failpoints import failpoint
-from laketier.kit.staged import check_staged, own_paths, remove, replaced_files
+from laketier.kit.staged import check_staged, discard_staged, remove, replaced_files
 from laketier.spi import (
     CommitterInitContext,
     Conflict,
     FeatureNotSupported,
     LakeCommitResult,
     LakeCommitter,
-    LaketierError,
     TableState,
     UnknownOutcome,
     Watermark,
@@ -160,26 +159,18 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         return storage_time(self._plan.io, self._plan.table.location)
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        # Whoever calls this is certain that nothing landed. A look costs little beside the mistake, or beside an old
-        # result that somebody hands over again: both would cost rows.
-        own = own_paths(results, attempt_of, where=str(self._plan.table.path))
-        if not own:
-            return
-        try:
-            table = load(self._settings, self._plan.table.path)
-            named = References.of(table, Below(table.metadata.location.rstrip("/"))).names
-        except (LaketierError, OSError):
-            log.warning(
-                "%s can't be read, so nothing was deleted; orphan collection will find it",
-                self._plan.table.path,
-                exc_info=True,
-            )
-            return
-        names = {path: name_of(path) for path in own}
-        for path in own:
-            if names[path] in named:
-                log.error("%s: %s was to be discarded, and is in the table: kept", self._plan.table.path, path)
-        remove(Files(self._plan.io).folder(self._plan.base), [path for path in own if names[path] not in named])
+        discard_staged(
+            results,
+            attempt_of=attempt_of,
+            where=str(self._plan.table.path),
+            published=self._published,
+            delete=partial(remove, Files(self._plan.io).folder(self._plan.base)),
+        )
+
+    def _published(self, paths: Sequence[str]) -> list[str]:
+        table = load(self._settings, self._plan.table.path)
+        named = References.of(table, Below(table.metadata.location.rstrip("/"))).names
+        return [path for path in paths if name_of(path) in named]
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
         """pyiceberg commits files that are missing, and every later read of the table fails."""

@@ -7,18 +7,18 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from laketier.kit import confined, failpoint
 from laketier.kit.durable import fsync_directory, fsync_file
-from laketier.kit.staged import check_staged, own_paths, refuse_foreign, refuse_lost, replaced_files
+from laketier.kit.staged import check_staged, discard_staged, refuse_foreign, refuse_lost, replaced_files
 from laketier.spi import (
     CommitError,
     CommitterInitContext,
     Conflict,
     LakeCommitResult,
     LakeCommitter,
-    LaketierError,
     OutsideTable,
     StagedFile,
     StagedFileLost,
@@ -129,23 +129,17 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         return storage_time(self._location, self._options)
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        # Whoever calls this is certain that nothing landed. A look costs little, and the mistake would cost rows.
-        own = own_paths(results, attempt_of, where=self._location)
-        if not own:
-            return
-        try:
-            dataset = open_dataset(self._location, self._options.storage_options())
-            live = _data_files(fragment.metadata for fragment in dataset.get_fragments())
-        except (LaketierError, *LANCE_ERRORS):
-            log.warning(
-                "%s can't be read, so nothing was deleted; orphan collection will find it",
-                self._location,
-                exc_info=True,
-            )
-            return
-        for path in live.intersection(own):
-            log.error("%s: %s was to be discarded, and is in the table: kept", self._location, path)
-        delete_files(self._location, self._options, [path for path in own if path not in live])
+        discard_staged(
+            results,
+            attempt_of=attempt_of,
+            where=self._location,
+            published=self._published,
+            delete=partial(delete_files, self._location, self._options),
+        )
+
+    def _published(self, paths: Sequence[str]) -> set[str]:
+        dataset = open_dataset(self._location, self._options.storage_options())
+        return _data_files(fragment.metadata for fragment in dataset.get_fragments()).intersection(paths)
 
     def _fragments(self, dataset: LanceDataset, results: Sequence[WriteResult]) -> list[FragmentMetadata]:
         from lance.fragment import FragmentMetadata

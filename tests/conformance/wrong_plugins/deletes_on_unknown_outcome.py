@@ -20,7 +20,8 @@ class TidyCommitter(kit.ManifestCommitter):
             kit.failpoint("publish.after_link")
         except Exception:
             # `ManifestCommitter.discard` would look first, and keep what is published.
-            staged.discard_staged(self.table.folder, results, attempt_of=self.table.layout.attempt_of)
+            own = staged.own_paths(results, self.table.layout.attempt_of, where=str(self.table.location))
+            staged.remove(self.table.folder, own)
             raise
         return commit
 

@@ -66,6 +66,14 @@ class TextSource(kit.ManifestSource):
         yield pa.record_batch({"id": pa.array(numbers[: split.rows], pa.int64())}).select(schema.names)
 
 
+class UncountedSource(TextSource):
+    """The second file of a plan does not say how many rows it has."""
+
+    def split(self, index: int, *about: Any) -> spi.LakeSplit:
+        split = super().split(index, *about)
+        return replace(split, rows=None) if index == 1 else split
+
+
 class Lake:
     def __init__(self, warehouse: Path, table_type: type[TextTable] = TextTable) -> None:
         self.catalog = kit.ManifestCatalog(table_type, warehouse, manifests_per_rollup=2)
@@ -126,6 +134,15 @@ def test_a_limit_cuts_the_last_split(lake: Lake) -> None:
     assert plan.splits[1].files == ()
 
 
+def test_a_limit_keeps_every_split_where_one_does_not_know_its_rows(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    lake.source = UncountedSource(lake.table)
+    for epoch in range(3):
+        lake.round(epoch, epoch)
+    plan = lake.source.plan(spi.ScanRequest(limit=2))
+    assert ([split.rows for split in plan.splits], plan.limit_done) == ([1, None, 1], False)
+
+
 def test_replaced_files_leave_and_stay_for_older_snapshots(lake: Lake) -> None:
     lake.round(0, 1)
     old = lake.source.plan(spi.ScanRequest()).splits[0].files
@@ -154,7 +171,7 @@ def test_discard_keeps_what_an_older_snapshot_needs(lake: Lake, caplog: pytest.L
     lake.round(1, 2, mode=spi.WriteMode.OVERWRITE)
     left = lake.stage(9)
     lake.create_committer(spi.CommitterInitContext("c")).discard([published, left])
-    assert "is published: kept" in caplog.text
+    assert "is in the table: kept" in caplog.text
     assert lake.read(snapshot_id=1) == [1]
     assert not (lake.table.location / left.files[0].path).exists()
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow.fs as pafs
 
@@ -12,15 +12,12 @@ from laketier.kit.failpoints import failpoint
 from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.rollup import files_at
 from laketier.kit.manifests.table import ManifestState, ManifestTable
-from laketier.kit.staged import own_paths, remove, replaced_files
+from laketier.kit.staged import discard_staged, remove, replaced_files
 from laketier.spi.clocks import host_time, time_of_storage
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
 from laketier.spi.context import CommitterInitContext
-from laketier.spi.errors import LaketierError, TableNotFound
 from laketier.spi.token import Watermark
 from laketier.spi.writer import WriteResult
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -67,20 +64,18 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         return time_of_storage(pafs.LocalFileSystem(), str(self.table.location))
 
     def discard(self, results: Sequence[WriteResult]) -> None:
-        # Whoever calls this is certain that these did not land; a look costs little, and the mistake would cost rows.
-        try:
-            manifests = self.table.manifests()
-            head, _ = manifests.head()
-            published = self.table.published(manifests, head)
-        except TableNotFound:
-            return
-        except (LaketierError, OSError):
-            log.warning("nothing was deleted, as the table can't be read", exc_info=True)
-            return
-        own = own_paths(results, self.table.layout.attempt_of, where=str(self.table.location))
-        for path in published.intersection(own):
-            log.error("%s was to be discarded, and is published: kept", path)
-        remove(self.table.folder, [path for path in own if path not in published])
+        discard_staged(
+            results,
+            attempt_of=self.table.layout.attempt_of,
+            where=str(self.table.location),
+            published=self._published,
+            delete=partial(remove, self.table.folder),
+        )
+
+    def _published(self, paths: Sequence[str]) -> set[str]:
+        manifests = self.table.manifests()
+        head, _ = manifests.head()
+        return self.table.published(manifests, head).intersection(paths)
 
     def _removed(self, state: ManifestState, results: Sequence[WriteResult]) -> tuple[str, ...]:
         if not any(result.replaced for result in results):

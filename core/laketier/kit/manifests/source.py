@@ -62,13 +62,13 @@ class ManifestSource(LakeSource):
         snapshot = self._snapshot(request)
         wanted = request.projected(snapshot.schema, where=str(self.table.location))
         kept, remaining = self.prune(snapshot, request.filters)
-        splits = (self.split(index, entry, snapshot, wanted) for index, entry in enumerate(kept))
+        splits = [self.split(index, entry, snapshot, wanted) for index, entry in enumerate(kept)]
         limits = support_of(self.table.features, Feature.LIMIT_PUSHDOWN).full
         cut = None if request.limit is None or remaining or not limits else cut_to_limit(splits, request.limit)
         return ScanPlan(
             snapshot_id=snapshot.manifest.number,
             schema=wanted,
-            splits=tuple(splits) if cut is None else tuple(cut),
+            splits=tuple(splits if cut is None else cut),
             remaining=remaining,
             limit_done=cut is not None,
         )
