@@ -89,7 +89,7 @@ def build(uv: Path, env: dict[str, str], out: Path) -> dict[str, Path]:
 
 
 def check_contents(folder: Path, sdist: Path, wheel: Path) -> None:
-    """Refuse archives that carry what is not theirs, or no marker for type checkers."""
+    """Refuse archives that carry what is not theirs, that lack a file, or a marker for type checkers."""
     packages = {Path(package).name for package in packages_of(folder)}
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -99,6 +99,10 @@ def check_contents(folder: Path, sdist: Path, wheel: Path) -> None:
     untyped = [package for package in packages if f"{package}/py.typed" not in names]
     if untyped:
         raise BootstrapError(f"{wheel.name} has no py.typed in {untyped}")
+    # Templates and styles, too: what is not imported is missed by nobody until it is opened.
+    lacking = [name for package in packages_of(folder) for name in files_of(folder / package) if name not in names]
+    if lacking:
+        raise BootstrapError(f"{wheel.name} lacks {sorted(lacking)}")
     with tarfile.open(sdist) as archive:
         inside = {"/".join(name.split("/")[1:2]) for name in archive.getnames()}
     strangers = inside & {"plugins", "tests", "benchmarks", "docs", "uv.lock", ".venv", ".tools"}
@@ -160,6 +164,11 @@ def pyproject(folder: Path) -> dict:
 
 def packages_of(folder: Path) -> list[str]:
     return pyproject(folder)["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+
+
+def files_of(package: Path) -> list[str]:
+    found = (path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return [path.relative_to(package.parent).as_posix() for path in found]
 
 
 def call(command: list[str | Path], env: dict[str, str]) -> None:

@@ -324,6 +324,7 @@ def test_status_lists_all_pipelines(cli: Cli, tmp_path: Path, format: str) -> No
     [
         ({"alembic"}, "alembic is not installed"),
         ({"alembic", "sqlalchemy"}, "alembic and sqlalchemy are not installed"),
+        ({"jinja2"}, "jinja2 is not installed"),
     ],
 )
 def test_what_the_service_lacks(monkeypatch: pytest.MonkeyPatch, missing: set[str], says: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from laketier.cli.service import SERVER
 from workspace import FORMATS, ROOT, Member, members, plugins
 
 OURS = [member for member in members() if "third_party" not in member.folder.parts]
@@ -48,6 +49,11 @@ def test_each_source_of_a_distribution_has_an_extra_that_names_it() -> None:
     named = {name: [owner] for owner, groups in points.items() for name in groups.get("laketier.sources", {})}
     assert {"fluss", "kafka"} <= named.keys()
     assert {name: extras[name] for name in named} == named
+
+
+def test_what_the_service_asks_for_is_what_its_extra_brings() -> None:
+    extras = members()[0].pyproject["project"]["optional-dependencies"]
+    assert tuple(re.split("[^a-z0-9-]", each)[0].replace("-", "_") for each in extras["server"]) == SERVER
 
 
 def test_a_format_belongs_to_one_distribution_only() -> None:

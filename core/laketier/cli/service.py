@@ -34,9 +34,13 @@ _NUMBERS = ("rows", "files", "bytes", "bad", "left")
 _COLOURS = {"FAILED": "red", "STOPPED": "bold red", "TIERING": "cyan", "PAUSED": "yellow"}
 
 
+SERVER = ("alembic", "jinja2", "prometheus_client", "sqlalchemy", "starlette", "uvicorn")
+"""What the extra `server` brings. An update of laketier alone does not bring what is new in it."""
+
+
 def require_server() -> None:
     """Raises `ConfigError` when what the service stands on is not installed."""
-    missing = [name for name in ("alembic", "sqlalchemy") if importlib.util.find_spec(name) is None]
+    missing = [name for name in SERVER if importlib.util.find_spec(name) is None]
     if missing:
         raise ConfigError(
             "the service can't run in this environment",

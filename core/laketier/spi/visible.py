@@ -14,7 +14,7 @@ _SENT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\
 
 def visible(text: str) -> str:
     r"""``text`` with what a terminal would act upon as ``\x1b`` or ``\u202e``."""
-    return _SENT.sub(lambda found: ascii(found[0])[1:-1], text)
+    return text if text.isprintable() else _SENT.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def visible_json(text: str) -> str:

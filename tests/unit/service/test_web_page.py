@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from jinja2 import UndefinedError
 
 from laketier.service.state import StateStore
 from laketier.service.status import status_document
+from laketier.service.web import pages
 from service_page import EVIL, Page, fill, served
-from state_tables import Clock
+from state_tables import A, Clock, table
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def test_the_list_shows_each_table_with_its_state_and_its_trouble(page: Page) ->
     answer = page.get("/")
     assert answer.status == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    rows = re.findall(r'<tr><td data-head="table">.*?</tr>', answer.text)
+    rows = re.findall(r'<tr>\s*<td data-head="table">.*?</tr>', answer.text, re.DOTALL)
     statuses = page.store.snapshot()
     assert len(rows) == len(statuses) == 7
     for row, status in zip(rows, statuses, strict=True):
@@ -51,7 +53,7 @@ def test_the_list_shows_each_table_with_its_state_and_its_trouble(page: Page) ->
 
 def test_the_list_of_one_state(page: Page) -> None:
     text = page.get("/?state=STOPPED").text
-    assert len(re.findall('<tr><td data-head="table">', text)) == 1
+    assert len(re.findall(r'<td data-head="table">', text)) == 1
     assert "offsets 5 to 9 of bucket 0 expired" in text
     assert "No tables." in page.get("/?state=nonsense").text
 
@@ -81,7 +83,7 @@ def test_a_table_shows_what_its_rounds_left(page: Page) -> None:
 
 def test_the_tables_that_left_records_out_are_listed(page: Page) -> None:
     text = page.get("/dead-letters").text
-    listed = re.findall(r'<td data-head="table"><a href="/tables/\d+">([^<]*)</a></td><td [^>]*>(\d+)</td>', text)
+    listed = re.findall(r'<td data-head="table"><a href="/tables/\d+">([^<]*)</a></td>\s*<td [^>]*>(\d+)</td>', text)
     assert sorted(listed) == sorted([(html.escape(f"s.{name}"), "3") for name in ("orders", "late", "paused", EVIL)])
     assert text.count("not kept") == 4
 
@@ -108,6 +110,23 @@ def test_nothing_that_others_named_is_markup(page: Page) -> None:
         if answer.headers["content-type"].startswith("text/html"):
             assert EVIL not in answer.text
             assert "alert(1)" not in re.sub(r"&lt;script&gt;alert\(1\)&lt;/script&gt;", "", answer.text)
+
+
+def test_nothing_that_others_named_turns_a_text(store: StateStore) -> None:
+    store.register([table("a\u202eb\x1b[2J")])
+    (lease,) = store.acquire(A, 1, 3600)
+    store.fail(lease, "no \u2066such\x9b file", retryable=False)
+    with served(store) as page:
+        for path in ("/", "/dead-letters", f"/tables/{lease.table.id}"):
+            text = page.get(path).text
+            assert text.replace("\n", "").isprintable()
+            assert r"a\u202eb\x1b[2J" in text or path == "/dead-letters"
+        assert r"no \u2066such\x9b file" in page.get("/").text
+
+
+def test_what_a_template_is_not_given_is_an_error() -> None:
+    with pytest.raises(UndefinedError, match="'text' is undefined"):
+        pages._TEMPLATES.get_template("told.html").render(service="s", title="t")
 
 
 def test_no_address_shows_a_password(page: Page) -> None:

@@ -128,7 +128,7 @@ class ServicePages:
         text = json.dumps([status_document(each) for each in chosen.shown], default=str, ensure_ascii=False)
         headers = {"x-total-count": str(chosen.found)}
         if chosen.has_more:
-            headers["link"] = f'</api/tables?{chosen.at(chosen.offset + chosen.limit)}>; rel="next"'
+            headers["link"] = f'</api/tables?{chosen.next}>; rel="next"'
         return Response(text, media_type="application/json", headers=headers)
 
     def _metrics(self, _: Request) -> Response:

@@ -52,6 +52,16 @@ class Chosen:
         given = {"q": self.query, "state": self.state, "offset": offset or None, "limit": self.limit}
         return urlencode({name: value for name, value in given.items() if value})
 
+    @property
+    def before(self) -> str:
+        """The parameters of the page before this one."""
+        return self.at(max(0, self.offset - self.limit))
+
+    @property
+    def next(self) -> str:
+        """The parameters of the page behind this one."""
+        return self.at(self.offset + self.limit)
+
     def of_state(self, state: str | None) -> str:
         """The parameters of the first page of another state."""
         return replace(self, state=state).at(0)

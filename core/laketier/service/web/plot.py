@@ -1,17 +1,49 @@
-"""How old the lake was over the last rounds of a table, and what they left, as SVGs made here."""
+"""How old the lake was over the last rounds of a table, and what they left: where each line of a plot lies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from laketier.service.state import Ending, RoundRecord, TableStatus
-from laketier.service.web.markup import Html, html, joined
-from laketier.service.web.texts import clock, number, seconds
+from laketier.service.web.texts import clock, seconds
 
 _WIDTH, _HEIGHT = 560.0, 190.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66.0, 10.0, 16.0, 26.0
 _PUBLISHED = {Ending.TIERED, Ending.FORCE_COMPLETED}
 _BROKEN = {Ending.FAILED, Ending.STOPPED, Ending.EXPIRED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plot:
+    """The frame, in the units of an SVG; the moments of its left and its right end."""
+
+    begin: int
+    end: int
+    bottom: float
+    height: float = _HEIGHT
+    width: float = _WIDTH
+    left: float = _LEFT
+    right: float = _WIDTH - _RIGHT
+    top: float = _TOP
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgePlot(_Plot):
+    """``line``: the corners of the saw. ``broken`` (where, what) and ``labels`` (how high, what) are marks."""
+
+    target: str
+    line: Sequence[str]
+    broken: Sequence[tuple[str, str]]
+    labels: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LagPlot(_Plot):
+    """``bars``: where, how high, what. ``most``: the highest one's offsets."""
+
+    most: int
+    bars: Sequence[tuple[str, str, str]]
 
 
 def ages(status: TableStatus, rounds: Sequence[RoundRecord]) -> list[tuple[int, float]]:
@@ -30,11 +62,11 @@ def ages(status: TableStatus, rounds: Sequence[RoundRecord]) -> list[tuple[int, 
     return points
 
 
-def age_plot(status: TableStatus, rounds: Sequence[RoundRecord]) -> Html:
-    """The plot, or a line that says why there is none. ``rounds``: newest first."""
+def age_plot(status: TableStatus, rounds: Sequence[RoundRecord]) -> AgePlot | None:
+    """None as long as no round was published. ``rounds``: newest first."""
     points = ages(status, rounds)
     if len(points) < 2:
-        return html('<p class="none">No round was published yet.</p>')
+        return None
     target = float(status.table.freshness_seconds)
     begin, end = points[0][0], max(points[-1][0], points[0][0] + 1)
     top = max(target, *(age for _, age in points)) * 1.1
@@ -42,64 +74,48 @@ def age_plot(status: TableStatus, rounds: Sequence[RoundRecord]) -> Html:
     def across(at: int) -> str:
         return f"{_LEFT + (at - begin) / (end - begin) * (_WIDTH - _LEFT - _RIGHT):.1f}"
 
-    def up(age: float) -> str:
-        return f"{_HEIGHT - _BOTTOM - age / top * (_HEIGHT - _TOP - _BOTTOM):.1f}"
+    def up(age: float) -> float:
+        return _HEIGHT - _BOTTOM - age / top * (_HEIGHT - _TOP - _BOTTOM)
 
-    broken = joined(
-        html('<path class="broken" d="M{x} {y}v-7"><title>{text}</title></path>', x=across(each.ended_at),
-             y=up(0), text=f"{clock(each.ended_at)} {each.ending.value}")
-        for each in rounds if each.ending in _BROKEN and begin <= each.ended_at <= end
-    )  # fmt: skip
-    labels = joined(
-        html('<text x="{x}" y="{y}" text-anchor="end">{text}</text>', x=_LEFT - 6, y=y, text=text)
-        for y, text in _levels(target, top, up)
+    return AgePlot(
+        begin=begin,
+        end=end,
+        bottom=up(0),
+        target=f"{up(target):.1f}",
+        line=[f"{across(at)} {up(age):.1f}" for at, age in points],
+        broken=[
+            (across(each.ended_at), f"{clock(each.ended_at)} {each.ending.value}")
+            for each in rounds
+            if each.ending in _BROKEN and begin <= each.ended_at <= end
+        ],
+        labels=_levels(target, top, up),
     )
-    return html(
-        '<svg viewBox="0 0 {width} {height}" role="img" aria-label="How old the lake was, over time">'
-        '<path class="axis" d="M{left} {top}V{bottom}H{right}"/>'
-        '<path class="target" d="M{left} {target}H{right}"/><path class="age" d="M{line}"/>{broken}{labels}'
-        '<text x="{left}" y="{under}">{begin}</text><text x="{right}" y="{under}" text-anchor="end">{end}</text></svg>'
-        '<p class="legend"><span><i class="age"></i>at most so old</span><span><i class="target"></i>freshness</span>'
-        '<span><i class="broken"></i>a round that failed</span></p>',
-        width=_WIDTH, height=_HEIGHT, left=_LEFT, right=_WIDTH - _RIGHT, top=_TOP, bottom=up(0),
-        target=up(target), line=" L".join(f"{across(at)} {up(age)}" for at, age in points), broken=broken,
-        labels=labels, under=_HEIGHT - 8, begin=clock(begin), end=clock(end),
-    )  # fmt: skip
 
 
-def lag_plot(status: TableStatus, rounds: Sequence[RoundRecord]) -> Html:
-    """The offsets that published rounds left in the source, as bars; a line where there is nothing to draw.
-    ``rounds``: newest first."""
+def lag_plot(status: TableStatus, rounds: Sequence[RoundRecord]) -> LagPlot | None:
+    """The offsets that published rounds left in the source; None where they left nothing. ``rounds``: newest first."""
     left = [(each, each.lag_offsets or 0) for each in reversed(rounds) if each.ending in _PUBLISHED]
     if not any(offsets for _, offsets in left):
-        return html('<p class="none">Nothing: each round read all that was there.</p>')
+        return None
     begin, end = left[0][0].ended_at, max(left[-1][0].ended_at, left[0][0].ended_at + 1, status.at)
     most, room, height = max(offsets for _, offsets in left), _WIDTH - _LEFT - _RIGHT, _HEIGHT / 2
     bottom = height - _BOTTOM
-    bars = joined(
-        html('<path class="left" d="M{x} {bottom}V{y}"><title>{text}</title></path>',
-             x=f"{_LEFT + 3 + (each.ended_at - begin) / (end - begin) * (room - 6):.1f}", bottom=bottom,
-             y=f"{bottom - offsets / most * (bottom - _TOP):.1f}", text=f"{clock(each.ended_at)} {offsets:,} offsets")
-        for each, offsets in left if offsets
-    )  # fmt: skip
-    return html(
-        '<svg viewBox="0 0 {width} {height}" role="img" aria-label="Offsets left in the source, over time">'
-        '<path class="axis" d="M{left} {top}V{bottom}H{right}"/>{bars}'
-        '<text x="{beside}" y="{top_text}" text-anchor="end">{most}</text>'
-        '<text x="{beside}" y="{bottom_text}" text-anchor="end">0</text>'
-        '<text x="{left}" y="{under}">{begin}</text><text x="{right}" y="{under}" text-anchor="end">{end}</text></svg>'
-        '<p class="legend"><span><i class="left"></i>offsets left by a round</span></p>',
-        width=_WIDTH, height=height, left=_LEFT, right=_WIDTH - _RIGHT, top=_TOP, bottom=bottom, bars=bars,
-        beside=_LEFT - 6, top_text=_TOP + 4, bottom_text=bottom + 4, most=number(most), under=height - 8,
-        begin=clock(begin), end=clock(end),
-    )  # fmt: skip
+    bars = [
+        (
+            f"{_LEFT + 3 + (each.ended_at - begin) / (end - begin) * (room - 6):.1f}",
+            f"{bottom - offsets / most * (bottom - _TOP):.1f}",
+            f"{clock(each.ended_at)} {offsets:,} offsets",
+        )
+        for each, offsets in left
+        if offsets
+    ]
+    return LagPlot(begin=begin, end=end, bottom=bottom, height=height, most=most, bars=bars)
 
 
-def _levels(target: float, top: float, up: object) -> list[tuple[str, str]]:
-    assert callable(up)
+def _levels(target: float, top: float, up: Callable[[float], float]) -> list[tuple[str, str]]:
     most = top / 1.1
     levels = [0.0, target]
     # Two labels need room between them.
     if most - target > 0.15 * top:
         levels.append(most)
-    return [(f"{float(up(level)) + 4:.1f}", seconds(level)) for level in levels]
+    return [(f"{up(level) + 4:.1f}", seconds(level)) for level in levels]
