@@ -131,28 +131,28 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
             pipeline = watermark.token.pipeline
             staged.set_properties(
                 {
-                    WATERMARK + pipeline: watermark.carried_by(staged.snapshot_id).to_json(),
-                    SEQUENCE + pipeline: str(staged.sequence_number),
+                    WATERMARK + pipeline: watermark.carried_by(staged.snapshot.snapshot_id).to_json(),
+                    SEQUENCE + pipeline: str(staged.snapshot.sequence_number),
                 }
             )
         if self._expire:
-            staged.expire(*expired(staged.metadata, self._now(staged)))
+            staged.expire(*expired(staged.metadata(), self._now(staged.snapshot.manifest_list)))
         failpoint("publish.between_manifests_and_commit")
         try:
             staged.publish()
         except CommitFailedException as error:
             self._resolve(state, staged, error)
         return LakeCommitResult(
-            snapshot_id=staged.snapshot_id,
+            snapshot_id=staged.snapshot.snapshot_id,
             rows=sum(result.rows for result in results),
             files=len(files),
             bytes=sum(result.bytes for result in results),
         )
 
-    def _now(self, staged: StagedSnapshot) -> int:
+    def _now(self, manifest_list: str) -> int:
         """The earlier of what this host and the storage say, which dated the manifest list a moment ago: a host that is
         ahead must not expire snapshots that are young."""
-        filesystem, path = Files(self._plan.io).resolve(staged.metadata.current_snapshot().manifest_list)
+        filesystem, path = Files(self._plan.io).resolve(manifest_list)
         return min(host_time(), filesystem.get_file_info(path).mtime_ns // 1_000_000)
 
     def storage_time(self) -> int:
@@ -186,8 +186,8 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         failpoint("publish.between_refusal_and_look")
         now = load(self._settings, self._plan.table.path).metadata
         before = state.table.metadata
-        if now.snapshot_by_id(staged.snapshot_id) is not None:
-            log.info("snapshot %d landed although the catalog said: %s", staged.snapshot_id, error)
+        if now.snapshot_by_id(staged.snapshot.snapshot_id) is not None:
+            log.info("snapshot %d landed although the catalog said: %s", staged.snapshot.snapshot_id, error)
             return
         head = now.current_snapshot()
         moved = (

@@ -1,4 +1,4 @@
-"""Staging a snapshot and publishing it once: the only module that uses private names of pyiceberg (0.12).
+"""Staging a snapshot and publishing it once, with pyiceberg's public parts.
 
 pyiceberg's own `Transaction.commit_transaction` may not be used: with retries it appends a replayed epoch again, and
 without them it deletes the manifests of a commit that landed although its answer was an error.
@@ -6,88 +6,30 @@ without them it deletes the manifests of a commit that landed although its answe
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestEntryStatus, ManifestFile
-from pyiceberg.table import Table, Transaction
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
+from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
     AssertCurrentSchemaId,
     AssertDefaultSpecId,
     AssertRefSnapshotId,
-    AssertTableUUID,
     RemoveSnapshotRefUpdate,
     RemoveSnapshotsUpdate,
-    TableRequirement,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
     TableUpdate,
     update_table_metadata,
 )
-from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles
 
-from laketier_iceberg.removal import delete_old_metadata
+from laketier_iceberg.commit import commit
+from laketier_iceberg.snapshot_writer import SnapshotWriter
 from laketier_iceberg.times import next_time
-
-log = logging.getLogger(__name__)
-
-MAIN = "main"
-
-
-class _Transaction(Transaction):
-    """A transaction that computes its metadata once per change.
-
-    pyiceberg copies the whole metadata, with every snapshot, at each look; a commit takes fifteen looks. Nobody
-    changes what it returns.
-    """
-
-    _seen: tuple[TableUpdate, ...] = ()
-    _metadata: TableMetadata | None = None
-
-    @property
-    def table_metadata(self) -> TableMetadata:
-        """The table's metadata with the staged updates."""
-        if not self._updates:
-            return self._table.metadata
-        if self._metadata is None or self._seen is not self._updates:
-            self._seen = self._updates
-            self._metadata = update_table_metadata(self._table.metadata, self._updates)
-        return self._metadata
-
-
-class _ReplaceAll(_FastAppendFiles):
-    """Removes every data file and adds the new ones, in one snapshot."""
-
-    def _existing_manifests(self) -> list[ManifestFile]:
-        # Delete files stay listed: they are older than what is added, so they apply to none of it.
-        return [manifest for manifest in self._manifests_before() if manifest.content == ManifestContent.DELETES]
-
-    def _deleted_entries(self) -> list[ManifestEntry]:
-        entries = []
-        for manifest in self._manifests_before():
-            if manifest.content != ManifestContent.DATA:
-                continue
-            for entry in manifest.fetch_manifest_entry(io=self._io, discard_deleted=True):
-                self._deleted_data_files.add(entry.data_file)
-                entries.append(
-                    ManifestEntry.from_args(
-                        status=ManifestEntryStatus.DELETED,
-                        snapshot_id=self._snapshot_id,
-                        sequence_number=entry.sequence_number,
-                        file_sequence_number=entry.file_sequence_number,
-                        data_file=entry.data_file,
-                    )
-                )
-        return entries
-
-    def _manifests_before(self) -> list[ManifestFile]:
-        if self._parent_snapshot_id is None:
-            return []
-        snapshot = self._transaction.table_metadata.snapshot_by_id(self._parent_snapshot_id)
-        return [] if snapshot is None else snapshot.manifests(io=self._io)
 
 
 @dataclass(frozen=True)
@@ -121,93 +63,49 @@ class Leaving:
 NOTHING = Leaving()
 
 
-class _ReplaceSome(_MergeAppendFiles):
-    """Removes some data files and adds the new ones, in one snapshot.
-
-    Only manifests that list files which leave are written anew; the next commit drops those that list no live file.
-    pyiceberg's own overwrite keeps those for ever, and never merges manifests. Files of positional deletes stay listed:
-    they may be about other files too, and what they say of a file that is gone means nothing.
-    """
-
-    leaving: Leaving
-
-    def _deleted_entries(self) -> list[ManifestEntry]:
-        # For the summary. The entries themselves are in the manifests that are written anew.
-        entries = (entry for entries in self.leaving.manifests.values() for entry in entries)
-        self._deleted_data_files |= {e.data_file for e in entries if e.data_file.file_path in self.leaving.paths}
-        return []
-
-    def _existing_manifests(self) -> list[ManifestFile]:
-        return [
-            self._without(manifest, self.leaving.manifests[manifest.manifest_path])
-            if manifest.manifest_path in self.leaving.manifests
-            else manifest
-            for manifest in super()._existing_manifests()
-        ]
-
-    def _without(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> ManifestFile:
-        with self.new_manifest_writer(self.spec(manifest.partition_spec_id)) as writer:
-            for entry in entries:
-                if entry.data_file.file_path in self.leaving.paths:
-                    writer.delete(entry)
-                else:
-                    writer.existing(entry)
-        return writer.to_manifest_file()
-
-
-@dataclass
 class StagedSnapshot:
     """A snapshot whose manifests are written and which nothing points at yet."""
 
-    table: Table
-    transaction: Transaction
-    snapshot_id: int
-    sequence_number: int
-    _producer: Any
+    def __init__(self, table: Table, snapshot: Snapshot, writer: SnapshotWriter) -> None:
+        self.table = table
+        self.snapshot = snapshot
+        self._writer = writer
+        self._updates: tuple[TableUpdate, ...] = (
+            AddSnapshotUpdate(snapshot=snapshot),
+            _main_at(snapshot.snapshot_id, table.metadata),
+        )
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Set table properties in the same commit."""
-        self.transaction.set_properties(dict(properties))
+        self._updates += (SetPropertiesUpdate(updates=dict(properties)),)
 
     def expire(self, snapshot_ids: Sequence[int], refs: Iterable[str]) -> None:
         """Remove refs and snapshots from the metadata in the same commit."""
-        updates: list[TableUpdate] = [RemoveSnapshotRefUpdate.model_validate({"ref-name": name}) for name in refs]
+        self._updates += tuple(RemoveSnapshotRefUpdate.model_validate({"ref-name": name}) for name in refs)
         if snapshot_ids:
-            updates.append(RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(snapshot_ids)}))
-        if updates:
-            self.transaction._stage(tuple(updates))
+            self._updates += (RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(snapshot_ids)}),)
 
-    @property
-    def metadata(self) -> Any:
-        """The table's metadata as it would be."""
-        return self.transaction.table_metadata
+    def metadata(self) -> TableMetadata:
+        """The table's metadata as it would be. pyiceberg copies all of it, with every snapshot."""
+        return update_table_metadata(self.table.metadata, self._updates)
 
     def publish(self) -> None:
-        """The atomic step, once. Raises what the catalog raises, and deletes nothing."""
+        """The atomic step, once. Raises what the catalog raises, and deletes no manifest."""
         before = self.table.metadata
         current = before.current_snapshot()
-        requirements: tuple[TableRequirement, ...] = (
-            AssertTableUUID(uuid=before.table_uuid),
+        commit(
+            self.table,
+            self._updates,
             AssertRefSnapshotId.model_validate(
-                {"ref": MAIN, "snapshot-id": None if current is None else current.snapshot_id}
+                {"ref": MAIN_BRANCH, "snapshot-id": None if current is None else current.snapshot_id}
             ),
             AssertCurrentSchemaId.model_validate({"current-schema-id": before.current_schema_id}),
             AssertDefaultSpecId.model_validate({"default-spec-id": before.default_spec_id}),
         )
-        landed = self.table.catalog.commit_table(self.table, requirements, self.transaction._updates)
-        try:
-            # Only if the table's write.metadata.delete-after-commit.enabled says so.
-            delete_old_metadata(self.table.io, before, landed.metadata)
-        except Exception as error:  # noqa: BLE001 - it landed: nothing that fails now may make that unknown
-            log.warning("old metadata files could not be deleted, orphan collection will find them: %s", error)
 
     def forget(self) -> None:
         """Delete the manifests. Only when it is certain that the snapshot did not land and never will."""
-        for path in (*self._producer._written_manifests, *self._producer._written_manifest_lists):
-            try:
-                self.table.io.delete(path)
-            except Exception as error:  # noqa: BLE001 - best effort: orphan collection finds what is left
-                log.warning("manifest %s of a lost attempt could not be deleted: %s", path, error)
+        self._writer.forget()
 
 
 def stage(
@@ -216,29 +114,72 @@ def stage(
     """Write the manifests of a snapshot on top of ``table`` as it was loaded. Files are added to what is there, or
     replace all of it, or what is ``leaving``. A snapshot comes out also without files: a commit of properties alone is
     no compare-and-set."""
-    transaction = _Transaction(table)
+    parent = table.metadata.current_snapshot()
+    writer = SnapshotWriter(table)
+    # A manifest that lists no live file says what an older snapshot removed, and is left behind.
+    before = [] if parent is None else [m for m in parent.manifests(table.io) if _has_live_files(m)]
     if replace:
-        operation = Operation.OVERWRITE if table.metadata.current_snapshot() is not None else Operation.APPEND
-        producer: Any = _ReplaceAll(
-            operation=operation, transaction=transaction, io=table.io, snapshot_properties=dict(summary)
-        )
-    elif leaving.paths:
-        operation = Operation.OVERWRITE if files else Operation.DELETE
-        producer = _ReplaceSome(
-            operation=operation, transaction=transaction, io=table.io, snapshot_properties=dict(summary)
-        )
-        producer.leaving = leaving
+        kept, gone = _replace_all(table, writer, before)
+        operation = Operation.APPEND if parent is None else Operation.OVERWRITE
+        manifests = [*writer.added(files), *kept]
     else:
-        producer = transaction._append_snapshot_producer(dict(summary))
-    for file in files:
-        producer.append_data_file(file)
-    sequence = table.metadata.next_sequence_number()
-    producer.commit()
-    at = next_time(table.metadata)
-    transaction._updates = tuple(
-        AddSnapshotUpdate(snapshot=update.snapshot.model_copy(update={"timestamp_ms": at}))
-        if isinstance(update, AddSnapshotUpdate)
-        else update
-        for update in transaction._updates
+        kept, gone = _replace_some(writer, before, leaving)
+        operation = Operation.APPEND if not leaving.paths else Operation.OVERWRITE if files else Operation.DELETE
+        manifests = writer.merged([*writer.added(files), *kept])
+    parent_id = None if parent is None else parent.snapshot_id
+    sequence_number = table.metadata.next_sequence_number()
+    snapshot = Snapshot.model_validate(
+        {
+            "snapshot-id": writer.snapshot_id,
+            "parent-snapshot-id": parent_id,
+            "manifest-list": writer.manifest_list(manifests, parent_id, sequence_number),
+            "sequence-number": sequence_number,
+            "summary": writer.summary(operation, files, gone, summary),
+            "schema-id": table.metadata.current_schema_id,
+            "timestamp-ms": next_time(table.metadata),
+        }
     )
-    return StagedSnapshot(table, transaction, producer.snapshot_id, sequence, producer)
+    return StagedSnapshot(table, snapshot, writer)
+
+
+def _replace_all(
+    table: Table, writer: SnapshotWriter, before: Sequence[ManifestFile]
+) -> tuple[list[ManifestFile], list[DataFile]]:
+    """Manifests after which no data file is left, and the files that are gone."""
+    data = [manifest for manifest in before if manifest.content == ManifestContent.DATA]
+    entries = [entry for manifest in data for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)]
+    # Delete files stay listed: they are older than what is added, so they apply to none of it.
+    deletes = [manifest for manifest in before if manifest.content == ManifestContent.DELETES]
+    return [*writer.removed(entries), *deletes], [entry.data_file for entry in entries]
+
+
+def _replace_some(
+    writer: SnapshotWriter, before: Sequence[ManifestFile], leaving: Leaving
+) -> tuple[list[ManifestFile], list[DataFile]]:
+    """Manifests without the files that leave, and these files.
+
+    Only manifests that list files which leave are written anew; the next commit drops those that list no live file.
+    pyiceberg's own overwrite keeps those for ever, and never merges manifests. Files of positional deletes stay listed:
+    they may be about other files too, and what they say of a file that is gone means nothing.
+    """
+    kept = [
+        writer.without(manifest, leaving.manifests[manifest.manifest_path], leaving.paths)
+        if manifest.manifest_path in leaving.manifests
+        else manifest
+        for manifest in before
+    ]
+    listed = (entry.data_file for entries in leaving.manifests.values() for entry in entries)
+    return kept, [file for file in listed if file.file_path in leaving.paths]
+
+
+def _main_at(snapshot_id: int, before: TableMetadata) -> SetSnapshotRefUpdate:
+    """Moves ``main`` to a snapshot. What it retains stays as it was: an update without it takes that away."""
+    ref = before.refs.get(MAIN_BRANCH)
+    retains = {} if ref is None else ref.model_dump(by_alias=True, exclude_none=True)
+    return SetSnapshotRefUpdate.model_validate(
+        {**retains, "ref-name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH, "snapshot-id": snapshot_id}
+    )
+
+
+def _has_live_files(manifest: ManifestFile) -> bool:
+    return manifest.has_added_files() or manifest.has_existing_files()

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import pytest
+from pyiceberg.table.update import SetSnapshotRefUpdate
 
 from laketier.spi import Outcome, RolledBack, UnknownOutcome, WatermarkLost
 from laketier.spi.clocks import shifted
@@ -133,6 +134,23 @@ def test_expiry_honours_age_branches_tags_and_their_own_limits(make: Any) -> Non
     }  # fmt: skip
     assert plain.table().scan(snapshot_id=snapshots[0]).to_arrow().num_rows == 10
     assert expiring.ids() == list(range(60))
+
+
+def test_a_commit_keeps_what_main_itself_retains(make: Any) -> None:
+    """An update of the ref without its settings takes them away, and its snapshots would go in the same commit."""
+    events = _expiring(make, **{"history.expire.max-snapshot-age-ms": "0"})
+    _epochs(events, 0, 0)
+    table = events.table()
+    head = table.metadata.current_snapshot().snapshot_id
+    retains = {"min-snapshots-to-keep": 4, "max-snapshot-age-ms": 1}
+    main = {"ref-name": "main", "type": "branch", "snapshot-id": head}
+    table.catalog.commit_table(table, (), (SetSnapshotRefUpdate.model_validate({**main, **retains}),))
+    snapshots = _epochs(events, 1, 6)
+    after = events.table().metadata
+    assert after.refs["main"].model_dump(by_alias=True, exclude_none=True) == {
+        **retains, "type": "branch", "snapshot-id": snapshots[-1]
+    }  # fmt: skip
+    assert {s.snapshot_id for s in after.snapshots} == set(snapshots[-4:])
 
 
 def test_the_default_age_keeps_five_days_and_gc_can_be_off(make: Any) -> None:
