@@ -8,6 +8,8 @@ arguments) with any of these:
 - ``engine_modules: tuple[str, ...]``: top-level modules that importing the plugin must not import.
 - ``roll_back(storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None``: what a foreign tool would do to take
   the table back to a snapshot. Needed to show `Feature.ROLLBACK_DETECTION`.
+- ``keep_feed(storage: LakeStorage, table: TableInfo) -> None``: what a user does to make a table keep its change feed.
+  Needed to show `Feature.CHANGE_FEED` where a table keeps none by itself.
 """
 
 from __future__ import annotations
@@ -66,3 +68,8 @@ class Harness:
     def roll_back(self) -> Any:
         """None when the author gave none."""
         return getattr(self._supplied, "roll_back", None)
+
+    @property
+    def keep_feed(self) -> Any:
+        """None when the author gave none."""
+        return getattr(self._supplied, "keep_feed", None)

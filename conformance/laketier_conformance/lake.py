@@ -15,6 +15,9 @@ from laketier.config import parse_options
 from laketier.registry import load_format
 from laketier.spi import (
     CommitterInitContext,
+    LakeChanges,
+    LakeFeed,
+    LakeHistory,
     LakeSource,
     LakeStorage,
     LakeStorageConfig,
@@ -135,6 +138,21 @@ class Table:
         """To read it."""
         storage = self.lake.storage
         return storage.source(storage.catalog().load_table(self.path))
+
+    @property
+    def history(self) -> LakeHistory:
+        """Its snapshots."""
+        return self.lake.storage.history(self.info)
+
+    @property
+    def changes(self) -> LakeChanges:
+        """What its commits appended."""
+        return self.lake.storage.changes(self.info)
+
+    @property
+    def feed(self) -> LakeFeed:
+        """What its commits did to rows."""
+        return self.lake.storage.feed(self.info)
 
     # -- writing ----------------------------------------------------------------------------------------------------
 

@@ -96,11 +96,6 @@ def test_files_are_replaced(lake: Lake) -> None:
     assert table.read(snapshot_id=snapshot.snapshot_id).num_rows == 3, "the snapshot before is as it was"
 
 
-@pytest.mark.needs(Feature.INDEXING)
-def test_indexing(lake: Lake, table: Table) -> None:
-    assert lake.storage.indexer(table.info) is not None
-
-
 @pytest.mark.needs(Feature.OBJECT_STORES)
 def test_object_stores(lake: Lake) -> None:
     """Opening touches storage as little as it can, so no store is needed to see whether such a warehouse is taken."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
 import pyarrow as pa
 import pytest
@@ -15,12 +16,11 @@ EPOCHS = 4
 
 
 def _appended(table: Table, start: int, end: int, **options: bool) -> pa.Table:
-    source = table.source
-    return read_plan(source, source.plan_changes(start, end, **options)).sort_by("id")
+    return read_plan(table.source, table.changes.plan(start, end, **options)).sort_by("id")
 
 
 def _latest(table: Table) -> int:
-    return table.source.versions().latest
+    return table.changes.versions().latest
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
@@ -41,11 +41,11 @@ def test_each_range_gives_what_its_commits_appended(table: Table) -> None:
 def test_the_bounds_are_readable(table: Table) -> None:
     table.append(0)
     table.append(1)
-    bounds = table.source.versions()
+    bounds = table.changes.versions()
     assert 0 <= bounds.earliest < bounds.latest
     assert _appended(table, bounds.earliest, bounds.latest).num_rows == 10
     with pytest.raises(SnapshotNotFound):
-        table.source.plan_changes(bounds.latest - 1, bounds.latest + 1)
+        table.changes.plan(bounds.latest - 1, bounds.latest + 1)
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
@@ -63,7 +63,7 @@ def test_a_snapshot_and_what_came_after_it_are_the_table(table: Table) -> None:
     table.append(1)
     middle = _latest(table)
     table.append(2)
-    snapshot = table.read(snapshot_id=table.source.snapshot_at(middle - 1))
+    snapshot = table.read(snapshot_id=table.changes.snapshot_at(middle - 1))
     assert sorted(snapshot["id"].to_pylist()) == ids_of(0) + ids_of(1)
     whole = pa.concat_tables([snapshot, _appended(table, middle, _latest(table))])
     assert whole.sort_by("id").equals(table.read().sort_by("id"))
@@ -74,7 +74,8 @@ def test_splits_travel_and_are_read_by_some_columns(table: Table) -> None:
     start = _latest(table)
     table.append(0, ids_of(0, 0), ids_of(0, 1))
     source = table.source
-    plan = source.plan_changes(start, _latest(table))
+    changes = pickle.loads(pickle.dumps(table.changes))  # noqa: S301 - as Spark does
+    plan = changes.plan(start, _latest(table))
     for names in (["value", "id"], []):
         schema = pa.schema([plan.schema.field(name) for name in names])
         found = []
@@ -113,7 +114,7 @@ def test_a_commit_that_replaced_rows_is_refused_or_passed_over(table: Table) -> 
     after = _latest(table)
     table.append(2, ids_of(3))
     with pytest.raises(RowsChanged, match=r"read\.skip-changes"):
-        table.source.plan_changes(start, _latest(table))
+        table.changes.plan(start, _latest(table))
     assert _appended(table, start, replaced)["id"].to_pylist() == ids_of(1)
     assert _appended(table, after, _latest(table))["id"].to_pylist() == ids_of(3)
     assert _appended(table, start, _latest(table), skip_changes=True)["id"].to_pylist() == ids_of(1) + ids_of(3)
@@ -131,5 +132,5 @@ def test_a_commit_that_replaced_files_by_key_is_refused(lake: Lake) -> None:
     marks.append(_latest(table))
     for start, end in itertools.pairwise(marks):
         with pytest.raises(RowsChanged):
-            table.source.plan_changes(start, end)
+            table.changes.plan(start, end)
         assert _appended(table, start, end, skip_changes=True).num_rows == 0

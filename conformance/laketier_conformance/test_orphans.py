@@ -58,8 +58,8 @@ def test_what_any_snapshot_needs_stays(lake: Lake, table: Table) -> None:
     overwrites = support_of(lake.plugin.features, Feature.OVERWRITE).full
     if overwrites:
         table.round(token(4), [ids_of(4)], WriteMode.OVERWRITE)
-    travels = support_of(lake.plugin.features, Feature.TIME_TRAVEL).full
-    snapshots = [snapshot.snapshot_id for snapshot in table.source.history(20)] if travels else [None]
+    travels = all(support_of(lake.plugin.features, each).full for each in (Feature.HISTORY, Feature.TIME_TRAVEL))
+    snapshots = [snapshot.snapshot_id for snapshot in table.history.snapshots(20)] if travels else [None]
     before = {snapshot: table.read(snapshot_id=snapshot) for snapshot in snapshots}
     table.staged(ids_of(9))
     collect(table)

@@ -229,22 +229,6 @@ def test_time_travel(table: Table) -> None:
 
 
 @pytest.mark.needs(Feature.TIME_TRAVEL)
-def test_history(table: Table) -> None:
-    """The snapshots that can be read, newest first."""
-    snapshots = [table.append(epoch).snapshot_id for epoch in range(3)]
-    history = table.source.history(10)
-    assert [line.snapshot_id for line in history][:3] == snapshots[::-1]
-    assert [line.snapshot_id for line in table.source.history(2)] == snapshots[:0:-1]
-    times = [line.committed_at for line in history if line.committed_at is not None]
-    assert times == sorted(times, reverse=True)
-    for line in history[:3]:
-        assert line.operation
-        assert line.rows in (None, 5)
-        assert line.pipeline in (None, "p")
-        assert table.read(snapshot_id=line.snapshot_id).num_rows == 5 * (snapshots.index(line.snapshot_id) + 1)
-
-
-@pytest.mark.needs(Feature.TIME_TRAVEL)
 def test_an_unknown_snapshot_is_refused(table: Table) -> None:
     table.append(0)
     with pytest.raises(SnapshotNotFound):

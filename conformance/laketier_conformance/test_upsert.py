@@ -268,16 +268,16 @@ def test_buckets(lake: Lake) -> None:
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
 def test_as_a_log(keyed: Keyed) -> None:
     """What replaces nothing was appended. What replaces rows is told: read on, a row would be there twice."""
-    source = keyed.table.source
-    start = source.versions().latest
+    source, changes = keyed.table.source, keyed.table.changes
+    start = changes.versions().latest
     keyed.round(1, keyed.staged({5: "e"}))
-    end = keyed.table.source.versions().latest
-    assert read_plan(source, source.plan_changes(start, end))["id"].to_pylist() == [5]
+    end = changes.versions().latest
+    assert read_plan(source, changes.plan(start, end))["id"].to_pylist() == [5]
     keyed.round(2, keyed.staged({5: "E"}, keyed.files(5)))
-    latest = keyed.table.source.versions().latest
+    latest = changes.versions().latest
     with pytest.raises(RowsChanged):
-        source.plan_changes(start, latest)
-    assert read_plan(source, source.plan_changes(start, latest, skip_changes=True))["id"].to_pylist() == [5]
+        changes.plan(start, latest)
+    assert read_plan(source, changes.plan(start, latest, skip_changes=True))["id"].to_pylist() == [5]
 
 
 # -- one atomic step ------------------------------------------------------------------------------------------------

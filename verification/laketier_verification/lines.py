@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.rounds.splits import WEIGHT_OF_A_TASK
-from laketier.spi import BucketBounds, LogRange, LogSplit, LogTable, TableLog
+from laketier.spi import BadRecord, BucketBounds, LogRange, LogSplit, LogTable, TableLog
 
 COLUMNS = {"id": "int64", "text": "string"}
 
@@ -78,3 +78,9 @@ class CutLog(TableLog):
 
     def read(self, split: LogSplit, **options: Any) -> Iterator[pa.RecordBatch]:
         return self.log.read(split, **options)
+
+    def decode(self, records: Sequence[BadRecord], **options: Any) -> Iterator[pa.RecordBatch]:
+        return self.log.decode(records, **options)
+
+    def close(self) -> None:
+        self.log.close()

@@ -163,7 +163,7 @@ def _horizon(options: LakeOptions, horizon: Horizon | None) -> Finding:
 def _metadata(options: LakeOptions, lake: Lake, info: TableInfo) -> Iterator[Finding]:
     """What other tools stumble over."""
     try:
-        for each in lake.storage.maintenance(info).findings():
+        for each in lake.maintenance(info).findings():
             fix = each.fix or f"Run `laketier maintain repair --apply {options.words}`."
             yield Finding("problem", "table", f"{each.what}: {each.why}", fix)
     except FeatureNotSupported:

@@ -123,8 +123,7 @@ def repair(
     Snapshots, rows and pipelines stay as they are. Exit code 1 when something is left that has to be mended.
     """
     lake, info = options.opened()
-    require(lake.config.format, lake.plugin.features, Feature.ORPHAN_COLLECTION)
-    maintenance = lake.storage.maintenance(info)
+    maintenance = lake.maintenance(info)
     found = maintenance.findings()
     left = maintenance.repair() if apply and found else found
     if json:

@@ -14,7 +14,7 @@ from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.registry import Lake
-from laketier.spi import Feature, FeatureNotSupported, Refused, ScanRequest, TableError, TableInfo, require
+from laketier.spi import FeatureNotSupported, Refused, ScanRequest, TableError, TableInfo
 from laketier.tables.scan import scan
 from laketier.tiering import pipelines
 
@@ -84,8 +84,7 @@ def history(
 ) -> None:
     """List a table's newest snapshots."""
     lake, info = options.opened()
-    require(lake.config.format, lake.plugin.features, Feature.TIME_TRAVEL)
-    snapshots = lake.source(info).history(limit)
+    snapshots = lake.history(info).snapshots(limit)
     if json:
         print_json([vars(snapshot) for snapshot in snapshots])
         return

@@ -7,7 +7,9 @@ from laketier.kit.failpoints import FailpointError, failpoint
 from laketier.kit.local_folder import LocalFolder
 from laketier.kit.manifests import (
     ManifestCatalog,
+    ManifestChanges,
     ManifestCommitter,
+    ManifestHistory,
     ManifestLayout,
     ManifestMaintenance,
     ManifestSource,
@@ -21,7 +23,9 @@ __all__ = [
     "FailpointError",
     "LocalFolder",
     "ManifestCatalog",
+    "ManifestChanges",
     "ManifestCommitter",
+    "ManifestHistory",
     "ManifestLayout",
     "ManifestMaintenance",
     "ManifestSource",

@@ -33,7 +33,7 @@ def cut_to_limit(splits: Sequence[LakeSplit], limit: int, *, key: str | None = N
 def check_versions(
     start: int, end: int, there: VersionBounds, *, where: str, noun: str = "version", fix: str | None = None
 ) -> None:
-    """Check the range of a `LakeSource.plan_changes`, ``start`` to ``end`` (exclusive), against what is there.
+    """Check the range of a `LakeChanges.plan`, ``start`` to ``end`` (exclusive), against what is there.
 
     Raises `SnapshotNotFound` when the table has not come to ``end``, and `OffsetsExpired` when the changes of ``start``
     can't be read any more. ``noun`` is the format's word for a version; ``fix`` says how to keep versions for longer.

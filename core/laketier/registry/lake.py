@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from laketier.config import LakeConfig, from_spark_options, load_config, parse_options
 from laketier.config.locations import absolute, absolute_database
 from laketier.kit.storage_errors import naming_storage_errors
+from laketier.registry.commands import naming_format
 from laketier.registry.discovery import installed_formats, load_format
 from laketier.spi import (
+    Feature,
+    LakeChanges,
+    LakeFeed,
+    LakeHistory,
+    LakeIndexer,
+    LakeMaintenance,
     LakeSource,
     LakeStorage,
     LakeStorageConfig,
@@ -22,10 +29,13 @@ from laketier.spi import (
     TableInfo,
     TablePath,
     TableState,
+    require,
 )
 from laketier.spi.redaction import redacted
 
 log = logging.getLogger(__name__)
+
+C = TypeVar("C")
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,33 @@ class Lake:
         """The source that reads ``table``. Raises `TableError` and `StorageError`."""
         with naming_storage_errors("the table was opened for reading"):
             return self.storage.source(table)
+
+    def history(self, table: TableInfo) -> LakeHistory:
+        """The snapshots of ``table``. Raises as `_capability` says."""
+        return self._capability(Feature.HISTORY, self.storage.history, table)
+
+    def changes(self, table: TableInfo) -> LakeChanges:
+        """What commits appended to ``table``. Raises as `_capability` says."""
+        return self._capability(Feature.INCREMENTAL_READ, self.storage.changes, table)
+
+    def feed(self, table: TableInfo) -> LakeFeed:
+        """What commits did to the rows of ``table``. Raises as `_capability` says, and `ConfigError` for a table
+        without a feed."""
+        return self._capability(Feature.CHANGE_FEED, self.storage.feed, table)
+
+    def maintenance(self, table: TableInfo) -> LakeMaintenance:
+        """What keeps ``table`` tidy. Raises as `_capability` says."""
+        return self._capability(Feature.ORPHAN_COLLECTION, self.storage.maintenance, table)
+
+    def indexer(self, table: TableInfo) -> LakeIndexer:
+        """The secondary indexes of ``table``. Raises as `_capability` says."""
+        return self._capability(Feature.INDEXING, self.storage.indexer, table)
+
+    def _capability(self, feature: Feature, made_by: Callable[[TableInfo], C], table: TableInfo) -> C:
+        """Raises `FeatureNotSupported` with the reason that the plugin declares, `TableError` and `StorageError`."""
+        require(self.config.format, self.plugin.features, feature)
+        with naming_format(self.config.format), naming_storage_errors(f"the {feature.value} of the table was opened"):
+            return made_by(table)
 
 
 def format_names() -> tuple[str, ...]:

@@ -2,11 +2,14 @@
 and no tool of `laketier.kit`.
 
 An author writes a `LakeStoragePlugin`, a `LakeStorage`, a `LakeCatalog`, a `LakeTieringFactory`, a `LakeWriter`, a
-`LakeCommitter` and, to be read, a `LakeSource`. The names are those of Apache Fluss (FIP-3); batches are Arrow's.
+`LakeCommitter` and, to be read, a `LakeSource`. What else the format can do is a capability, an object of its own:
+`LakeHistory`, `LakeChanges`, `LakeFeed`, `LakeMaintenance`. The names are those of Apache Fluss (FIP-3); batches are
+Arrow's.
 """
 
 from laketier.spi.bucket import BucketAssigner, BucketAssignerFactory
 from laketier.spi.catalog import LakeCatalog, reshaped, same_table
+from laketier.spi.changes import LakeChanges, VersionBounds, pass_over
 from laketier.spi.clocks import host_time, time_of_storage
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
 from laketier.spi.context import CommitterInitContext, WriteMode, WriterInitContext
@@ -61,6 +64,9 @@ from laketier.spi.features import (
     unknown_features,
     unsupported,
 )
+from laketier.spi.feed import CHANGE_TYPE, LakeFeed
+from laketier.spi.history import LakeHistory, SnapshotInfo
+from laketier.spi.indexer import LakeIndexer
 from laketier.spi.log import (
     BadRecord,
     BucketBounds,
@@ -87,14 +93,10 @@ from laketier.spi.predicate import And, Leaf, Not, Op, Or, Predicate, columns_of
 from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, WidenColumn, schema_fingerprint, widens
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer, from_plain, pack, to_plain, unpack
 from laketier.spi.source import (
-    CHANGE_TYPE,
     LakeSource,
     LakeSplit,
     ScanPlan,
     ScanRequest,
-    SnapshotInfo,
-    VersionBounds,
-    pass_over,
 )
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.token import FIRST_EPOCH, Outcome, SourceRange, Token, Watermark, decide
@@ -134,8 +136,12 @@ __all__ = [
     "IncompatibleData",
     "IncompatibleTable",
     "LakeCatalog",
+    "LakeChanges",
     "LakeCommitResult",
     "LakeCommitter",
+    "LakeFeed",
+    "LakeHistory",
+    "LakeIndexer",
     "LakeMaintenance",
     "LakeSource",
     "LakeSplit",

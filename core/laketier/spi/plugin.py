@@ -9,10 +9,14 @@ from typing import Any, ClassVar, Generic
 from weakref import finalize
 
 from laketier.spi.catalog import LakeCatalog
+from laketier.spi.changes import LakeChanges
 from laketier.spi.committer import LakeCommitter, TableState
 from laketier.spi.context import CommitterInitContext, WriterInitContext
 from laketier.spi.errors import FeatureNotSupported
 from laketier.spi.features import DeliveryLevel, Feature, Features
+from laketier.spi.feed import LakeFeed
+from laketier.spi.history import LakeHistory
+from laketier.spi.indexer import LakeIndexer
 from laketier.spi.maintenance import LakeMaintenance
 from laketier.spi.options import NoOptions
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
@@ -82,13 +86,28 @@ class LakeStorage(ABC):
         finalize(state, committer.close)
         return state
 
-    def indexer(self, table: TableInfo) -> Any:
-        """A capability that a format may add (`Feature.INDEXING`)."""
-        raise FeatureNotSupported(Feature.INDEXING.value, reason="it has no indexer")
+    # -- capabilities: what a format may add. Each is an object, with a feature and a file of the suite of its own. ----
+
+    def history(self, table: TableInfo) -> LakeHistory:
+        """The snapshots of ``table`` (`Feature.HISTORY`)."""
+        raise FeatureNotSupported(Feature.HISTORY.value, reason="it does not list its snapshots")
+
+    def changes(self, table: TableInfo) -> LakeChanges:
+        """What commits appended to ``table`` (`Feature.INCREMENTAL_READ`)."""
+        raise FeatureNotSupported(Feature.INCREMENTAL_READ.value, reason="it does not tell what a commit appended")
+
+    def feed(self, table: TableInfo) -> LakeFeed:
+        """What commits did to the rows of ``table`` (`Feature.CHANGE_FEED`). Raises `ConfigError` for a table that
+        keeps no feed."""
+        raise FeatureNotSupported(Feature.CHANGE_FEED.value, reason="it does not tell which rows a commit changed")
 
     def maintenance(self, table: TableInfo) -> LakeMaintenance:
-        """A capability that a format may add (`Feature.ORPHAN_COLLECTION`)."""
+        """What keeps ``table`` tidy (`Feature.ORPHAN_COLLECTION`)."""
         raise FeatureNotSupported(Feature.ORPHAN_COLLECTION.value, reason="it has no maintenance")
+
+    def indexer(self, table: TableInfo) -> LakeIndexer:
+        """The secondary indexes of ``table`` (`Feature.INDEXING`)."""
+        raise FeatureNotSupported(Feature.INDEXING.value, reason="it has no indexer")
 
 
 class LakeStoragePlugin(ABC):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,17 +10,11 @@ from typing import TypeVar
 import pyarrow as pa
 
 from laketier.spi.committer import TableState
-from laketier.spi.errors import ConfigError, FeatureNotSupported, RowsChanged
-from laketier.spi.features import Feature
+from laketier.spi.errors import ConfigError
 from laketier.spi.predicate import Predicate, columns_of
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
 
-log = logging.getLogger(__name__)
-
 S = TypeVar("S", bound=TableState)
-
-CHANGE_TYPE = "_change_type"
-"""The column of `LakeSource.plan_change_feed`, named as Delta's and Iceberg's readers name it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,36 +96,11 @@ class ScanPlan:
     limit_done: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class SnapshotInfo:
-    """One line of a table's history. ``committed_at``: ms since the epoch, UTC. ``rows`` were added (None: unknown).
-    ``pipeline`` and ``epoch`` where laketier made it."""
-
-    snapshot_id: int
-    committed_at: int | None
-    operation: str
-    rows: int | None = None
-    pipeline: str | None = None
-    epoch: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class VersionBounds:
-    """Which versions' changes can be read: from ``earliest`` to ``latest`` (exclusive). ``latest_at``: when the newest
-    was committed (ms since the epoch, UTC). ``lasting_id``: the table's identity, where `TableInfo.table_uuid` is one
-    that old versions take with them when they expire."""
-
-    earliest: int
-    latest: int
-    latest_at: int | None = None
-    lasting_id: str | None = None
-
-
 class LakeSource(ABC):
-    """Reads one table. Picklable: made on the driver, planned there, read on executors.
+    """Reads one table: plans on the driver, reads on executors. Picklable: it goes to them.
 
-    A table is a log too, where the format has `Feature.INCREMENTAL_READ`: its commits have *versions*, integers from 0
-    that only grow and need not be dense, and `plan_changes` reads what some of them appended.
+    Whatever else a format can tell of a table is a capability of its own (`LakeStorage.history`, `LakeStorage.changes`,
+    `LakeStorage.feed`); the splits that these plan are read here.
     """
 
     @abstractmethod
@@ -148,64 +116,7 @@ class LakeSource(ABC):
         written read as null, or as the default that the table has for them. Raises `CorruptTable`, or
         `SnapshotNotFound`, when what the plan names is gone."""
 
-    def history(self, limit: int) -> list[SnapshotInfo]:
-        """The newest ``limit`` snapshots that can still be read, newest first. Driver. Part of
-        `Feature.TIME_TRAVEL`: a format that declares it implements this."""
-        raise FeatureNotSupported(Feature.TIME_TRAVEL.value, reason="it does not list its snapshots")
-
-    def versions(self) -> VersionBounds:
-        """Which versions there are now. Driver. Costs no more for a long history than for a short one, but for a
-        listing of what is retained."""
-        raise self._no_incremental_read()
-
-    def snapshot_at(self, version: int) -> int | None:
-        """The id (`ScanRequest.snapshot_id`) of the snapshot that was current when ``version`` was the newest; None
-        when the table had none yet. Driver. Raises `SnapshotNotFound`."""
-        return version
-
-    def plan_changes(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
-        """Plan, on the driver, the rows that the commits ``start`` to ``end`` (exclusive) appended, in the columns that
-        the table has now. The same versions give the same rows each time. Reads what these commits wrote, not the
-        history before them.
-
-        Commits that moved rows to other files (compaction) or changed the schema alone add nothing. One that deleted,
-        updated or replaced rows raises `RowsChanged`; with ``skip_changes`` it is passed over whole, with the rows
-        that it added. Raises `OffsetsExpired` when a version is retained no more, and `SnapshotNotFound` when the
-        table has not come to ``end``.
-        """
-        raise self._no_incremental_read()
-
-    def check_change_feed(self) -> None:
-        """Driver. Raises `FeatureNotSupported` for a format without `plan_change_feed`, and `ConfigError` for a table
-        that does not keep a change feed."""
-        raise FeatureNotSupported("a change feed", reason="it does not tell which rows a commit changed")
-
-    def plan_change_feed(self, start: int, end: int) -> ScanPlan:
-        """As `plan_changes`, but of all that the commits did to rows, with the text column `CHANGE_TYPE` after the
-        table's: ``+I``, ``+U`` and ``-D``. No commit raises `RowsChanged`. The splits are in the order of the versions,
-        and within one the rows that went come before those that came. A row's old state is ``-D``, as a format knows
-        no key that would stay. Raises `IncompatibleTable` for versions from before the feed was kept."""
-        self.check_change_feed()
-        raise NotImplementedError
-
-    def _no_incremental_read(self) -> FeatureNotSupported:
-        return FeatureNotSupported(Feature.INCREMENTAL_READ.value, reason="it does not tell what a commit appended")
-
     @property
     def split_serializer(self) -> SimpleVersionedSerializer[LakeSplit]:
         """For splits that cross a process or are stored."""
         return DataclassSerializer(LakeSplit)
-
-
-def pass_over(version: int, operation: str, *, where: str, skip_changes: bool) -> None:
-    """What `LakeSource.plan_changes` does of a commit that changed rows: raises `RowsChanged`, or passes it over and
-    says so in the log."""
-    if skip_changes:
-        log.warning("version %d (%s) of %s changed rows, and is passed over", version, operation, where)
-        return
-    raise RowsChanged(
-        f"version {version} ({operation}) deleted, updated or replaced rows, and only appended ones can be followed",
-        where=where,
-        fix="Set read.skip-changes to pass such commits over, with the rows that they added; or read the table anew "
-        "into another one.",
-    )

@@ -6,10 +6,10 @@ refuses needs none. A range is accepted, so a plugin goes on working while the v
 
 from __future__ import annotations
 
-FORMAT_SPI_VERSION = 2
+FORMAT_SPI_VERSION = 3
 """The newest version of what a format implements (`LakeStoragePlugin` and all that it makes)."""
 
-FORMAT_SPI_VERSIONS = range(2, FORMAT_SPI_VERSION + 1)
+FORMAT_SPI_VERSIONS = range(3, FORMAT_SPI_VERSION + 1)
 """The versions of formats that this laketier accepts."""
 
 SOURCE_SPI_VERSION = 2

@@ -22,6 +22,7 @@ from laketier.kit.scans import check_versions
 from laketier.spi import (
     CorruptTable,
     IncompatibleTable,
+    LakeChanges,
     LakeSplit,
     OffsetsExpired,
     ScanPlan,
@@ -84,18 +85,28 @@ def bounds(location: Location) -> VersionBounds:
     return VersionBounds(earliest=earliest, latest=newest + 1, latest_at=latest_at)
 
 
-def plan_changes(table: TableInfo, location: Location, start: int, end: int, *, skip_changes: bool) -> ScanPlan:
-    """See `LakeSource.plan_changes`. Raises also `IncompatibleTable`."""
-    known, commits = commits_of(table, location, start, end)
-    adds: list[Mapping[str, Any]] = []
-    for commit in commits:
-        if commit.changes:
-            pass_over(commit.version, commit.operation, where=location.uri, skip_changes=skip_changes)
-        else:
-            adds += commit.files
-    buckets = table.descriptor.buckets is not None
-    splits = tuple(splits_of(adds, known.schema, known.partition_columns, buckets=buckets))
-    return ScanPlan(snapshot_id=end - 1, schema=known.schema, splits=splits)
+@dataclass(frozen=True)
+class DeltaChanges(LakeChanges):
+    """A version is that of the Delta log."""
+
+    table: TableInfo
+    location: Location
+
+    def versions(self) -> VersionBounds:
+        return bounds(self.location)
+
+    def plan(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
+        """See `LakeChanges.plan`. Raises also `IncompatibleTable`."""
+        known, commits = commits_of(self.table, self.location, start, end)
+        adds: list[Mapping[str, Any]] = []
+        for commit in commits:
+            if commit.changes:
+                pass_over(commit.version, commit.operation, where=self.location.uri, skip_changes=skip_changes)
+            else:
+                adds += commit.files
+        buckets = self.table.descriptor.buckets is not None
+        splits = tuple(splits_of(adds, known.schema, known.partition_columns, buckets=buckets))
+        return ScanPlan(snapshot_id=end - 1, schema=known.schema, splits=splits)
 
 
 def commits_of(table: TableInfo, location: Location, start: int, end: int) -> tuple[Columns, list[Appended]]:

@@ -1,8 +1,10 @@
-"""What the conformance suite needs to know of this format: how a foreign hand takes a table back."""
+"""What the conformance suite needs to know of this format: how a foreign hand takes a table back, and how a user
+switches on its change feed."""
 
 from __future__ import annotations
 
 from laketier.spi import LakeStorage, TableInfo
+from laketier_delta.changes import FEED
 
 
 class Harness:
@@ -15,3 +17,9 @@ class Harness:
         from deltalake import DeltaTable
 
         DeltaTable(table.location).restore(snapshot_id)
+
+    def keep_feed(self, _storage: LakeStorage, table: TableInfo) -> None:
+        """The table property, as any Delta engine sets it."""
+        from deltalake import DeltaTable
+
+        DeltaTable(table.location).alter.set_table_properties({FEED: "true"})

@@ -8,7 +8,7 @@ away and added is there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -20,6 +20,7 @@ from laketier.spi import (
     ConfigError,
     CorruptTable,
     IncompatibleTable,
+    LakeFeed,
     LakeSplit,
     OffsetsExpired,
     ScanPlan,
@@ -41,6 +42,18 @@ _TYPES = {
 _KNOWN = [name for types in _TYPES.values() for name in types]
 
 
+@dataclass(frozen=True)
+class DeltaFeed(LakeFeed):
+    """The change data feed. A version is that of the Delta log."""
+
+    table: TableInfo
+    location: Location
+
+    def plan(self, start: int, end: int) -> ScanPlan:
+        """See `LakeFeed.plan`. Raises also `IncompatibleTable`."""
+        return _plan(self.table, self.location, start, end)
+
+
 def check_feed(location: Location) -> None:
     """Raise `ConfigError` for a table whose feed is off."""
     if not has_feed(open_table(location).metadata().configuration):
@@ -52,8 +65,7 @@ def check_feed(location: Location) -> None:
         )
 
 
-def plan_feed(table: TableInfo, location: Location, start: int, end: int) -> ScanPlan:
-    """See `LakeSource.plan_change_feed`. Raises also `IncompatibleTable`."""
+def _plan(table: TableInfo, location: Location, start: int, end: int) -> ScanPlan:
     known, commits = commits_of(table, location, start, end)
     _check_on(table, location, commits, start, end)
     buckets = table.descriptor.buckets is not None

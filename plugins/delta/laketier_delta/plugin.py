@@ -23,7 +23,7 @@ class DeltaPlugin(LakeStoragePlugin):
     """Delta Lake through delta-rs."""
 
     identifier: ClassVar[str] = FORMAT
-    spi_version: ClassVar[int] = 2
+    spi_version: ClassVar[int] = 3
     delivery: ClassVar[DeliveryLevel] = DeliveryLevel.EXACTLY_ONCE
     options_type: ClassVar[type] = DeltaOptions
     features: ClassVar[Mapping[Feature, Support]] = FEATURES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -19,23 +19,20 @@ from laketier.spi import (
     LakeSplit,
     ScanPlan,
     ScanRequest,
-    SnapshotInfo,
     SnapshotNotFound,
     TableInfo,
-    VersionBounds,
     schema_fingerprint,
 )
-from laketier_delta.changes import bounds, plan_changes
-from laketier_delta.committer import DeltaTableState, commit_rows
+from laketier_delta.committer import DeltaTableState
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
-from laketier_delta.feed import check_feed, is_of_feed, plan_feed, with_change_types
+from laketier_delta.feed import is_of_feed, with_change_types
 from laketier_delta.layout import bucket_of, fingerprint_of, relative_path
 from laketier_delta.location import Location
 from laketier_delta.nullability import declared
 from laketier_delta.partitions import partition_scalar
 from laketier_delta.protocol import check_deletions, check_readable
 from laketier_delta.pruning import FilePruner, partition_rows, struct_columns
-from laketier_delta.tablelog import EPOCH, PIPELINE, TableLog
+from laketier_delta.tablelog import TableLog
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -107,29 +104,6 @@ class DeltaSource(LakeSource):
                 yield _shaped(taken, schema, partition)
                 if left == 0:
                     return
-
-    def history(self, limit: int) -> list[SnapshotInfo]:
-        newest = open_table(self.location).version()
-        log = TableLog(self.location.filesystem, self.location.root)
-        found: list[SnapshotInfo] = []
-        for version in range(newest, max(newest - limit, -1), -1):
-            info = log.commit_info(version)
-            if info is None:
-                break
-            found.append(_snapshot_info(version, info))
-        return found
-
-    def versions(self) -> VersionBounds:
-        return bounds(self.location)
-
-    def plan_changes(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
-        return plan_changes(self.table, self.location, start, end, skip_changes=skip_changes)
-
-    def check_change_feed(self) -> None:
-        check_feed(self.location)
-
-    def plan_change_feed(self, start: int, end: int) -> ScanPlan:
-        return plan_feed(self.table, self.location, start, end)
 
     def _snapshot(self, request: ScanRequest) -> DeltaTable:
         if request.as_of is not None:
@@ -223,15 +197,3 @@ def _shaped(batch: pa.RecordBatch, schema: pa.Schema, partition: dict[str, str |
         else:
             arrays.append(pa.nulls(batch.num_rows, column.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _snapshot_info(version: int, info: dict[str, Any]) -> SnapshotInfo:
-    epoch = info.get(EPOCH)
-    return SnapshotInfo(
-        snapshot_id=version,
-        committed_at=info.get("timestamp"),
-        operation=str(info.get("operation", "unknown")).lower(),
-        rows=commit_rows(info),
-        pipeline=info.get(PIPELINE),
-        epoch=epoch if isinstance(epoch, int) else None,
-    )

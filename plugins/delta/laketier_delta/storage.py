@@ -16,10 +16,13 @@ from laketier.spi import (
     require_mode,
 )
 from laketier_delta.catalog import DeltaCatalog
+from laketier_delta.changes import DeltaChanges
 from laketier_delta.char_limits import limits_of
 from laketier_delta.committer import DeltaCommitter, DeltaTableState
 from laketier_delta.engine import handle_of
 from laketier_delta.features import FEATURES, FORMAT
+from laketier_delta.feed import DeltaFeed, check_feed
+from laketier_delta.history import DeltaHistory
 from laketier_delta.location import Location
 from laketier_delta.maintenance import DeltaMaintenance
 from laketier_delta.options import DeltaOptions
@@ -78,6 +81,17 @@ class DeltaStorage(LakeStorage):
         handle = handle_of(location, table)
         check_readable(handle, location.uri)
         return DeltaTableState.of(handle, location)
+
+    def history(self, table: TableInfo) -> DeltaHistory:
+        return DeltaHistory(self._warehouse.table(table.path))
+
+    def changes(self, table: TableInfo) -> DeltaChanges:
+        return DeltaChanges(table.with_handle(None), self._warehouse.table(table.path))
+
+    def feed(self, table: TableInfo) -> DeltaFeed:
+        location = self._warehouse.table(table.path)
+        check_feed(location)
+        return DeltaFeed(table.with_handle(None), location)
 
     def maintenance(self, table: TableInfo) -> DeltaMaintenance:
         return DeltaMaintenance(self._warehouse.table(table.path), self._options)

@@ -121,7 +121,7 @@ def test_a_table_of_an_older_laketier_is_read_pruned_and_replaced_as_before(lake
     source = lake.storage.source(lake.table)
     splits = source.plan(ScanRequest()).splits
     assert sorted(dict(split.partition)["at"] for split in splits) == ["2026-01-01 12:00:00", "2026-01-01 13:00:00"]
-    assert sorted(dict(s.partition)["at"] for s in source.plan_changes(1, 3).splits) == [
+    assert sorted(dict(s.partition)["at"] for s in lake.storage.changes(lake.table).plan(1, 3).splits) == [
         "2026-01-01 12:00:00",
         "2026-01-01 13:00:00",
     ]

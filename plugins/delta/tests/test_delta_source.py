@@ -189,7 +189,7 @@ def test_time_travel_by_version_and_by_time(lake, support):
     moments = []
     for number in range(3):
         lake.epoch(number)
-        moments.append(lake.storage.source(lake.table).history(1)[0].committed_at)
+        moments.append(lake.storage.history(lake.table).snapshots(1)[0].committed_at)
         while time.time_ns() // 1_000_000 <= moments[-1]:
             pass
     for number, moment in enumerate(moments):
@@ -214,7 +214,7 @@ def test_history_says_who_and_what(lake, support):
     lake.create()
     lake.epoch(0, support.ids(1, 2))
     write_deltalake(lake.uri, support.ids(3), mode="append")
-    newest, ours, created = lake.storage.source(lake.table).history(10)
+    newest, ours, created = lake.storage.history(lake.table).snapshots(10)
     assert (ours.snapshot_id, ours.operation, ours.rows, ours.pipeline, ours.epoch) == (1, "write", 2, "p", 0)
     assert (newest.snapshot_id, newest.rows, newest.pipeline) == (2, 1, None)
     assert created.operation == "create table"
@@ -270,13 +270,13 @@ def test_appends_from_before_the_table_was_repartitioned_are_refused(lake, befor
     one, two = ({"id": [i], "a": ["x"], "b": ["y"]} for i in (1, 2))
     write_deltalake(lake.uri, pa.table(one), partition_by=before)
     write_deltalake(lake.uri, pa.table(two), mode="overwrite", schema_mode="overwrite", partition_by=now)
-    source = lake.storage.source(lake.table)
+    source, changes = lake.storage.source(lake.table), lake.storage.changes(lake.table)
     if before == now:
-        plan = source.plan_changes(0, 2, skip_changes=True)
+        plan = changes.plan(0, 2, skip_changes=True)
         assert [batch.to_pylist() for batch in source.read(plan.splits[0], plan.schema)] == [pa.table(one).to_pylist()]
     else:
         with pytest.raises(IncompatibleTable, match="partitioned by"):
-            source.plan_changes(0, 2, skip_changes=True)
+            changes.plan(0, 2, skip_changes=True)
 
 
 def test_a_missing_data_file_is_named(lake, support):

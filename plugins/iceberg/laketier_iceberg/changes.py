@@ -14,12 +14,23 @@ from laketier.kit.scans import check_versions
 from laketier.spi import (
     Feature,
     FeatureNotSupported,
+    LakeChanges,
+    Passthrough,
+    ScanPlan,
     SnapshotNotFound,
+    TablePath,
     VersionBounds,
     pass_over,
 )
+from laketier_iceberg.catalog import load
+from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.history import History
+from laketier_iceberg.manifests import naming_damaged_manifests
+from laketier_iceberg.plain import plain_files
+from laketier_iceberg.resolution import Resolution
 from laketier_iceberg.spec import FORMAT
+from laketier_iceberg.splits import split_of
+from laketier_iceberg.types import to_arrow
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile, ManifestFile
@@ -81,6 +92,38 @@ class Chain:
             return False
         retained = next((s for s in self.metadata.snapshots if number(s) == start - 1), None)
         return retained is None or any(e.snapshot_id == retained.snapshot_id for e in self.metadata.snapshot_log)
+
+
+@dataclass(frozen=True)
+class IcebergChanges(LakeChanges):
+    """A version is a sequence number."""
+
+    settings: CatalogSettings
+    path: TablePath
+    io: Passthrough
+
+    def versions(self) -> VersionBounds:
+        return self._chain().bounds
+
+    def snapshot_at(self, version: int) -> int | None:
+        return self._chain().at(version)
+
+    def plan(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
+        from pyiceberg.table import FileScanTask
+
+        table = load(self.settings, self.path)
+        schema = table.schema()
+        where = str(self.path)
+        wanted = to_arrow(schema, where=where)
+        resolution = Resolution(table.metadata, schema, wanted, where)
+        with naming_damaged_manifests(table, reversed(table.snapshots()), where):
+            files = list(appended(table, start, end, where, skip_changes=skip_changes))
+        plain = plain_files(table.metadata, schema, files, self.io)
+        splits = (split_of(index, FileScanTask(file), resolution, plain) for index, file in enumerate(files))
+        return ScanPlan(snapshot_id=None, schema=wanted, splits=tuple(splits))
+
+    def _chain(self) -> Chain:
+        return Chain.of(load(self.settings, self.path).metadata, str(self.path))
 
 
 def appended(table: Table, start: int, end: int, where: str, *, skip_changes: bool) -> Iterator[DataFile]:

@@ -23,7 +23,7 @@ class IcebergPlugin(LakeStoragePlugin):
     """Apache Iceberg, version 2 tables, through pyiceberg."""
 
     identifier: ClassVar[str] = "iceberg"
-    spi_version: ClassVar[int] = 2
+    spi_version: ClassVar[int] = 3
     delivery: ClassVar[DeliveryLevel] = DeliveryLevel.EXACTLY_ONCE
     options_type: ClassVar[type] = IcebergOptions
     features: ClassVar[Mapping[Feature, Support]] = FEATURES

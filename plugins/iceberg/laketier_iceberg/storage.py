@@ -10,7 +10,9 @@ from laketier.spi import (
     CommitterInitContext,
     Feature,
     FeatureNotSupported,
+    LakeChanges,
     LakeCommitter,
+    LakeHistory,
     LakeMaintenance,
     LakeSource,
     LakeStorage,
@@ -72,8 +74,7 @@ class IcebergStorage(LakeStorage):
         """A reader of the table."""
         from laketier_iceberg.source import IcebergSource
 
-        io = Passthrough(handle_of(self._settings, table).io.properties)
-        return IcebergSource(self._settings, table.with_handle(None), io)
+        return IcebergSource(self._settings, table.with_handle(None), self._io(table))
 
     def state(self, table: TableInfo) -> IcebergState:
         """Also of tables of version 1 or 3, which can only be read."""
@@ -81,11 +82,26 @@ class IcebergStorage(LakeStorage):
 
         return IcebergState(handle_of(self._settings, table))
 
+    def history(self, table: TableInfo) -> LakeHistory:
+        """The snapshots of ``main``."""
+        from laketier_iceberg.snapshots import IcebergHistory
+
+        return IcebergHistory(self._settings, table.path)
+
+    def changes(self, table: TableInfo) -> LakeChanges:
+        """What snapshots appended."""
+        from laketier_iceberg.changes import IcebergChanges
+
+        return IcebergChanges(self._settings, table.path, self._io(table))
+
     def maintenance(self, table: TableInfo) -> LakeMaintenance:
         """Orphan collection."""
         from laketier_iceberg.maintenance import IcebergMaintenance
 
         return IcebergMaintenance(self._settings, table)
+
+    def _io(self, table: TableInfo) -> Passthrough:
+        return Passthrough(handle_of(self._settings, table).io.properties)
 
 
 @dataclass(frozen=True)

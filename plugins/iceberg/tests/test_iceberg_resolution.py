@@ -78,7 +78,8 @@ def test_a_renamed_column_is_found_by_the_name_it_had_in_the_file(moved: Any) ->
 
 def test_the_incremental_read_finds_it_too(moved: Any) -> None:
     source = moved.storage.source(moved.info)
-    changes = source.plan_changes(1, source.versions().latest)
+    log = moved.storage.changes(moved.info)
+    changes = log.plan(1, log.versions().latest)
     rows = [
         row for split in changes.splits for batch in source.read(split, changes.schema) for row in batch.to_pylist()
     ]

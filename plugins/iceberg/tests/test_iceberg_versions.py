@@ -69,7 +69,8 @@ def test_initial_defaults_of_every_type_are_read(events: Any) -> None:
     [split] = events.storage.source(events.info).plan(ScanRequest()).splits
     assert split.plain_parquet is None, "Spark's own reader knows no defaults"
     source = events.storage.source(events.info)
-    changes = source.plan_changes(1, source.versions().latest)
+    log = events.storage.changes(events.info)
+    changes = log.plan(1, log.versions().latest)
     assert [b.to_pylist() for s in changes.splits for b in source.read(s, changes.schema)] == [_rows(events)]
 
 

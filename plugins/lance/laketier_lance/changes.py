@@ -16,10 +16,21 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from laketier.kit.scans import check_versions
-from laketier.spi import OffsetsExpired, SnapshotNotFound, VersionBounds, pass_over
+from laketier.spi import (
+    LakeChanges,
+    LakeSplit,
+    OffsetsExpired,
+    ScanPlan,
+    SnapshotNotFound,
+    TableInfo,
+    VersionBounds,
+    pass_over,
+)
 from laketier.spi.schema import FIELD_ID
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction, unreadable
+from laketier_lance.fragments import batch_rows, fragments_of, grouped
 from laketier_lance.lance_schema import with_field_ids
+from laketier_lance.options import LanceOptions
 from laketier_lance.table import TABLE_UUID, metadata_of
 
 if TYPE_CHECKING:
@@ -40,6 +51,35 @@ class Appended:
     version: int
     dataset: LanceDataset
     fragments: tuple[LanceFragment, ...]
+
+
+@dataclass(frozen=True)
+class LanceChanges(LakeChanges):
+    """A version is the dataset's."""
+
+    table: TableInfo
+    options: LanceOptions
+
+    def versions(self) -> VersionBounds:
+        return bounds(self.table.location, self.options.storage_options())
+
+    def plan(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
+        location, storage = self.table.location, self.options.storage_options()
+        newest = open_dataset(location, storage)
+        splits: list[LakeSplit] = []
+        for each in appended(newest, location, storage, start, end, skip_changes=skip_changes):
+            then = names_at(each.dataset, newest)
+            for group in grouped(fragments_of(each.fragments), self.options.split_rows):
+                payload = {
+                    "version": str(each.version),
+                    "fragments": json.dumps([fragment.id for fragment in group]),
+                    "filter": "",
+                    "limit": "",
+                    "batch_rows": str(batch_rows(group)),
+                } | ({COLUMNS: json.dumps(then)} if then else {})
+                rows, size = sum(fragment.rows for fragment in group), sum(fragment.bytes for fragment in group)
+                splits.append(LakeSplit(index=len(splits), rows=rows, bytes=size, payload=payload))
+        return ScanPlan(snapshot_id=end - 1, schema=newest.schema.remove_metadata(), splits=tuple(splits))
 
 
 def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:

@@ -25,7 +25,7 @@ class LancePlugin(LakeStoragePlugin):
     """Lance datasets, through pylance."""
 
     identifier: ClassVar[str] = FORMAT
-    spi_version: ClassVar[int] = 2
+    spi_version: ClassVar[int] = 3
     delivery: ClassVar[DeliveryLevel] = DeliveryLevel.EXACTLY_ONCE
     features: ClassVar[Mapping[Feature, Support]] = FEATURES
     options_type: ClassVar[type] = LanceOptions

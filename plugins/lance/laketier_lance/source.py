@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,27 +15,20 @@ from laketier.spi import (
     LakeSplit,
     ScanPlan,
     ScanRequest,
-    SnapshotInfo,
     SnapshotNotFound,
     TableInfo,
-    VersionBounds,
 )
-from laketier_lance.changes import COLUMNS, appended, bounds, names_at, names_then, shaped
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction, reason, unreadable
+from laketier_lance.changes import names_then, shaped
+from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadable
 from laketier_lance.filters import to_sql
+from laketier_lance.fragments import batch_rows, fragments_of, grouped
+from laketier_lance.history import committed_at
 from laketier_lance.options import LanceOptions
 from laketier_lance.state import LanceTableState
-from laketier_lance.table import EPOCH, PIPELINE, ROWS
 
 if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.fragment import LanceFragment
-
-_SPLIT_BYTES = 128 * 1024**2
-_FEW_FRAGMENTS = 16
-_BATCH_BYTES = 32 * 1024**2
-_LARGEST_BATCH = 65_536
-_SMALLEST_BATCH = 1_024
 
 
 @dataclass(frozen=True)
@@ -58,7 +50,7 @@ class LanceSource(LakeSource):
         limit = None if remaining else request.limit
         counted = limit is not None and not request.filters
         splits: list[LakeSplit] = []
-        for group in _grouped(_fragments(dataset.get_fragments()), self.options.split_rows):
+        for group in grouped(fragments_of(dataset.get_fragments()), self.options.split_rows):
             if counted and limit == 0:
                 break
             rows = sum(fragment.rows for fragment in group)
@@ -71,7 +63,7 @@ class LanceSource(LakeSource):
                 "fragments": json.dumps([fragment.id for fragment in group]),
                 "filter": condition,
                 "limit": "" if share is None else str(share),
-                "batch_rows": str(_batch_rows(group)),
+                "batch_rows": str(batch_rows(group)),
             }
             size = sum(fragment.bytes for fragment in group)
             whole_group = not condition and rows == sum(fragment.rows for fragment in group)
@@ -126,51 +118,6 @@ class LanceSource(LakeSource):
                 ) from error
             raise unreadable(self.table.location, error) from error
 
-    def history(self, limit: int) -> list[SnapshotInfo]:
-        dataset = open_dataset(self.table.location, self.options.storage_options())
-        found = []
-        for version in sorted((ref["version"] for ref in dataset.version_refs()), reverse=True)[:limit]:
-            transaction = read_transaction(dataset, version)
-            properties = (transaction.transaction_properties if transaction is not None else None) or {}
-            operation = "unknown" if transaction is None else type(transaction.operation).__name__.lower()
-            found.append(
-                SnapshotInfo(
-                    snapshot_id=version,
-                    committed_at=self._committed_at(version),
-                    operation=operation,
-                    rows=_integer(properties.get(ROWS)),
-                    pipeline=properties.get(PIPELINE),
-                    epoch=_integer(properties.get(EPOCH)),
-                )
-            )
-        return found
-
-    def versions(self) -> VersionBounds:
-        return bounds(self.table.location, self.options.storage_options())
-
-    def plan_changes(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
-        location, storage = self.table.location, self.options.storage_options()
-        newest = open_dataset(location, storage)
-        splits: list[LakeSplit] = []
-        for each in appended(newest, location, storage, start, end, skip_changes=skip_changes):
-            then = names_at(each.dataset, newest)
-            for group in _grouped(_fragments(each.fragments), self.options.split_rows):
-                payload = {
-                    "version": str(each.version),
-                    "fragments": json.dumps([fragment.id for fragment in group]),
-                    "filter": "",
-                    "limit": "",
-                    "batch_rows": str(_batch_rows(group)),
-                } | ({COLUMNS: json.dumps(then)} if then else {})
-                rows, size = sum(fragment.rows for fragment in group), sum(fragment.bytes for fragment in group)
-                splits.append(LakeSplit(index=len(splits), rows=rows, bytes=size, payload=payload))
-        return ScanPlan(snapshot_id=end - 1, schema=newest.schema.remove_metadata(), splits=tuple(splits))
-
-    def _committed_at(self, version: int) -> int:
-        dataset = open_dataset(self.table.location, self.options.storage_options(), version)
-        moment: datetime = dataset.get_version()["timestamp"]  # type: ignore[assignment] # never the int that its type allows
-        return int(moment.timestamp() * 1000)
-
     def _fragment(self, dataset: LanceDataset, number: int) -> LanceFragment:
         fragment = dataset.get_fragment(number)
         if fragment is None:
@@ -190,11 +137,12 @@ class LanceSource(LakeSource):
 
     def _version_at(self, dataset: LanceDataset, moment: int) -> int:
         """The newest version committed at ``moment`` or before: versions are in order, so by bisection."""
+        storage = self.options.storage_options()
         versions = sorted(ref["version"] for ref in dataset.version_refs())
         low, high = 0, len(versions)
         while low < high:
             middle = (low + high) // 2
-            if self._committed_at(versions[middle]) <= moment:
+            if committed_at(self.table.location, storage, versions[middle]) <= moment:
                 low = middle + 1
             else:
                 high = middle
@@ -205,47 +153,3 @@ class LanceSource(LakeSource):
                 fix="`laketier history` lists the versions that can be read.",
             )
         return int(versions[low - 1])
-
-
-@dataclass(frozen=True)
-class _Fragment:
-    id: int
-    rows: int
-    bytes: int
-
-
-def _fragments(fragments: Iterable[LanceFragment]) -> list[_Fragment]:
-    found = []
-    for fragment in fragments:
-        metadata = fragment.metadata
-        size = sum(file.file_size_bytes or 0 for file in metadata.files)
-        if metadata.num_rows:
-            found.append(_Fragment(fragment.fragment_id, metadata.num_rows, size))
-    return found
-
-
-def _grouped(fragments: list[_Fragment], most_rows: int) -> list[list[_Fragment]]:
-    """Runs of fragments: one each while they are few, as each gives a task its work; small ones together after."""
-    if len(fragments) <= _FEW_FRAGMENTS:
-        return [[fragment] for fragment in fragments]
-    groups: list[list[_Fragment]] = []
-    rows = size = 0
-    for fragment in fragments:
-        if not groups or rows + fragment.rows > most_rows or size + fragment.bytes > _SPLIT_BYTES:
-            groups.append([])
-            rows = size = 0
-        groups[-1].append(fragment)
-        rows += fragment.rows
-        size += fragment.bytes
-    return groups
-
-
-def _batch_rows(group: list[_Fragment]) -> int:
-    """Rows per batch such that wide rows, vectors above all, don't make batches of gigabytes."""
-    rows = sum(fragment.rows for fragment in group)
-    width = sum(fragment.bytes for fragment in group) // max(rows, 1)
-    return max(_SMALLEST_BATCH, min(_LARGEST_BATCH, _BATCH_BYTES // max(width, 1)))
-
-
-def _integer(text: Any) -> int | None:
-    return int(text) if isinstance(text, str) and text.isdigit() else None

@@ -16,9 +16,11 @@ from laketier.spi import (
     require_mode,
 )
 from laketier_lance.catalog import LanceCatalog, plain
+from laketier_lance.changes import LanceChanges
 from laketier_lance.committer import LanceCommitter
 from laketier_lance.dataset import open_dataset
 from laketier_lance.features import FEATURES, FORMAT
+from laketier_lance.history import LanceHistory
 from laketier_lance.lance_schema import column_field_ids
 from laketier_lance.location import refuse_links
 from laketier_lance.maintenance import LanceMaintenance
@@ -77,9 +79,15 @@ class LanceStorage(LakeStorage):
     def state(self, table: TableInfo) -> LanceTableState:
         return LanceTableState.of(self._dataset(table), table.location, None)
 
-    def _dataset(self, table: TableInfo) -> LanceDataset:
-        handle: LanceDataset | None = table.handle
-        return open_dataset(table.location, self._options.storage_options()) if handle is None else handle
+    def history(self, table: TableInfo) -> LanceHistory:
+        return LanceHistory(table.with_handle(None), self._options)
+
+    def changes(self, table: TableInfo) -> LanceChanges:
+        return LanceChanges(table.with_handle(None), self._options)
 
     def maintenance(self, table: TableInfo) -> LanceMaintenance:
         return LanceMaintenance(table.location, self._options)
+
+    def _dataset(self, table: TableInfo) -> LanceDataset:
+        handle: LanceDataset | None = table.handle
+        return open_dataset(table.location, self._options.storage_options()) if handle is None else handle

@@ -120,7 +120,7 @@ def test_rounds_go_on_after_a_compaction_that_rewrote_an_index(table, of_ours):
     table.foreign("compaction")
     with pytest.raises(TypeError, match="RewrittenIndex"):
         table.open().read_transaction(table.open().version)
-    assert table.storage.source(table.info).history(1)[0].operation == "rewrite"
+    assert table.storage.history(table.info).snapshots(1)[0].operation == "rewrite"
     if of_ours:
         assert table.round(1).begin() is Outcome.DONE
     else:

@@ -104,10 +104,10 @@ def test_a_limit_waits_for_filters_that_the_reader_applies(make_table):
 def test_time_travel_by_version_and_by_moment(table):
     for epoch in range(4):
         table.append(epoch, epoch)
-    history = table.storage.source(table.info).history(10)
+    history = table.storage.history(table.info).snapshots(10)
     assert [line.snapshot_id for line in history] == [5, 4, 3, 2, 1]
     assert [(line.pipeline, line.epoch, line.rows) for line in history[:-1]] == [("p", e, 1) for e in (3, 2, 1, 0)]
-    assert table.storage.source(table.info).history(2) == history[:2]
+    assert table.storage.history(table.info).snapshots(2) == history[:2]
     moments = [line.committed_at for line in reversed(history)]
     assert moments == sorted(moments)
     for version, (moment, following) in enumerate(pairwise([*moments, moments[-1] + 10]), start=1):
@@ -125,7 +125,7 @@ def test_time_travel_by_version_and_by_moment(table):
 
 def test_a_moment_is_the_time_of_the_clock(table):
     now = datetime.datetime.now(UTC).timestamp() * 1000
-    assert abs(table.storage.source(table.info).history(1)[0].committed_at - now) < 60_000
+    assert abs(table.storage.history(table.info).snapshots(1)[0].committed_at - now) < 60_000
 
 
 def test_versions_that_were_cleaned_up_are_not_found(table):
@@ -134,7 +134,7 @@ def test_versions_that_were_cleaned_up_are_not_found(table):
     table.open().cleanup_old_versions(older_than=datetime.timedelta(0))
     with pytest.raises(SnapshotNotFound):
         table.scan(snapshot_id=2)
-    assert [line.snapshot_id for line in table.storage.source(table.info).history(10)] == [3]
+    assert [line.snapshot_id for line in table.storage.history(table.info).snapshots(10)] == [3]
 
 
 # Values that are each other's neighbours, in every type that is pushed, and one that is not.

@@ -23,7 +23,7 @@ class LocalFilePlugin(LakeStoragePlugin):
     """Plain Parquet files in Hive-style folders, published an epoch at a time."""
 
     identifier: ClassVar[str] = IDENTIFIER
-    spi_version: ClassVar[int] = 2
+    spi_version: ClassVar[int] = 3
     delivery: ClassVar[DeliveryLevel] = DeliveryLevel.EXACTLY_ONCE
     features: ClassVar[Mapping[Feature, Support]] = FEATURES
     options_type: ClassVar[type] = LocalFileOptions

@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from laketier.kit.manifests import ManifestCatalog, ManifestCommitter, ManifestMaintenance, ManifestState
+from laketier.kit.manifests import (
+    ManifestCatalog,
+    ManifestChanges,
+    ManifestCommitter,
+    ManifestHistory,
+    ManifestMaintenance,
+    ManifestState,
+)
 from laketier.spi import (
     CommitterInitContext,
     ConfigError,
@@ -90,8 +96,11 @@ class LocalFileStorage(LakeStorage):
     def state(self, table: TableInfo) -> ManifestState:
         return LocalFileTable(Path(table.location)).state(table)
 
-    def indexer(self, table: TableInfo) -> Any:
-        return refuse(Feature.INDEXING)
+    def history(self, table: TableInfo) -> ManifestHistory:
+        return ManifestHistory(LocalFileTable(Path(table.location)))
+
+    def changes(self, table: TableInfo) -> ManifestChanges:
+        return ManifestChanges(self.source(table))
 
     def maintenance(self, table: TableInfo) -> ManifestMaintenance:
         return ManifestMaintenance(LocalFileTable(Path(table.location)))

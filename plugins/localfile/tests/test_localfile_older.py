@@ -39,8 +39,7 @@ def test_every_snapshot_is_read(older: Any) -> None:
     assert table.read_ids() == [1000, 1001, *now], "also the file that is still staged"
     at = [table.read_ids(snapshot_id=number) for number in range(7)]
     assert at == [[], [0, 1], [1000, 1001], [1000, 1001], [1000, 1001, *now[:2]], [1000, 1001, *now[:4]], at[6]]
-    source = table.storage.source(table.info)
-    assert [info.operation for info in source.history(9)] == [
+    assert [info.operation for info in table.storage.history(table.info).snapshots(9)] == [
         "append", "append", "append", "alter", "overwrite", "append", "create"
     ]  # fmt: skip
     assert table.scan(filters=(Leaf("id", Op.GE, 3000),)).num_rows == 3

@@ -62,7 +62,7 @@ def test_readers_of_the_folder_agree(table: Any) -> None:
         assert seen == [1, 3, 4], name
     assert [path.name for path in (table.location / "__superseded").iterdir()] == [f"{first}.superseded"]
     assert table.read_ids(snapshot_id=before) == [1, 2]
-    assert [info.operation for info in table.storage.source(table.info).history(3)] == ["upsert"] * 3
+    assert [info.operation for info in table.storage.history(table.info).snapshots(3)] == ["upsert"] * 3
 
 
 @pytest.mark.parametrize(

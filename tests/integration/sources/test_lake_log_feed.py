@@ -296,7 +296,7 @@ def test_without_the_option_changes_are_refused(source: FedDelta) -> None:
 @pytest.mark.parametrize("format", ["iceberg", "lance", "localfile"])
 def test_other_formats_have_no_feed(format: str, tmp_path: Path) -> None:
     followed = FOLLOWED[format](tmp_path / "from").create()
-    with pytest.raises(FeatureNotSupported, match=rf"^{format} does not support a change feed"):
+    with pytest.raises(FeatureNotSupported, match=rf"^{format} does not support change-feed"):
         followed.log(changes="feed")
 
 

@@ -80,6 +80,8 @@ class Lake:
         self.info = self.catalog.create_table(PATH, spi.TableDescriptor(SCHEMA))
         self.table = table_type(Path(self.info.location))
         self.source = TextSource(self.table)
+        self.history = kit.ManifestHistory(self.table)
+        self.changes = kit.ManifestChanges(self.source)
         self.maintenance = kit.ManifestMaintenance(self.table)
 
     def create_committer(self, context: spi.CommitterInitContext) -> kit.ManifestCommitter:
@@ -114,13 +116,13 @@ def test_rounds_snapshots_and_changes(lake: Lake) -> None:
     lake.round(3, 5)
     assert lake.read() == [4, 5]
     assert [lake.read(snapshot_id=number) for number in range(5)] == [[], [1, 2], [1, 2, 3], [4], [4, 5]]
-    assert [info.operation for info in lake.source.history(2)] == ["append", "overwrite"]
-    assert lake.source.versions().latest == 5
-    assert [split.rows for split in lake.source.plan_changes(0, 3).splits] == [2, 1]
+    assert [info.operation for info in lake.history.snapshots(2)] == ["append", "overwrite"]
+    assert lake.changes.versions().latest == 5
+    assert [split.rows for split in lake.changes.plan(0, 3).splits] == [2, 1]
     with pytest.raises(spi.RowsChanged):
-        lake.source.plan_changes(0, 4)
+        lake.changes.plan(0, 4)
     with pytest.raises(spi.SnapshotNotFound, match="the newest snapshot is 4"):
-        lake.source.plan_changes(0, 9)
+        lake.changes.plan(0, 9)
     sent = pickle.loads(pickle.dumps(lake.source))  # noqa: S301 - what Spark does
     assert sent.plan(spi.ScanRequest()) == lake.source.plan(spi.ScanRequest())
 
@@ -222,9 +224,9 @@ def test_reading_what_the_features_leave_out_is_refused(tmp_path: Path) -> None:
     for attempt in (
         lambda: lake.read(snapshot_id=0),
         lambda: lake.read(as_of=1),
-        lambda: lake.source.history(1),
+        lambda: lake.history.snapshots(1),
         lake.source.versions,
-        lambda: lake.source.plan_changes(0, 1),
+        lambda: lake.changes.plan(0, 1),
         lambda: lake.catalog.alter_table(PATH, [spi.RenameColumn("id", "key")]),
     ):
         with pytest.raises(spi.FeatureNotSupported):

@@ -22,7 +22,7 @@ from laketier.spi import FULL, DeliveryLevel, Feature, LakeStoragePlugin
 
 class Plugin(LakeStoragePlugin):
     identifier = {identifier!r}
-    spi_version = 2
+    spi_version = 3
     delivery = DeliveryLevel.EXACTLY_ONCE
     features = {{feature: FULL for feature in Feature}}
     {extra}
@@ -148,15 +148,15 @@ def test_a_plugin_that_knows_newer_features_loads_and_formats_says_so(
     ("version", "why", "fix"),
     [
         (99, "the plugin is the newer", r"Upgrade laketier: `pip install --upgrade laketier`"),
-        (1, "laketier is the newer", r"pip install --upgrade far-lake`.*\"Versions\" in docs/authors/guide\.md"),
-        (0, "laketier is the newer", r"sets `spi_version = 2` in the plugin's class"),
+        (2, "laketier is the newer", r"pip install --upgrade far-lake`.*\"Versions\" in docs/authors/guide\.md"),
+        (0, "laketier is the newer", r"sets `spi_version = 3` in the plugin's class"),
     ],
 )
 def test_a_version_out_of_range_says_what_to_change(site: Path, version: int, why: str, fix: str) -> None:
     name = f"far{version}"
     install(site, "far-lake", name, PLUGIN.format(identifier=name, extra=f"spi_version = {version}"), f"w{version}")
     says = rf"{name} \(far-lake 1\.2\.3\) was written for version {version} of the SPI of formats, and this laketier "
-    with pytest.raises(SpiVersionMismatch, match=rf"{says}accepts version 2, because {why}.*{fix}"):
+    with pytest.raises(SpiVersionMismatch, match=rf"{says}accepts version 3, because {why}.*{fix}"):
         load_format(name)
 
 
@@ -168,19 +168,19 @@ def test_a_plugin_that_names_no_version_is_of_the_first(site: Path) -> None:
 
 
 def test_a_range_of_versions_is_accepted(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "FORMATS", replace(discovery.FORMATS, versions=range(2, 5)))
-    for version in (2, 3, 4):
+    monkeypatch.setattr(discovery, "FORMATS", replace(discovery.FORMATS, versions=range(3, 6)))
+    for version in (3, 4, 5):
         name = f"ranged{version}"
         install(site, f"{name}-lake", name, PLUGIN.format(identifier=name, extra=f"spi_version = {version}"))
         assert load_format(name).spi_version == version
-    install(site, "ranged5-lake", "ranged5", PLUGIN.format(identifier="ranged5", extra="spi_version = 5"))
-    with pytest.raises(SpiVersionMismatch, match="accepts versions 2 to 4"):
-        load_format("ranged5")
+    install(site, "ranged6-lake", "ranged6", PLUGIN.format(identifier="ranged6", extra="spi_version = 6"))
+    with pytest.raises(SpiVersionMismatch, match="accepts versions 3 to 5"):
+        load_format("ranged6")
 
 
 def test_formats_and_sources_have_versions_of_their_own(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "SOURCES", replace(discovery.SOURCES, versions=range(7, 8)))
-    assert load_format("localfile").spi_version == 2
+    assert load_format("localfile").spi_version == 3
     with pytest.raises(SpiVersionMismatch, match="SPI of sources, and this laketier accepts version 7"):
         load_source("files")
 

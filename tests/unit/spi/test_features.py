@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pytest
@@ -18,12 +18,9 @@ from laketier.spi import (
     LakeCatalog,
     LakeMaintenance,
     LakeSource,
-    LakeSplit,
     LakeStorage,
     LakeTieringFactory,
     OrphanFile,
-    ScanPlan,
-    ScanRequest,
     TableDescriptor,
     TableInfo,
     TablePath,
@@ -59,14 +56,6 @@ def test_what_only_a_newer_laketier_knows_is_told_apart() -> None:
     assert unknown_features({Feature.UPSERT: FULL}) == ()
 
 
-class Bare(LakeSource):
-    def plan(self, request: ScanRequest) -> ScanPlan:
-        raise AssertionError
-
-    def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        raise AssertionError
-
-
 class BareMaintenance(LakeMaintenance):
     def orphans(self, modified_before: int) -> Sequence[OrphanFile]:
         raise AssertionError
@@ -95,11 +84,9 @@ TABLE = TableInfo(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int
         lambda: BareStorage().indexer(TABLE),
         lambda: BareStorage().maintenance(TABLE),
         lambda: BareMaintenance().repair(),
-        lambda: Bare().history(1),
-        lambda: Bare().versions(),
-        lambda: Bare().plan_changes(0, 1),
-        lambda: Bare().check_change_feed(),
-        lambda: Bare().plan_change_feed(0, 1),
+        lambda: BareStorage().history(TABLE),
+        lambda: BareStorage().changes(TABLE),
+        lambda: BareStorage().feed(TABLE),
     ],
 )
 def test_the_refusals_of_base_classes_name_the_format_and_no_class(call: Callable[[], object]) -> None:

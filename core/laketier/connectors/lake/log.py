@@ -17,6 +17,8 @@ import pyarrow as pa
 from laketier.spi import (
     BucketBounds,
     CorruptTable,
+    LakeChanges,
+    LakeFeed,
     LakeSource,
     LogRange,
     LogSplit,
@@ -41,11 +43,14 @@ INITIAL = 0
 
 @dataclass(frozen=True)
 class LakeLog(TableLog):
-    """See `TableLog`. One bucket. ``stored``: the columns as the format describes them, which it reads by."""
+    """See `TableLog`. One bucket. ``stored``: the columns as the format describes them, which it reads by. ``feed``:
+    where all changes are read, and not only what commits appended."""
 
     described: LogTable
     source: LakeSource
     stored: pa.Schema
+    changes: LakeChanges
+    feed: LakeFeed | None = None
     skip_changes: bool = False
 
     @property
@@ -55,7 +60,7 @@ class LakeLog(TableLog):
 
     def bounds(self) -> Mapping[str, BucketBounds]:
         """See `TableLog.bounds`. An offset is a version of the table."""
-        found = self.source.versions()
+        found = self.changes.versions()
         return {BUCKET: BucketBounds(found.earliest, found.latest, found.latest_at, initial=INITIAL)}
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
@@ -67,10 +72,10 @@ class LakeLog(TableLog):
             return []
         if start == INITIAL:
             plan = self._snapshot(end - 1)
-        elif self.described.change_column is not None:
-            plan = self.source.plan_change_feed(start, end)
+        elif self.feed is not None:
+            plan = self.feed.plan(start, end)
         else:
-            plan = self.source.plan_changes(start, end, skip_changes=self.skip_changes)
+            plan = self.changes.plan(start, end, skip_changes=self.skip_changes)
         if plan is None:
             return []
         absent = self._absent(plan, may_lack=start == INITIAL)
@@ -105,7 +110,7 @@ class LakeLog(TableLog):
 
     def _snapshot(self, version: int) -> ScanPlan | None:
         try:
-            snapshot_id = self.source.snapshot_at(version)
+            snapshot_id = self.changes.snapshot_at(version)
             return None if snapshot_id is None else self.source.plan(ScanRequest(snapshot_id=snapshot_id))
         except SnapshotNotFound as error:
             raise OffsetsExpired(

@@ -56,14 +56,16 @@ class LakeTables(LogSource):
                 where=name,
                 fix="Leave out skip-changes: with the feed, no change has to be passed over.",
             )
+        lake = self._lake()
         opening = naming_storage_errors("a table of the lake was opened", setting="the source's options")
         with opening, naming_format(self.config.format):
-            storage = self._lake().storage
-            info = storage.catalog().load_table(TablePath.parse(name))
-            source = storage.source(info)
-            lasting_id = source.versions().lasting_id
+            info = lake.storage.catalog().load_table(TablePath.parse(name))
+            changes = lake.storage.changes(info)
+            lasting_id = changes.versions().lasting_id
             if feed:
-                source.check_change_feed()
+                require(self.config.format, lake.plugin.features, Feature.CHANGE_FEED, fix="Leave out read.changes.")
+            kept = lake.storage.feed(info) if feed else None
+            source = lake.storage.source(info)
         stored = _with_change_type(info.schema, name) if feed else info.schema
         layout = info.descriptor
         table = LogTable(
@@ -74,7 +76,7 @@ class LakeTables(LogSource):
             buckets=layout.buckets if options.keep_layout else None,
             change_column=CHANGE_TYPE if feed else None,
         )
-        return LakeLog(table, source, stored, options.skip_changes)
+        return LakeLog(table, source, stored, changes, kept, options.skip_changes)
 
     def _lake(self) -> Lake:
         return open_lake(self.config)

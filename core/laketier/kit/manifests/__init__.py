@@ -2,7 +2,9 @@
 files and no atomic log of its own. See `ManifestTable`."""
 
 from laketier.kit.manifests.catalog import ManifestCatalog
+from laketier.kit.manifests.changes import ManifestChanges
 from laketier.kit.manifests.committer import ManifestCommitter
+from laketier.kit.manifests.history import ManifestHistory
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.maintenance import ManifestMaintenance
@@ -16,7 +18,9 @@ __all__ = [
     "FileEntry",
     "Manifest",
     "ManifestCatalog",
+    "ManifestChanges",
     "ManifestCommitter",
+    "ManifestHistory",
     "ManifestLayout",
     "ManifestLog",
     "ManifestMaintenance",

@@ -16,7 +16,7 @@ from laketier.registry import hookimpl
 
 ABILITIES = (
     "overwrite", "upsert", "add-column", "widen-type", "drop-table", "time-travel", "time-travel-by-timestamp",
-    "incremental-read", "nested-types", "vectors", "orphan-collection",
+    "history", "incremental-read", "nested-types", "vectors", "orphan-collection",
 )  # fmt: skip
 FEATURES = {
     feature: spi.FULL if feature.value in ABILITIES else spi.unsupported("the format is kept small")
@@ -117,6 +117,12 @@ class Storage(spi.LakeStorage):
     def state(self, table: spi.TableInfo) -> kit.ManifestState:
         return FeatherTable(Path(table.location)).state(table)
 
+    def history(self, table: spi.TableInfo) -> kit.ManifestHistory:
+        return kit.ManifestHistory(FeatherTable(Path(table.location)))
+
+    def changes(self, table: spi.TableInfo) -> kit.ManifestChanges:
+        return kit.ManifestChanges(self.source(table))
+
     def maintenance(self, table: spi.TableInfo) -> spi.LakeMaintenance:
         return kit.ManifestMaintenance(FeatherTable(Path(table.location)))
 
@@ -124,7 +130,7 @@ class Storage(spi.LakeStorage):
 class FeatherPlugin(spi.LakeStoragePlugin):
     """The format."""
 
-    identifier, spi_version = "feather", 2
+    identifier, spi_version = "feather", 3
     delivery, features = spi.DeliveryLevel.EXACTLY_ONCE, FEATURES
 
     def create_storage(self, config: spi.LakeStorageConfig) -> spi.LakeStorage:

@@ -1,0 +1,117 @@
+"""A table as a log: all that its commits did to rows, in tables that keep a feed of it."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import CHANGE_TYPE, ConfigError, Feature, Support, WriteMode, pack, support_of, unpack
+from laketier_conformance.harness import Harness
+from laketier_conformance.lake import Lake, Table, ids_of, read_plan, token
+from laketier_conformance.test_upsert import Keyed
+
+pytestmark = pytest.mark.needs(Feature.CHANGE_FEED)
+
+
+def _keep_feed(table: Table, harness: Harness) -> None:
+    """Where tables have to be told. A format without feeds refuses here."""
+    if harness.keep_feed is not None:
+        harness.keep_feed(table.lake.storage, table.info)
+    assert table.feed is not None
+
+
+def _changes(table: Table, start: int, end: int) -> pa.Table:
+    return read_plan(table.source, table.feed.plan(start, end))
+
+
+def _applied(changes: pa.Table, rows: pa.Table) -> Counter[tuple[object, ...]]:
+    """``rows`` after ``changes``, in their order. Each row that goes was there."""
+    found = Counter(tuple(row.values()) for row in rows.to_pylist())
+    for change in changes.to_pylist():
+        kind, row = change.pop(CHANGE_TYPE), tuple(change.values())
+        assert kind in ("+I", "+U", "-D"), kind
+        if kind == "-D":
+            assert found[row], f"{row} is said to have gone, and was not there"
+            found[row] -= 1
+        else:
+            found[row] += 1
+    return +found
+
+
+def _rows(table: Table) -> Counter[tuple[object, ...]]:
+    return Counter(tuple(row.values()) for row in table.read().to_pylist())
+
+
+def test_an_append_is_told_as_rows_that_came(table: Table, harness: Harness) -> None:
+    table.append(0)
+    _keep_feed(table, harness)
+    start = table.changes.versions().latest
+    table.append(1, ids_of(1, 0), ids_of(1, 1))
+    found = _changes(table, start, table.changes.versions().latest)
+    assert found.column_names == [*table.info.schema.names, CHANGE_TYPE]
+    assert found.schema.field(CHANGE_TYPE).type == pa.string()
+    assert sorted(found["id"].to_pylist()) == ids_of(1, 0) + ids_of(1, 1)
+    assert set(found[CHANGE_TYPE].to_pylist()) == {"+I"}
+
+
+def test_changes_make_the_table_of_its_snapshot(lake: Lake, harness: Harness) -> None:
+    """Version by version: appends, replaced rows and rows that went, where the format can do these."""
+
+    def can(feature: Feature) -> bool:
+        known: Support = support_of(lake.plugin.features, feature)
+        return known.full
+
+    keyed = Keyed.of(lake.create(primary_key=("id",) if can(Feature.UPSERT) else ()))
+    table = keyed.table
+    if can(Feature.UPSERT):
+        keyed.round(0, keyed.staged({1: "a", 2: "b"}), keyed.staged({3: "c"}))
+    else:
+        table.append(0)
+    _keep_feed(table, harness)
+    rows, marks, states = table.read(), [table.changes.versions().latest], [_rows(table)]
+
+    def done() -> None:
+        marks.append(table.changes.versions().latest)
+        states.append(_rows(table))
+
+    if can(Feature.UPSERT):
+        keyed.round(1, keyed.staged({1: "A", 2: "b", 4: "d"}, keyed.files(1)))
+        done()
+        keyed.round(2, keyed.staged({}, keyed.files(3)))
+        done()
+    elif can(Feature.OVERWRITE):
+        table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
+        done()
+    for end, expected in zip(marks[1:], states[1:], strict=True):
+        assert _applied(_changes(table, marks[0], end), rows) == expected
+    for start, end in itertools.pairwise(marks):
+        assert _changes(table, start, end).num_rows, "each of these commits changed rows"
+    assert _changes(table, marks[-1], marks[-1]).num_rows == 0
+
+
+def test_splits_travel_and_are_read_by_some_columns(table: Table, harness: Harness) -> None:
+    _keep_feed(table, harness)
+    start = table.changes.versions().latest
+    table.append(0)
+    feed = pickle.loads(pickle.dumps(table.feed))  # noqa: S301 - as Spark does
+    source = table.source
+    plan = feed.plan(start, table.changes.versions().latest)
+    for names in ([CHANGE_TYPE, "id"], ["value"], []):
+        schema = pa.schema([plan.schema.field(name) for name in names])
+        travelled = [unpack(source.split_serializer, pack(source.split_serializer, split)) for split in plan.splits]
+        batches = [rows for split in travelled for rows in table.source.read(split, schema)]
+        assert all(rows.schema.equals(schema) for rows in batches)
+        assert sum(rows.num_rows for rows in batches) == 5
+
+
+def test_a_table_that_keeps_no_feed_is_refused(table: Table, harness: Harness) -> None:
+    if harness.keep_feed is None:
+        assert table.feed is not None, "each table keeps one"
+        return
+    with pytest.raises(ConfigError) as caught:
+        _ = table.feed
+    assert caught.value.fix

@@ -1,0 +1,63 @@
+"""A table of files and manifests as a log: what each manifest appended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from laketier.kit.manifests.log import ManifestLog
+from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.rollup import files_at
+from laketier.kit.manifests.snapshot import ManifestSnapshot
+from laketier.kit.manifests.source import ManifestSource
+from laketier.kit.scans import check_versions
+from laketier.spi.changes import LakeChanges, VersionBounds, pass_over
+from laketier.spi.features import Feature
+from laketier.spi.source import ScanPlan
+
+_APPENDS = ("append", "create", "alter")
+
+
+@dataclass(frozen=True)
+class ManifestChanges(LakeChanges):
+    """A version is the number of a manifest, and all are kept. ``source`` makes the splits. Refused unless
+    ``features`` have it."""
+
+    source: ManifestSource
+
+    def versions(self) -> VersionBounds:
+        return _bounds(self._manifests().current()[0])
+
+    def plan(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
+        manifests = self._manifests()
+        head, settled = manifests.current()
+        snapshot = ManifestSnapshot(manifests, head, head, settled)
+        splits = [
+            replace(self.source.split(index, entry, snapshot, snapshot.schema), plain_parquet=None)
+            for index, entry in enumerate(_appended(manifests, head, start, end, skip_changes=skip_changes))
+        ]
+        return ScanPlan(snapshot_id=end - 1, schema=snapshot.schema, splits=tuple(splits))
+
+    def _manifests(self) -> ManifestLog:
+        self.source.table.require(Feature.INCREMENTAL_READ)
+        return self.source.table.manifests()
+
+
+def _bounds(head: Manifest) -> VersionBounds:
+    return VersionBounds(earliest=0, latest=head.number + 1, latest_at=head.at)
+
+
+def _appended(
+    manifests: ManifestLog, head: Manifest, start: int, end: int, *, skip_changes: bool
+) -> Iterator[FileEntry]:
+    """The files that the manifests ``start`` to ``end`` (exclusive) added. Raises `RowsChanged` and
+    `SnapshotNotFound`."""
+    where = str(manifests.location)
+    check_versions(start, end, _bounds(head), where=where, noun="snapshot")
+    for number in range(start, end):
+        manifest = manifests.at(number, head)
+        replaces_nothing = manifest.kind == "upsert" and not manifest.removed
+        if manifest.kind in _APPENDS or replaces_nothing or (manifest.resets and not files_at(manifests, number - 1)):
+            yield from manifest.added
+        else:
+            pass_over(number, manifest.kind, where=where, skip_changes=skip_changes)

@@ -1,0 +1,38 @@
+"""Listing the commits of a table of files and manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from laketier.kit.manifests.manifest import Manifest
+from laketier.kit.manifests.table import ManifestTable
+from laketier.spi.features import Feature
+from laketier.spi.history import LakeHistory, SnapshotInfo
+
+
+@dataclass(frozen=True)
+class ManifestHistory(LakeHistory):
+    """Each manifest is a snapshot, and all are kept. Refused unless ``features`` have it."""
+
+    table: ManifestTable
+
+    def snapshots(self, limit: int) -> Sequence[SnapshotInfo]:
+        self.table.require(Feature.HISTORY)
+        manifests = self.table.manifests()
+        head, _ = manifests.current()
+        numbers = range(head.number, max(head.number - limit, -1), -1)
+        return [_info(head if number == head.number else manifests.at(number, head)) for number in numbers]
+
+
+def _info(manifest: Manifest) -> SnapshotInfo:
+    marks = (manifest.watermark(pipeline) for pipeline in manifest.watermarks)
+    mine = next((mark for mark in marks if mark is not None and mark.commit_id == manifest.commit_id), None)
+    return SnapshotInfo(
+        snapshot_id=manifest.number,
+        committed_at=manifest.at,
+        operation=manifest.kind,
+        rows=sum(entry.rows for entry in manifest.added),
+        pipeline=None if mine is None else mine.token.pipeline,
+        epoch=None if mine is None else mine.token.epoch,
+    )

@@ -1,0 +1,43 @@
+"""The commits of a table, as its log tells of them. Driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from laketier.spi import LakeHistory, SnapshotInfo
+from laketier_delta.committer import commit_rows
+from laketier_delta.engine import open_table
+from laketier_delta.location import Location
+from laketier_delta.tablelog import EPOCH, PIPELINE, TableLog
+
+
+@dataclass(frozen=True)
+class DeltaHistory(LakeHistory):
+    """Each entry of the log is a snapshot, as far back as the log goes."""
+
+    location: Location
+
+    def snapshots(self, limit: int) -> Sequence[SnapshotInfo]:
+        newest = open_table(self.location).version()
+        log = TableLog(self.location.filesystem, self.location.root)
+        found: list[SnapshotInfo] = []
+        for version in range(newest, max(newest - limit, -1), -1):
+            info = log.commit_info(version)
+            if info is None:
+                break
+            found.append(_snapshot_info(version, info))
+        return found
+
+
+def _snapshot_info(version: int, info: dict[str, Any]) -> SnapshotInfo:
+    epoch = info.get(EPOCH)
+    return SnapshotInfo(
+        snapshot_id=version,
+        committed_at=info.get("timestamp"),
+        operation=str(info.get("operation", "unknown")).lower(),
+        rows=commit_rows(info),
+        pipeline=info.get(PIPELINE),
+        epoch=epoch if isinstance(epoch, int) else None,
+    )

@@ -1,0 +1,41 @@
+"""The snapshots of the branch ``main``. Driver."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from laketier.spi import LakeHistory, SnapshotInfo, TablePath
+from laketier_iceberg.catalog import load
+from laketier_iceberg.connection import CatalogSettings
+from laketier_iceberg.history import History
+
+if TYPE_CHECKING:
+    from pyiceberg.table.snapshots import Snapshot
+
+
+@dataclass(frozen=True)
+class IcebergHistory(LakeHistory):
+    """The current snapshot and its ancestors, as far as they are retained."""
+
+    settings: CatalogSettings
+    path: TablePath
+
+    def snapshots(self, limit: int) -> Sequence[SnapshotInfo]:
+        ancestors = History(load(self.settings, self.path).metadata).ancestors()
+        return [_snapshot_info(snapshot) for snapshot in itertools.islice(ancestors, limit)]
+
+
+def _snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
+    summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    rows, epoch = summary.get("added-records"), summary.get("laketier.epoch")
+    return SnapshotInfo(
+        snapshot_id=snapshot.snapshot_id,
+        committed_at=snapshot.timestamp_ms,
+        operation="unknown" if snapshot.summary is None else snapshot.summary.operation.value,
+        rows=None if rows is None else int(rows),
+        pipeline=summary.get("laketier.pipeline"),
+        epoch=None if epoch is None else int(epoch),
+    )

@@ -1,0 +1,59 @@
+"""Which fragments one task reads, and in what batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lance.fragment import LanceFragment
+
+_SPLIT_BYTES = 128 * 1024**2
+_FEW_FRAGMENTS = 16
+_BATCH_BYTES = 32 * 1024**2
+_LARGEST_BATCH = 65_536
+_SMALLEST_BATCH = 1_024
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A fragment with rows. ``bytes``: of its data files."""
+
+    id: int
+    rows: int
+    bytes: int
+
+
+def fragments_of(fragments: Iterable[LanceFragment]) -> list[Fragment]:
+    """Those that have rows."""
+    found = []
+    for fragment in fragments:
+        metadata = fragment.metadata
+        size = sum(file.file_size_bytes or 0 for file in metadata.files)
+        if metadata.num_rows:
+            found.append(Fragment(fragment.fragment_id, metadata.num_rows, size))
+    return found
+
+
+def grouped(fragments: list[Fragment], most_rows: int) -> list[list[Fragment]]:
+    """Runs of fragments: one each while they are few, as each gives a task its work; small ones together after."""
+    if len(fragments) <= _FEW_FRAGMENTS:
+        return [[fragment] for fragment in fragments]
+    groups: list[list[Fragment]] = []
+    rows = size = 0
+    for fragment in fragments:
+        if not groups or rows + fragment.rows > most_rows or size + fragment.bytes > _SPLIT_BYTES:
+            groups.append([])
+            rows = size = 0
+        groups[-1].append(fragment)
+        rows += fragment.rows
+        size += fragment.bytes
+    return groups
+
+
+def batch_rows(group: list[Fragment]) -> int:
+    """Rows per batch such that wide rows, vectors above all, don't make batches of gigabytes."""
+    rows = sum(fragment.rows for fragment in group)
+    width = sum(fragment.bytes for fragment in group) // max(rows, 1)
+    return max(_SMALLEST_BATCH, min(_LARGEST_BATCH, _BATCH_BYTES // max(width, 1)))

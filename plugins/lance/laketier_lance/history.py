@@ -1,0 +1,52 @@
+"""The versions of a dataset. Driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from laketier.spi import LakeHistory, SnapshotInfo, TableInfo
+from laketier_lance.dataset import open_dataset, read_transaction
+from laketier_lance.options import LanceOptions
+from laketier_lance.table import EPOCH, PIPELINE, ROWS
+
+
+@dataclass(frozen=True)
+class LanceHistory(LakeHistory):
+    """Each version is a snapshot."""
+
+    table: TableInfo
+    options: LanceOptions
+
+    def snapshots(self, limit: int) -> Sequence[SnapshotInfo]:
+        location, storage = self.table.location, self.options.storage_options()
+        dataset = open_dataset(location, storage)
+        found = []
+        for version in sorted((ref["version"] for ref in dataset.version_refs()), reverse=True)[:limit]:
+            transaction = read_transaction(dataset, version)
+            properties = (transaction.transaction_properties if transaction is not None else None) or {}
+            operation = "unknown" if transaction is None else type(transaction.operation).__name__.lower()
+            found.append(
+                SnapshotInfo(
+                    snapshot_id=version,
+                    committed_at=committed_at(location, storage, version),
+                    operation=operation,
+                    rows=_integer(properties.get(ROWS)),
+                    pipeline=properties.get(PIPELINE),
+                    epoch=_integer(properties.get(EPOCH)),
+                )
+            )
+        return found
+
+
+def committed_at(location: str, storage: Mapping[str, str], version: int) -> int:
+    """When a version was committed, ms since the epoch. Raises `SnapshotNotFound`."""
+    dataset = open_dataset(location, storage, version)
+    moment: datetime = dataset.get_version()["timestamp"]  # type: ignore[assignment] # never the int that its type allows
+    return int(moment.timestamp() * 1000)
+
+
+def _integer(text: Any) -> int | None:
+    return int(text) if isinstance(text, str) and text.isdigit() else None
