@@ -225,7 +225,7 @@ def test_reading_what_the_features_leave_out_is_refused(tmp_path: Path) -> None:
         lambda: lake.read(snapshot_id=0),
         lambda: lake.read(as_of=1),
         lambda: lake.history.snapshots(1),
-        lake.source.versions,
+        lake.changes.versions,
         lambda: lake.changes.plan(0, 1),
         lambda: lake.catalog.alter_table(PATH, [spi.RenameColumn("id", "key")]),
     ):
