@@ -16,6 +16,7 @@ from laketier.kit.manifests import (
     ManifestState,
     ManifestTable,
 )
+from laketier.kit.predicates import predicate_from_json, predicate_to_json
 from laketier.kit.record import RecordStore
 from laketier.kit.table_folder import TableFolder
 
@@ -37,4 +38,6 @@ __all__ = [
     "conform",
     "escapes",
     "failpoint",
+    "predicate_from_json",
+    "predicate_to_json",
 ]

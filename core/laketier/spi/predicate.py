@@ -1,4 +1,5 @@
-"""Predicates that can be pushed to a source: small, typed, serialisable, and the same for every format.
+"""Predicates that can be pushed to a source: small, typed, and the same for every format. `laketier.kit` has their
+serialised form (`predicate_to_json`).
 
 Null semantics are SQL's: a row is kept when the predicate is true, not when it is null.
 """

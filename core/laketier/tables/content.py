@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+from laketier.kit.predicates import predicate_to_json
 from laketier.spi import ScanPlan, ScanRequest, to_plain
 
 
@@ -16,7 +17,7 @@ def plan_content(request: ScanRequest, plan: ScanPlan) -> str:
     """
     described = {
         "columns": request.columns,
-        "filters": [str(predicate) for predicate in request.filters],
+        "filters": [predicate_to_json(predicate) for predicate in request.filters],
         "snapshot": plan.snapshot_id,
         "splits": [] if plan.snapshot_id is not None else [to_plain(split) for split in plan.splits],
     }
