@@ -14,7 +14,7 @@ from laketier.service.looked import SharedLook
 from laketier.service.metrics import TableCollector, WorkerMetrics, new_registry
 from laketier.service.state import Outcome, StateStore
 from laketier.service.web.access import Address
-from laketier.service.web.app import LettersOf, ServicePages
+from laketier.service.web.app import DeadLetterConfigOf, ServicePages
 from laketier.service.web.patience import PatientProtocol
 from laketier.service.web.server import PageServer
 from laketier.spi import Secret
@@ -54,7 +54,7 @@ class Page:
             connection.close()
 
 
-def no_letters(_: str) -> LakeConfig | None:
+def no_dead_letters(_: str) -> LakeConfig | None:
     return None
 
 
@@ -62,7 +62,7 @@ def no_letters(_: str) -> LakeConfig | None:
 def served(
     store: StateStore,
     *,
-    letters_of: LettersOf = no_letters,
+    dead_letter_config_of: DeadLetterConfigOf = no_dead_letters,
     token: Secret | None = None,
     seconds: float = 0,
     most: int = 1000,
@@ -74,7 +74,7 @@ def served(
     look = SharedLook(store, seconds)
     registry.register(TableCollector(look, 30, most))
     servers = [PageServer(Address.parse("127.0.0.1:0", token), protocol and protocol()) for _ in range(2)]
-    pages = ServicePages(look, registry, letters_of, token)
+    pages = ServicePages(look, registry, dead_letter_config_of, token)
     try:
         servers[0].start(pages.app())
         servers[1].start(pages.health_app())

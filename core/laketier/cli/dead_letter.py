@@ -25,10 +25,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @app.command("list", epilog="Example: [bold]laketier dead-letter list service.yaml[/]")
 def list_(file: File, json: Json = False) -> None:
     """Show how many dead letters each table has, how many of them were replayed, and why they are bad."""
-    from laketier.dead_letters.letters import LetterState, see_letters
+    from laketier.dead_letters.records import DeadLetterState, summarize_dead_letters
     from laketier.rounds.tiered import all_tiered
 
-    seen = [(table.key, see_letters(table.config)) for table in all_tiered(file)]
+    seen = [(table.key, summarize_dead_letters(table.config)) for table in all_tiered(file)]
     found = [(name, each) for name, each in seen if each is not None]
     if json:
         print_json(
@@ -36,25 +36,25 @@ def list_(file: File, json: Json = False) -> None:
                 {
                     "table": name,
                     "dead_letters": each.table,
-                    "letters": each.letters,
-                    **{state.value: each.states[state] for state in LetterState},
+                    "records": each.total,
+                    **{state.value: each.states[state] for state in DeadLetterState},
                     "newest_at": each.newest_at,
-                    "errors": [{"error": error, "letters": count} for error, count in each.errors],
+                    "errors": [{"error": error, "records": count} for error, count in each.errors],
                 }
                 for name, each in found
             ]
         )
         return
     shown = Table("table", "in", caption=None if found else "No table has dead letters.", caption_justify="left")
-    for column in ("letters", "open", "replayed"):
+    for column in ("records", "open", "replayed"):
         shown.add_column(column, justify="right")
     shown.add_column("newest written")
     shown.add_column("errors, most frequent first", overflow="fold")
     for name, each in found:
-        replaying = each.states[LetterState.REPLAYING]
+        replaying = each.states[DeadLetterState.REPLAYING]
         shown.add_row(
-            escape(name), escape(each.table), f"{each.letters:,}", f"{each.states[LetterState.OPEN] + replaying:,}",
-            f"{each.states[LetterState.REPLAYED]:,}", _moment(each.newest_at),
+            escape(name), escape(each.table), f"{each.total:,}", f"{each.states[DeadLetterState.OPEN] + replaying:,}",
+            f"{each.states[DeadLetterState.REPLAYED]:,}", _moment(each.newest_at),
             "\n".join(f"{count:,} x {escape(error)}" for error, count in each.errors),
         )  # fmt: skip
     console().print(shown)
@@ -71,17 +71,17 @@ def show(
     json: Json = False,
 ) -> None:
     """Show dead letters: place, state, error, key and value. Bytes that are no UTF-8 are shown in hexadecimal."""
-    from laketier.dead_letters.letters import read_replays, scan_letters
+    from laketier.dead_letters.records import read_replays, scan_dead_letters
     from laketier.rounds.tiered import open_tiered
 
     bucket, offset = (None, None) if where is None else _place(where)
     tiered, log = open_tiered(file, table)
     log.close()
-    letters = scan_letters(tiered.config, bucket=bucket, offset=offset)
-    if letters is None:
+    dead_letters = scan_dead_letters(tiered.config, bucket=bucket, offset=offset)
+    if dead_letters is None:
         raise TableNotFound(f"{tiered.key} has no dead letters", where=str(tiered.config.table))
     replays = read_replays(tiered.config)
-    newest = heapq.nlargest(limit, letters, key=lambda each: (each.record.at or 0, each.record.offset))
+    newest = heapq.nlargest(limit, dead_letters, key=lambda each: (each.record.at or 0, each.record.offset))
     found = [
         {
             "bucket": each.record.bucket,
@@ -98,8 +98,8 @@ def show(
     if json:
         print_json(found)
         return
-    for letter in found:
-        _print_letter(letter)
+    for dead_letter in found:
+        _print_dead_letter(dead_letter)
     say(f"{tiered.key}: {len(found)} dead letters shown")
 
 
@@ -158,16 +158,16 @@ def _text(data: bytes | None) -> str | None:
     return text if all(each.isprintable() or each in "\t\n" for each in text) else f"0x{data.hex()}"
 
 
-def _print_letter(letter: dict[str, Any]) -> None:
-    version = "" if letter["schema_version"] is None else f", schema version {letter['schema_version']}"
+def _print_dead_letter(dead_letter: dict[str, Any]) -> None:
+    version = "" if dead_letter["schema_version"] is None else f", schema version {dead_letter['schema_version']}"
     out = console()
-    head = f"{letter['bucket']}/{letter['offset']}"
-    told = f"{letter['state']}, written {_moment(letter['at'])}{version}"
+    head = f"{dead_letter['bucket']}/{dead_letter['offset']}"
+    told = f"{dead_letter['state']}, written {_moment(dead_letter['at'])}{version}"
     out.print(f"[bold]{escape(head)}[/]  {escape(told)}", soft_wrap=True)
-    out.print(f"  [red]{escape(letter['error'])}[/]", soft_wrap=True)
+    out.print(f"  [red]{escape(dead_letter['error'])}[/]", soft_wrap=True)
     for name in ("key", "value"):
-        if letter[name] is not None:
-            out.print(f"  {name}: {escape(letter[name])}", soft_wrap=True)
+        if dead_letter[name] is not None:
+            out.print(f"  {name}: {escape(dead_letter[name])}", soft_wrap=True)
 
 
 def _moment(at: int | None) -> str:

@@ -195,7 +195,7 @@ def _shown(
     from laketier.service.state import StateStore
     from laketier.service.web.app import ServicePages
 
-    def letters_of(name: str) -> LakeConfig | None:
+    def dead_letter_config_of(name: str) -> LakeConfig | None:
         try:
             table = catalogue.table(name)
         except ConfigError:
@@ -208,9 +208,9 @@ def _shown(
         look = SharedLook(own)
         registry.register(TableCollector(look, described.lease, described.metrics_tables))
         if page is not None:
-            page.start(ServicePages(look, registry, letters_of, page.address.token).app())
+            page.start(ServicePages(look, registry, dead_letter_config_of, page.address.token).app())
         if health is not None:
-            health.start(ServicePages(look, registry, letters_of, health.address.token).health_app())
+            health.start(ServicePages(look, registry, dead_letter_config_of, health.address.token).health_app())
         try:
             yield
         finally:

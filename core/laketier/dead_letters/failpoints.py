@@ -5,11 +5,11 @@ from __future__ import annotations
 DEAD_LETTERS = "service.dead-letters"
 """After the bad records were published, before the rows are."""
 
-LETTERS_STAGED = "replay.staged"
-"""After a replay staged the rows of dead letters, before it writes down which letters they are of."""
-LETTERS_CHOSEN = "replay.chosen"
-"""After it wrote that down, before the rows are published."""
+REPLAY_STAGED = "replay.staged"
+"""After a replay staged the rows of dead letters, before it records which dead letters it takes."""
+REPLAY_CHOSEN = "replay.chosen"
+"""After the replay recorded the dead letters that it takes, before it publishes their rows."""
 
-REPLAY = (LETTERS_STAGED, LETTERS_CHOSEN)
+REPLAY = (REPLAY_STAGED, REPLAY_CHOSEN)
 
-__all__ = ["DEAD_LETTERS", "LETTERS_CHOSEN", "LETTERS_STAGED", "REPLAY"]
+__all__ = ["DEAD_LETTERS", "REPLAY", "REPLAY_CHOSEN", "REPLAY_STAGED"]

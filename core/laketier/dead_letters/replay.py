@@ -1,8 +1,9 @@
-"""Replaying dead letters: records that were no rows are decoded again, and those that fit now are appended, once.
+"""Replays dead letters: decodes them again and appends those that are rows now, each once.
 
-Two tables can't be one atomic step, and what fits depends on settings that may change in between. So a replay writes
-down first which letters it takes (`laketier.dead_letters.letters`), and that decides: should it be killed before their
-rows are in the lake table, the next one appends the rows of just these letters, as the epoch that stands beside them.
+A replay commits to two tables, which is not one atomic step, and the settings may change between the two commits. So a
+replay first records which dead letters it takes (`laketier.dead_letters.records`). That record decides: when the replay
+is killed before it publishes their rows, the next replay appends the rows of exactly these dead letters, as the epoch
+recorded for them.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.config import LakeConfig
-from laketier.dead_letters.failpoints import LETTERS_CHOSEN, LETTERS_STAGED
-from laketier.dead_letters.letters import (
-    MOST_LETTERS,
+from laketier.dead_letters.failpoints import REPLAY_CHOSEN, REPLAY_STAGED
+from laketier.dead_letters.records import (
+    MAX_CHUNK_RECORDS,
     REPLAY,
     REPLAYED_SCHEMA,
-    Letter,
-    LetterState,
+    DeadLetter,
+    DeadLetterState,
     Replays,
     each_once,
     in_chunks,
@@ -31,7 +32,7 @@ from laketier.dead_letters.letters import (
     marks_of,
     read_replays,
     replayed_table,
-    scan_letters,
+    scan_dead_letters,
 )
 from laketier.dead_letters.table import DEAD_LETTERS, dead_letter_table, token_of
 from laketier.kit import failpoint
@@ -67,8 +68,15 @@ _Key = tuple[str, int, bytes | None, bytes | None]
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """``replayed``: letters whose rows, ``rows`` of them, this replay appended (or would have). ``unfit``: letters that
-    still are no rows, ``errors`` of the first few. ``waiting``: letters of a round that has not ended yet."""
+    """What a replay did, or what a dry run would have done.
+
+    Attributes:
+        replayed: The dead letters whose rows were appended.
+        rows: The number of their rows.
+        unfit: The dead letters that still are no rows.
+        waiting: The dead letters of a round that has not ended yet.
+        errors: The first few of the unfit records, with their errors.
+    """
 
     replayed: int = 0
     rows: int = 0
@@ -77,13 +85,25 @@ class ReplayResult:
     errors: tuple[BadRecord, ...] = ()
 
 
-def replay(config: LakeConfig, log: TableLog, *, dry_run: bool = False, most: int = MOST_LETTERS) -> ReplayResult:
-    """Decode the dead letters of the lake table that ``config`` names, and append those that are rows now. Driver.
+def replay(config: LakeConfig, log: TableLog, *, dry_run: bool = False, most: int = MAX_CHUNK_RECORDS) -> ReplayResult:
+    """Decode the dead letters of a lake table, and append those that are rows now. Driver.
 
-    ``dry_run`` publishes nothing. Raises `FeatureNotSupported` where a source can't decode what was kept, and for logs
-    of changes; `TableNotFound` without dead letters; `TableChanged` for those of another table of the source;
-    `ConfigError` when a replay that was killed chose letters that the settings of today do not fit; `Stale` when
-    another one replays at the same time; and what either side raises.
+    Args:
+        config: The lake table, with its pipeline.
+        log: The log of its source's table.
+        dry_run: Count only, and publish nothing.
+        most: The number of dead letters of one epoch at most.
+
+    Returns:
+        The counts.
+
+    Raises:
+        FeatureNotSupported: The source can't decode dead letters, or the log is one of changes.
+        TableNotFound: There is no dead-letter table.
+        TableChanged: The dead letters are of another table of the source.
+        ConfigError: A killed replay recorded dead letters that are no rows with the present settings.
+        Stale: Another replay runs at the same time.
+        LaketierError: As the source and the lake raise it.
     """
     return _Replay(config, log, most).run(dry_run)
 
@@ -107,7 +127,7 @@ class _Replay:
         self._reached = self._tiered_up_to()
 
     def _tiered_up_to(self) -> LogOffsets:
-        """Letters beyond are of a round that has not ended: it may yet be run again, and find them to be rows."""
+        """Dead letters beyond belong to a round that has not ended. That round may run again and read them as rows."""
         assert self._config.pipeline is not None
         lake = open_lake(self._config)
         try:
@@ -119,26 +139,28 @@ class _Replay:
         return committed_offsets(watermark, self._log.table, where=self._where) or LogOffsets()
 
     def _check_identity(self) -> None:
-        """Letters of a table that was made anew since are not this one's."""
+        """Dead letters of a table that was dropped and recreated in the source are not replayed into the new one."""
         assert self._config.pipeline is not None
         lake = lake_beside(self._config, dead_letter_table(self._config.table))
         last = lake_replay(lake, self._config.pipeline + DEAD_LETTERS)
         now = self._log.table.table_id
         if last is not None and last.run != now:
             raise TableChanged(
-                f"the dead letters are of a table with the id {last.run!r}, and the source's has {now!r} now",
+                f"the dead letters are of a table with the id {last.run!r}, and the source's table has the id {now!r}",
                 where=self._where,
-                fix="Nothing was replayed.",
+                fix="Nothing was replayed. Write the records to the source again, or drop the dead-letter table.",
             )
 
     def run(self, dry_run: bool) -> ReplayResult:
         if dry_run or not self._reached:
             replays = read_replays(self._config)
             done = ReplayResult()
-            for letters in self._chunks(replays, LetterState.REPLAYING):
-                done = _sum(done, ReplayResult(replayed=len(letters)))
-            for letters in self._chunks(replays, LetterState.OPEN):
-                done = _sum(done, self._tried(letters, lambda batches: sum(batch.num_rows for batch in batches))[0])
+            for dead_letters in self._chunks(replays, DeadLetterState.REPLAYING):
+                done = _sum(done, ReplayResult(replayed=len(dead_letters)))
+            for dead_letters in self._chunks(replays, DeadLetterState.OPEN):
+                done = _sum(
+                    done, self._tried(dead_letters, lambda batches: sum(batch.num_rows for batch in batches))[0]
+                )
             return _sum(done, ReplayResult(waiting=self._waiting(replays)))
         lake = open_lake(self._config)
         follows = replace(lake, config=replace(lake.config, merge_schema=True))
@@ -154,47 +176,51 @@ class _Replay:
         self._rows_after = attempts_after(lake.state(table), clock_of_table(factory))
         done = self._finish_earlier(factory, marks, read_replays(self._config), last)
         replays = read_replays(self._config)
-        for letters in self._chunks(replays, LetterState.OPEN):
-            result, last = self._epoch(factory, marks, letters, last)
+        for dead_letters in self._chunks(replays, DeadLetterState.OPEN):
+            result, last = self._epoch(factory, marks, dead_letters, last)
             done = _sum(done, result)
         return _sum(done, ReplayResult(waiting=self._waiting(replays)))
 
-    def _chunks(self, replays: Replays, state: LetterState) -> Iterator[list[Letter]]:
-        letters = (letter for letter in self._letters() if self._is_tiered(letter) and replays.state(letter) is state)
-        for chunk in in_chunks(each_once(letters), self._most):
+    def _chunks(self, replays: Replays, state: DeadLetterState) -> Iterator[list[DeadLetter]]:
+        dead_letters = (
+            dead_letter
+            for dead_letter in self._dead_letters()
+            if self._is_tiered(dead_letter) and replays.state(dead_letter) is state
+        )
+        for chunk in in_chunks(each_once(dead_letters), self._most):
             yield sorted(chunk, key=lambda each: (each.record.bucket, each.record.offset, each.id))
 
-    def _letters(self) -> Iterator[Letter]:
-        letters = scan_letters(self._config)
-        if letters is None:
+    def _dead_letters(self) -> Iterator[DeadLetter]:
+        dead_letters = scan_dead_letters(self._config)
+        if dead_letters is None:
             raise TableNotFound("the table has no dead letters", where=self._where)
-        return letters
+        return dead_letters
 
-    def _is_tiered(self, letter: Letter) -> bool:
-        return letter.record.offset < self._reached.get(letter.record.bucket, 0)
+    def _is_tiered(self, dead_letter: DeadLetter) -> bool:
+        return dead_letter.record.offset < self._reached.get(dead_letter.record.bucket, 0)
 
     def _waiting(self, replays: Replays) -> int:
-        ahead = (letter for letter in self._letters() if not self._is_tiered(letter))
-        return sum(replays.state(letter) is LetterState.OPEN for letter in each_once(ahead))
+        ahead = (dead_letter for dead_letter in self._dead_letters() if not self._is_tiered(dead_letter))
+        return sum(replays.state(dead_letter) is DeadLetterState.OPEN for dead_letter in each_once(ahead))
 
     def _tried(
-        self, letters: Sequence[Letter], write: Callable[[Iterator[pa.RecordBatch]], Any]
-    ) -> tuple[ReplayResult, list[Letter], Any]:
-        """Decode, and hand the rows to ``write``: what came of it, the letters that are rows, and its answer."""
+        self, dead_letters: Sequence[DeadLetter], write: Callable[[Iterator[pa.RecordBatch]], Any]
+    ) -> tuple[ReplayResult, list[DeadLetter], Any]:
+        """Decode, and pass the rows to ``write``. Returns counts, the dead letters that are rows, and its answer."""
         bad: dict[_Key, BadRecord] = {}
         rows = 0
 
         def counted() -> Iterator[pa.RecordBatch]:
             nonlocal rows
-            records = [letter.record for letter in letters]
+            records = [dead_letter.record for dead_letter in dead_letters]
             for batch in self._log.decode(records, on_bad_record=lambda record: bad.update({_key(record): record})):
                 rows += batch.num_rows
                 yield batch
 
         answer = write(counted())
-        fit = [letter for letter in letters if _key(letter.record) not in bad]
+        fit = [dead_letter for dead_letter in dead_letters if _key(dead_letter.record) not in bad]
         errors = tuple(islice(bad.values(), 3))
-        return ReplayResult(len(fit), rows, len(letters) - len(fit), errors=errors), fit, answer
+        return ReplayResult(len(fit), rows, len(dead_letters) - len(fit), errors=errors), fit, answer
 
     def _stage(self, factory: _Factory) -> Callable[[Iterator[pa.RecordBatch]], bytes]:
         context = WriterInitContext(attempt=new_attempt_id(self._rows_after), split_index=0)
@@ -204,15 +230,15 @@ class _Replay:
         self,
         factory: _Factory,
         marks: _Factory,
-        letters: list[Letter],
+        dead_letters: list[DeadLetter],
         last: Token | None,
     ) -> tuple[ReplayResult, Token | None]:
         epoch = FIRST_EPOCH if last is None else last.epoch + 1
-        result, fit, message = self._tried(letters, self._stage(factory))
+        result, fit, message = self._tried(dead_letters, self._stage(factory))
         if not fit:
             TieringRound(factory).abort_messages([message], commit_was_called=False)
             return result, last
-        failpoint(LETTERS_STAGED)
+        failpoint(REPLAY_STAGED)
         token = self._token(fit, last)
         context = WriterInitContext(attempt=new_attempt_id(self._marks_after), split_index=0)
         chosen = write_task(marks, [marks_of(fit, epoch)], context)
@@ -221,12 +247,12 @@ class _Replay:
         except (TokenMismatch, Gap, Stale) as refused:
             TieringRound(factory).abort_messages([message], commit_was_called=False)
             raise _overtaken(self._where, str(refused)) from refused
-        failpoint(LETTERS_CHOSEN)
+        failpoint(REPLAY_CHOSEN)
         TieringRound(factory, token=token).commit_messages([message])
         return result, token
 
     def _finish_earlier(self, factory: _Factory, marks: _Factory, replays: Replays, last: Token | None) -> ReplayResult:
-        """End the replay that chose letters and was killed before their rows were in the lake table."""
+        """End the replay that chose dead letters and was killed before their rows were in the lake table."""
         lake = 0 if replays.lake is None else replays.lake.epoch + 1
         chosen = 0 if last is None else last.epoch + 1
         if lake > chosen:
@@ -237,25 +263,29 @@ class _Replay:
                 f"the lake table holds {lake} replays, and the table of what was replayed knows {chosen}",
                 where=str(replayed_table(self._config.table)),
                 why="it was dropped or taken back to an older state",
-                fix="Restore it: without it, letters would be replayed twice.",
+                fix="Restore it: without it, dead letters would be replayed twice.",
             )
         if last is None or lake == chosen:
             return ReplayResult()
-        chosen_then = [letter for letter in self._letters() if replays.marks.get(letter.id) == last.epoch]
-        letters = sorted(each_once(chosen_then), key=lambda each: (each.record.bucket, each.record.offset, each.id))
-        if last.content not in (_content(letters), _content(chosen_then)):
+        chosen_then = [
+            dead_letter for dead_letter in self._dead_letters() if replays.marks.get(dead_letter.id) == last.epoch
+        ]
+        dead_letters = sorted(
+            each_once(chosen_then), key=lambda each: (each.record.bucket, each.record.offset, each.id)
+        )
+        if last.content not in (_content(dead_letters), _content(chosen_then)):
             raise CorruptTable(
                 "letters that a replay had chosen are not in the dead-letter table any more",
                 where=str(dead_letter_table(self._config.table)),
                 fix="Restore it to where it was when the replay was killed.",
             )
-        result, fit, message = self._tried(letters, self._stage(factory))
-        if len(fit) < len(letters):
+        result, fit, message = self._tried(dead_letters, self._stage(factory))
+        if len(fit) < len(dead_letters):
             TieringRound(factory).abort_messages([message], commit_was_called=False)
             first = result.errors[0]
             raise ConfigError(
-                f"a replay that was killed had chosen {len(letters)} letters, and {result.unfit} of them are no rows "
-                "with the settings of today",
+                f"a killed replay had chosen {len(dead_letters)} dead letters, and {result.unfit} of them are no rows "
+                "with the present settings",
                 where=self._where,
                 why=f"offset {first.offset} of bucket {first.bucket!r}: {first.error}",
                 fix="Set the table's `read` settings back to what they were, replay, and change them then.",
@@ -263,15 +293,15 @@ class _Replay:
         TieringRound(factory, token=last).commit_messages([message])
         return result
 
-    def _token(self, letters: Sequence[Letter], last: Token | None) -> Token:
+    def _token(self, dead_letters: Sequence[DeadLetter], last: Token | None) -> Token:
         before = 0 if last is None or last.source is None else int(last.source.end)
         return Token(
             pipeline=self._pipeline,
             run=self._log.table.table_id,
             epoch=FIRST_EPOCH if last is None else last.epoch + 1,
-            content=_content(letters),
-            # Positions among all letters that were ever replayed.
-            source=SourceRange(str(before), str(before + len(letters))),
+            content=_content(dead_letters),
+            # Positions among all dead letters that were ever replayed.
+            source=SourceRange(str(before), str(before + len(dead_letters))),
         )
 
 
@@ -284,13 +314,13 @@ def _overtaken(where: str, why: str) -> Stale:
     )
 
 
-def _content(letters: Sequence[Letter]) -> str:
-    ids = sorted(letter.id for letter in letters)
+def _content(dead_letters: Sequence[DeadLetter]) -> str:
+    ids = sorted(dead_letter.id for dead_letter in dead_letters)
     return f"letters:{hashlib.sha256(' '.join(ids).encode()).hexdigest()}"
 
 
 def _key(record: BadRecord) -> _Key:
-    """What decides whether it is a row."""
+    """The parts of a record that decide whether it is a row."""
     return record.bucket, record.offset, record.key, record.value
 
 

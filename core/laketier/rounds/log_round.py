@@ -13,7 +13,7 @@ from typing import Any
 
 from laketier.config import LakeConfig
 from laketier.dead_letters.failpoints import DEAD_LETTERS as DEAD_LETTERS_PUBLISHED
-from laketier.dead_letters.letter_check import check_still_letters
+from laketier.dead_letters.still_bad import check_still_bad
 from laketier.dead_letters.table import DEAD_LETTERS, DeadLetterRounds, token_of
 from laketier.kit import failpoint
 from laketier.kit.storage_errors import naming_storage_errors
@@ -103,7 +103,7 @@ class LogRound:
             self._epoch = self._last.epoch + 1
         if self.settings.on_bad_record is OnBadRecordPolicy.DEAD_LETTER:
             self._dead = DeadLetterRounds.open(self.config, self._pipeline + DEAD_LETTERS)
-            check_still_letters(self.config, self.log, self._next.wanted.start, self._dead.known)
+            check_still_bad(self.config, self.log, self._next.wanted.start, self._dead.known)
         self._take_rank()
         token = self._token(self._pipeline, self._epoch, self._next.source)
         self._tiering = TieringRound(factory, token=token, mode=mode_of(self.log.table))
@@ -286,5 +286,5 @@ class LogRound:
             dead_letters_from=LogOffsets() if self._dead is None else self._dead.known,
             merge=merge,
             attempts_after=self._tiering.attempts_after,
-            letters_after=0 if self._dead is None else self._dead.attempts_after,
+            dead_letter_attempts_after=0 if self._dead is None else self._dead.attempts_after,
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.dead_letters.letter_staging import LetterStaging
+from laketier.dead_letters.staging import DeadLetterStaging
 from laketier.rounds.splits import weight_of
 from laketier.rounds.upsert import Merge
 from laketier.spi import (
@@ -59,8 +59,8 @@ class LogTask:
     merge: Merge | None = None
     """For a table with a primary key."""
     attempts_after: int = 0
-    """`TieringRound.attempts_after`; ``letters_after`` the same, for the dead-letter table."""
-    letters_after: int = 0
+    """`TieringRound.attempts_after`; ``dead_letter_attempts_after`` the same, for the dead-letter table."""
+    dead_letter_attempts_after: int = 0
 
     @property
     def weight(self) -> int:
@@ -92,7 +92,7 @@ class LogAnswer:
 class _BadRecords:
     policy: OnBadRecordPolicy
     since: LogOffsets
-    letters: LetterStaging | None
+    dead_letters: DeadLetterStaging | None
     told: bool = True
     count: int = 0
 
@@ -104,8 +104,8 @@ class _BadRecords:
             return
         self.count += 1
         if self.policy is OnBadRecordPolicy.DEAD_LETTER and record.offset >= self.since.get(record.bucket, 0):
-            assert self.letters is not None
-            self.letters.take(record)
+            assert self.dead_letters is not None
+            self.dead_letters.take(record)
 
 
 def run_log_task(task: LogTask) -> LogAnswer:
@@ -123,21 +123,21 @@ def _run(task: LogTask) -> LogAnswer:
     if task.not_after is not None and host_time() >= task.not_after:
         return LogAnswer(task.table, index=task.index, unread=True)
     merge = task.merge
-    with _letters(task) as letters:
-        bad = _BadRecords(task.policy, task.dead_letters_from, letters, told=merge is None or merge.counts_bad)
+    with _dead_letters(task) as dead_letters:
+        bad = _BadRecords(task.policy, task.dead_letters_from, dead_letters, told=merge is None or merge.counts_bad)
         rows, replaced = _batches(task, bad), list[str]()
         if merge is not None:
             rows = merge.merged(rows, replaced)
         message = write_task(task.factory, rows, _context(task, merge), replaced)
-        dead = None if letters is None else letters.complete()
+        dead = None if dead_letters is None else dead_letters.complete()
     return LogAnswer(task.table, message, dead, bad.count, index=task.index)
 
 
-def _letters(task: LogTask) -> AbstractContextManager[LetterStaging | None]:
+def _dead_letters(task: LogTask) -> AbstractContextManager[DeadLetterStaging | None]:
     if task.dead_letters is None:
         return nullcontext()
-    context = replace(_context(task, None), attempt=new_attempt_id(task.letters_after))
-    return LetterStaging(task.dead_letters, task.log.table.name, context)
+    context = replace(_context(task, None), attempt=new_attempt_id(task.dead_letter_attempts_after))
+    return DeadLetterStaging(task.dead_letters, task.log.table.name, context)
 
 
 def _context(task: LogTask, merge: Merge | None) -> WriterInitContext:

@@ -77,19 +77,19 @@ def test_a_message_of_many_rows_is_one_bad_record() -> None:
     assert batch.column("at").cast(pa.int64()).to_pylist() == [6, 8]
 
 
-def test_a_message_whose_time_was_not_kept_stays_a_letter_where_it_is_a_column() -> None:
-    """With a null in its place it would be a row: a round that was killed after its letters would find that the
+def test_a_message_whose_time_was_not_kept_stays_a_dead_letter_where_it_is_a_column() -> None:
+    """With a null in its place it would be a row: a round that was killed after its dead letters would find that the
     settings had changed."""
     decoder = ArrowDecoder(pa.schema([("a", pa.int64())]))
     topic = Topic("t", "id", (0,))
     timed = KafkaLog(None, topic, KafkaTableOptions(include_timestamp=True), decoder, (("timestamp", "at"),))  # type: ignore[arg-type]
     bad: list[BadRecord] = []
     list(timed.decode([BadRecord(bucket="0", offset=1, error="", value=_arrow(1), at=2**62)], on_bad_record=bad.append))
-    letter = replace(bad.pop(), at=None)
-    assert list(timed.decode([letter], on_bad_record=bad.append)) == []
+    dead_letter = replace(bad.pop(), at=None)
+    assert list(timed.decode([dead_letter], on_bad_record=bad.append)) == []
     assert (bad[0].offset, bad[0].at) == (1, None)
     assert list(timed.decode([replace(bad[0], at=None)], on_bad_record=bad.append)) == []
     plain = KafkaLog(None, topic, KafkaTableOptions(), decoder, ())  # type: ignore[arg-type]
-    assert [batch.to_pylist() for batch in plain.decode([letter])] == [[{"a": 1}]]
-    unknown = replace(letter, error="it has a field that is no column")
+    assert [batch.to_pylist() for batch in plain.decode([dead_letter])] == [[{"a": 1}]]
+    unknown = replace(dead_letter, error="it has a field that is no column")
     assert [batch.to_pylist() for batch in timed.decode([unknown])] == [[{"a": 1, "at": None}]]

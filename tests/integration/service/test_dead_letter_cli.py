@@ -58,10 +58,10 @@ def _json(*arguments: object) -> Any:
     return json.loads(_said(*arguments, "--json"))
 
 
-def test_letters_are_listed_shown_and_replayed(file: Path) -> None:
+def test_dead_letters_are_listed_shown_and_replayed(file: Path) -> None:
     (of_clean, of_t) = _json("list", file)
-    assert (of_clean["table"], of_clean["letters"], of_clean["errors"]) == ("src.clean", 0, [])
-    assert (of_t["table"], of_t["dead_letters"], of_t["letters"]) == ("src.t", "db.t__dead_letters", 5)
+    assert (of_clean["table"], of_clean["records"], of_clean["errors"]) == ("src.clean", 0, [])
+    assert (of_t["table"], of_t["dead_letters"], of_t["records"]) == ("src.t", "db.t__dead_letters", 5)
     assert (of_t["open"], of_t["replayed"]) == (5, 0)
     shown = _json("show", file, "src.t")
     assert [(each["offset"], each["value"], each["state"]) for each in shown] == [
@@ -84,7 +84,7 @@ def test_letters_are_listed_shown_and_replayed(file: Path) -> None:
     }  # fmt: skip
     (_, of_t) = _json("list", file)
     assert (of_t["open"], of_t["replayed"]) == (3, 2)
-    assert sum(each["letters"] for each in of_t["errors"]) == 5
+    assert sum(each["records"] for each in of_t["errors"]) == 5
     assert "db.t__dead_letters" in _said("list", file)
 
 
@@ -94,7 +94,7 @@ def test_a_place_that_is_none(where: str) -> None:
         _said("show", "service.yaml", "src.t", "--where", where)
 
 
-def test_tables_without_letters_and_tables_that_are_none(file: Path) -> None:
+def test_tables_without_dead_letters_and_tables_that_are_none(file: Path) -> None:
     assert _json("show", file, "src.clean") == []
     assert _json("replay", file, "src.clean")["replayed"] == 0
     document = json.loads(file.read_text())

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.dead_letters.letters import LetterState
+from laketier.dead_letters.records import DeadLetterState
 from laketier.dead_letters.replay import replay
 from laketier.registry import configure, open_log_source
 from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service.state import StateStore
-from laketier.service.web.letters import read_dead_letters
+from laketier.service.web.dead_letters import read_dead_letters
 from laketier_verification.lines import LinesTable
 from service_page import served
 from state_tables import table
@@ -54,8 +54,8 @@ def test_the_newest_few_are_read_and_the_rest_is_counted(
     found = read_dead_letters(config, shown=3)
     assert found is not None
     assert (found.table, found.looked_at, found.all_seen) == ("db.t__dead_letters", 9, True)
-    assert [(letter.bucket, letter.offset) for letter in found.newest] == [("0", 9), ("0", 8), ("0", 7)]
-    assert all(letter.error for letter in found.newest)
+    assert [(dead_letter.bucket, dead_letter.offset) for dead_letter in found.newest] == [("0", 9), ("0", 8), ("0", 7)]
+    assert all(dead_letter.error for dead_letter in found.newest)
 
     capped = read_dead_letters(config, shown=3, most=6)
     assert capped is not None
@@ -63,7 +63,7 @@ def test_the_newest_few_are_read_and_the_rest_is_counted(
 
     with StateStore.open(f"sqlite:///{tmp_path}/state.db") as store:
         store.register([table("t")])
-        with served(store, letters_of=lambda name: config if name == "s.t" else None) as page:
+        with served(store, dead_letter_config_of=lambda name: config if name == "s.t" else None) as page:
             assert 'href="/tables/1/dead-letters"' in page.get("/tables/1").text
             shown = page.get("/tables/1/dead-letters")
     assert shown.status == 200
@@ -81,8 +81,11 @@ def test_replayed_ones_are_told_apart(config: LakeConfig, tmp_path: Path, engine
     replay(config, open_log_source("lines", {"path": str(source.root)}, name="lines", origin="the test").open("t"))
     found = read_dead_letters(config)
     assert found is not None
-    assert [(each.offset, each.state) for each in found.newest] == [(1, LetterState.OPEN), (0, LetterState.REPLAYED)]
-    assert found.states == {LetterState.OPEN: 1, LetterState.REPLAYED: 1}
+    assert [(each.offset, each.state) for each in found.newest] == [
+        (1, DeadLetterState.OPEN),
+        (0, DeadLetterState.REPLAYED),
+    ]
+    assert found.states == {DeadLetterState.OPEN: 1, DeadLetterState.REPLAYED: 1}
 
 
 def test_a_lake_that_does_not_answer_is_told(config: LakeConfig, tmp_path: Path, engine: LocalEngine) -> None:
@@ -94,7 +97,7 @@ def test_a_lake_that_does_not_answer_is_told(config: LakeConfig, tmp_path: Path,
             file.write_bytes(b"damaged")
     with StateStore.open(f"sqlite:///{tmp_path}/state.db") as store:
         store.register([table("t")])
-        with served(store, letters_of=lambda _: config) as page:
+        with served(store, dead_letter_config_of=lambda _: config) as page:
             answer = page.get("/tables/1/dead-letters")
     assert answer.status == 503
     assert "The lake did not answer" in answer.text

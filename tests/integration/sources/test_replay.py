@@ -18,16 +18,16 @@ import pytest
 
 from kafka_logs import json_options, produce, read_with_bad, source_at
 from laketier.config import LakeConfig
-from laketier.dead_letters import failpoints, letters
-from laketier.dead_letters.letters import (
-    Letter,
-    LetterState,
+from laketier.dead_letters import failpoints, records
+from laketier.dead_letters.records import (
+    DeadLetter,
+    DeadLetterState,
     Replays,
     in_chunks,
     read_replays,
     replayed_table,
-    scan_letters,
-    see_letters,
+    scan_dead_letters,
+    summarize_dead_letters,
 )
 from laketier.dead_letters.replay import ReplayResult, replay
 from laketier.dead_letters.table import dead_letter_table
@@ -56,7 +56,7 @@ from laketier_verification.lines import CutLog, LinesTable
 from landing import all_of, land_bytes, log_of, rows
 
 DEAD = LogRoundSettings(on_bad_record=OnBadRecordPolicy.DEAD_LETTER)
-OPEN, REPLAYING, REPLAYED = LetterState
+OPEN, REPLAYING, REPLAYED = DeadLetterState
 
 
 @dataclass
@@ -86,9 +86,9 @@ class Lettered:
         _, batches = scan(lake.source(lake.load_table()), ScanRequest(columns=("id",)))
         return sorted(row["id"] for batch in batches for row in batch.to_pylist())
 
-    def states(self) -> dict[int, LetterState]:
+    def states(self) -> dict[int, DeadLetterState]:
         replays = read_replays(self.config)
-        return {each.record.offset: replays.state(each) for each in scan_letters(self.config) or ()}
+        return {each.record.offset: replays.state(each) for each in scan_dead_letters(self.config) or ()}
 
 
 @pytest.fixture
@@ -113,15 +113,15 @@ def test_what_fits_now_is_replayed_once_and_the_rest_stays(lettered: Lettered) -
     assert lettered.replay().replayed == 0
     lettered.source.append_raw('{"id": "4"}', "more poison", '{"id": "x5"}')
     lettered.round()
-    assert lettered.ids() == [1, 2, 3, 4], "a record that is a row when it is read is no letter"
+    assert lettered.ids() == [1, 2, 3, 4], "a record that is a row when it is read is no dead letter"
     assert lettered.replay().unfit == 3
-    seen = see_letters(lettered.config)
+    seen = summarize_dead_letters(lettered.config)
     assert seen is not None
-    assert (seen.table, seen.letters, seen.states) == ("db.t__dead_letters", 5, {OPEN: 3, REPLAYED: 2})
+    assert (seen.table, seen.total, seen.states) == ("db.t__dead_letters", 5, {OPEN: 3, REPLAYED: 2})
     assert sum(count for _, count in seen.errors) == 5
 
 
-def test_a_letter_of_a_killed_round_that_is_a_row_by_now_stops_the_table(lettered: Lettered) -> None:
+def test_a_dead_letter_of_a_killed_round_that_is_a_row_by_now_stops_the_table(lettered: Lettered) -> None:
     lettered.source.append_raw('{"id": "4"}', "poison", '{"id": 5}')
     lettered.mend(mended=False)
     made = LogRound(lettered.opened(), lettered.config, DEAD)
@@ -134,7 +134,7 @@ def test_a_letter_of_a_killed_round_that_is_a_row_by_now_stops_the_table(lettere
     with observed(kill), pytest.raises(_Killed):
         made.finish(answers)
     lettered.mend()
-    with pytest.raises(ConfigError, match=r"1 dead letters of a round that was killed are rows by now.*0:4"):
+    with pytest.raises(ConfigError, match=r"1 dead letters of a killed round are rows by now.*0:4"):
         lettered.round()
     lettered.mend(mended=False)
     lettered.round()
@@ -143,17 +143,17 @@ def test_a_letter_of_a_killed_round_that_is_a_row_by_now_stops_the_table(lettere
     assert lettered.ids() == [1, 2, 3, 4, 5]
 
 
-def test_letters_are_decoded_in_what_memory_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dead_letters_are_decoded_in_what_memory_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [3, 4, 4, 20, 1, 1, 1, 1]
     every = [
-        Letter("t", BadRecord(bucket="0", offset=at, error="", value=b"." * size)) for at, size in enumerate(sizes)
+        DeadLetter("t", BadRecord(bucket="0", offset=at, error="", value=b"." * size)) for at, size in enumerate(sizes)
     ]
-    monkeypatch.setattr(letters, "CHUNK_BYTES", 8)
-    chunks = [[letter.record.offset for letter in chunk] for chunk in in_chunks(iter(every), 3)]
+    monkeypatch.setattr(records, "CHUNK_BYTES", 8)
+    chunks = [[dead_letter.record.offset for dead_letter in chunk] for chunk in in_chunks(iter(every), 3)]
     assert chunks == [[0, 1], [2], [3], [4, 5, 6], [7]]
 
 
-def test_many_letters_are_several_epochs(lettered: Lettered) -> None:
+def test_many_dead_letters_are_several_epochs(lettered: Lettered) -> None:
     lettered.mend(mended=False)
     lettered.source.append_raw(*(f'{{"id": "{number}"}}' for number in range(10, 20)))
     lettered.round()
@@ -201,8 +201,8 @@ def _kill_at(name: str) -> Callable[[str], None]:
 
 PUBLISHED = (PUBLISH_BEFORE, PUBLISH_AFTER, ACK_BEFORE)
 POINTS = [
-    failpoints.LETTERS_STAGED,
-    failpoints.LETTERS_CHOSEN,
+    failpoints.REPLAY_STAGED,
+    failpoints.REPLAY_CHOSEN,
     *(f"{point}@{hit}" for point in PUBLISHED for hit in (1, 2)),
 ]
 
@@ -230,7 +230,7 @@ def test_a_replay_that_ends_anywhere_is_ended_by_the_next(lettered: Lettered, po
     with observed(kill), pytest.raises(_Killed):
         lettered.replay()
     assert lettered.ids() in ([1], [1, 2, 3]), "all of a replay, or nothing of it"
-    # A record that becomes a letter meanwhile belongs to the next replay.
+    # A record that becomes a dead letter meanwhile belongs to the next replay.
     lettered.mend(mended=False)
     lettered.source.append_raw('{"id": "4"}')
     lettered.round()
@@ -254,10 +254,10 @@ def _replay_up_to(lettered: Lettered, name: str) -> None:
 @ONE
 def test_a_killed_replay_binds_the_settings_of_the_next(lettered: Lettered) -> None:
     lettered.mend()
-    _replay_up_to(lettered, failpoints.LETTERS_CHOSEN)
+    _replay_up_to(lettered, failpoints.REPLAY_CHOSEN)
     assert lettered.states() == {1: REPLAYING, 2: OPEN, 3: REPLAYING}
     lettered.mend(mended=False)
-    with pytest.raises(ConfigError, match="had chosen 2 letters, and 2 of them are no rows") as refused:
+    with pytest.raises(ConfigError, match="had chosen 2 dead letters, and 2 of them are no rows") as refused:
         lettered.replay()
     assert "Set the table's `read` settings back" in str(refused.value)
     assert lettered.ids() == [1]
@@ -272,7 +272,7 @@ def test_of_two_replays_at_once_one_is_refused(lettered: Lettered) -> None:
     inner: list[ReplayResult] = []
 
     def another(passed: str) -> None:
-        if passed == failpoints.LETTERS_STAGED and not inner:
+        if passed == failpoints.REPLAY_STAGED and not inner:
             inner.append(ReplayResult())
             inner[0] = lettered.replay(most=1)
 
@@ -288,7 +288,7 @@ def test_the_same_replay_twice_at_once_is_one(lettered: Lettered) -> None:
     inner: list[ReplayResult] = []
 
     def another(passed: str) -> None:
-        if passed in (failpoints.LETTERS_STAGED, failpoints.LETTERS_CHOSEN) and not inner:
+        if passed in (failpoints.REPLAY_STAGED, failpoints.REPLAY_CHOSEN) and not inner:
             inner.append(ReplayResult())
             inner[0] = lettered.replay()
 
@@ -315,9 +315,9 @@ def test_a_replay_that_is_overtaken_while_it_looks_is_refused(
 
 
 @ONE
-def test_chosen_letters_that_are_gone_are_missed(lettered: Lettered) -> None:
+def test_chosen_dead_letters_that_are_gone_are_missed(lettered: Lettered) -> None:
     lettered.mend()
-    _replay_up_to(lettered, failpoints.LETTERS_CHOSEN)
+    _replay_up_to(lettered, failpoints.REPLAY_CHOSEN)
     for folder in Path(lettered.config.warehouse).rglob(dead_letter_table(lettered.config.table).table):
         shutil.rmtree(folder)
     lettered.source.append_raw("more poison")
@@ -328,7 +328,7 @@ def test_chosen_letters_that_are_gone_are_missed(lettered: Lettered) -> None:
 
 
 @ONE
-def test_letters_of_a_round_that_has_not_ended_wait(lettered: Lettered) -> None:
+def test_dead_letters_of_a_round_that_has_not_ended_wait(lettered: Lettered) -> None:
     lettered.source.append_raw('{"id": "9"}')
     made = LogRound(lettered.opened(), lettered.config, DEAD)
 
@@ -347,18 +347,18 @@ def test_letters_of_a_round_that_has_not_ended_wait(lettered: Lettered) -> None:
 
 
 @ONE
-def test_letters_of_a_table_that_was_made_anew_are_refused(lettered: Lettered) -> None:
+def test_dead_letters_of_a_table_that_was_made_anew_are_refused(lettered: Lettered) -> None:
     lettered.source.describe(id="another")
     with pytest.raises(TableChanged, match="the source's has 'another' now"):
         lettered.replay()
 
 
 @ONE
-def test_without_letters_there_is_nothing_to_replay(
+def test_without_dead_letters_there_is_nothing_to_replay(
     tmp_path: Path, lake_config: LakeConfig, engine: LocalEngine
 ) -> None:
     fresh = Lettered(LinesTable(tmp_path / "logs", "t").create(), lake_config, engine)
-    assert see_letters(lake_config) is None
+    assert summarize_dead_letters(lake_config) is None
     with pytest.raises(TableNotFound, match="has no dead letters"):
         fresh.replay()
 
@@ -396,7 +396,7 @@ replay(configure(dict(key.split("=", 1) for key in keys)), log)
     ["localfile", *(pytest.param(name, marks=pytest.mark.deep) for name in ("delta", "iceberg", "lance"))],
     indirect=True,
 )
-@pytest.mark.parametrize("point", [failpoints.LETTERS_CHOSEN])
+@pytest.mark.parametrize("point", [failpoints.REPLAY_CHOSEN])
 def test_a_replay_under_sigkill(lettered: Lettered, point: str) -> None:
     lettered.mend()
     config = lettered.config

@@ -96,10 +96,10 @@ class Judged:
         info = open_lake(self._dead_letters(name)).load_table()
         columns = (foreign_column(self.format, info, column) for column in ("bucket", "offset"))
         # Two reads of one version, in the same order.
-        letters = Counter(zip(*columns, strict=True))
-        verdict.dead_letters += letters.total()
-        if letters != bad:
-            verdict.wrong.append(f"{name}: dead letters lost {bad - letters}, more {letters - bad}")
+        dead_letters = Counter(zip(*columns, strict=True))
+        verdict.dead_letters += dead_letters.total()
+        if dead_letters != bad:
+            verdict.wrong.append(f"{name}: dead letters lost {bad - dead_letters}, more {dead_letters - bad}")
 
     def _judge_files(self, verdict: Verdict, name: str) -> None:
         for config in [self.config(name), *([self._dead_letters(name)] if self.bad_every else [])]:

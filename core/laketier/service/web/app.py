@@ -26,7 +26,7 @@ from laketier.service.web import pages
 from laketier.service.web.access import COOKIE, Access, cookie_of, same, too_soon
 from laketier.service.web.attempts import Attempts
 from laketier.service.web.chosen import Chosen
-from laketier.service.web.letters import read_dead_letters
+from laketier.service.web.dead_letters import read_dead_letters
 from laketier.spi import LaketierError, Secret
 from laketier.spi.redaction import redacted
 
@@ -37,7 +37,7 @@ _DOCUMENTS = 1000
 _LONGEST_FORM = 4096
 _STATIC = {"style.css": "text/css", "refresh.js": "text/javascript"}
 
-LettersOf = Callable[[str], LakeConfig | None]
+DeadLetterConfigOf = Callable[[str], LakeConfig | None]
 """The lake table of a table (``source.table``) whose bad records go to dead letters; None for any other."""
 
 
@@ -48,7 +48,7 @@ class ServicePages:
 
     look: SharedLook
     registry: CollectorRegistry
-    letters_of: LettersOf
+    dead_letter_config_of: DeadLetterConfigOf
     token: Secret | None = None
     attempts: Attempts = field(default_factory=Attempts)
 
@@ -68,8 +68,8 @@ class ServicePages:
         routes = [
             Route("/", self._tables),
             Route("/tables/{id:int}", self._table),
-            Route("/tables/{id:int}/dead-letters", self._letters),
-            Route("/dead-letters", self._letter_tables),
+            Route("/tables/{id:int}/dead-letters", self._dead_letters),
+            Route("/dead-letters", self._dead_letter_tables),
             Route("/api/tables", self._documents),
             Route("/metrics", self._metrics),
             Route("/healthz", self._health),
@@ -91,23 +91,25 @@ class ServicePages:
     def _table(self, request: Request) -> Response:
         status = self._status(request)
         rounds = self.store.rounds(status.table.id, _ROUNDS)
-        has_letters = self.letters_of(status.table.name) is not None
-        return HTMLResponse(pages.table_page(self.store.service, status, rounds, has_letters))
+        has_dead_letters = self.dead_letter_config_of(status.table.name) is not None
+        return HTMLResponse(pages.table_page(self.store.service, status, rounds, has_dead_letters))
 
-    def _letter_tables(self, request: Request) -> Response:
+    def _dead_letter_tables(self, request: Request) -> Response:
         statuses = [
             each
             for each in self.look.now().statuses
-            if each.table.bad_records_total or self.letters_of(each.table.name) is not None
+            if each.table.bad_records_total or self.dead_letter_config_of(each.table.name) is not None
         ]
         chosen = Chosen.of(statuses, request.query_params, limit=pages.TABLES_PER_PAGE)
         return HTMLResponse(
-            pages.letter_tables_page(self.store.service, chosen, lambda name: self.letters_of(name) is not None)
+            pages.dead_letter_tables_page(
+                self.store.service, chosen, lambda name: self.dead_letter_config_of(name) is not None
+            )
         )
 
-    def _letters(self, request: Request) -> Response:
+    def _dead_letters(self, request: Request) -> Response:
         status = self._status(request)
-        config = self.letters_of(status.table.name)
+        config = self.dead_letter_config_of(status.table.name)
         if config is None:
             raise HTTPException(404, "The table's bad records do not go to dead letters.")
         try:
@@ -115,7 +117,7 @@ class ServicePages:
         except LaketierError as error:
             text = redacted(str(error))
             return HTMLResponse(pages.told_page(self.store.service, "The lake did not answer", text), 503)
-        return HTMLResponse(pages.letters_page(self.store.service, status, found))
+        return HTMLResponse(pages.dead_letters_page(self.store.service, status, found))
 
     def _status(self, request: Request) -> TableStatus:
         status = self.look.now().by_id.get(request.path_params["id"])

@@ -8,12 +8,12 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from laketier.dead_letters.letters import LetterState
+from laketier.dead_letters.records import DeadLetterState
 from laketier.service.schedule import State
 from laketier.service.state import RoundRecord, TableStatus, WorkerSeen
 from laketier.service.web import texts
 from laketier.service.web.chosen import Chosen
-from laketier.service.web.letters import DeadLetters
+from laketier.service.web.dead_letters import ShownDeadLetters
 from laketier.service.web.plot import age_plot, lag_plot
 from laketier.spi.redaction import redacted
 from laketier.spi.visible import visible
@@ -39,7 +39,7 @@ def tables_page(
     )
 
 
-def table_page(service: str, status: TableStatus, rounds: Sequence[RoundRecord], has_letters: bool) -> str:
+def table_page(service: str, status: TableStatus, rounds: Sequence[RoundRecord], has_dead_letters: bool) -> str:
     """One table. ``rounds``: newest first."""
     return _page(
         "table",
@@ -48,18 +48,18 @@ def table_page(service: str, status: TableStatus, rounds: Sequence[RoundRecord],
         ages=age_plot(status, rounds),
         left=lag_plot(status, rounds),
         rounds=rounds[:_SHOWN_ROUNDS],
-        has_letters=has_letters,
+        has_dead_letters=has_dead_letters,
     )
 
 
-def letters_page(service: str, status: TableStatus, found: DeadLetters | None) -> str:
+def dead_letters_page(service: str, status: TableStatus, found: ShownDeadLetters | None) -> str:
     """The newest records that could not be made rows: where and why, not what they hold."""
-    return _page("dead_letters", service, status=status, found=found, states=list(LetterState))
+    return _page("dead_letters", service, status=status, found=found, states=list(DeadLetterState))
 
 
-def letter_tables_page(service: str, chosen: Chosen, has_letters: Callable[[str], bool]) -> str:
+def dead_letter_tables_page(service: str, chosen: Chosen, has_dead_letters: Callable[[str], bool]) -> str:
     """The tables that left records out, and where these are. What the lake holds is looked at on a table's own page."""
-    return _page("dead_letter_tables", service, chosen=chosen, has_letters=has_letters)
+    return _page("dead_letter_tables", service, chosen=chosen, has_dead_letters=has_dead_letters)
 
 
 def login_page(service: str, wrong: bool) -> str:

@@ -1,4 +1,4 @@
-"""Dead letters of a task, staged as they come: a source may hold any number of records that are no rows."""
+"""Stages the dead letters of a task as they come: a source may hold any number of bad records."""
 
 from __future__ import annotations
 
@@ -9,40 +9,41 @@ from laketier.dead_letters.table import dead_letter_batch
 from laketier.spi import BadRecord, LakeTieringFactory, WriterInitContext
 from laketier.tiering import StagedTask
 
-HELD_BYTES = 16 * 1024 * 1024
-"""About so much of them is held in memory. One letter may be larger."""
-_LETTER_BYTES = 500
-"""What one takes beside its texts."""
+MAX_BUFFERED_BYTES = 16 * 1024 * 1024
+"""The buffer's size: it is written to the table when the next record would exceed it. A single record may be larger."""
+_RECORD_BYTES = 500
+"""The bytes that a buffered record takes beside its texts."""
 
 
-class LetterStaging:
-    """Takes letters, then ``complete``. As a context manager it deletes what it staged when the block raises."""
+class DeadLetterStaging:
+    """Call `take` for each bad record, then `complete`. As a context manager it deletes its files when the block
+    raises."""
 
     def __init__(self, factory: LakeTieringFactory[Any], source_table: str, context: WriterInitContext) -> None:
         self._factory = factory
         self._source_table = source_table
         self._context = context
         self._staged: StagedTask | None = None
-        self._held: list[BadRecord] = []
+        self._buffered: list[BadRecord] = []
         self._bytes = 0
 
     def take(self, record: BadRecord) -> None:
-        """Raises what a writer does."""
-        length = len(record.value or b"") + len(record.key or b"") + len(record.error) + _LETTER_BYTES
-        if self._held and self._bytes + length > HELD_BYTES:
+        """Add one bad record. Raises as a writer does."""
+        length = len(record.value or b"") + len(record.key or b"") + len(record.error) + _RECORD_BYTES
+        if self._buffered and self._bytes + length > MAX_BUFFERED_BYTES:
             self._write()
-        self._held.append(record)
+        self._buffered.append(record)
         self._bytes += length
 
     def complete(self) -> bytes | None:
-        """The message for the round of the dead-letter table; None when there were none."""
-        if self._held:
+        """End the task. Returns the message for the dead-letter table's round, None without bad records."""
+        if self._buffered:
             self._write()
         return None if self._staged is None else self._staged.complete()
 
     def _write(self) -> None:
-        batch = dead_letter_batch(self._source_table, self._held)
-        self._held, self._bytes = [], 0
+        batch = dead_letter_batch(self._source_table, self._buffered)
+        self._buffered, self._bytes = [], 0
         if self._staged is None:
             self._staged = StagedTask(self._factory, self._context)
         self._staged.write(batch)

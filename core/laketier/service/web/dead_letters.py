@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from laketier.config import LakeConfig
-from laketier.dead_letters.letters import Letter, LetterState, read_replays, scan_letters
+from laketier.dead_letters.records import DeadLetter, DeadLetterState, read_replays, scan_dead_letters
 from laketier.dead_letters.table import dead_letter_table
 
 SHOWN = 20
@@ -16,7 +16,7 @@ LOOKED_AT = 20_000
 
 
 @dataclass(frozen=True)
-class DeadLetter:
+class ShownDeadLetter:
     """Where a bad record is in the log, when it was written (ms since the epoch, UTC), why it is bad, and what became
     of it."""
 
@@ -24,40 +24,40 @@ class DeadLetter:
     offset: int
     at: int | None
     error: str
-    state: LetterState
+    state: DeadLetterState
 
 
 @dataclass(frozen=True)
-class DeadLetters:
+class ShownDeadLetters:
     """``newest``: the newest few of those ``looked_at``, which are all if ``all_seen``. ``states``: how many of them
     are in which."""
 
     table: str
     looked_at: int
     all_seen: bool
-    newest: tuple[DeadLetter, ...]
-    states: Counter[LetterState] = field(default_factory=Counter)
+    newest: tuple[ShownDeadLetter, ...]
+    states: Counter[DeadLetterState] = field(default_factory=Counter)
 
 
-def read_dead_letters(config: LakeConfig, *, shown: int = SHOWN, most: int = LOOKED_AT) -> DeadLetters | None:
+def read_dead_letters(config: LakeConfig, *, shown: int = SHOWN, most: int = LOOKED_AT) -> ShownDeadLetters | None:
     """Those of the lake table that ``config`` names; None when it has no such table. Looks at ``most`` rows at
     most. Raises what the lake does."""
     # One more than may be looked at tells whether there are more.
-    letters = scan_letters(config, limit=most + 1)
-    if letters is None:
+    dead_letters = scan_dead_letters(config, limit=most + 1)
+    if dead_letters is None:
         return None
     replays = read_replays(config)
-    states: Counter[LetterState] = Counter()
+    states: Counter[DeadLetterState] = Counter()
     seen = 0
 
-    def looked_at() -> Iterator[tuple[Letter, LetterState]]:
+    def looked_at() -> Iterator[tuple[DeadLetter, DeadLetterState]]:
         nonlocal seen
-        for letter in letters:
+        for dead_letter in dead_letters:
             seen += 1
             if seen <= most:
-                state = replays.state(letter)
+                state = replays.state(dead_letter)
                 states[state] += 1
-                yield letter, state
+                yield dead_letter, state
 
     newest = heapq.nlargest(
         shown,
@@ -65,7 +65,7 @@ def read_dead_letters(config: LakeConfig, *, shown: int = SHOWN, most: int = LOO
         key=lambda each: (each[0].record.at is not None, each[0].record.at or 0, each[0].record.offset),
     )
     found = tuple(
-        DeadLetter(each.record.bucket, each.record.offset, each.record.at, each.record.error, state)
+        ShownDeadLetter(each.record.bucket, each.record.offset, each.record.at, each.record.error, state)
         for each, state in newest
     )
-    return DeadLetters(str(dead_letter_table(config.table)), min(seen, most), seen <= most, found, states)
+    return ShownDeadLetters(str(dead_letter_table(config.table)), min(seen, most), seen <= most, found, states)

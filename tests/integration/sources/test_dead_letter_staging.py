@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from laketier.config import LakeConfig
-from laketier.dead_letters import letter_staging
-from laketier.dead_letters.letters import scan_letters
+from laketier.dead_letters import staging
+from laketier.dead_letters.records import scan_dead_letters
 from laketier.registry import configure
 from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy
 from laketier.rounds.log_engine import LocalEngine
@@ -79,7 +79,7 @@ def tier(config: LakeConfig, log: TableLog) -> int:
 
 
 def test_what_is_held_does_not_grow_with_their_number(config: LakeConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(letter_staging, "HELD_BYTES", 2_000_000)
+    monkeypatch.setattr(staging, "MAX_BUFFERED_BYTES", 2_000_000)
     tracemalloc.start()
     try:
         assert tier(config, BadLog(count=250, size=100_000)) == 250  # 64 MB
@@ -87,13 +87,15 @@ def test_what_is_held_does_not_grow_with_their_number(config: LakeConfig, monkey
     finally:
         tracemalloc.stop()
     assert peak < 40_000_000
-    letters = list(scan_letters(config) or ())
-    assert sorted(letter.record.offset for letter in letters) == list(range(250))
-    assert {letter.record.value == b"%d" % letter.record.offset * 100_000 for letter in letters} == {True}
+    dead_letters = list(scan_dead_letters(config) or ())
+    assert sorted(dead_letter.record.offset for dead_letter in dead_letters) == list(range(250))
+    assert {
+        dead_letter.record.value == b"%d" % dead_letter.record.offset * 100_000 for dead_letter in dead_letters
+    } == {True}
 
 
-def test_a_task_that_fails_leaves_no_letters(config: LakeConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(letter_staging, "HELD_BYTES", 10_000)
+def test_a_task_that_fails_leaves_no_dead_letters(config: LakeConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "MAX_BUFFERED_BYTES", 10_000)
 
     def files() -> dict[Path, int]:
         folder = Path(config.warehouse, "db", "t__dead_letters")
@@ -107,6 +109,6 @@ def test_a_task_that_fails_leaves_no_letters(config: LakeConfig, monkeypatch: py
     with pytest.raises(StorageError, match="the log went away"):
         tier(config, BadLog(count=100, size=1_000, then=fails, first=1))
     assert files() == before
-    assert list(scan_letters(config) or ()) == []
+    assert list(scan_dead_letters(config) or ()) == []
     assert tier(config, BadLog(count=100, size=1_000, first=1)) == 100
-    assert len(list(scan_letters(config) or ())) == 100
+    assert len(list(scan_dead_letters(config) or ())) == 100
