@@ -31,11 +31,11 @@ def union(
     """
     import pyarrow
 
-    from laketier.rounds.tiered import open_tiered
+    from laketier.rounds.configured import open_configured_table
     from laketier.spi import ScanRequest
     from laketier.union_read.union import union_of
 
-    tiered, log = open_tiered(service, table)
+    tiered, log = open_configured_table(service, table)
     request = ScanRequest(columns=None if columns is None else tuple(columns), filters=tuple(filters), limit=limit)
     schema, batches = union_of(tiered, log, request)
     return pyarrow.RecordBatchReader.from_batches(schema, batches)

@@ -32,7 +32,7 @@ from rich.table import Table
 
 from laketier.cli.demo.verify import count_with
 from laketier.registry import open_lake
-from laketier.rounds.tiered import open_tiered
+from laketier.rounds.configured import open_configured_table
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, TableStatus
 from laketier.union_read.union import plan_union
@@ -111,7 +111,7 @@ class Unions:
     wrong: list[str] = field(default_factory=list)
 
     def read(self, service: Path, name: str) -> None:
-        table, log = open_tiered(service, f"events.{name}")
+        table, log = open_configured_table(service, f"events.{name}")
         planned = plan_union(table.config, log, tolerant=table.leaves_out_bad_records)
         batches = [batch for split in planned.splits for batch in planned.read(split)]
         log.close()
@@ -149,7 +149,7 @@ def verify(service: Path, counts: Counter[tuple[str, int]], folder: Path) -> lis
         pq.write_table(
             pa.Table.from_pylist(rows, schema=pa.schema([("id", pa.int64()), ("text", pa.string())])), expected
         )
-        table, log = open_tiered(service, f"events.{name}")
+        table, log = open_configured_table(service, f"events.{name}")
         log.close()
         lake = open_lake(table.config)
         for count in count_with(lake.plugin.open_with(lake.load_table()), [str(expected)]):

@@ -10,7 +10,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from laketier.rounds import LogRound, LogTask, run_log_task
-from laketier.rounds.tiered import open_tiered
+from laketier.rounds.configured import open_configured_table
 from laketier.spark import union
 from laketier.spark.log_engine import SparkLogEngine
 from laketier.spi import Leaf, Op
@@ -38,7 +38,7 @@ def service(tmp_path: Path) -> str:
 def _rounds(service: str, *names: str) -> list[LogRound]:
     made = []
     for name in names:
-        table, log = open_tiered(service, name)
+        table, log = open_configured_table(service, name)
         made.append(LogRound(log, table.config, table.round_settings()))
     return made
 

@@ -26,9 +26,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def list_(file: File, json: Json = False) -> None:
     """Show how many dead letters each table has, how many of them were replayed, and why they are bad."""
     from laketier.dead_letters.records import DeadLetterState, summarize_dead_letters
-    from laketier.rounds.tiered import all_tiered
+    from laketier.rounds.configured import list_configured_tables
 
-    seen = [(table.key, summarize_dead_letters(table.config)) for table in all_tiered(file)]
+    seen = [(table.key, summarize_dead_letters(table.config)) for table in list_configured_tables(file)]
     found = [(name, each) for name, each in seen if each is not None]
     if json:
         print_json(
@@ -72,15 +72,15 @@ def show(
 ) -> None:
     """Show dead letters: place, state, error, key and value. Bytes that are no UTF-8 are shown in hexadecimal."""
     from laketier.dead_letters.records import read_replays, scan_dead_letters
-    from laketier.rounds.tiered import open_tiered
+    from laketier.rounds.configured import open_configured_table
 
     bucket, offset = (None, None) if where is None else _place(where)
-    tiered, log = open_tiered(file, table)
+    configured, log = open_configured_table(file, table)
     log.close()
-    dead_letters = scan_dead_letters(tiered.config, bucket=bucket, offset=offset)
+    dead_letters = scan_dead_letters(configured.config, bucket=bucket, offset=offset)
     if dead_letters is None:
-        raise TableNotFound(f"{tiered.key} has no dead letters", where=str(tiered.config.table))
-    replays = read_replays(tiered.config)
+        raise TableNotFound(f"{configured.key} has no dead letters", where=str(configured.config.table))
+    replays = read_replays(configured.config)
     newest = heapq.nlargest(limit, dead_letters, key=lambda each: (each.record.at or 0, each.record.offset))
     found = [
         {
@@ -100,7 +100,7 @@ def show(
         return
     for dead_letter in found:
         _print_dead_letter(dead_letter)
-    say(f"{tiered.key}: {len(found)} dead letters shown")
+    say(f"{configured.key}: {len(found)} dead letters shown")
 
 
 @app.command(epilog="Example: [bold]laketier dead-letter replay service.yaml clicks.orders --dry-run[/]")
@@ -113,17 +113,17 @@ def replay(
     """Decode dead letters with the table's present `read` settings, and append those that are rows now, each once.
     Those that still are none stay as they are."""
     from laketier.dead_letters.replay import replay as replayed
-    from laketier.rounds.tiered import open_tiered
+    from laketier.rounds.configured import open_configured_table
 
-    tiered, log = open_tiered(file, table)
+    configured, log = open_configured_table(file, table)
     try:
-        done = replayed(tiered.config, log, dry_run=dry_run)
+        done = replayed(configured.config, log, dry_run=dry_run)
     finally:
         log.close()
     if json:
         print_json(
             {
-                "table": tiered.key,
+                "table": configured.key,
                 "dry_run": dry_run,
                 "replayed": done.replayed,
                 "rows": done.rows,
@@ -133,7 +133,7 @@ def replay(
         )
         return
     fit = "would be replayed" if dry_run else "replayed"
-    say(f"{tiered.key}: {done.replayed} {fit} ({done.rows} rows), {done.unfit} still are no rows")
+    say(f"{configured.key}: {done.replayed} {fit} ({done.rows} rows), {done.unfit} still are no rows")
     if done.waiting:
         say(f"{done.waiting} more are of a round that has not ended yet: replay them after it")
     for record in done.errors:

@@ -23,7 +23,7 @@ from laketier.config.service import load_service
 from laketier.spi import ConfigError, TableNotFound
 
 if TYPE_CHECKING:
-    from laketier.service.state import StateStore, TableStatus, TieringTable
+    from laketier.service.state import StateStore, TableStatus, RegisteredTable
 
 app = typer.Typer(name="service", help="The tables of a service: how they are, and what they shall do.")
 
@@ -220,7 +220,7 @@ def _summary(statuses: tuple[TableStatus, ...]) -> str:
     return f"{fresh} of {len(statuses)} tables are as fresh as they shall be"
 
 
-def _left(table: TieringTable) -> str:
+def _left(table: RegisteredTable) -> str:
     if not table.lag_offsets or table.lag_seconds is None:
         return _text(table.lag_offsets)
     return f"{table.lag_offsets:,}, {_seconds(table.lag_seconds)}"

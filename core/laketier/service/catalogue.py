@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from laketier.config.service import Service
 from laketier.registry import OpenSource
-from laketier.rounds.tiered import TieredTable, open_log, open_sources, tiered_tables
+from laketier.rounds.configured import ConfiguredTable, open_log, open_sources, configured_tables
 from laketier.service.listing import Listed, list_all
 from laketier.service.state import Registration, StateError, StateStore
 from laketier.spi import ConfigError, LaketierError, LogTable, StorageError, TableLog
@@ -33,7 +33,7 @@ class Catalogue:
         self._store = store
         self._origin = origin
         self._sources: dict[str, OpenSource] = sources or open_sources(service, origin=origin)
-        self._tables: Mapping[str, TieredTable] = {}
+        self._tables: Mapping[str, ConfiguredTable] = {}
         self._logs: dict[str, TableLog] = {}
         self._unopened: dict[str, LaketierError] = {}
         self._listed: dict[str, list[str]] = {}
@@ -61,8 +61,8 @@ class Catalogue:
                     log.warning("[source=%s] the tables could not be listed: %s", name, names)
             else:
                 self._listed[name] = names
-        refused: dict[str, tuple[TieredTable, ConfigError]] = {}
-        chosen = tiered_tables(self._service, self._listed, origin=self._origin, refused=refused)
+        refused: dict[str, tuple[ConfiguredTable, ConfigError]] = {}
+        chosen = configured_tables(self._service, self._listed, origin=self._origin, refused=refused)
         tables = {table.key: table for table in chosen}
         every = {**tables, **{key: table for key, (table, _) in refused.items()}}
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -94,7 +94,7 @@ class Catalogue:
         with self._lock:
             return len(self._logs), dict(self._unopened)
 
-    def table(self, key: str) -> TieredTable:
+    def table(self, key: str) -> ConfiguredTable:
         """A table by its name ``source.table``. Raises `ConfigError` for one that is not there (any more)."""
         with self._lock:
             found = self._tables.get(key)
@@ -102,7 +102,7 @@ class Catalogue:
             raise ConfigError(f"the service has no table {key!r} now", where=self._origin)
         return found
 
-    def log(self, table: TieredTable) -> TableLog:
+    def log(self, table: ConfiguredTable) -> TableLog:
         """Its log. Raises what opening it raised, when it could not be opened so far."""
         with self._lock:
             found, error = self._logs.get(table.key), self._unopened.get(table.key)
@@ -110,7 +110,7 @@ class Catalogue:
             raise error or StorageError("the log was not opened yet", where=table.key, fix="See the service's log.")
         return found
 
-    def look_again(self, table: TieredTable) -> LogTable:
+    def look_again(self, table: ConfiguredTable) -> LogTable:
         """The source's table as it is now. Asks the source; raises `TableNotFound`, `StorageError`, `ConfigError`."""
         opened = open_log(table, self._sources)
         try:
@@ -118,7 +118,7 @@ class Catalogue:
         finally:
             opened.close()
 
-    def _try_open(self, table: TieredTable) -> TableLog | LaketierError:
+    def _try_open(self, table: ConfiguredTable) -> TableLog | LaketierError:
         try:
             return open_log(table, self._sources)
         except LaketierError as error:
@@ -134,7 +134,7 @@ class Catalogue:
             source.source.close()
 
 
-def _registration(table: TieredTable, table_id: str, refusal: str | None) -> Registration:
+def _registration(table: ConfiguredTable, table_id: str, refusal: str | None) -> Registration:
     return Registration(
         source=table.source,
         table=table.name,

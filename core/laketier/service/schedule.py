@@ -34,7 +34,7 @@ class State(StrEnum):
     """Where a table stands."""
 
     NEW = "NEW"
-    """Registered, never looked at."""
+    """Registered, and not read yet."""
     SCHEDULED = "SCHEDULED"
     """Fresh; waits for its ``due_at``."""
     PENDING = "PENDING"

@@ -10,7 +10,7 @@ from laketier.config.problems import together
 from laketier.config.service import Service, TableRule
 from laketier.config.suggest import nearest
 from laketier.registry import OpenSource, open_log_source
-from laketier.rounds.tiered import excludes_all, rule_problems, tiered_tables, unmatched
+from laketier.rounds.configured import excludes_all, rule_problems, configured_tables, unmatched
 from laketier.service.listing import Listed, list_all
 from laketier.service.schedule import State
 from laketier.service.state import StateError, StateStore
@@ -79,7 +79,7 @@ def checked_tables(service: Service, sources: Mapping[str, OpenSource], *, origi
                 _add(problems, missed, strict)
     if not problems:
         try:
-            tiered_tables(service, known, origin=origin, refused={})
+            configured_tables(service, known, origin=origin, refused={})
         except LaketierError as error:
             problems.append(error)
     if problems:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from laketier.service.schedule import IllegalTransition, State
-from laketier.service.state import StateStore, TableStatus, TieringTable
+from laketier.service.state import StateStore, TableStatus, RegisteredTable
 from laketier.spi import TableNotFound
 
 TRIES = 3
@@ -46,11 +46,11 @@ class UntilIdle:
             if each.table.state not in _OUT and not self._is_there(each.table)
         }
 
-    def _is_there(self, table: TieringTable) -> bool:
+    def _is_there(self, table: RegisteredTable) -> bool:
         troubled = table.state in (State.FAILED, State.STOPPED)
         return not troubled and (table.last_tiered_at or 0) >= self.since
 
-    def _gave_up(self, table: TieringTable) -> bool:
+    def _gave_up(self, table: RegisteredTable) -> bool:
         if table.state is not State.FAILED:
             return False
         if table.next_try_at is None:

@@ -63,10 +63,10 @@ class UnionOptions:
 
     def plan(self, request: ScanRequest | None = None) -> UnionScan:
         """Plan on the driver. Raises as `laketier.union_read.union.plan_union`."""
-        from laketier.rounds.tiered import open_tiered
+        from laketier.rounds.configured import open_configured_table
         from laketier.union_read.union import plan_union
 
-        table, log = open_tiered(self.service, self.table)
+        table, log = open_configured_table(self.service, self.table)
         return plan_union(table.config, log, request, tolerant=table.leaves_out_bad_records)
 
 

@@ -19,7 +19,7 @@ from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake, open_lake
 from laketier.rounds.keyed import rows_of_changes
 from laketier.rounds.ranges import next_range
-from laketier.rounds.tiered import TieredTable
+from laketier.rounds.configured import ConfiguredTable
 from laketier.spi import (
     BadRecord,
     ConfigError,
@@ -190,7 +190,7 @@ def union(
 
 
 def union_of(
-    table: TieredTable, log: TableLog, request: ScanRequest | None = None
+    table: ConfiguredTable, log: TableLog, request: ScanRequest | None = None
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """`union` of a service's table."""
     return union(table.config, log, request, tolerant=table.leaves_out_bad_records)

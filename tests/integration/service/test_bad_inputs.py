@@ -21,7 +21,7 @@ from kafka_logs import produce
 from laketier.cli import app as cli
 from laketier.cli.serve import serve
 from laketier.config.service import load_service
-from laketier.rounds.tiered import open_tiered
+from laketier.rounds.configured import open_configured_table
 from laketier.service.state import StateStore
 from laketier.spi import ConfigError, LaketierError, PluginNotFound, StorageError, TableNotFound
 from laketier_kafka.mock_broker import KafkaBroker
@@ -245,16 +245,16 @@ def test_a_broker(
 ) -> None:  # fmt: skip
     place = bootstrap.format(closed=closed_port, open=broker.bootstrap)
     file = kafka(tmp_path, place, {"client": {**client, "ssl.key.password": SECRET}})
-    told(lambda: open_tiered(file, "src.events"), StorageError, 1, *says, capsys=capsys)
+    told(lambda: open_configured_table(file, "src.events"), StorageError, 1, *says, capsys=capsys)
 
 
 def test_a_topic_that_is_gone(broker: KafkaBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = kafka(tmp_path, broker.bootstrap, {"timeout-seconds": 10})
-    told(lambda: open_tiered(file, "src.evens"), ConfigError, 2, "no table 'src.evens'", "src.events", capsys=capsys)
-    _, log = open_tiered(file, "src.events")
-    from laketier.rounds.tiered import all_tiered, open_log, open_sources
+    told(lambda: open_configured_table(file, "src.evens"), ConfigError, 2, "no table 'src.evens'", "src.events", capsys=capsys)
+    _, log = open_configured_table(file, "src.events")
+    from laketier.rounds.configured import list_configured_tables, open_log, open_sources
 
-    (table,) = [each for each in all_tiered(file) if each.name == "events"]
+    (table,) = [each for each in list_configured_tables(file) if each.name == "events"]
     from dataclasses import replace
 
     sources = open_sources(load_service(file), origin=str(file))
@@ -289,7 +289,7 @@ def test_a_registry(
         if registry == "401":
             options["registry"]["basic.auth.user.info"] = f"reader:{SECRET}"
         file = kafka(tmp_path, broker.bootstrap, options, AVRO)
-        told(lambda: open_tiered(file, "src.events"), kind, code, *says, capsys=capsys)
+        told(lambda: open_configured_table(file, "src.events"), kind, code, *says, capsys=capsys)
 
 
 # -- the state database -----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import pytest
 
 import deadly_lines
 from laketier.service.schedule import State
-from laketier.service.state import Ending, StateStore, TieringTable
+from laketier.service.state import Ending, StateStore, RegisteredTable
 from laketier.service.state.deaths import SET_ASIDE_AFTER
 from laketier_verification.lines import LinesTable
 
@@ -57,7 +57,7 @@ class Deadly:
         self.started.append(process)
         return process
 
-    def table(self, name: str) -> TieringTable:
+    def table(self, name: str) -> RegisteredTable:
         return next(each.table for each in self.store.snapshot() if each.table.source_table == name)
 
     def is_set_aside(self) -> bool:

@@ -22,7 +22,7 @@ from laketier.service.catalogue import Catalogue
 from laketier.service.failpoints import PLANNED
 from laketier.service.idle import TRUSTED_SECONDS
 from laketier.service.schedule import State
-from laketier.service.state import LeaseLost, Outcome, StateStore, TieringTable, Worker
+from laketier.service.state import LeaseLost, Outcome, StateStore, RegisteredTable, Worker
 from laketier.service.worker import TieringWorker, WorkerSettings
 from laketier.spi import ScanRequest
 from laketier.tables.scan import scan
@@ -67,7 +67,7 @@ class Service:
     def later(self) -> None:
         self.now += 3_600_000
 
-    def table(self, name: str) -> TieringTable:
+    def table(self, name: str) -> RegisteredTable:
         return next(each.table for each in self.opened[-1].snapshot() if each.table.source_table == name)
 
     def ids(self, worker: TieringWorker, name: str) -> list[int]:

@@ -9,7 +9,7 @@ import pytest
 from laketier.config.job import parse_job
 from laketier.config.references import resolved
 from laketier.config.service import parse_service
-from laketier.rounds.tiered import tiered_tables
+from laketier.rounds.configured import configured_tables
 from laketier.spi import ConfigError
 
 GOOD: dict[str, Any] = {
@@ -22,7 +22,7 @@ GOOD: dict[str, Any] = {
 
 def _tables(document: dict[str, Any], *names: str) -> dict[str, Any]:
     service = parse_service(document, origin="s.yaml")
-    return {table.key: table for table in tiered_tables(service, {"clicks": names}, origin="s.yaml")}
+    return {table.key: table for table in configured_tables(service, {"clicks": names}, origin="s.yaml")}
 
 
 def test_the_first_rule_that_fits_decides_and_the_rest_comes_from_the_defaults() -> None:
@@ -154,7 +154,7 @@ def test_tables_may_have_any_name() -> None:
 def test_only_tables_whose_names_clash_are_refused(names: list[str], stays: list[str], told: str) -> None:
     refused: dict[str, Any] = {}
     service = parse_service(GOOD, origin="s.yaml")
-    found = tiered_tables(service, {"clicks": names}, origin="s.yaml", refused=refused)
+    found = configured_tables(service, {"clicks": names}, origin="s.yaml", refused=refused)
     assert [table.name for table in found] == stays
     assert refused.keys() == {f"clicks.{name}" for name in names if name not in stays}
     assert all(told in str(error) for _, error in refused.values())

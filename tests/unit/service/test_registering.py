@@ -9,7 +9,7 @@ from laketier.service.state import (
     Ending,
     LeaseLost,
     Outcome,
-    Registered,
+    RegistrationResult,
     StateStore,
 )
 from laketier.spi import TableNotFound
@@ -86,7 +86,7 @@ def test_a_worker_with_an_older_list_does_not_end_the_table_that_was_made_anew(s
     for table_id in "12":
         store.register([table("t", table_id=table_id)])
     before = [status.table for status in store.snapshot()]
-    assert store.register([table("t", table_id="1")]) == Registered()
+    assert store.register([table("t", table_id="1")]) == RegistrationResult()
     assert [status.table for status in store.snapshot()] == before
     assert [lease.table.table_id for lease in store.acquire(A, 9, 30)] == ["2"]
 
@@ -100,7 +100,7 @@ def test_a_table_that_is_refused_stops_and_no_other(store: StateStore) -> None:
     assert did.refused == ("s.a", "s.b")
     assert {row(store, name).error for name in "ab"} == {"both"}
     store.resume("s.b")
-    assert store.register([table("a", refusal="both"), table("b")]) == Registered()
+    assert store.register([table("a", refusal="both"), table("b")]) == RegistrationResult()
     assert [lease.table.source_table for lease in store.acquire(A, 9, 30)] == ["b"]
 
 

@@ -9,14 +9,14 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from laketier.service.schedule import IllegalTransition, State, move
-from laketier.service.state.records import Ending, TieringTable
+from laketier.service.state.records import Ending, RegisteredTable
 from laketier.service.state.rows import NOT_IN_QUEUE, as_table, change, ended_lease, record
 from laketier.service.state.tables import TABLES
 from laketier.spi import TableNotFound
 
 _BY_HAND = "it was dropped by hand"
 
-Command = Callable[[TieringTable, int], Mapping[str, Any] | None]
+Command = Callable[[RegisteredTable, int], Mapping[str, Any] | None]
 """The columns that it sets, None when there is nothing to do. Raises `IllegalTransition`."""
 
 
@@ -50,7 +50,7 @@ def apply(connection: Connection, service: str, pattern: str, now: int, command:
     return tuple(did)
 
 
-def pause(table: TieringTable, _now: int) -> Mapping[str, Any] | None:
+def pause(table: RegisteredTable, _now: int) -> Mapping[str, Any] | None:
     if table.state is State.PAUSED:
         return None
     if table.state is State.TIERING:
@@ -60,7 +60,7 @@ def pause(table: TieringTable, _now: int) -> Mapping[str, Any] | None:
     return {**NOT_IN_QUEUE, "paused": True, "state": move(table.name, table.state, State.PAUSED).value}
 
 
-def resume(table: TieringTable, now: int) -> Mapping[str, Any] | None:
+def resume(table: RegisteredTable, now: int) -> Mapping[str, Any] | None:
     if table.state is State.TIERING and table.paused:
         return {"paused": False}
     if table.state not in (State.PAUSED, State.STOPPED, State.DROPPED):
@@ -80,7 +80,7 @@ def resume(table: TieringTable, now: int) -> Mapping[str, Any] | None:
     }
 
 
-def retier(table: TieringTable, now: int) -> Mapping[str, Any] | None:
+def retier(table: RegisteredTable, now: int) -> Mapping[str, Any] | None:
     if table.state in (State.NEW, State.SCHEDULED):
         return {"due_at": now}
     if table.state is State.FAILED:
@@ -92,7 +92,7 @@ def retier(table: TieringTable, now: int) -> Mapping[str, Any] | None:
     )
 
 
-def drop(table: TieringTable, _now: int) -> Mapping[str, Any] | None:
+def drop(table: RegisteredTable, _now: int) -> Mapping[str, Any] | None:
     if table.state is State.DROPPED:
         return {"dropped_by_hand": True, "error": _BY_HAND}
     state = move(table.name, table.state, State.DROPPED)

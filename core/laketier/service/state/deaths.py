@@ -22,7 +22,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select, update
 
 from laketier.service.schedule import State
-from laketier.service.state.records import SLACK_MS, Ending, TieringTable
+from laketier.service.state.records import SLACK_MS, Ending, RegisteredTable
 from laketier.service.state.rows import as_table
 from laketier.service.state.tables import ROUNDS, TABLES, WORKERS, state_is
 
@@ -58,24 +58,24 @@ class Charge:
         return self.ending is Ending.STOPPED
 
 
-def held_by(connection: Connection, service: str, worker: str) -> list[TieringTable]:
+def held_by(connection: Connection, service: str, worker: str) -> list[RegisteredTable]:
     """What a worker has by now."""
     query = select(TABLES).where(TABLES.c.service == service, state_is(State.TIERING), TABLES.c.lease_owner == worker)
     return [as_table(row) for row in connection.execute(query)]
 
 
-def _begun_within(held: Sequence[TieringTable], period_ms: int, now: int) -> list[TieringTable]:
+def _begun_within(held: Sequence[RegisteredTable], period_ms: int, now: int) -> list[RegisteredTable]:
     # As in `waking`: a lease that began far ahead began before the clock was set right, which is not waited for.
     return [table for table in held if abs(now - (table.leased_at or now)) < period_ms]
 
 
-def keep_suspects_out(held: Sequence[TieringTable], now: int) -> bool:
+def keep_suspects_out(held: Sequence[RegisteredTable], now: int) -> bool:
     """Whether a worker that has these takes no suspect: not even one at the head of the queue, whose turn comes at
     other workers, or later. Those behind it need not wait for that."""
     return any(table.suspect for table in _begun_within(held, APART_MS, now))
 
 
-def first_of(waiting: Sequence[Waiting], held: Sequence[TieringTable], now: int) -> list[Waiting]:
+def first_of(waiting: Sequence[Waiting], held: Sequence[RegisteredTable], now: int) -> list[Waiting]:
     """Those at the head of the queue that a worker may take beside what it has: one suspect, or others."""
     young = _begun_within(held, PATIENCE_MS, now)
     if waiting[0].suspect:
@@ -85,14 +85,14 @@ def first_of(waiting: Sequence[Waiting], held: Sequence[TieringTable], now: int)
     return [each for each in waiting if not each.suspect]
 
 
-def is_charged(taken: Sequence[Waiting], held: Sequence[TieringTable], *, busy: bool) -> bool:
+def is_charged(taken: Sequence[Waiting], held: Sequence[RegisteredTable], *, busy: bool) -> bool:
     """Whether the worker's death would be charged to what it takes now: to one table alone, or to its only suspect."""
     if taken[0].suspect:
         return not any(table.suspect for table in held) and (bool(held) or not busy)
     return len(taken) == 1 and not held and not busy
 
 
-def have_company(connection: Connection, held: Sequence[TieringTable], taken: Sequence[Waiting]) -> None:
+def have_company(connection: Connection, held: Sequence[RegisteredTable], taken: Sequence[Waiting]) -> None:
     """The worker takes these beside what it has. Should it die now, what it has is the cause only if that is its one
     suspect."""
     alone = [table.id for table in held if table.alone and (taken[0].suspect or not table.suspect)]
@@ -101,8 +101,8 @@ def have_company(connection: Connection, held: Sequence[TieringTable], taken: Se
 
 
 def charged(
-    connection: Connection, service: str, expired: Sequence[TieringTable], lease_ms: int, now: int
-) -> Iterator[tuple[TieringTable, Charge]]:
+    connection: Connection, service: str, expired: Sequence[RegisteredTable], lease_ms: int, now: int
+) -> Iterator[tuple[RegisteredTable, Charge]]:
     """Each table whose lease ran out, with what that means. The caller records it before the next is asked for."""
     dead = _dead(connection, {table.lease_owner or "" for table in expired}, lease_ms, now)
     for table in expired:
@@ -119,7 +119,7 @@ def charged(
             yield table, _charged_alone(connection, service, table)
 
 
-def _charged_alone(connection: Connection, service: str, table: TieringTable) -> Charge:
+def _charged_alone(connection: Connection, service: str, table: RegisteredTable) -> Charge:
     deaths = table.deaths + 1
     died = f"worker {table.lease_owner} died, or no longer answered, in a round of this table, {_ALONE}"
     columns = {"deaths": deaths, "suspect": True}
@@ -153,7 +153,7 @@ def _dead(connection: Connection, workers: set[str], lease_ms: int, now: int) ->
     return {row.id for row in connection.execute(query)}
 
 
-def _set_aside_before(connection: Connection, service: str, table: TieringTable) -> str | None:
+def _set_aside_before(connection: Connection, service: str, table: RegisteredTable) -> str | None:
     """Another table that was set aside, if no round of the service went well since: in the order in which they were
     recorded, as the clock may have been set right between the two."""
     aside = (

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, select, tuple_, update
 from laketier.service.schedule import Backoff, State, due_at, move
 from laketier.service.state import deaths
 from laketier.service.state.errors import LeaseLost, StateError
-from laketier.service.state.records import Ending, Failure, Lease, Outcome, RoundRecord, TieringTable
+from laketier.service.state.records import Ending, Failure, Lease, Outcome, RoundRecord, RegisteredTable
 from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, locked, record, storable
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
 from laketier.service.state.waking import given_back, wake
@@ -87,7 +87,7 @@ def acquire(
     )
 
 
-def _holds(lease: Lease, table: TieringTable | None) -> bool:
+def _holds(lease: Lease, table: RegisteredTable | None) -> bool:
     return (
         table is not None
         and table.state is State.TIERING
@@ -130,7 +130,7 @@ def end(
         raise StateError("a table's lease is ended twice in one call", fix="Give each table once.")
     tables = locked(connection, service, [lease.table.id for lease, _ in results])
     queue = Queue(connection, service)
-    changes: list[tuple[TieringTable, dict[str, Any]]] = []
+    changes: list[tuple[RegisteredTable, dict[str, Any]]] = []
     rounds: list[RoundRecord] = []
     others: list[tuple[Lease, Result]] = []
     for lease, result in results:
@@ -157,7 +157,7 @@ def lost(lease: Lease) -> LeaseLost:
 
 
 def _after(
-    table: TieringTable, result: Result, queue: Queue, now: int, backoff: Backoff, draw: random.Random
+    table: RegisteredTable, result: Result, queue: Queue, now: int, backoff: Backoff, draw: random.Random
 ) -> dict[str, Any]:
     same = {name: getattr(table, name) for name in _ENDING_COLUMNS}
     if result is None:
@@ -201,7 +201,7 @@ _ENDING_COLUMNS = (
 
 
 def _after_failure(
-    table: TieringTable, failure: Failure, now: int, backoff: Backoff, draw: random.Random
+    table: RegisteredTable, failure: Failure, now: int, backoff: Backoff, draw: random.Random
 ) -> dict[str, Any]:
     failures = table.failures + 1
     # It did no harm this time: it need not be alone for that again, unless a death has been charged to it.
@@ -230,7 +230,7 @@ def _text(failure: Failure) -> str:
     return redacted(storable(text))[:_ERROR_CHARACTERS]
 
 
-def _round_of(table: TieringTable, lease: Lease, result: Result, now: int) -> RoundRecord:
+def _round_of(table: RegisteredTable, lease: Lease, result: Result, now: int) -> RoundRecord:
     began = now if table.leased_at is None else table.leased_at
     ended = RoundRecord(table.id, lease.fence, lease.worker, began, now, _ending(result))
     if isinstance(result, Failure):

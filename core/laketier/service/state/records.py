@@ -39,8 +39,9 @@ class Registration:
 
 
 @dataclass(frozen=True)
-class Registered:
-    """What registering changed: names of tables. ``moved`` ones are STOPPED, as their target or pipeline changed."""
+class RegistrationResult:
+    """The names of the tables that `StateStore.register` changed, by the kind of change. A table in ``moved`` is STOPPED:
+    its target or pipeline changed."""
 
     new: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -52,7 +53,7 @@ class Registered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TieringTable:
+class RegisteredTable:
     """A registered table, as its row was when it was read.
 
     ``offsets`` (JSON), ``epoch`` and ``snapshot_id`` are a cache of what the lake table's own watermark says, which is
@@ -148,7 +149,7 @@ class Lease:
     """The right to tier a table. ``fence`` is the token's. ``deadline``: from then on another worker may take it over
     (ms since the epoch, by the clock of the store that gave it)."""
 
-    table: TieringTable
+    table: RegisteredTable
     fence: int
     worker: str
     deadline: int
@@ -236,7 +237,7 @@ class RoundRecord:
 class TableStatus:
     """A table as `laketier service status` shows it. ``at``: when it was looked at."""
 
-    table: TieringTable
+    table: RegisteredTable
     last_round: RoundRecord | None
     at: int
 

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from laketier.service.schedule import State, due_at, move
-from laketier.service.state.records import Ending, Registered, Registration, TieringTable
+from laketier.service.state.records import Ending, RegistrationResult, Registration, RegisteredTable
 from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record, storable
 from laketier.service.state.tables import TABLES
 from laketier.spi import ConfigError
@@ -19,7 +19,7 @@ _WITHOUT_LOG = (State.FAILED, State.STOPPED)
 _GONE = "it is no longer in the source, or the service's file no longer names it"
 
 
-def end_running(connection: Connection, table: TieringTable, ending: Ending, now: int, why: str) -> None:
+def end_running(connection: Connection, table: RegisteredTable, ending: Ending, now: int, why: str) -> None:
     """Note the end of the lease that a table loses as it leaves TIERING by another hand than its worker's."""
     if table.state is State.TIERING:
         record(connection, [ended_lease(table, ending, now, why)])
@@ -36,10 +36,10 @@ class Registrar:
         self._new: list[tuple[Registration, int]] = []
         self._queue = Queue(connection, service)
 
-    def register(self, tables: Sequence[Registration], unlisted: Collection[str]) -> Registered:
+    def register(self, tables: Sequence[Registration], unlisted: Collection[str]) -> RegistrationResult:
         """``unlisted``: sources that could not be asked, so that no table of theirs counts as gone."""
         wanted = _by_name(tables)
-        known: dict[tuple[str, str], list[TieringTable]] = defaultdict(list)
+        known: dict[tuple[str, str], list[RegisteredTable]] = defaultdict(list)
         query = select(TABLES).where(TABLES.c.service == self._service).order_by(TABLES.c.id).with_for_update()
         for row in self._connection.execute(query):
             known[row.source, row.source_table].append(as_table(row))
@@ -52,9 +52,9 @@ class Registrar:
             if key not in known:
                 self._new.append((table, 0))
         self._insert()
-        return Registered(**{kind: tuple(sorted(names)) for kind, names in self._did.items()})
+        return RegistrationResult(**{kind: tuple(sorted(names)) for kind, names in self._did.items()})
 
-    def _compare(self, wanted: Registration, rows: Sequence[TieringTable]) -> None:
+    def _compare(self, wanted: Registration, rows: Sequence[RegisteredTable]) -> None:
         if not wanted.table_id:
             self._note_unopened(wanted, rows)
             return
@@ -75,7 +75,7 @@ class Registrar:
         else:
             self._update(wanted, same[0])
 
-    def _note_unopened(self, wanted: Registration, rows: Sequence[TieringTable]) -> None:
+    def _note_unopened(self, wanted: Registration, rows: Sequence[RegisteredTable]) -> None:
         """What is known of a table stays as it is; the rounds of one that was opened before say what is wrong. One that
         was gone is back, though nobody can open it: it is tried, and must not look as if nobody wanted it."""
         for row in rows:
@@ -84,7 +84,7 @@ class Registrar:
             elif not row.table_id and row.state in _WITHOUT_LOG and row.error != wanted.refusal:
                 change(self._connection, [(row, {"error": wanted.refusal})])
 
-    def _return_unopened(self, wanted: Registration, row: TieringTable) -> None:
+    def _return_unopened(self, wanted: Registration, row: RegisteredTable) -> None:
         state = move(row.name, row.state, State.PAUSED if row.paused else State.FAILED)
         values: dict[str, Any] = {**NOT_IN_QUEUE, "state": state.value, "error": wanted.refusal}
         values |= {"failures": 0 if row.table_id else 1, "due_at": self._now}
@@ -93,7 +93,7 @@ class Registrar:
         change(self._connection, [(row, values)])
         self._did["returned"].append(row.name)
 
-    def _identified(self, wanted: Registration, row: TieringTable) -> TieringTable:
+    def _identified(self, wanted: Registration, row: RegisteredTable) -> RegisteredTable:
         """The log of a table was opened for the first time."""
         values: dict[str, Any] = {"table_id": wanted.table_id, "error": None}
         if row.state in _WITHOUT_LOG:
@@ -102,7 +102,7 @@ class Registrar:
         change(self._connection, [(row, values)])
         return _read(self._connection, row.id)
 
-    def _update(self, wanted: Registration, row: TieringTable) -> None:
+    def _update(self, wanted: Registration, row: RegisteredTable) -> None:
         if wanted.refusal is not None:
             if (row.state, row.error) != (State.STOPPED, wanted.refusal) and not row.dropped_by_hand:
                 state = row.state if row.state is State.STOPPED else move(row.name, row.state, State.STOPPED)
@@ -134,7 +134,7 @@ class Registrar:
             change(self._connection, [(row, values)])
             self._did["changed"].append(row.name)
 
-    def _move(self, wanted: Registration, row: TieringTable) -> None:
+    def _move(self, wanted: Registration, row: RegisteredTable) -> None:
         """Its progress is that of the old target under the old pipeline. To go on by itself could double rows."""
         why = (
             f"it went to {row.format} {row.target} as pipeline {row.pipeline!r}, "
@@ -161,13 +161,13 @@ class Registrar:
         change(self._connection, [(row, values)])
         self._did["moved"].append(row.name)
 
-    def _drop(self, rows: Iterable[TieringTable]) -> None:
+    def _drop(self, rows: Iterable[RegisteredTable]) -> None:
         for row in rows:
             if row.state not in (State.DROPPED, State.RECREATED):
                 self._set(row, move(row.name, row.state, State.DROPPED), _GONE, Ending.DROPPED)
                 self._did["dropped"].append(row.name)
 
-    def _set(self, row: TieringTable, state: State, why: str, ending: Ending) -> None:
+    def _set(self, row: RegisteredTable, state: State, why: str, ending: Ending) -> None:
         end_running(self._connection, row, ending, self._now, why)
         change(self._connection, [(row, {**NOT_IN_QUEUE, "state": state.value, "error": why})])
 
@@ -223,5 +223,5 @@ def _by_name(tables: Sequence[Registration]) -> dict[tuple[str, str], Registrati
     return wanted
 
 
-def _read(connection: Connection, id: int) -> TieringTable:
+def _read(connection: Connection, id: int) -> RegisteredTable:
     return as_table(connection.execute(select(TABLES).where(TABLES.c.id == id)).one())

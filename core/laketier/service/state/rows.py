@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from laketier.service.schedule import State
 from laketier.service.state.errors import StateError
-from laketier.service.state.records import Ending, RoundRecord, TieringTable
+from laketier.service.state.records import Ending, RoundRecord, RegisteredTable
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
 
 UNLEASED: Mapping[str, None] = {"lease_owner": None, "leased_at": None, "lease_until": None}
@@ -31,10 +31,10 @@ def _known(kind: type[_E], value: Any, what: str) -> _E:
         ) from error
 
 
-def as_table(row: Row[Any]) -> TieringTable:
+def as_table(row: Row[Any]) -> RegisteredTable:
     values = dict(row._mapping)
     state = _known(State, values["state"], f"the table {row.source}.{row.source_table}")
-    return TieringTable(**{**values, "state": state})
+    return RegisteredTable(**{**values, "state": state})
 
 
 def storable(text: str) -> str:
@@ -47,13 +47,13 @@ def as_round(row: Row[Any]) -> RoundRecord:
     return RoundRecord(**{**kept, "ending": _known(Ending, kept["ending"], "the end of a round")})
 
 
-def locked(connection: Connection, service: str, ids: Iterable[int]) -> dict[int, TieringTable]:
+def locked(connection: Connection, service: str, ids: Iterable[int]) -> dict[int, RegisteredTable]:
     """These tables, held until the transaction ends. In the order of their ids, so that no two wait for each other."""
     query = select(TABLES).where(TABLES.c.service == service, TABLES.c.id.in_(list(ids))).order_by(TABLES.c.id)
     return {row.id: as_table(row) for row in connection.execute(query.with_for_update())}
 
 
-def change(connection: Connection, rows: Sequence[tuple[TieringTable, Mapping[str, Any]]]) -> int:
+def change(connection: Connection, rows: Sequence[tuple[RegisteredTable, Mapping[str, Any]]]) -> int:
     """Set columns of tables, each only if its fence and state are still what they were when it was read; how many
     were. The rows of one call set the same columns."""
     if not rows:
@@ -83,7 +83,7 @@ def record(connection: Connection, rounds: Sequence[RoundRecord]) -> None:
         connection.execute(insert(ROUNDS), [asdict(ended) for ended in rounds])
 
 
-def ended_lease(table: TieringTable, ending: Ending, now: int, error: str | None = None) -> RoundRecord:
+def ended_lease(table: RegisteredTable, ending: Ending, now: int, error: str | None = None) -> RoundRecord:
     """The end of a lease that brought nothing."""
     return RoundRecord(table.id, table.fence, table.lease_owner or "", table.leased_at or now, now, ending, error=error)
 

@@ -16,7 +16,7 @@ from laketier.service.state.records import (
     Failure,
     Lease,
     Outcome,
-    Registered,
+    RegistrationResult,
     Registration,
     RoundRecord,
     TableStatus,
@@ -90,7 +90,7 @@ class StateStore:
 
     # -- which tables there are ----------------------------------------------------------------------------------
 
-    def register(self, tables: Sequence[Registration], *, unlisted: Collection[str] = ()) -> Registered:
+    def register(self, tables: Sequence[Registration], *, unlisted: Collection[str] = ()) -> RegistrationResult:
         """Make these the service's tables. All of them: what is known and not among them becomes DROPPED, unless its
         source is in ``unlisted`` (sources that could not be asked just now). Idempotent. Raises `ConfigError` for a
         table that is named twice."""
@@ -202,7 +202,7 @@ class StateStore:
             return history.statuses(connection, self.service, self._now(connection))
 
     def rounds(self, table: int, limit: int = 50) -> tuple[RoundRecord, ...]:
-        """The ended leases of a table (`TieringTable.id`), newest first."""
+        """The ended leases of a table (`RegisteredTable.id`), newest first."""
         with self._database.read() as connection:
             return history.rounds_of(connection, table, limit)
 

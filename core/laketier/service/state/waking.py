@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, cast, select
 
 from laketier.service.schedule import State, move
 from laketier.service.state import deaths
-from laketier.service.state.records import SLACK_MS, TieringTable
+from laketier.service.state.records import SLACK_MS, RegisteredTable
 from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record
 from laketier.service.state.tables import TABLES, state_is
 
@@ -43,11 +43,11 @@ def wake(connection: Connection, service: str, lease_ms: int, longest_wait_ms: i
 
 
 def _wake(
-    connection: Connection, service: str, condition: ColumnElement[bool], since: Callable[[TieringTable], int]
+    connection: Connection, service: str, condition: ColumnElement[bool], since: Callable[[RegisteredTable], int]
 ) -> None:
     tables = sorted(_due(connection, service, condition), key=lambda table: (since(table), table.id))
     queue = Queue(connection, service)
-    changes: list[tuple[TieringTable, dict[str, Any]]] = []
+    changes: list[tuple[RegisteredTable, dict[str, Any]]] = []
     for table in tables:
         path = (State.SCHEDULED, State.PENDING) if table.state is State.NEW else (State.PENDING,)
         state = move(table.name, table.state, *path).value
@@ -56,12 +56,12 @@ def _wake(
     change(connection, changes)
 
 
-def _due(connection: Connection, service: str, condition: ColumnElement[bool]) -> list[TieringTable]:
+def _due(connection: Connection, service: str, condition: ColumnElement[bool]) -> list[RegisteredTable]:
     query = select(TABLES).where(TABLES.c.service == service, condition).with_for_update(skip_locked=True)
     return [as_table(row) for row in connection.execute(query)]
 
 
-def given_back(table: TieringTable, queue: Queue, now: int) -> dict[str, Any]:
+def given_back(table: RegisteredTable, queue: Queue, now: int) -> dict[str, Any]:
     """The columns of a table whose lease ended without a round."""
     if table.paused:
         return {**NOT_IN_QUEUE, "state": move(table.name, table.state, State.PAUSED).value}

@@ -1,4 +1,4 @@
-"""The tables of a service: which source table goes to which lake table, and how."""
+"""The tables that a service file configures: which source table goes to which lake table, and how."""
 
 from __future__ import annotations
 
@@ -26,8 +26,22 @@ _KEPT_OUT = ("lake.table", "lake.pipeline", "lake.epoch", "lake.snapshot-id", "l
 
 
 @dataclass(frozen=True)
-class TieredTable:
-    """One source table on its way to one lake table. ``config`` names the lake table and the pipeline."""
+class ConfiguredTable:
+    """A table of a service file: the source table, the lake table that it goes to, and its settings.
+
+    Attributes:
+        source: The name of the source in the service file.
+        name: The name of the table in the source.
+        config: The lake table and the pipeline.
+        read: The options by which the source reads the table.
+        freshness_seconds: How old the lake may be behind the source.
+        priority: Tables with a higher one go first.
+        most: The offsets that one round reads at most. None for no limit.
+        on_bad_record: What happens to a record that is no row.
+        on_expired: What happens to offsets that the source dropped before they were read.
+        primary_key: The key that the service file gives the table. None where the source decides.
+        change_column: The column with the change type that the service file names. None where the source decides.
+    """
 
     source: str
     name: str
@@ -43,36 +57,36 @@ class TieredTable:
 
     @property
     def key(self) -> str:
-        """What people call it: ``source.table``."""
+        """The name ``source.table``, as people write it."""
         return f"{self.source}.{self.name}"
 
     @property
     def pipeline(self) -> str:
-        """The pipeline that the lake table remembers."""
+        """The pipeline whose watermark the lake table stores."""
         assert self.config.pipeline is not None
         return self.config.pipeline
 
     @property
     def leaves_out_bad_records(self) -> bool:
-        """Whether the lake holds only the records that could be read."""
+        """Whether bad records are left out of the lake, rather than being an error."""
         return self.on_bad_record is not OnBadRecordPolicy.FAIL
 
     def round_settings(self, fence: int = 0) -> LogRoundSettings:
-        """How its next round goes, under the lease ``fence``."""
+        """The settings of its next round, under a lease with the fence ``fence``."""
         return LogRoundSettings(
             fence, self.most, self.on_expired, self.on_bad_record, within=float(self.freshness_seconds)
         )
 
 
 def open_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
-    """All sources of a service, by name. Raises `PluginError`, `ConfigError` and `StorageError`."""
+    """Open all sources of a service. Returns them by name. Raises `PluginError`, `ConfigError` and `StorageError`."""
     return {
         name: open_log_source(section.type, flatten(section.options), name=name, origin=f"{origin}, sources.{name}")
         for name, section in service.sources.items()
     }
 
 
-def open_log(table: TieredTable, sources: Mapping[str, OpenSource]) -> TableLog:
+def open_log(table: ConfiguredTable, sources: Mapping[str, OpenSource]) -> TableLog:
     """The log of a table of the service, with the key that the service's file gives it. Raises `ConfigError` for one
     that it can't have, and what the source raises."""
     log = sources[table.source].open(table.name, table.read)
@@ -81,24 +95,24 @@ def open_log(table: TieredTable, sources: Mapping[str, OpenSource]) -> TableLog:
     return KeyedLog.of(log, table.primary_key, table.change_column)
 
 
-def tiered_tables(
+def configured_tables(
     service: Service,
     listed: Mapping[str, Iterable[str]],
     *,
     origin: str,
-    refused: dict[str, tuple[TieredTable, ConfigError]] | None = None,
-) -> list[TieredTable]:
+    refused: dict[str, tuple[ConfiguredTable, ConfigError]] | None = None,
+) -> list[ConfiguredTable]:
     """The tables that the rules choose of those ``listed`` (source → names). The first rule that fits decides.
 
     Raises `ConfigError` when two source tables would go to one lake table, and for settings that do not fit. Where it
     is names that clash, as a lake table's can't hold all characters, and ``refused`` is given, only the tables with
     such names are left out and put there, by their keys: nobody who names a topic must stop a service.
     """
-    found: dict[tuple[str, str], TieredTable] = {}
+    found: dict[tuple[str, str], ConfiguredTable] = {}
     for index, rule in enumerate(service.tables):
         for name in listed.get(rule.source, ()):
             if (rule.source, name) not in found and _fits(rule, name):
-                found[rule.source, name] = _tiered(service, rule, name, f"{origin}, tables.{index}")
+                found[rule.source, name] = _configured(service, rule, name, f"{origin}, tables.{index}")
     clashes = _clashes(found.values(), origin)
     for table, error, by_name in clashes:
         if refused is None or not by_name:
@@ -115,7 +129,7 @@ def rule_problems(
     rule, where = service.tables[index], f"{origin}, tables.{index}"
     found: list[LaketierError] = []
     try:
-        table = _tiered(service, rule, "any", where)
+        table = _configured(service, rule, "any", where)
     except LaketierError as error:
         found.append(error)
         read = {**flatten(service.defaults.read), **flatten(rule.read)}
@@ -144,7 +158,7 @@ def _fits(rule: TableRule, name: str) -> bool:
     return included and not any(fnmatch.fnmatchcase(name, pattern) for pattern in rule.exclude)
 
 
-def _tiered(service: Service, rule: TableRule, name: str, origin: str) -> TieredTable:
+def _configured(service: Service, rule: TableRule, name: str, origin: str) -> ConfiguredTable:
     defaults = service.defaults
     sink = {**flatten(defaults.sink), **flatten(rule.sink)}
     for key in _KEPT_OUT:
@@ -169,7 +183,7 @@ def _tiered(service: Service, rule: TableRule, name: str, origin: str) -> Tiered
         except LaketierError as error:
             error.where = error.where or f"{origin}, sink.lake.format"
             raise
-    return TieredTable(
+    return ConfiguredTable(
         source=rule.source,
         name=name,
         config=config,
@@ -204,10 +218,10 @@ def _plain(name: str) -> str:
     return "_" + plain[1:] if plain.startswith("-") else plain
 
 
-def _clashes(tables: Iterable[TieredTable], origin: str) -> list[tuple[TieredTable, ConfigError, bool]]:
+def _clashes(tables: Iterable[ConfiguredTable], origin: str) -> list[tuple[ConfiguredTable, ConfigError, bool]]:
     """The tables that can't go where others go: of those that share a lake table all, or all but the one that has its
     very name. The last says whether it is only their names that clash."""
-    groups: dict[tuple[str, str, str], list[TieredTable]] = {}
+    groups: dict[tuple[str, str, str], list[ConfiguredTable]] = {}
     for table in tables:
         config = table.config
         groups.setdefault((config.format, config.warehouse, str(config.table)), []).append(table)
@@ -229,7 +243,7 @@ def _clashes(tables: Iterable[TieredTable], origin: str) -> list[tuple[TieredTab
     return found
 
 
-def all_tiered(file: str | Path) -> list[TieredTable]:
+def list_configured_tables(file: str | Path) -> list[ConfiguredTable]:
     """The tables of a service file, by name. Asks the sources, and opens no log. Driver.
 
     Raises `ConfigError`, `PluginError`, and what a source raises.
@@ -242,10 +256,10 @@ def all_tiered(file: str | Path) -> list[TieredTable]:
     finally:
         for opened in sources.values():
             opened.source.close()
-    return sorted(tiered_tables(service, listed, origin=origin, refused={}), key=lambda table: table.key)
+    return sorted(configured_tables(service, listed, origin=origin, refused={}), key=lambda table: table.key)
 
 
-def open_tiered(file: str | Path, name: str) -> tuple[TieredTable, TableLog]:
+def open_configured_table(file: str | Path, name: str) -> tuple[ConfiguredTable, TableLog]:
     """A table of a service file, and its log. ``name``: ``source.table``, or the lake table's name. Driver.
 
     Raises `ConfigError`, also when the service has no such table, and what its source raises.
@@ -258,8 +272,8 @@ def open_tiered(file: str | Path, name: str) -> tuple[TieredTable, TableLog]:
     for chosen in (named, service.sources):
         sources = open_sources(service.model_copy(update={"sources": chosen}), origin=origin)
         listed = {source: opened.source.list_tables() for source, opened in sources.items()}
-        refused: dict[str, tuple[TieredTable, ConfigError]] = {}
-        tables = tiered_tables(service, listed, origin=origin, refused=refused)
+        refused: dict[str, tuple[ConfiguredTable, ConfigError]] = {}
+        tables = configured_tables(service, listed, origin=origin, refused=refused)
         if name in refused:
             raise refused[name][1]
         found = [table for table in tables if name in (table.key, str(table.config.table))]
