@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
     from laketier.spi import Predicate
 
-__all__ = ["__version__", "union"]
+__all__ = ["__version__", "read_union"]
 
 __version__ = "0.1.0"
 
 
-def union(
+def read_union(
     table: str,
     *,
     service: str,
@@ -23,19 +23,33 @@ def union(
     filters: Iterable[Predicate] = (),
     limit: int | None = None,
 ) -> pa.RecordBatchReader:
-    """Lake and log of a table as one, as of now: no row is missing, and none is there twice, also while a round
-    commits.
+    """Read lake and log of a table as one, as of now. No row is missing or repeated, also while a round commits.
 
-    ``table``: ``source.table``, or the lake table's name. ``service``: the service file that tiers it. Planned at once,
-    read as the reader is. Raises `ConfigError`, `OffsetsExpired`, `Refused`, and what source and format raise.
+    The call plans the read. Rows are read as the reader is.
+
+    Args:
+        table: ``source.table``, or the lake table's name.
+        service: The service file that configures the table.
+        columns: The columns to read. None reads all.
+        filters: Predicates that each row has to fulfil.
+        limit: The number of rows to read at most. None for no limit.
+
+    Returns:
+        A reader of Arrow record batches.
+
+    Raises:
+        ConfigError: The service file is wrong or has no such table, or a column is unknown.
+        OffsetsExpired: The source dropped offsets that the lake does not hold.
+        Refused: The lake table and the log do not belong together (any more).
+        LaketierError: As the source and the format raise it.
     """
     import pyarrow
 
     from laketier.rounds.configured import open_configured_table
     from laketier.spi import ScanRequest
-    from laketier.union_read.union import union_of
+    from laketier.union_read.scan import union_batches
 
-    tiered, log = open_configured_table(service, table)
+    configured, log = open_configured_table(service, table)
     request = ScanRequest(columns=None if columns is None else tuple(columns), filters=tuple(filters), limit=limit)
-    schema, batches = union_of(tiered, log, request)
+    schema, batches = union_batches(configured.config, log, request, tolerant=configured.leaves_out_bad_records)
     return pyarrow.RecordBatchReader.from_batches(schema, batches)

@@ -35,7 +35,7 @@ from laketier.registry import open_lake
 from laketier.rounds.configured import open_configured_table
 from laketier.service.schedule import State
 from laketier.service.state import StateStore, TableStatus
-from laketier.union_read.union import plan_union
+from laketier.union_read.scan import plan_union
 from laketier_kafka.mock_broker import KafkaBroker
 
 FORMATS = ("delta", "iceberg", "lance", "localfile")

@@ -22,7 +22,7 @@ from laketier.spi import (
     BucketSpec,
     StorageError,
 )
-from laketier.union_read.union import union
+from laketier.union_read.scan import union_batches
 from laketier_verification.lakes import OURS, lake_at, read_all
 
 pytestmark = pytest.mark.skipif("FLUSS_LIBS" not in os.environ, reason="FLUSS_LIBS names no folder with Fluss's jars")
@@ -40,7 +40,7 @@ def test_a_log_table_with_buckets(
     assert first.rows == 1_000
     feed.append(name, orders(*range(1_000, 1_500)))
     # Lake and log as one, before the second round has tiered what is new.
-    _, batches = union(lake_keys(tmp_path, format), log)
+    _, batches = union_batches(lake_keys(tmp_path, format), log)
     assert sorted(i for batch in batches for i in batch.column("id").to_pylist()) == list(range(1_500))
     # A second process would know no more than the lake table: that is where the log goes on.
     second = tier(source.open(name, LAYOUT.get(format)), tmp_path, format)
@@ -109,7 +109,7 @@ def test_a_table_with_a_primary_key_is_followed(format: str, feed: Feed, source:
     feed.upsert(name, [{"id": i, "name": "b"} for i in range(50, 120)])
     feed.delete(name, [{"id": i} for i in range(0, 120, 3)])
     wanted = {i: "a" if i < 50 else "b" for i in range(120) if i % 3}
-    _, batches = union(lake_keys(tmp_path, format), log)
+    _, batches = union_batches(lake_keys(tmp_path, format), log)
     both = pa.Table.from_batches(batches)
     assert dict(zip(both["id"].to_pylist(), both["name"].to_pylist(), strict=True)) == wanted
     tier(log, tmp_path, format)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from laketier.rounds import LogRound, LogTask, run_log_task
 from laketier.rounds.configured import open_configured_table
-from laketier.spark import union
+from laketier.spark import read_union
 from laketier.spark.log_engine import SparkLogEngine
 from laketier.spi import Leaf, Op
 from laketier_verification.lines import LinesTable
@@ -65,7 +65,7 @@ def test_union_in_spark(spark: SparkSession, service: str, tmp_path: Path) -> No
     LinesTable(tmp_path / "logs", "b").append(4, 5, bucket=1)
     reader = spark.read.format("laketier").option("union", "true").option("lake.service", service)
     assert sorted(row.id for row in reader.load("lines.b").collect()) == [1, 2, 3, 4, 5]
-    above = union(spark, "lines.b", service=service, columns=["id"], filters=[Leaf("id", Op.GE, 3)])
+    above = read_union(spark, "lines.b", service=service, columns=["id"], filters=[Leaf("id", Op.GE, 3)])
     assert above.columns == ["id"]
     assert sorted(row.id for row in above.collect()) == [3, 4, 5]
 
@@ -83,7 +83,7 @@ def test_union_by_key_in_spark(spark: SparkSession, service: str, tmp_path: Path
     loaded = reader.load("lines.keyed")
     assert loaded.columns == ["id", "text"]
     assert sorted(map(tuple, loaded.collect())) == [(0, "old"), (1, "new"), (3, "old"), (9, "new")]
-    old = union(spark, "lines.keyed", service=service, columns=["id"], filters=[Leaf("text", Op.EQ, "old")])
+    old = read_union(spark, "lines.keyed", service=service, columns=["id"], filters=[Leaf("text", Op.EQ, "old")])
     assert sorted(row.id for row in old.collect()) == [0, 3]
 
 

@@ -23,7 +23,7 @@ from laketier.config.service import load_service
 from laketier.spi import ConfigError, TableNotFound
 
 if TYPE_CHECKING:
-    from laketier.service.state import StateStore, TableStatus, RegisteredTable
+    from laketier.service.state import RegisteredTable, StateStore, TableStatus
 
 app = typer.Typer(name="service", help="The tables of a service: how they are, and what they shall do.")
 

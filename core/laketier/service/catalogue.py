@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from laketier.config.service import Service
 from laketier.registry import OpenSource
-from laketier.rounds.configured import ConfiguredTable, open_log, open_sources, configured_tables
+from laketier.rounds.configured import ConfiguredTable, configured_tables, open_log, open_sources
 from laketier.service.listing import Listed, list_all
 from laketier.service.state import Registration, StateError, StateStore
 from laketier.spi import ConfigError, LaketierError, LogTable, StorageError, TableLog

@@ -10,7 +10,7 @@ from laketier.config.problems import together
 from laketier.config.service import Service, TableRule
 from laketier.config.suggest import nearest
 from laketier.registry import OpenSource, open_log_source
-from laketier.rounds.configured import excludes_all, rule_problems, configured_tables, unmatched
+from laketier.rounds.configured import configured_tables, excludes_all, rule_problems, unmatched
 from laketier.service.listing import Listed, list_all
 from laketier.service.schedule import State
 from laketier.service.state import StateError, StateStore

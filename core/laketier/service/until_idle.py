@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from laketier.service.schedule import IllegalTransition, State
-from laketier.service.state import StateStore, TableStatus, RegisteredTable
+from laketier.service.state import RegisteredTable, StateStore, TableStatus
 from laketier.spi import TableNotFound
 
 TRIES = 3

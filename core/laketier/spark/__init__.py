@@ -6,7 +6,7 @@
 - `write_batch(df, batch_id, config)` writes a micro-batch in a foreachBatch, exactly once.
 - `tier(spark, source, config)` moves a folder of Parquet, or a table, without any row crossing the JVM.
 - `read(spark, config)` reads a table by the cheapest way.
-- `union(spark, table, service=…)` reads lake and log as one.
+- `read_union(spark, table, service=…)` reads lake and log as one.
 """
 
 from __future__ import annotations
@@ -21,21 +21,31 @@ if TYPE_CHECKING:
     from laketier.spark.reading import read
     from laketier.spark.session import builder, get_or_create
     from laketier.spark.streaming import stream
-    from laketier.spark.union_read import union
+    from laketier.spark.union_read import read_union
 
 _HOMES = {
     "await_termination": "failures",
     "builder": "session",
     "get_or_create": "session",
     "read": "reading",
+    "read_union": "union_read",
     "stream": "streaming",
     "tier": "lanes",
-    "union": "union_read",
     "write": "lanes",
     "write_batch": "foreach_batch",
 }
 
-__all__ = ["await_termination", "builder", "get_or_create", "read", "stream", "tier", "union", "write", "write_batch"]
+__all__ = [
+    "await_termination",
+    "builder",
+    "get_or_create",
+    "read",
+    "read_union",
+    "stream",
+    "tier",
+    "write",
+    "write_batch",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ from laketier.spi import ConfigError, Predicate, ScanRequest
 
 # Every process in which Spark runs the data source imports this module, and few of them read a union.
 if TYPE_CHECKING:
-    from laketier.union_read.union import UnionScan, UnionSplit
+    from laketier.union_read.scan import UnionScan, UnionSplit
 
 UNION = "union"
 SERVICE = "lake.service"
@@ -62,9 +62,9 @@ class UnionOptions:
         return cls(service, table)
 
     def plan(self, request: ScanRequest | None = None) -> UnionScan:
-        """Plan on the driver. Raises as `laketier.union_read.union.plan_union`."""
+        """Plan on the driver. Raises as `laketier.union_read.scan.plan_union`."""
         from laketier.rounds.configured import open_configured_table
-        from laketier.union_read.union import plan_union
+        from laketier.union_read.scan import plan_union
 
         table, log = open_configured_table(self.service, self.table)
         return plan_union(table.config, log, request, tolerant=table.leaves_out_bad_records)
@@ -100,7 +100,7 @@ class UnionReader(DataSourceReader):
             yield for_spark(batch, wanted)
 
 
-def union(
+def read_union(
     spark: SparkSession,
     table: str,
     *,
@@ -108,9 +108,22 @@ def union(
     columns: Sequence[str] | None = None,
     filters: Iterable[Predicate] = (),
 ) -> DataFrame:
-    """A DataFrame over lake and log of a table, planned now, with columns and filters pushed to both. Driver.
+    """Read lake and log of a table as one DataFrame. Driver.
 
-    ``table`` and ``service`` as for `laketier.union`; raises as that does.
+    The call plans the read, with columns and filters pushed down to both sides. Each action reads the same rows.
+
+    Args:
+        spark: The session.
+        table: ``source.table``, or the lake table's name.
+        service: The service file that configures the table.
+        columns: The columns to read. None reads all.
+        filters: Predicates that each row has to fulfil.
+
+    Returns:
+        The DataFrame.
+
+    Raises:
+        LaketierError: As `laketier.read_union`.
     """
     request = ScanRequest(columns=None if columns is None else tuple(columns), filters=tuple(filters))
     planned = UnionOptions(service, table).plan(request)

@@ -250,7 +250,14 @@ def test_a_broker(
 
 def test_a_topic_that_is_gone(broker: KafkaBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = kafka(tmp_path, broker.bootstrap, {"timeout-seconds": 10})
-    told(lambda: open_configured_table(file, "src.evens"), ConfigError, 2, "no table 'src.evens'", "src.events", capsys=capsys)
+    told(
+        lambda: open_configured_table(file, "src.evens"),
+        ConfigError,
+        2,
+        "no table 'src.evens'",
+        "src.events",
+        capsys=capsys,
+    )
     _, log = open_configured_table(file, "src.events")
     from laketier.rounds.configured import list_configured_tables, open_log, open_sources
 

@@ -16,7 +16,7 @@ import pytest
 
 import deadly_lines
 from laketier.service.schedule import State
-from laketier.service.state import Ending, StateStore, RegisteredTable
+from laketier.service.state import Ending, RegisteredTable, StateStore
 from laketier.service.state.deaths import SET_ASIDE_AFTER
 from laketier_verification.lines import LinesTable
 

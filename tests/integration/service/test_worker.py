@@ -22,7 +22,7 @@ from laketier.service.catalogue import Catalogue
 from laketier.service.failpoints import PLANNED
 from laketier.service.idle import TRUSTED_SECONDS
 from laketier.service.schedule import State
-from laketier.service.state import LeaseLost, Outcome, StateStore, RegisteredTable, Worker
+from laketier.service.state import LeaseLost, Outcome, RegisteredTable, StateStore, Worker
 from laketier.service.worker import TieringWorker, WorkerSettings
 from laketier.spi import ScanRequest
 from laketier.tables.scan import scan

@@ -37,7 +37,7 @@ from laketier.spi import (
     unsupported,
 )
 from laketier.tiering import Ending, failpoints
-from laketier.union_read.union import union
+from laketier.union_read.scan import union_batches
 from laketier_verification.lakes import SCHEMA, append, ids, lake_at, rows_of
 
 FORMATS = ["delta", "iceberg", "lance", "localfile"]
@@ -69,7 +69,7 @@ class Tiered:
         return ids(lake_at(Path(self.config.warehouse), self.config.format, str(self.config.table)))
 
     def union(self, **request: Any) -> list[int]:
-        _, batches = union(self.config, self.followed.log(), ScanRequest(**request))
+        _, batches = union_batches(self.config, self.followed.log(), ScanRequest(**request))
         return sorted(i for batch in batches for i in batch["id"].to_pylist())
 
 
@@ -284,7 +284,7 @@ def test_a_column_that_the_source_gets_comes_into_the_lake(tiered: Tiered) -> No
         LogRound(old, tiered.config).plan()
     assert is_retryable(refused.value), "the service opens the log again"
     tiered.round()
-    _, batches = union(tiered.config, source.log(), ScanRequest())
+    _, batches = union_batches(tiered.config, source.log(), ScanRequest())
     assert sorted((row["id"], row["more"] or 0) for batch in batches for row in batch.to_pylist()) == [(1, 0), (2, 0.5)]
 
 

@@ -29,7 +29,7 @@ from laketier.spi import (
     TableLog,
 )
 from laketier.tiering import Ending, failpoints
-from laketier.union_read.union import union
+from laketier.union_read.scan import union_batches
 from laketier_verification.lakes import SCHEMA, lake_at, read_all
 
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -129,7 +129,7 @@ class Copy:
 
     @property
     def union(self) -> list[Row]:
-        schema, batches = union(self.config, self.source.feed(self.key), ScanRequest())
+        schema, batches = union_batches(self.config, self.source.feed(self.key), ScanRequest())
         return _tuples(pa.Table.from_batches(batches, schema=schema))
 
 

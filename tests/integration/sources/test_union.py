@@ -34,9 +34,9 @@ from laketier.spi import (
     TableLog,
     support_of,
 )
-from laketier.union_read import union as union_module
+from laketier.union_read import scan as union_module
 from laketier.union_read.merge_read import MergeSplit
-from laketier.union_read.union import plan_union, union
+from laketier.union_read.scan import plan_union, union_batches
 from laketier_verification.lines import LinesTable
 
 
@@ -59,7 +59,7 @@ class Both:
         LogRound(self.log(), self.config).plan()
 
     def rows(self, **request: Any) -> list[dict[str, Any]]:
-        _, batches = union(self.config, self.log(), ScanRequest(**request))
+        _, batches = union_batches(self.config, self.log(), ScanRequest(**request))
         return [row for batch in batches for row in batch.to_pylist()]
 
     def ids(self, **request: Any) -> list[int]:
@@ -143,7 +143,7 @@ def test_a_bad_record_is_an_error_unless_the_lake_leaves_it_out(both: Both) -> N
     both.source.append_raw("poison")
     with pytest.raises(IncompatibleData):
         both.rows()
-    _, batches = union(both.config, both.log(), tolerant=True)
+    _, batches = union_batches(both.config, both.log(), tolerant=True)
     assert [i for batch in batches for i in batch["id"].to_pylist()] == [1]
 
 
@@ -316,7 +316,7 @@ def test_a_key_that_the_service_file_names(tmp_path: Path) -> None:
     }
     service = tmp_path / "service.yaml"
     service.write_text(json.dumps(document))
-    assert laketier.union("lines.t", service=str(service)).read_all().to_pydict() == {
+    assert laketier.read_union("lines.t", service=str(service)).read_all().to_pydict() == {
         "id": [2, 1],
         "text": ["row 2", "newer"],
     }

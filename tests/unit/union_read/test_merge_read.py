@@ -39,7 +39,7 @@ from laketier.spi import (
 from laketier.tables.scan import condition_of, plan_scan
 from laketier.union_read import merge_read
 from laketier.union_read.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
-from laketier.union_read.union import LakeHalf, UnionScan
+from laketier.union_read.scan import LakeHalf, UnionScan
 
 ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.int64())])
 CHANGES = ROWS.append(pa.field("op", pa.string()))

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from laketier.spi import Leaf, Op, Predicate, ScanRequest
 from laketier.tables.scan import condition_of, limited
-from laketier.union_read.union import UnionScan
+from laketier.union_read.scan import UnionScan
 from laketier_verification.faults.union_log import MOST_BUCKETS, SCHEMA, STRIDE, WrittenLog
 
 

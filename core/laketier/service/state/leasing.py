@@ -18,7 +18,7 @@ from sqlalchemy import Connection, select, tuple_, update
 from laketier.service.schedule import Backoff, State, due_at, move
 from laketier.service.state import deaths
 from laketier.service.state.errors import LeaseLost, StateError
-from laketier.service.state.records import Ending, Failure, Lease, Outcome, RoundRecord, RegisteredTable
+from laketier.service.state.records import Ending, Failure, Lease, Outcome, RegisteredTable, RoundRecord
 from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, locked, record, storable
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
 from laketier.service.state.waking import given_back, wake

@@ -40,8 +40,10 @@ class Registration:
 
 @dataclass(frozen=True)
 class RegistrationResult:
-    """The names of the tables that `StateStore.register` changed, by the kind of change. A table in ``moved`` is STOPPED:
-    its target or pipeline changed."""
+    """The names of the tables that `StateStore.register` changed, by kind of change.
+
+    A table in ``moved`` is STOPPED: its target or pipeline changed.
+    """
 
     new: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from laketier.service.schedule import State, due_at, move
-from laketier.service.state.records import Ending, RegistrationResult, Registration, RegisteredTable
+from laketier.service.state.records import Ending, RegisteredTable, Registration, RegistrationResult
 from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record, storable
 from laketier.service.state.tables import TABLES
 from laketier.spi import ConfigError

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from laketier.service.schedule import State
 from laketier.service.state.errors import StateError
-from laketier.service.state.records import Ending, RoundRecord, RegisteredTable
+from laketier.service.state.records import Ending, RegisteredTable, RoundRecord
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
 
 UNLEASED: Mapping[str, None] = {"lease_owner": None, "leased_at": None, "lease_until": None}

@@ -19,7 +19,6 @@ from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake, open_lake
 from laketier.rounds.keyed import rows_of_changes
 from laketier.rounds.ranges import next_range
-from laketier.rounds.configured import ConfiguredTable
 from laketier.spi import (
     BadRecord,
     ConfigError,
@@ -180,20 +179,13 @@ def plan_union(
     )
 
 
-def union(
+def union_batches(
     config: LakeConfig, log: TableLog, request: ScanRequest | None = None, *, tolerant: bool = False
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Plan and read in this process: the schema, and the rows that the request asks for, no more."""
+    """Plan and read a union in this process. Returns the schema and the rows. Arguments and errors as `plan_union`."""
     planned = plan_union(config, log, request, tolerant=tolerant)
     batches = (batch for split in planned.splits for batch in planned.read(split))
     return planned.schema, limited(batches, planned.limit)
-
-
-def union_of(
-    table: ConfiguredTable, log: TableLog, request: ScanRequest | None = None
-) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """`union` of a service's table."""
-    return union(table.config, log, request, tolerant=table.leaves_out_bad_records)
 
 
 @dataclass(frozen=True)
