@@ -14,7 +14,7 @@ from benchmarks.dataset import SCHEMA, batch
 from benchmarks.measure import Sample, folder_bytes, median
 from benchmarks.report import Section
 from laketier.registry import configure, open_lake
-from laketier.spi import LakeTieringFactory, Outcome, TableDescriptor, Token
+from laketier.spi import Decision, LakeTieringFactory, TableDescriptor, Token
 from laketier.tiering import TieringRound, write_task
 
 ROWS = 100
@@ -68,7 +68,7 @@ def run(formats: list[str], epochs: int, work: Path, say: Callable[[str], None])
 def _round(table: _Growing, epoch: int) -> None:
     started = _now()
     tiering = TieringRound(table.factory, token=Token(pipeline="bench", run="bench", epoch=epoch))
-    if tiering.begin() is not Outcome.PROCEED:
+    if tiering.begin() is not Decision.PROCEED:
         raise AssertionError(f"epoch {epoch} is in the table already")
     message = write_task(table.factory, [batch(epoch * ROWS, ROWS)])
     staged = _now()

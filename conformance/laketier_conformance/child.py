@@ -58,7 +58,7 @@ def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
         _say(answers, {"ready": True})
         sys.stdin.readline()
     result = tiering.commit(results)
-    return {"ending": result.ending.name, "rows": result.rows, "snapshot": result.snapshot_id}
+    return {"outcome": result.outcome.name, "rows": result.rows, "snapshot": result.snapshot_id}
 
 
 def _replace(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
@@ -74,7 +74,7 @@ def _replace(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
     columns = [pa.array(ids, pa.int64()), pa.array(names, pa.string()), pa.nulls(len(ids), pa.float64())]
     staged = table.stage_arrow([pa.record_batch(columns, schema=SCHEMA)], mode=WriteMode.UPSERT)
     result = tiering.commit([replace(staged, replaced=tuple(request["replaced"]))])
-    return {"ending": result.ending.name}
+    return {"outcome": result.outcome.name}
 
 
 def _rounds(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
@@ -82,8 +82,8 @@ def _rounds(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, A
     _say(answers, {"ready": True})
     sys.stdin.readline()
     table = lake.table(request["table"])
-    endings = [table.append(epoch, ids, pipeline=request["pipeline"]) for epoch, ids in enumerate(request["epochs"])]
-    return {"endings": [result.ending.name for result in endings]}
+    outcomes = [table.append(epoch, ids, pipeline=request["pipeline"]) for epoch, ids in enumerate(request["epochs"])]
+    return {"outcomes": [result.outcome.name for result in outcomes]}
 
 
 def _imports(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others

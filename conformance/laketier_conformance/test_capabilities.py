@@ -60,14 +60,14 @@ def test_a_table_with_a_primary_key(lake: Lake) -> None:
 @pytest.mark.needs(Feature.UPSERT)
 def test_files_are_replaced(lake: Lake) -> None:
     """An epoch that takes a row out, changes one and adds one: the file with those two is replaced. And its replay."""
-    from laketier.tiering import Ending, TieringRound
+    from laketier.tiering import RoundOutcome, TieringRound
 
     table = lake.create(name="db.keyed", primary_key=("id",))
 
-    def epoch(number: int, *results: WriteResult) -> Ending:
+    def epoch(number: int, *results: WriteResult) -> RoundOutcome:
         tiering = TieringRound(table.factory, token=token(number), mode=WriteMode.UPSERT)
         tiering.begin()
-        return tiering.commit(results).ending
+        return tiering.commit(results).outcome
 
     def rows(names: dict[int, str]) -> WriteResult:
         batch = pa.record_batch(
@@ -79,7 +79,7 @@ def test_files_are_replaced(lake: Lake) -> None:
         )
         return table.stage_arrow([batch], mode=WriteMode.UPSERT)
 
-    assert epoch(0, rows({1: "a", 2: "b"}), rows({3: "c"})) is Ending.PUBLISHED
+    assert epoch(0, rows({1: "a", 2: "b"}), rows({3: "c"})) is RoundOutcome.PUBLISHED
     snapshot = table.source.plan(ScanRequest())
 
     def ids_in(split: LakeSplit) -> list[int]:
@@ -88,9 +88,9 @@ def test_files_are_replaced(lake: Lake) -> None:
 
     [replaced] = [split.files for split in snapshot.splits if 1 in ids_in(split)]
     assert replaced, "a split of a table with a primary key says which files it reads"
-    for ending in (Ending.PUBLISHED, Ending.ALREADY_THERE):
+    for outcome in (RoundOutcome.PUBLISHED, RoundOutcome.ALREADY_THERE):
         changed = replace(rows({1: "A", 4: "d"}), replaced=replaced)
-        assert epoch(1, changed) is ending
+        assert epoch(1, changed) is outcome
         read = table.read(columns=("id", "name")).sort_by("id")
         assert read.to_pydict() == {"id": [1, 3, 4], "name": ["A", "c", "d"]}
     assert table.read(snapshot_id=snapshot.snapshot_id).num_rows == 3, "the snapshot before is as it was"

@@ -14,7 +14,7 @@ from laketier.spi import (
     TableNotFound,
     TablePath,
 )
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 
 EXTRA = pa.field("extra", pa.string())
@@ -107,7 +107,7 @@ def test_tables_do_not_mix(lake: Lake) -> None:
     one.append(0)
     assert two.ids == []
     assert two.watermark() is None
-    assert two.append(0, ids_of(5)).ending is Ending.PUBLISHED
+    assert two.append(0, ids_of(5)).outcome is RoundOutcome.PUBLISHED
     assert (one.ids, two.ids) == (ids_of(0), ids_of(5))
 
 
@@ -170,7 +170,7 @@ def test_watermarks_survive_a_change(table: Table) -> None:
     table.append(0)
     table.append(0, ids_of(5), pipeline="other")
     table.lake.storage.catalog().alter_table(table.path, [AddColumn(EXTRA)])
-    assert table.append(0).ending is Ending.ALREADY_THERE
-    assert table.append(1).ending is Ending.PUBLISHED
-    assert table.append(0, ids_of(5), pipeline="other").ending is Ending.ALREADY_THERE
+    assert table.append(0).outcome is RoundOutcome.ALREADY_THERE
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
+    assert table.append(0, ids_of(5), pipeline="other").outcome is RoundOutcome.ALREADY_THERE
     assert len(table.ids) == 15

@@ -15,7 +15,7 @@ import pytest
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import Collected, Feature, OrphanFile, host_time, new_attempt_id
 from laketier.spi.clocks import shifted
-from laketier.tiering import Ending, TieringRound
+from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
 from laketier_conformance.lake import QUICK, Table, ids_of, token
 
@@ -42,8 +42,8 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table) -> None:
         tiering = begun(table, epoch)
         messages = staged(table, tiering, epoch, stager)
         with shifted(driver):
-            assert tiering.commit_messages(messages).ending is Ending.PUBLISHED
-            assert table.append(epoch).ending is Ending.ALREADY_THERE
+            assert tiering.commit_messages(messages).outcome is RoundOutcome.PUBLISHED
+            assert table.append(epoch).outcome is RoundOutcome.ALREADY_THERE
     assert table.ids == [i for epoch, _ in rounds for i in ids_of(epoch)]
 
 
@@ -78,8 +78,8 @@ def test_a_live_round_and_a_collector(table: Table, collector: int) -> None:
                 tiering.commit_messages(messages)
             except Collected:
                 again = begun(table, epoch)
-                ending = again.commit_messages(staged(table, again, epoch, stager)).ending
-                assert ending is Ending.PUBLISHED, "refused once at the most"
+                outcome = again.commit_messages(staged(table, again, epoch, stager)).outcome
+                assert outcome is RoundOutcome.PUBLISHED, "refused once at the most"
     assert table.ids == [i for epoch in range(2 * len(CLOCKS)) for i in ids_of(epoch)]
 
 
@@ -90,7 +90,7 @@ def test_a_collector_ahead_deletes_nothing_that_is_young(table: Table, collector
     with shifted(collector):
         collected = collect_orphans(table.lake.storage, table.info, grace=timedelta(hours=1))
     assert (collected.removed, collected.horizon) == ((), None)
-    assert table.commit([young], token(0)).ending is Ending.PUBLISHED
+    assert table.commit([young], token(0)).outcome is RoundOutcome.PUBLISHED
     assert table.ids == ids_of(0)
 
 
@@ -118,7 +118,7 @@ def test_a_horizon_in_the_future(table: Table) -> None:
     with pytest.raises(Collected):
         tiering.commit_messages(under_way)
     again = begun(table, 0)
-    assert again.commit_messages(staged(table, again, 0)).ending is Ending.PUBLISHED
+    assert again.commit_messages(staged(table, again, 0)).outcome is RoundOutcome.PUBLISHED
     again = begun(table, 1)
     under_way = staged(table, TieringRound(table.factory), 1)
     was, now = lower_horizon(table.factory, table.info.table_uuid)
@@ -129,5 +129,5 @@ def test_a_horizon_in_the_future(table: Table) -> None:
     committer.close()
     with pytest.raises(Collected):  # staged before it was lowered, when files were still deleted
         again.commit_messages(under_way)
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
     assert table.ids == ids_of(0) + ids_of(1)

@@ -15,7 +15,7 @@ import pytest
 
 from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import Feature, LaketierError, Refused, WriteResult
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_conformance.hostile import paths
 from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.outside import Surroundings, everything, touched
@@ -80,7 +80,7 @@ def test_a_forged_result_is_not_published(table: Table, around: Surroundings | N
         table.commit([forged(staged, "../x")], token(1))
     assert touched(before, {} if around is None else around.all()) == []
     assert table.ids == ids_of(0)
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
 
 
 def of_others(around: Surroundings | None, staged: WriteResult, *others: WriteResult) -> list[str]:
@@ -123,7 +123,7 @@ def test_a_forged_result_publishes_no_other_file_of_the_table(table: Table, arou
             committer.publish(state, results, None)
     committer.close()
     assert table.ids == ids_of(0)
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
 
 
 def test_a_staged_file_that_is_gone_is_not_published(table: Table) -> None:
@@ -168,7 +168,7 @@ def _is_refused(table: Table, committer: Any, staged: Sequence[WriteResult]) -> 
     with pytest.raises(Refused):
         table.commit(staged, token(1))
     assert table.ids == ids_of(0)
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
     assert table.ids == ids_of(0) + ids_of(1)
 
 
@@ -194,7 +194,7 @@ def test_a_file_that_was_collected_after_a_lost_answer_is_not_published(
         table.commit([staged], token(1))
     assert failed
     assert table.ids == ids_of(0)
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)
@@ -222,7 +222,7 @@ def test_collection_follows_no_link_in_the_table(lake: Lake, table: Table, aroun
     assert touched(before, {} if around is None else around.around()) == []
     assert around is None or around.other.ids == ids_of(7)
     assert table.ids == ids_of(0)
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
 
 
 def _plant_links(around: Surroundings) -> None:

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from laketier.spi import Fenced, Gap, Refused, Stale, TokenMismatch, WatermarkLost
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_conformance.lake import Table, ids_of, span, token
 
 
 @dataclass(frozen=True)
 class Row:
-    """``before``: the tokens published first. ``then``: the token asked for. ``expected``: an ending or a refusal."""
+    """``before``: the tokens published first. ``then``: the token asked for. ``expected``: an outcome or a refusal."""
 
     name: str
     before: tuple[dict[str, Any], ...]
     then: dict[str, Any]
-    expected: Ending | type[Refused]
+    expected: RoundOutcome | type[Refused]
     tags: tuple[str, ...] = field(default=())
 
 
@@ -28,22 +28,22 @@ def at(epoch: int, **fields: Any) -> dict[str, Any]:
 
 
 ROWS = [
-    Row("none-first-epoch", (), at(0), Ending.PUBLISHED),
+    Row("none-first-epoch", (), at(0), RoundOutcome.PUBLISHED),
     Row("none-later-epoch", (), at(3), WatermarkLost),
     Row("lower-fence", (at(0, fence=2),), at(1, fence=1), Fenced),
     Row("lower-fence-same-epoch", (at(0, fence=2),), at(0, fence=1), Fenced),
-    Row("same-fence", (at(0, fence=2),), at(1, fence=2), Ending.PUBLISHED),
-    Row("higher-fence", (at(0, fence=2),), at(1, fence=3), Ending.PUBLISHED),
+    Row("same-fence", (at(0, fence=2),), at(1, fence=2), RoundOutcome.PUBLISHED),
+    Row("higher-fence", (at(0, fence=2),), at(1, fence=3), RoundOutcome.PUBLISHED),
     Row("fence-raised-by-a-later-epoch", (at(0, fence=2), at(1, fence=3)), at(2, fence=2), Fenced),
     Row("other-run", (at(0),), at(1, run="other"), TokenMismatch),
     Row("other-run-first-epoch", (at(0),), at(0, run="other"), TokenMismatch),
-    Row("same-epoch-same-content", (at(0, content="x"),), at(0, content="x"), Ending.ALREADY_THERE),
-    Row("same-epoch-no-content", (at(0),), at(0), Ending.ALREADY_THERE),
+    Row("same-epoch-same-content", (at(0, content="x"),), at(0, content="x"), RoundOutcome.ALREADY_THERE),
+    Row("same-epoch-no-content", (at(0),), at(0), RoundOutcome.ALREADY_THERE),
     Row("same-epoch-other-content", (at(0, content="x"),), at(0, content="y"), TokenMismatch),
     Row("same-epoch-other-range", (at(0, source=span(0, 5)),), at(0, source=span(0, 6)), TokenMismatch),
     Row("earlier-epoch", (at(0), at(1)), at(0), Stale),
-    Row("next-epoch", (at(0),), at(1), Ending.PUBLISHED),
-    Row("next-epoch-range-continues", (at(0, source=span(0, 5)),), at(1, source=span(5, 7)), Ending.PUBLISHED),
+    Row("next-epoch", (at(0),), at(1), RoundOutcome.PUBLISHED),
+    Row("next-epoch-range-continues", (at(0, source=span(0, 5)),), at(1, source=span(5, 7)), RoundOutcome.PUBLISHED),
     Row("next-epoch-range-jumps", (at(0, source=span(0, 5)),), at(1, source=span(6, 7)), Gap),
     Row("epoch-skipped", (at(0),), at(2), Gap),
 ]
@@ -55,10 +55,10 @@ def test_row(table: Table, row: Row) -> None:
         table.append(**fields)
     before = table.ids
     mark = table.watermark()
-    if isinstance(row.expected, Ending):
+    if isinstance(row.expected, RoundOutcome):
         result = table.append(**row.then)
-        assert result.ending is row.expected
-        added = ids_of(row.then["epoch"]) if row.expected is Ending.PUBLISHED else []
+        assert result.outcome is row.expected
+        added = ids_of(row.then["epoch"]) if row.expected is RoundOutcome.PUBLISHED else []
         assert table.ids == sorted(before + added)
     else:
         with pytest.raises(row.expected):
@@ -107,8 +107,8 @@ def test_a_watermark_survives_many_commits_of_others(table: Table) -> None:
         table.append(epoch, [10**6 + epoch], pipeline="noisy")
     for other in range(12):
         table.append(0, [2 * 10**6 + other], pipeline=f"other-{other}")
-    assert table.append(0).ending is Ending.ALREADY_THERE
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.append(0).outcome is RoundOutcome.ALREADY_THERE
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
     assert len(table.ids) == 5 + 12 + 12 + 5
 
 
@@ -119,11 +119,11 @@ def test_adopt_rewind_and_forget(table: Table) -> None:
     table.append(0)
     table.append(1)
     assert pipelines.adopt(table.factory, "p", run="new", epoch=7).token.epoch == 7
-    assert table.append(8, ids_of(8), run="new").ending is Ending.PUBLISHED
+    assert table.append(8, ids_of(8), run="new").outcome is RoundOutcome.PUBLISHED
     pipelines.rewind(table.factory, "p", epoch=7)
-    assert table.append(8, ids_of(9), run="new").ending is Ending.PUBLISHED
+    assert table.append(8, ids_of(9), run="new").outcome is RoundOutcome.PUBLISHED
     pipelines.forget(table.factory, "p")
     with pytest.raises(WatermarkLost):
         table.append(9, run="new")
-    assert table.append(0, ids_of(2), run="newest").ending is Ending.PUBLISHED
+    assert table.append(0, ids_of(2), run="newest").outcome is RoundOutcome.PUBLISHED
     assert table.ids == sorted(ids_of(0) + ids_of(1) + ids_of(8) + ids_of(9) + ids_of(2))

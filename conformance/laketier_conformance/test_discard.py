@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laketier.spi import Gap, WriterInitContext, new_attempt_id
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_conformance.lake import Table, batch, ids_of, token
 
 
@@ -80,4 +80,4 @@ def test_a_refused_round_leaves_no_files(table: Table) -> None:
     with pytest.raises(Gap):
         table.commit([staged], token(7))
     assert table.lake.files() == before
-    assert table.append(2).ending is Ending.PUBLISHED
+    assert table.append(2).outcome is RoundOutcome.PUBLISHED

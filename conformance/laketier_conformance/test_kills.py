@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ACK_BEFORE, DISCARD_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE, ROUND_OPENED
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.failpoints import CountedFailpoints
@@ -28,8 +28,8 @@ def _expected(epochs: int) -> list[int]:
     return sorted(i for epoch in range(epochs) for split in (0, 1) for i in ids_of(epoch, split))
 
 
-def _replay(table: Table, epoch: int) -> Ending:
-    return table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1)).ending
+def _replay(table: Table, epoch: int) -> RoundOutcome:
+    return table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1)).outcome
 
 
 @pytest.mark.parametrize("failpoint", [ROUND_OPENED, PUBLISH_BEFORE, PUBLISH_AFTER, ACK_BEFORE])
@@ -39,9 +39,9 @@ def test_killed_in_the_protocol(table: Table, children: Take, failpoint: str) ->
     _killed(child, table.lake, 1, failpoint)
     landed = failpoint in LANDED
     assert table.ids == _expected(2 if landed else 1), "no reader sees a half of it"
-    assert _replay(table, 1) is (Ending.ALREADY_THERE if landed else Ending.PUBLISHED)
+    assert _replay(table, 1) is (RoundOutcome.ALREADY_THERE if landed else RoundOutcome.PUBLISHED)
     assert table.ids == _expected(2)
-    assert _replay(table, 2) is Ending.PUBLISHED
+    assert _replay(table, 2) is RoundOutcome.PUBLISHED
     assert table.ids == _expected(3)
 
 
@@ -51,8 +51,8 @@ def test_killed_before_a_discard(table: Table, children: Take) -> None:
     (child,) = children(1)
     _killed(child, table.lake, 0, DISCARD_BEFORE)
     assert table.ids == _expected(1)
-    assert _replay(table, 0) is Ending.ALREADY_THERE
-    assert _replay(table, 1) is Ending.PUBLISHED
+    assert _replay(table, 0) is RoundOutcome.ALREADY_THERE
+    assert _replay(table, 1) is RoundOutcome.PUBLISHED
     assert table.ids == _expected(2)
 
 
@@ -69,7 +69,9 @@ def test_killed_at_each_failpoint_of_the_format(table: Table, children: Take, fa
         _killed(child, table.lake, epoch, step)
         seen = table.ids
         assert seen in (_expected(epoch), _expected(epoch + 1)), step
-        assert _replay(table, epoch) is (Ending.PUBLISHED if seen == _expected(epoch) else Ending.ALREADY_THERE), step
+        assert _replay(table, epoch) is (
+            RoundOutcome.PUBLISHED if seen == _expected(epoch) else RoundOutcome.ALREADY_THERE
+        ), step
         assert table.ids == _expected(epoch + 1), step
 
 
@@ -78,5 +80,5 @@ def test_killed_twice(table: Table, children: Take) -> None:
     first, second = children(2)
     _killed(first, table.lake, 0, PUBLISH_BEFORE)
     _killed(second, table.lake, 0, PUBLISH_AFTER)
-    assert _replay(table, 0) is Ending.ALREADY_THERE
+    assert _replay(table, 0) is RoundOutcome.ALREADY_THERE
     assert table.ids == _expected(1)

@@ -11,7 +11,7 @@ import pytest
 from laketier.kit import failpoints
 from laketier.maintenance.orphans import Collection, collect_orphans, list_orphans
 from laketier.spi import Collected, Feature, StorageError, WriteMode, support_of
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.lake import Lake, Table, ids_of, token
@@ -46,7 +46,7 @@ def test_what_nobody_published_goes(lake: Lake, table: Table) -> None:
     assert paths <= {file.path for file in collected.removed}
     assert not {file.path for file in collect(table).orphans} & (paths | {file.path for file in clean})
     assert table.ids == ids_of(0)
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
     assert table.ids == ids_of(0) + ids_of(1)
 
 
@@ -65,14 +65,14 @@ def test_what_any_snapshot_needs_stays(lake: Lake, table: Table) -> None:
     collect(table)
     for snapshot, rows in before.items():
         assert table.read(snapshot_id=snapshot).sort_by("id").equals(rows.sort_by("id")), snapshot
-    assert table.append(5).ending is Ending.PUBLISHED
+    assert table.append(5).outcome is RoundOutcome.PUBLISHED
 
 
 def test_what_is_young_stays(table: Table) -> None:
     staged = table.staged(ids_of(0))
     collected = collect(table, grace=timedelta(hours=1))
     assert (collected.orphans, collected.removed, collected.horizon) == ((), (), None)
-    assert table.commit([staged], token(0)).ending is Ending.PUBLISHED
+    assert table.commit([staged], token(0)).outcome is RoundOutcome.PUBLISHED
     assert table.ids == ids_of(0)
 
 
@@ -84,7 +84,7 @@ def test_a_slow_round_is_refused(table: Table, with_pipeline: bool) -> None:
     with pytest.raises(Collected, match="staged anew"):
         table.commit([staged], token(0) if with_pipeline else None)
     assert table.ids == []
-    assert table.append(0).ending is Ending.PUBLISHED
+    assert table.append(0).outcome is RoundOutcome.PUBLISHED
     assert table.ids == ids_of(0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laketier.spi import Conflict, Feature, Watermark, WriteMode
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_conformance.lake import Table, ids_of, token
 
 pytestmark = pytest.mark.needs(Feature.OVERWRITE)
@@ -15,14 +15,14 @@ OVERWRITE = WriteMode.OVERWRITE
 def test_all_rows_are_replaced(table: Table) -> None:
     table.append(0, ids_of(0, 0), ids_of(0, 1))
     result = table.round(token(1), [ids_of(1, 0), ids_of(1, 1)], OVERWRITE)
-    assert (result.ending, result.rows) == (Ending.PUBLISHED, 10)
+    assert (result.outcome, result.rows) == (RoundOutcome.PUBLISHED, 10)
     assert table.ids == ids_of(1, 0) + ids_of(1, 1)
 
 
 def test_a_replay_does_not_overwrite_again(table: Table) -> None:
     table.round(token(0), [ids_of(0)], OVERWRITE)
     table.append(0, ids_of(1), pipeline="other")
-    assert table.round(token(0), [ids_of(0)], OVERWRITE).ending is Ending.ALREADY_THERE
+    assert table.round(token(0), [ids_of(0)], OVERWRITE).outcome is RoundOutcome.ALREADY_THERE
     assert table.ids == ids_of(0) + ids_of(1)
 
 
@@ -30,16 +30,16 @@ def test_watermarks_of_others_stay(table: Table) -> None:
     table.append(0, pipeline="other")
     table.append(1, pipeline="other")
     table.round(token(0), [ids_of(7)], OVERWRITE)
-    assert table.append(1, pipeline="other").ending is Ending.ALREADY_THERE
-    assert table.append(2, pipeline="other").ending is Ending.PUBLISHED
+    assert table.append(1, pipeline="other").outcome is RoundOutcome.ALREADY_THERE
+    assert table.append(2, pipeline="other").outcome is RoundOutcome.PUBLISHED
     assert table.ids == sorted(ids_of(7) + ids_of(2))
 
 
 def test_a_batch_overwrite_keeps_all_watermarks(table: Table) -> None:
     table.append(0)
     table.round(None, [ids_of(5)], OVERWRITE)
-    assert table.append(0).ending is Ending.ALREADY_THERE
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.append(0).outcome is RoundOutcome.ALREADY_THERE
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
     assert table.ids == sorted(ids_of(5) + ids_of(1))
 
 
@@ -47,7 +47,7 @@ def test_nothing_empties_the_table(table: Table) -> None:
     table.append(0)
     table.round(token(1), [], OVERWRITE)
     assert table.ids == []
-    assert table.append(2).ending is Ending.PUBLISHED
+    assert table.append(2).outcome is RoundOutcome.PUBLISHED
 
 
 def test_rows_that_came_meanwhile_are_not_lost_unseen(table: Table) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.lake import Lake, Table, ids_of
 
@@ -22,10 +22,10 @@ def test_drivers_of_the_same_epoch(table: Table, children: Take) -> None:
     assert all(driver.answer() == {"ready": True} for driver in drivers)
     for driver in drivers:
         driver.go()
-    endings = Counter(driver.answer()["ending"] for driver in drivers)
-    assert endings == {Ending.PUBLISHED.name: 1, Ending.ALREADY_THERE.name: PROCESSES - 1}
+    outcomes = Counter(driver.answer()["outcome"] for driver in drivers)
+    assert outcomes == {RoundOutcome.PUBLISHED.name: 1, RoundOutcome.ALREADY_THERE.name: PROCESSES - 1}
     assert table.ids == ids_of(0) + ids_of(1)
-    assert table.append(2).ending is Ending.PUBLISHED
+    assert table.append(2).outcome is RoundOutcome.PUBLISHED
 
 
 def test_pipelines_side_by_side(table: Table, children: Take) -> None:
@@ -38,7 +38,7 @@ def test_pipelines_side_by_side(table: Table, children: Take) -> None:
     for driver in drivers:
         driver.go()
     for driver in drivers:
-        assert driver.answer() == {"endings": [Ending.PUBLISHED.name] * 3}
+        assert driver.answer() == {"outcomes": [RoundOutcome.PUBLISHED.name] * 3}
     assert table.ids == sorted(i for epoch in range(3) for number in range(PROCESSES) for i in ids_of(epoch, number))
     for number in range(PROCESSES):
         mark = table.watermark(f"p{number}")

@@ -23,7 +23,7 @@ from laketier.spi import (
     TablePath,
     WidenColumn,
 )
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, token
 
 _NARROW = pa.schema(
@@ -216,15 +216,15 @@ def test_watermarks_survive_a_rename(table: Table) -> None:
     _alter(table, [RenameColumn("value", "weight")])
     assert table.watermark() is not None
     again = table.round(token(0), [])
-    assert again.ending is Ending.ALREADY_THERE
+    assert again.outcome is RoundOutcome.ALREADY_THERE
 
 
 @pytest.mark.needs(Feature.WIDEN_TYPE)
 def test_watermarks_survive_a_wider_type(numbers: Table) -> None:
     _alter(numbers, list(WIDEN))
-    assert numbers.round(token(0), []).ending is Ending.ALREADY_THERE
+    assert numbers.round(token(0), []).outcome is RoundOutcome.ALREADY_THERE
     numbers.publish_arrow([pa.RecordBatch.from_pydict(_LARGE, pa.schema(list(numbers.info.schema)))], token(1))
-    assert numbers.round(token(1), []).ending is Ending.ALREADY_THERE
+    assert numbers.round(token(1), []).outcome is RoundOutcome.ALREADY_THERE
 
 
 @pytest.mark.needs(Feature.WIDEN_TYPE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from laketier.spi import CommitterInitContext, Conflict, Outcome, Watermark, new_attempt_id
-from laketier.tiering import Ending, TieringRound
+from laketier.spi import CommitterInitContext, Conflict, Decision, Watermark, new_attempt_id
+from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 
 
@@ -22,14 +22,14 @@ def test_every_row_is_there_with_its_values(table: Table) -> None:
 
 def test_rounds_follow_each_other(table: Table) -> None:
     for epoch in range(4):
-        assert table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1)).ending is Ending.PUBLISHED
+        assert table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1)).outcome is RoundOutcome.PUBLISHED
         assert table.ids == sorted(i for e in range(epoch + 1) for split in (0, 1) for i in ids_of(e, split))
 
 
 def test_a_replay_writes_nothing(table: Table) -> None:
     first = table.append(0)
     again = table.append(0)
-    assert again.ending is Ending.ALREADY_THERE
+    assert again.outcome is RoundOutcome.ALREADY_THERE
     assert again.snapshot_id == first.snapshot_id
     assert table.ids == ids_of(0)
 
@@ -37,7 +37,7 @@ def test_a_replay_writes_nothing(table: Table) -> None:
 def test_a_replay_is_seen_before_anything_is_written(table: Table) -> None:
     table.append(0)
     tiering = TieringRound(table.factory, token=token(0))
-    assert tiering.begin() is Outcome.DONE
+    assert tiering.begin() is Decision.DONE
     tiering.close()
 
 
@@ -79,25 +79,25 @@ def test_each_commit_has_a_snapshot_of_its_own(table: Table) -> None:
 def test_an_empty_epoch_moves_the_watermark(table: Table) -> None:
     table.append(0)
     result = table.append(1, [])
-    assert (result.ending, result.rows, result.files) == (Ending.PUBLISHED, 0, 0)
+    assert (result.outcome, result.rows, result.files) == (RoundOutcome.PUBLISHED, 0, 0)
     mark = table.watermark()
     assert mark is not None
     assert mark.token.epoch == 1
-    assert table.append(1, []).ending is Ending.ALREADY_THERE
-    assert table.append(2).ending is Ending.PUBLISHED
+    assert table.append(1, []).outcome is RoundOutcome.ALREADY_THERE
+    assert table.append(2).outcome is RoundOutcome.PUBLISHED
     assert table.ids == ids_of(0) + ids_of(2)
 
 
 def test_an_empty_first_epoch(table: Table) -> None:
-    assert table.append(0, []).ending is Ending.PUBLISHED
-    assert table.append(0, []).ending is Ending.ALREADY_THERE
+    assert table.append(0, []).outcome is RoundOutcome.PUBLISHED
+    assert table.append(0, []).outcome is RoundOutcome.ALREADY_THERE
     assert table.ids == []
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
 
 
 def test_an_epoch_without_any_task(table: Table) -> None:
-    assert table.commit([], token(0)).ending is Ending.PUBLISHED
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.commit([], token(0)).outcome is RoundOutcome.PUBLISHED
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
     assert table.ids == ids_of(1)
 
 
@@ -105,7 +105,7 @@ def test_two_pipelines_take_turns(table: Table) -> None:
     for epoch in range(3):
         table.append(epoch, ids_of(epoch, 0), pipeline="a")
         table.append(epoch, ids_of(epoch, 1), pipeline="b")
-    assert table.append(2, ids_of(2, 0), pipeline="a").ending is Ending.ALREADY_THERE
+    assert table.append(2, ids_of(2, 0), pipeline="a").outcome is RoundOutcome.ALREADY_THERE
     assert table.ids == sorted(i for epoch in range(3) for split in (0, 1) for i in ids_of(epoch, split))
 
 
@@ -117,14 +117,14 @@ def test_a_batch_without_a_pipeline(table: Table) -> None:
     mark = table.watermark()
     assert mark is not None
     assert mark.token.epoch == 0, "it leaves watermarks alone"
-    assert table.append(1, ids_of(2)).ending is Ending.PUBLISHED
+    assert table.append(1, ids_of(2)).outcome is RoundOutcome.PUBLISHED
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
 def test_a_commit_is_found_by_its_id(table: Table, known: bool) -> None:
     commit_id, other = new_attempt_id(), new_attempt_id()
     result = table.commit([table.staged(ids_of(0))], token(0) if known else None, commit_id=commit_id)
-    assert result.ending is Ending.PUBLISHED
+    assert result.outcome is RoundOutcome.PUBLISHED
     for epoch in range(3):
         table.append(epoch, [10**6 + epoch], pipeline="others")
     state = table.committer().open()

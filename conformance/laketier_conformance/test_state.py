@@ -9,16 +9,16 @@ import pytest
 
 from laketier.spi import (
     AddColumn,
+    Decision,
     Feature,
     LaketierError,
-    Outcome,
     ScanRequest,
     TableState,
     WriteMode,
     WriterInitContext,
     new_attempt_id,
 )
-from laketier.tiering import Ending, TieringRound, write_task
+from laketier.tiering import RoundOutcome, TieringRound, write_task
 from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
 
 
@@ -82,7 +82,7 @@ def test_a_table_has_no_handle_in_another_process(table: Table) -> None:
     factory = pickle.loads(pickle.dumps(storage.tiering_factory(info)))  # noqa: S301 - as engines do
     context = WriterInitContext(attempt=new_attempt_id(), split_index=0)
     message = write_task(factory, [batch(ids_of(2))], context)
-    assert TieringRound(factory, token=token(2)).commit_messages([message]).ending is Ending.PUBLISHED
+    assert TieringRound(factory, token=token(2)).commit_messages([message]).outcome is RoundOutcome.PUBLISHED
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["the-same-epoch", "another-pipeline"])
@@ -92,12 +92,12 @@ def test_another_driver_commits_after_the_round_began(table: Table, same: bool) 
     storage, info = table.lake.storage, table.info
     factory, state = storage.tiering_factory(info), storage.state(info)
     tiering = TieringRound(factory, token=token(1))
-    assert tiering.begin(state) is Outcome.PROCEED
+    assert tiering.begin(state) is Decision.PROCEED
     message = table.stage(ids_of(1), factory=factory)
     rival = {} if same else {"pipeline": "other"}
     table.append(1 if same else 0, ids_of(5), **rival)
     done = tiering.commit_messages([message])
-    assert done.ending is (Ending.ALREADY_THERE if same else Ending.PUBLISHED)
+    assert done.outcome is (RoundOutcome.ALREADY_THERE if same else RoundOutcome.PUBLISHED)
     assert table.ids == sorted(ids_of(0) + ids_of(5) + ([] if same else ids_of(1)))
 
 
@@ -105,8 +105,8 @@ def test_an_epoch_that_came_before_the_round_began_is_done(table: Table) -> None
     table.append(0)
     storage, info = table.lake.storage, table.info
     tiering = TieringRound(storage.tiering_factory(info), token=token(0))
-    assert tiering.begin(storage.state(info)) is Outcome.DONE
-    assert tiering.confirm_done().ending is Ending.ALREADY_THERE
+    assert tiering.begin(storage.state(info)) is Decision.DONE
+    assert tiering.confirm_done().outcome is RoundOutcome.ALREADY_THERE
     assert table.ids == ids_of(0)
 
 
@@ -119,7 +119,7 @@ def test_a_table_made_anew_after_the_round_began(table: Table, epoch: int) -> No
     storage, info = table.lake.storage, table.info
     factory, state = storage.tiering_factory(info), storage.state(info)
     tiering = TieringRound(factory, token=token(epoch))
-    assert tiering.begin(state) is Outcome.PROCEED
+    assert tiering.begin(state) is Decision.PROCEED
     message = table.stage(ids_of(epoch), factory=factory)
     table.lake.storage.catalog().drop_table(table.path)
     table.lake.create()

@@ -10,7 +10,7 @@ import pytest
 
 from laketier.kit import FailpointError
 from laketier.spi import Conflict, Feature, LaketierError, UnknownOutcome, WriteMode
-from laketier.tiering import Ending, TieringRound
+from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.lake import QUICK, Table, ids_of, token
 
@@ -20,7 +20,7 @@ def test_the_effect_landed_and_the_answer_was_lost(table: Table, failpoints: Cou
     table.append(0, pipeline="before")
     failpoints.switch_on("publish.after=error@1")
     result = table.round(token(0) if known else None, [ids_of(1, 0), ids_of(1, 1)])
-    assert (result.ending, result.rows) == (Ending.RECOVERED, 10)
+    assert (result.outcome, result.rows) == (RoundOutcome.RECOVERED, 10)
     assert table.ids == ids_of(0) + ids_of(1, 0) + ids_of(1, 1)
 
 
@@ -43,7 +43,7 @@ def test_the_effect_landed_and_was_called_a_conflict(
     factory = table.factory
     tiering = TieringRound(factory, token=token(0) if known else None, policy=replace(QUICK, conflicts=attempts))
     result = tiering.commit_messages([table.stage(ids_of(1, 0), 0, factory), table.stage(ids_of(1, 1), 1, factory)])
-    assert (result.ending, result.rows) == (Ending.RECOVERED, 10)
+    assert (result.outcome, result.rows) == (RoundOutcome.RECOVERED, 10)
     assert table.ids == ids_of(0) + ids_of(1, 0) + ids_of(1, 1)
 
 
@@ -51,8 +51,8 @@ def test_a_recovered_epoch_is_not_replayed(table: Table, failpoints: CountedFail
     failpoints.switch_on("publish.after=error@1")
     table.append(0)
     failpoints.switch_on("")
-    assert table.append(0).ending is Ending.ALREADY_THERE
-    assert table.append(1).ending is Ending.PUBLISHED
+    assert table.append(0).outcome is RoundOutcome.ALREADY_THERE
+    assert table.append(1).outcome is RoundOutcome.PUBLISHED
     assert table.ids == ids_of(0) + ids_of(1)
 
 
@@ -60,7 +60,7 @@ def test_a_recovered_epoch_is_not_replayed(table: Table, failpoints: CountedFail
 def test_an_error_before_the_effect(table: Table, failpoints: CountedFailpoints, known: bool) -> None:
     failpoints.switch_on("publish.before=error@1")
     result = table.round(token(0) if known else None, [ids_of(0)])
-    assert result.ending is Ending.PUBLISHED
+    assert result.outcome is RoundOutcome.PUBLISHED
     assert table.ids == ids_of(0)
 
 
@@ -72,7 +72,7 @@ def test_an_error_that_stays_is_raised(table: Table, failpoints: CountedFailpoin
         table.commit([staged], token(0))
     failpoints.switch_on("")
     assert table.ids == []
-    assert table.commit([staged], token(0)).ending is Ending.PUBLISHED
+    assert table.commit([staged], token(0)).outcome is RoundOutcome.PUBLISHED
     assert table.ids == ids_of(0)
 
 
@@ -102,7 +102,7 @@ def test_an_error_at_each_failpoint_of_the_format(table: Table, failpoints: Coun
             acknowledged = True
         failpoints.switch_on("")
         assert not acknowledged or table.ids == _whole(epoch), f"an error at {step} was swallowed"
-        assert table.append(epoch).ending in (Ending.PUBLISHED, Ending.ALREADY_THERE), step
+        assert table.append(epoch).outcome in (RoundOutcome.PUBLISHED, RoundOutcome.ALREADY_THERE), step
         assert table.ids == _whole(epoch), step
 
 
@@ -115,5 +115,5 @@ def test_overwriting_with_a_lost_answer(table: Table, failpoints: CountedFailpoi
     table.append(0)
     failpoints.switch_on("publish.after=error@1")
     result = table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
-    assert result.ending is Ending.RECOVERED
+    assert result.outcome is RoundOutcome.RECOVERED
     assert table.ids == ids_of(1)

@@ -31,7 +31,7 @@ from laketier.spi import (
     WriteResult,
     support_of,
 )
-from laketier.tiering import Ending, TieringRound
+from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.failpoints import CountedFailpoints
@@ -43,11 +43,13 @@ UPSERT = WriteMode.UPSERT
 Rows = Mapping[int, str]
 
 
-def publish(table: Table, epoch: int, *results: WriteResult, pipeline: str = "p", mode: WriteMode = UPSERT) -> Ending:
+def publish(
+    table: Table, epoch: int, *results: WriteResult, pipeline: str = "p", mode: WriteMode = UPSERT
+) -> RoundOutcome:
     """A whole round of results."""
     tiering = TieringRound(table.factory, token=token(epoch, pipeline), mode=mode, policy=QUICK)
     tiering.begin()
-    return tiering.commit(results).ending
+    return tiering.commit(results).outcome
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Keyed:
         result = self.table.stage_arrow([batch] if rows else [], mode=UPSERT)
         return replace(result, replaced=tuple(replaced))
 
-    def round(self, epoch: int, *results: WriteResult, pipeline: str = "p") -> Ending:
+    def round(self, epoch: int, *results: WriteResult, pipeline: str = "p") -> RoundOutcome:
         """A whole round of results."""
         return publish(self.table, epoch, *results, pipeline=pipeline)
 
@@ -131,27 +133,27 @@ AFTER_1 = {1: "A", 2: "b", 3: "c", 4: "d"}
 
 def test_only_removing(keyed: Keyed) -> None:
     """All rows of a file are deleted: it leaves, and none comes."""
-    assert keyed.round(1, keyed.staged({}, keyed.files(1))) is Ending.PUBLISHED
+    assert keyed.round(1, keyed.staged({}, keyed.files(1))) is RoundOutcome.PUBLISHED
     assert keyed.rows == {3: "c"}
-    assert keyed.round(1, keyed.staged({})) is Ending.ALREADY_THERE
+    assert keyed.round(1, keyed.staged({})) is RoundOutcome.ALREADY_THERE
 
 
 def test_every_file_is_replaced(keyed: Keyed) -> None:
-    assert keyed.round(1, keyed.staged({1: "A", 2: "B", 3: "C"}, keyed.files())) is Ending.PUBLISHED
+    assert keyed.round(1, keyed.staged({1: "A", 2: "B", 3: "C"}, keyed.files())) is RoundOutcome.PUBLISHED
     assert keyed.rows == {1: "A", 2: "B", 3: "C"}
 
 
 def test_every_row_is_removed(keyed: Keyed) -> None:
     """And the table lives on."""
-    assert keyed.round(1, keyed.staged({}, keyed.files())) is Ending.PUBLISHED
+    assert keyed.round(1, keyed.staged({}, keyed.files())) is RoundOutcome.PUBLISHED
     assert keyed.rows == {}
-    assert keyed.round(2, keyed.staged({5: "e"})) is Ending.PUBLISHED
+    assert keyed.round(2, keyed.staged({5: "e"})) is RoundOutcome.PUBLISHED
     assert keyed.rows == {5: "e"}
 
 
 def test_nothing_at_all(keyed: Keyed) -> None:
     """An empty epoch moves the watermark."""
-    assert keyed.round(1) is Ending.PUBLISHED
+    assert keyed.round(1) is RoundOutcome.PUBLISHED
     mark = keyed.table.watermark()
     assert mark is not None
     assert mark.token.epoch == 1
@@ -183,10 +185,10 @@ def test_appends_and_upserts_take_turns(keyed: Keyed) -> None:
     """Two pipelines of one table; neither forgets the other's watermark."""
     keyed.table.append(0, [70], pipeline="appends")
     keyed.round(1, _epoch_1(keyed))
-    assert keyed.table.append(0, [70], pipeline="appends").ending is Ending.ALREADY_THERE
-    assert keyed.table.append(1, [71], pipeline="appends").ending is Ending.PUBLISHED
-    assert keyed.round(1, _epoch_1(keyed)) is Ending.ALREADY_THERE
-    assert keyed.round(2, keyed.staged({}, keyed.files(70))) is Ending.PUBLISHED
+    assert keyed.table.append(0, [70], pipeline="appends").outcome is RoundOutcome.ALREADY_THERE
+    assert keyed.table.append(1, [71], pipeline="appends").outcome is RoundOutcome.PUBLISHED
+    assert keyed.round(1, _epoch_1(keyed)) is RoundOutcome.ALREADY_THERE
+    assert keyed.round(2, keyed.staged({}, keyed.files(70))) is RoundOutcome.PUBLISHED
     assert keyed.rows.keys() == {*AFTER_1, 71}
 
 
@@ -348,7 +350,7 @@ def test_files_that_are_not_live(keyed: Keyed, how: str) -> None:
 def test_the_effect_landed_and_the_answer_was_lost(keyed: Keyed, failpoints: CountedFailpoints) -> None:
     results = _epoch_1(keyed)
     failpoints.switch_on("publish.after=error@1")
-    assert keyed.round(1, results) is Ending.RECOVERED
+    assert keyed.round(1, results) is RoundOutcome.RECOVERED
     assert keyed.rows == AFTER_1
 
 
@@ -378,8 +380,8 @@ def test_an_error_at_each_failpoint_of_the_format(keyed: Keyed, failpoints: Coun
             keyed.round(epoch, _result(keyed, task))
         failpoints.switch_on("")
         assert keyed.rows in (before, after), step
-        ending = keyed.round(epoch, *([] if keyed.rows == after else [_result(keyed, task)]))
-        assert ending in (Ending.PUBLISHED, Ending.ALREADY_THERE), step
+        outcome = keyed.round(epoch, *([] if keyed.rows == after else [_result(keyed, task)]))
+        assert outcome in (RoundOutcome.PUBLISHED, RoundOutcome.ALREADY_THERE), step
         assert keyed.rows == after, step
 
 
@@ -408,9 +410,9 @@ def test_killed_at_each_step(
         seen = keyed.rows
         assert seen in (before, after), step
         if seen == after:
-            assert keyed.round(epoch) is Ending.ALREADY_THERE, step
+            assert keyed.round(epoch) is RoundOutcome.ALREADY_THERE, step
         else:
-            assert keyed.round(epoch, _result(keyed, task)) is Ending.PUBLISHED, step
+            assert keyed.round(epoch, _result(keyed, task)) is RoundOutcome.PUBLISHED, step
         assert keyed.rows == after, step
 
 
@@ -426,5 +428,5 @@ def test_orphans(keyed: Keyed) -> None:
     collected = collect_orphans(keyed.table.lake.storage, keyed.table.info, grace=NONE)
     assert {file.path for file in lost.files} <= {file.path for file in collected.removed}
     assert keyed.rows == AFTER_1
-    assert keyed.round(2, keyed.staged({1: "again", 2: "b", 4: "d"}, keyed.files(1))) is Ending.PUBLISHED
+    assert keyed.round(2, keyed.staged({1: "again", 2: "b", 4: "d"}, keyed.files(1))) is RoundOutcome.PUBLISHED
     assert keyed.rows == {**AFTER_1, 1: "again"}

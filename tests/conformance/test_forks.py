@@ -41,7 +41,7 @@ def test_a_fork_dies_alone_and_how_is_known(lake: Lake, forks: Forks) -> None:
     with pytest.raises(ChildDied) as death:
         first.ask(lake, "round", **told, failpoints="publish.before=kill")
     assert death.value.code == -signal.SIGKILL
-    assert second.ask(lake, "round", **told)["ending"] == "PUBLISHED"
+    assert second.ask(lake, "round", **told)["outcome"] == "PUBLISHED"
     first.stop()
     second.stop()
     assert lake.table("db.t").ids == ids_of(0)
@@ -81,5 +81,5 @@ def test_a_platform_that_bears_no_forks(lake: Lake, monkeypatch: pytest.MonkeyPa
     (child,) = children.take(1)
     answer = child.ask(lake, "round", table="db.t", pipeline="p", epoch=0, tasks=[ids_of(0)])
     children.stop()
-    assert answer["ending"] == "PUBLISHED"
+    assert answer["outcome"] == "PUBLISHED"
     assert lake.table("db.t").ids == ids_of(0)

@@ -11,7 +11,7 @@ from conformance_runs import Run, suite_in
 # The wrong plugin: the test that catches it, and what that test then says.
 CAUGHT_BY = {
     "loses_a_batch": ("test_rounds.py::test_every_row_is_there_with_its_values", "assert [0, 1, 2"),
-    "commits_twice": ("test_rounds.py::test_a_replay_writes_nothing", "<Ending.PUBLISHED"),
+    "commits_twice": ("test_rounds.py::test_a_replay_writes_nothing", "<RoundOutcome.PUBLISHED"),
     "wrong_counts": ("test_rounds.py::test_the_counts_are_those_of_the_files", "assert 17 == 7"),
     "visible_when_staged": ("test_isolation.py::test_what_is_staged_is_not_visible", "== [0, 1, 2, 3, 4]"),
     "ignores_the_fence": ("test_decision_table.py::test_row[lower-fence]", "DID NOT RAISE Fenced"),
@@ -37,7 +37,7 @@ CAUGHT_BY = {
     "discards_too_much": ("test_discard.py::test_only_what_was_given_is_deleted", "a staged file is gone"),
     "never_landed": (
         "test_unknown_outcomes.py::test_the_effect_landed_and_the_answer_was_lost[batch]",
-        "Ending.PUBL",
+        "RoundOutcome.PUBL",
     ),
     "pickles_results": ("test_serializer.py::test_nothing_is_unpickled", "DID NOT RAISE SerializationError"),
     "ignores_what_it_lacks": (

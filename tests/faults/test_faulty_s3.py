@@ -16,7 +16,7 @@ from laketier.kit import failpoints
 from laketier.registry import Lake, configure, open_lake
 from laketier.spi import LaketierError, Refused, Token
 from laketier.tables import prepare_table
-from laketier.tiering import Ending, RetryPolicy, TieringRound, write_task
+from laketier.tiering import RetryPolicy, RoundOutcome, TieringRound, write_task
 from laketier_verification.lakes import SCHEMA, rows_of
 
 FEW, EPOCHS = 5, 8
@@ -113,14 +113,14 @@ def ids_of(epoch: int) -> list[int]:
     return [epoch * 10, epoch * 10 + 1]
 
 
-def run_epoch(lake: Lake, epoch: int) -> tuple[Ending, int]:
+def run_epoch(lake: Lake, epoch: int) -> tuple[RoundOutcome, int]:
     """As an engine does: the same epoch until it is acknowledged. A refusal would be a mistake of ours."""
     for attempt in range(TRIES):
         try:
             factory = lake.tiering_factory(prepare_table(lake, SCHEMA))
             tiering = TieringRound(factory, token=Token("p", "run", epoch, content=str(epoch)), policy=QUICK)
             tiering.begin()
-            return tiering.commit_messages([write_task(factory, [rows_of(i)]) for i in ids_of(epoch)]).ending, attempt
+            return tiering.commit_messages([write_task(factory, [rows_of(i)]) for i in ids_of(epoch)]).outcome, attempt
         except Refused:
             raise
         except LaketierError:
@@ -141,20 +141,20 @@ def test_every_row_once(format: str, seed: int, s3: FaultyS3, tmp_path: Path) ->
         ends = [run_epoch(stored.lake, epoch) for epoch in range(epochs)]
     finally:
         s3.disarm()
-    endings = dict(Counter(ending.value for ending, _ in ends))
+    outcomes = dict(Counter(outcome.value for outcome, _ in ends))
     faults = {fault.name: count for fault, count in s3.injected.items()}
-    print(f"{format}, seed {seed}: {endings}, {sum(failed for _, failed in ends)} attempts failed, {faults}")
+    print(f"{format}, seed {seed}: {outcomes}, {sum(failed for _, failed in ends)} attempts failed, {faults}")
     assert faults
     assert stored.foreign_ids() == sorted(i for epoch in range(epochs) for i in ids_of(epoch))
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_500, Fault.RESET])
 @pytest.mark.parametrize(
-    ("format", "point", "ending"),
+    ("format", "point", "suffix"),
     [("delta", "publish.between_record_and_commit", ".json"), ("lance", "publish.before_commit", ".manifest")],
 )
 def test_a_commit_whose_answer_is_lost_is_found(
-    format: str, point: str, ending: str, fault: Fault, s3: FaultyS3, tmp_path: Path
+    format: str, point: str, suffix: str, fault: Fault, s3: FaultyS3, tmp_path: Path
 ) -> None:
     """From the commit on, every answer to the put that decides is lost after its effect. The table tells that it
     landed, whatever a library that put again was told."""
@@ -166,12 +166,12 @@ def test_a_commit_whose_answer_is_lost_is_found(
 
     def at(name: str) -> None:
         if name == point:
-            s3.always_put(fault, ending)
+            s3.always_put(fault, suffix)
 
     with failpoints.observed(at):
         try:
             result = tiering.commit_messages([message])
         finally:
             s3.disarm()
-    assert result.ending in (Ending.PUBLISHED, Ending.RECOVERED)
+    assert result.outcome in (RoundOutcome.PUBLISHED, RoundOutcome.RECOVERED)
     assert stored.foreign_ids() == ids_of(0) + ids_of(1)

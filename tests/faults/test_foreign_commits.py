@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from depth import sizes
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_verification.faults import foreign
 from laketier_verification.faults.marked import MarkedTable, rows_of
 
@@ -50,7 +50,7 @@ def test_a_look_reads_what_is_retained_and_nothing_that_was_cleaned_up(
     committer.close()
     assert watermark is not None
     assert 0 < len(reads) <= most
-    assert table.append(0, rows_of(0, "ours", foreign.OUR_ROWS)).ending is Ending.ALREADY_THERE
+    assert table.append(0, rows_of(0, "ours", foreign.OUR_ROWS)).outcome is RoundOutcome.ALREADY_THERE
 
 
 def _context() -> Any:
@@ -82,6 +82,6 @@ def test_an_epoch_that_is_not_recognised_is_found_out(tmp_path: Path, monkeypatc
     monkeypatch.setattr(MarkedTable, "append", forgetful)
     result = foreign.Replays("localfile", 0)
     table, done, _ = foreign.prepare("localfile", tmp_path / "warehouse", 0, RETAIN, 60)
-    assert table.append(0, rows_of(0, "ours", foreign.OUR_ROWS)).ending is Ending.PUBLISHED
+    assert table.append(0, rows_of(0, "ours", foreign.OUR_ROWS)).outcome is RoundOutcome.PUBLISHED
     with pytest.raises(AssertionError, match="twice"):
         foreign._check(table, done, result)

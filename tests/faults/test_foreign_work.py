@@ -15,7 +15,7 @@ import pytest
 from depth import sizes
 from laketier.kit import failpoints
 from laketier.spi import AddColumn, CorruptTable, RolledBack, StagedFileLost, TableChanged, Token, WatermarkLost
-from laketier.tiering import Ending, TieringRound
+from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.failpoints import PUBLISH_BEFORE
 from laketier_verification.faults import meddling
 from laketier_verification.faults.housekeeping import THEIRS, Foreigner, foreigner_for, their_row
@@ -78,10 +78,10 @@ def test_our_round_rebases_on_what_came_between_check_and_commit(
         # Our local files are the other writer's too: it must not be met by itself.
         result = table.append(1, rows_of(1, "ours", 4))
     assert acted
-    assert result.ending is Ending.PUBLISHED
+    assert result.outcome is RoundOutcome.PUBLISHED
     theirs = 3 if act in (_append, _everything) else 2
     assert table.marks() == {(0, "ours"): 4, (1, "ours"): 4} | {(number, THEIRS): 1 for number in range(theirs)}
-    assert table.append(1, rows_of(1, "ours", 4)).ending is Ending.ALREADY_THERE
+    assert table.append(1, rows_of(1, "ours", 4)).outcome is RoundOutcome.ALREADY_THERE
 
 
 @_all_of(*FORMATS)
@@ -92,7 +92,7 @@ def test_a_schema_change_between_staging_and_commit_is_refused_and_the_round_sta
     table.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int64()))])
     with pytest.raises(TableChanged, match="schema"):
         TieringRound(factory, token=Token("p", "run", 1)).commit(staged)
-    assert table.append(1, rows_of(1, "ours", 4)).ending is Ending.PUBLISHED
+    assert table.append(1, rows_of(1, "ours", 4)).outcome is RoundOutcome.PUBLISHED
     assert table.marks() == {(0, "ours"): 4, (1, "ours"): 4, (0, THEIRS): 1, (1, THEIRS): 1}
 
 
@@ -149,8 +149,8 @@ def test_what_was_planned_before_our_commit_takes_none_of_its_rows(scene: Scene,
         theirs += name == "append"
     expected = {(0, "ours"): 4, (1, "ours"): 4} | {(number, THEIRS): 1 for number in range(theirs)}
     assert table.marks() == expected
-    assert table.append(1, rows_of(1, "ours", 4)).ending is Ending.ALREADY_THERE
-    assert table.append(2, rows_of(2, "ours", 4)).ending is Ending.PUBLISHED
+    assert table.append(1, rows_of(1, "ours", 4)).outcome is RoundOutcome.ALREADY_THERE
+    assert table.append(2, rows_of(2, "ours", 4)).outcome is RoundOutcome.PUBLISHED
     assert table.marks() == expected | {(2, "ours"): 4}
 
 
@@ -236,8 +236,8 @@ def test_an_overwrite_by_others_of_an_iceberg_table_is_history_and_the_pipeline_
     """As the plugin's page says: it can't be told from a delete or a compaction. No epoch comes back or is doubled."""
     table, other = scene
     _overwrite(table, other)
-    assert table.append(0, rows_of(0, "ours", 4)).ending is Ending.ALREADY_THERE
-    assert table.append(1, rows_of(1, "ours", 4)).ending is Ending.PUBLISHED
+    assert table.append(0, rows_of(0, "ours", 4)).outcome is RoundOutcome.ALREADY_THERE
+    assert table.append(1, rows_of(1, "ours", 4)).outcome is RoundOutcome.PUBLISHED
     assert table.marks() == {(9, THEIRS): 1, (1, "ours"): 4}
 
 
@@ -266,7 +266,7 @@ def test_files_that_were_cleaned_up_before_the_commit_are_never_published(scene:
     with pytest.raises(StagedFileLost, match="staged"):
         TieringRound(factory, token=Token("p", "run", 1)).commit(staged)
     assert table.marks() == before
-    assert table.append(1, rows_of(1, "ours", 4)).ending is Ending.PUBLISHED
+    assert table.append(1, rows_of(1, "ours", 4)).outcome is RoundOutcome.PUBLISHED
     assert table.marks() == before | {(1, "ours"): 4}
 
 
@@ -292,7 +292,7 @@ def test_a_stale_vacuum_without_retention_takes_committed_files_and_reading_says
     assert len(gone) == 1
     with pytest.raises(CorruptTable, match="VACUUM"):
         table.read()
-    assert table.append(1, rows_of(1, "ours", 4)).ending is Ending.ALREADY_THERE
+    assert table.append(1, rows_of(1, "ours", 4)).outcome is RoundOutcome.ALREADY_THERE
 
 
 # -- all of it at once -------------------------------------------------------------------------------------------------

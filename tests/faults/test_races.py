@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from depth import sizes
-from laketier.spi import Outcome
+from laketier.spi import Decision
 from laketier_verification.faults import races
 from laketier_verification.faults.marked import MarkedTable, rows_of
 from laketier_verification.faults.oracle import unexplained
@@ -28,7 +28,7 @@ def test_of_two_live_drivers_one_wins_each_epoch(tmp_path: Path, format: str, nu
     assert result.double_commits == 0
     assert result.races == number
     assert result.wins.total() == result.epochs == number + result.kinds["overtaken"]
-    assert result.endings["Stale"] == result.kinds["overtaken"], "whoever was overtaken was told so"
+    assert result.outcomes["Stale"] == result.kinds["overtaken"], "whoever was overtaken was told so"
     paused = result.kinds["gated"] + result.kinds["zombie"] + result.kinds["overtaken"]
     assert result.refused_commits >= paused, "each of these was refused by the commit itself"
     table = MarkedTable(format, str(tmp_path / "warehouse"))
@@ -42,8 +42,8 @@ def test_a_double_commit_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     table = MarkedTable("localfile", str(tmp_path / "warehouse")).create(partitioned=True)
     arena = races._Arena(table, {}, races.random.Random(0), races.Races("localfile"))
 
-    def proceed(*_: Any) -> Outcome:
-        return Outcome.PROCEED
+    def proceed(*_: Any) -> Decision:
+        return Decision.PROCEED
 
     monkeypatch.setattr("laketier.tiering.publish.decide", proceed)
     monkeypatch.setattr("laketier.tiering.round.decide", proceed)

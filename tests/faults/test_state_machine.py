@@ -16,7 +16,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from depth import deep_where, sizes
 from laketier.registry import format_names
-from laketier.spi import LaketierError, Outcome, TableState, Token, Watermark, WriteResult, decide
+from laketier.spi import Decision, LaketierError, TableState, Token, Watermark, WriteResult, decide
 from laketier_verification.machine.history import BATCH, EPOCH, machine_of
 
 EXAMPLES = os.environ.get("LAKETIER_MACHINE_EXAMPLES")
@@ -83,10 +83,10 @@ def _missing(outcomes: set[str]) -> list[set[str]]:
     return [each for each in ALWAYS if not each & outcomes]
 
 
-def never_done(watermark: Watermark | None, token: Token) -> Outcome:
+def never_done(watermark: Watermark | None, token: Token) -> Decision:
     """The rule without its DONE."""
     decide(watermark, token)
-    return Outcome.PROCEED
+    return Decision.PROCEED
 
 
 def unchecked(state: TableState, results: Sequence[WriteResult], *asked: object) -> None:

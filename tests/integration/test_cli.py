@@ -24,7 +24,7 @@ from laketier.cli.app import main
 from laketier.cli.service import require_server
 from laketier.spi import ConfigError, Feature, Token, host_time, unsupported
 from laketier.spi.clocks import shifted
-from laketier.tiering import Ending, TieringRound
+from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import raise_horizon
 from laketier_verification.lakes import OURS, append, ids, lake_at, rows_of
 
@@ -434,7 +434,7 @@ def test_a_collection_by_a_clock_ten_days_ahead_stops_nobody(cli: Cli, table: tu
     with shifted(10 * 86_400_000):
         assert cli("maintain", "orphans", *table, "--delete").code == 0
     assert not staged.exists()
-    assert append(lake, rows_of(4), epoch=2).ending is Ending.PUBLISHED
+    assert append(lake, rows_of(4), epoch=2).outcome is RoundOutcome.PUBLISHED
     assert "from before" in cli("maintain", "horizon", *table).out
     assert cli("maintain", "horizon", *table, "--json").json()["ahead"] == 0
     assert "were collected" in next(

@@ -45,7 +45,7 @@ def test_a_log_table_with_buckets(
     # A second process would know no more than the lake table: that is where the log goes on.
     second = tier(source.open(name, LAYOUT.get(format)), tmp_path, format)
     assert (second.rows, second.left) == (500, 0)
-    assert tier(log, tmp_path, format).ending is None
+    assert tier(log, tmp_path, format).outcome is None
     rows = read_all(lake_at(tmp_path, format, "lake.t")).sort_by("id")
     assert rows["id"].to_pylist() == list(range(1_500))
     assert rows["at"].cast(pa.int64()).to_pylist() == [1_700_000_000_000_000 + i for i in range(1_500)]

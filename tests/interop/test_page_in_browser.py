@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from laketier.service.state import Outcome, StateStore
+from laketier.service.state import StateStore, Success
 from service_page import Page, fill, served
 from state_tables import A, Clock
 
@@ -162,7 +162,7 @@ def test_the_page_shows_by_itself_what_is_new(browser: Browser, page: Page, cloc
     assert "9,999,999" not in browser.value("document.body.textContent")
     clock.pass_seconds(100)
     (lease,) = (each for each in page.store.acquire(A, 9, 30) if each.table.source_table == "orders")
-    page.store.finish(lease, Outcome(epoch=99, rows=9_991_665, lag_offsets=0))
+    page.store.finish(lease, Success(epoch=99, rows=9_991_665, lag_offsets=0))
     seen = """new Promise(done => {
       const look = () => document.body.textContent.includes("9,999,999") && done(true);
       new MutationObserver(look).observe(document.body, {childList: true, subtree: true});

@@ -16,7 +16,7 @@ import laketier.spark
 from laketier.spark.failures import cause_of
 from laketier.spi import ConfigError, LaketierError, TokenMismatch
 from laketier.tiering import RoundResult
-from laketier.tiering.publish import Ending
+from laketier.tiering.publish import RoundOutcome
 from spark_lake import COLUMNS, Landing, Target
 
 Body = Callable[[DataFrame, int], object]
@@ -63,20 +63,20 @@ def test_rows_arrive_once_whatever_becomes_of_the_checkpoint(
     run_batches: Run, spark: SparkSession, landing: Landing, each_target: Target
 ) -> None:
     target = each_target
-    endings: list[tuple[int, Ending]] = []
+    outcomes: list[tuple[int, RoundOutcome]] = []
 
     def body(df: DataFrame, batch_id: int) -> None:
         done = laketier.spark.write_batch(df, batch_id, target.options(pipeline="events-v1"))
-        endings.append((batch_id, done.ending))
+        outcomes.append((batch_id, done.outcome))
 
     landing.land(2)
     run_batches(landing, target.checkpoint, body)
-    assert endings == [(0, Ending.PUBLISHED), (1, Ending.PUBLISHED)]
+    assert outcomes == [(0, RoundOutcome.PUBLISHED), (1, RoundOutcome.PUBLISHED)]
     files = target.data_files()
 
     drop_commit(target.checkpoint, 1)
     run_batches(landing, target.checkpoint, body)
-    assert endings[2:] == [(1, Ending.ALREADY_THERE)]
+    assert outcomes[2:] == [(1, RoundOutcome.ALREADY_THERE)]
     assert target.data_files() == files, "a replayed batch must write nothing"
     assert target.ids(spark) == landing.ids
 
@@ -127,7 +127,7 @@ def test_two_sinks_in_threads_and_a_retry_of_the_function(
 
     landing.land(1)
     run_batches(landing, target.checkpoint, body)
-    assert [result.ending for result in results] == [Ending.PUBLISHED] * 2 + [Ending.ALREADY_THERE] * 2
+    assert [result.outcome for result in results] == [RoundOutcome.PUBLISHED] * 2 + [RoundOutcome.ALREADY_THERE] * 2
     assert sorted(target.ids(spark) + odd.ids(spark)) == landing.ids
 
 

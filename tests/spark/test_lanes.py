@@ -24,7 +24,7 @@ from laketier.spi import (
     UnsupportedType,
 )
 from laketier.tables import group_splits
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from spark_lake import Landing, Target, setting_seen_by_tasks
 
 
@@ -35,11 +35,11 @@ def named(target: Target, epoch: int) -> dict[str, str]:
 @pytest.mark.quick_on("delta", "lance")
 def test_write_is_exact_and_idempotent(spark: SparkSession, each_target: Target) -> None:
     first = laketier.spark.write(spark.range(100), named(each_target, 0))
-    assert (first.ending, first.rows) == (Ending.PUBLISHED, 100)
+    assert (first.outcome, first.rows) == (RoundOutcome.PUBLISHED, 100)
     ran: list[int] = []
     counted = spark.range(100).withColumn("id", F.col("id") + 1)
     again = laketier.spark.write(counted, named(each_target, 0))
-    assert (again.ending, again.rows, ran) == (Ending.ALREADY_THERE, 100, [])
+    assert (again.outcome, again.rows, ran) == (RoundOutcome.ALREADY_THERE, 100, [])
     assert each_target.ids(spark) == list(range(100))
     laketier.spark.write(spark.range(3), each_target.options(), mode="overwrite")
     assert each_target.ids(spark) == [0, 1, 2]
@@ -59,7 +59,7 @@ def test_a_failed_write_changes_nothing(spark: SparkSession, target: Target) -> 
     with pytest.raises(Exception, match="a bad row"):
         laketier.spark.write(broken, named(target, 0))
     assert target.data_files() == []
-    assert laketier.spark.write(spark.range(5), named(target, 0)).ending is Ending.PUBLISHED
+    assert laketier.spark.write(spark.range(5), named(target, 0)).outcome is RoundOutcome.PUBLISHED
 
 
 def test_rows_that_do_not_fit_end_in_our_error(spark: SparkSession, target: Target) -> None:
@@ -79,8 +79,8 @@ def test_tier_a_folder(spark: SparkSession, landing: Landing, each_target: Targe
     landing.land(5)
     folder = ParquetFolder(str(landing.folder))
     result = laketier.spark.tier(spark, folder, named(each_target, 0), tasks=2)
-    assert (result.ending, result.rows) == (Ending.PUBLISHED, 50)
-    assert laketier.spark.tier(spark, folder, named(each_target, 0)).ending is Ending.ALREADY_THERE
+    assert (result.outcome, result.rows) == (RoundOutcome.PUBLISHED, 50)
+    assert laketier.spark.tier(spark, folder, named(each_target, 0)).outcome is RoundOutcome.ALREADY_THERE
     assert each_target.ids(spark) == landing.ids
     landing.land(1)
     with pytest.raises(TokenMismatch, match="other input"):

@@ -77,7 +77,7 @@ def main(logs: str, warehouse: str, format: str) -> None:
     engine = LocalEngine(1)
     done = KeyedLines(LinesTable(Path(logs), "t"), config_of(Path(warehouse), format), engine).round()
     engine.close()
-    print(None if done.ending is None else done.ending.value)
+    print(None if done.outcome is None else done.outcome.value)
 
 
 if __name__ == "__main__":

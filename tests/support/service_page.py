@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from laketier.config import LakeConfig
 from laketier.service.looked import SharedLook
 from laketier.service.metrics import TableCollector, WorkerMetrics, new_registry
-from laketier.service.state import Outcome, StateStore
+from laketier.service.state import StateStore, Success
 from laketier.service.web.access import Address
 from laketier.service.web.app import DeadLetterConfigOf, ServicePages
 from laketier.service.web.patience import PatientProtocol
@@ -92,7 +92,7 @@ def fill(store: StateStore, clock: Clock) -> None:
     clock.pass_seconds(2)
     for name in ("orders", "late", "paused", EVIL):
         lag: dict[str, Any] = {"lag_offsets": 7, "lag_seconds": 2.5, "bad_records": 3}
-        store.finish(leases[name], Outcome(epoch=0, rows=1234, bytes=5_000_000, files=2, offsets='{"0": 1234}', **lag))
+        store.finish(leases[name], Success(epoch=0, rows=1234, bytes=5_000_000, files=2, offsets='{"0": 1234}', **lag))
     store.fail(leases["stopped"], "offsets 5 to 9 of bucket 0 expired; password=hunter2hunter2", retryable=False)
     store.pause("s.paused")
     for epoch in range(1, 13):
@@ -103,7 +103,7 @@ def fill(store: StateStore, clock: Clock) -> None:
             store.fail(lease, "the catalog did not answer", retryable=True)
             store.retier("s.orders")
         else:
-            store.finish(lease, Outcome(epoch=epoch, rows=100 * epoch, bytes=9999, files=1, lag_offsets=epoch))
+            store.finish(lease, Success(epoch=epoch, rows=100 * epoch, bytes=9999, files=1, lag_offsets=epoch))
     store.register([*(table(name) for name in names if name != "late"), table("late", table_id="2")])
     store.fail(leases["failed"], f"the broker at kafka://me:hunter2hunter2@broker/x said {EVIL}", retryable=True)
     store.heartbeat(A, [], 30)

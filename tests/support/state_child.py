@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from laketier.service.state import Outcome, StateStore, Worker
+from laketier.service.state import StateStore, Success, Worker
 
 
 def main(kind: str, url: str, id: str, rounds: str = "0") -> None:
@@ -23,7 +23,7 @@ def main(kind: str, url: str, id: str, rounds: str = "0") -> None:
             leases = store.heartbeat(worker, leases, 600)
             for lease in leases:
                 print(f"{lease.table.id}:{lease.fence}", flush=True)
-            lost = store.finish_all([(lease, Outcome(force_completed=True, rows=1)) for lease in leases])
+            lost = store.finish_all([(lease, Success(force_completed=True, rows=1)) for lease in leases])
             assert lost == (), lost
 
 

@@ -41,9 +41,9 @@ def run(
         if totals is not None:
             figures |= {key: value for key, value in asdict(totals).items() if key != "started"}
         if done is not None:
-            figures |= {"ending": done.ending.value, "rows": done.rows, "files": done.files, "bytes": done.bytes}
+            figures |= {"outcome": done.outcome.value, "rows": done.rows, "files": done.files, "bytes": done.bytes}
         print_json(figures)
     elif done is not None:
-        say(f"{result.config.table}: {done.ending.value}, {done.rows:,} rows in {done.files} files")
+        say(f"{result.config.table}: {done.outcome.value}, {done.rows:,} rows in {done.files} files")
     else:
         say(f"{result.config.table}: {totals}")

@@ -187,7 +187,7 @@ class LogRound:
         with self._overtaken_told():
             done = self._tiering.commit_messages([answer.message for answer in answers if answer.message is not None])
         return LogRoundResult(
-            done.ending,
+            done.outcome,
             self.end,
             self._next.left,
             epoch=self._epoch,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from laketier.rounds.log_task import OnBadRecordPolicy
 from laketier.rounds.ranges import OnExpired
 from laketier.spi import LogOffsets
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class LogRoundSettings:
 
 @dataclass(frozen=True)
 class LogRoundResult:
-    """What a round did. ``ending`` is None when the log held nothing new. ``end``: where the table has read up to.
+    """What a round did. ``outcome`` is None when the log held nothing new. ``end``: where the table has read up to.
     ``left``: offsets that the log held beyond that when the round was planned, ``left_at``: when the newest of them was
     written (ms since the epoch, UTC), where the source says so. ``start``: where this round began. ``rows``: written,
     so with a primary key those of rewritten files too, and no deleted ones. ``bad``: records that are no rows."""
 
-    ending: Ending | None
+    outcome: RoundOutcome | None
     end: LogOffsets
     left: int
     epoch: int | None = None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from laketier.kit import failpoint
 from laketier.service.failpoints import FINISHED
-from laketier.service.state import Failure, Lease, LeaseLost, Outcome, StateError, StateStore, Worker
+from laketier.service.state import Failure, Lease, LeaseLost, StateError, StateStore, Success, Worker
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ def _key(lease: Lease) -> _Key:
     return lease.table.id, lease.fence
 
 
-_Ended = tuple[Lease, Outcome | Failure]
+_Ended = tuple[Lease, Success | Failure]
 
 
 def _each_table_once(results: Sequence[_Ended]) -> list[list[_Ended]]:
@@ -78,7 +78,7 @@ class HeldLeases:
         )  # fmt: skip
         return raised
 
-    def finish(self, results: Sequence[tuple[Lease, Outcome | Failure]]) -> None:
+    def finish(self, results: Sequence[tuple[Lease, Success | Failure]]) -> None:
         """Say how rounds ended. If the database does not answer, the leases run out, and the next round of each finds
         in the lake how far it got."""
         try:

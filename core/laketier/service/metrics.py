@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from laketier.service.looked import SharedLook
 from laketier.service.schedule import State
-from laketier.service.state import Failure, Lease, Outcome, StateError, StateStore, TableStatus
+from laketier.service.state import Failure, Lease, StateError, StateStore, Success, TableStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 TABLES_WITH_SERIES = 1000
@@ -204,7 +204,7 @@ def _families(service: str, statuses: Sequence[TableStatus]) -> Iterator[Metric]
     yield states
 
 
-def ending_of(result: Outcome | Failure) -> str:
+def ending_of(result: Success | Failure) -> str:
     """The label ``ending`` of a round."""
     if isinstance(result, Failure):
         return "failed" if result.retryable else "stopped"
@@ -219,7 +219,7 @@ def seconds_of(lease: Lease, at: int) -> float | None:
 class RoundMetrics(Protocol):
     """Counts rounds."""
 
-    def ended(self, lease: Lease, result: Outcome | Failure, at: int) -> None:
+    def ended(self, lease: Lease, result: Success | Failure, at: int) -> None:
         """``at``: ms since the epoch."""
         ...
 
@@ -234,7 +234,7 @@ class WorkerMetrics:
             self._rounds.labels(ending)
         self._seconds = Histogram(*SECONDS, buckets=BUCKETS, registry=registry)
 
-    def ended(self, lease: Lease, result: Outcome | Failure, at: int) -> None:
+    def ended(self, lease: Lease, result: Success | Failure, at: int) -> None:
         """``at``: ms since the epoch."""
         self._rounds.labels(ending_of(result)).inc()
         seconds = seconds_of(lease, at)
@@ -247,7 +247,7 @@ class MeasuredStore(StateStore):
 
     metrics: tuple[RoundMetrics, ...] = ()
 
-    def finish_all(self, results: Sequence[tuple[Lease, Outcome | Failure]]) -> tuple[Lease, ...]:
+    def finish_all(self, results: Sequence[tuple[Lease, Success | Failure]]) -> tuple[Lease, ...]:
         """See `StateStore.finish_all`. Lost leases are not counted: their rounds are another worker's."""
         lost = super().finish_all(results)
         if self.metrics:

@@ -27,7 +27,7 @@ from laketier.service.metrics import (
     seconds_of,
     with_series,
 )
-from laketier.service.state import Failure, Lease, Outcome, StateError, StateStore, TableStatus
+from laketier.service.state import Failure, Lease, StateError, StateStore, Success, TableStatus
 from laketier.spi import ConfigError
 
 log = logging.getLogger(__name__)
@@ -155,7 +155,7 @@ class OtelMetrics:
         )
         return cls(rounds, seconds)
 
-    def ended(self, lease: Lease, result: Outcome | Failure, at: int) -> None:
+    def ended(self, lease: Lease, result: Success | Failure, at: int) -> None:
         """A round of this worker. ``at``: ms since the epoch."""
         self._rounds.add(1, {"ending": ending_of(result)})
         seconds = seconds_of(lease, at)

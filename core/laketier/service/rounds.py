@@ -16,7 +16,7 @@ from laketier.service.failpoints import COMMITTED, STAGED
 from laketier.service.held import HeldLeases
 from laketier.service.idle import IdleTables
 from laketier.service.schedule import is_retryable
-from laketier.service.state import Failure, Lease, Outcome
+from laketier.service.state import Failure, Lease, Success
 from laketier.spi import ConfigError, LaketierError, LogOffsets, LogTable, Overtaken, StorageError, TableChanged
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class LeasedRound:
         finally:
             self.held.release(self.lease)
 
-    def end(self, failure: LaketierError | None) -> tuple[Lease, Outcome | Failure]:
+    def end(self, failure: LaketierError | None) -> tuple[Lease, Success | Failure]:
         """Commit, or abort after a ``failure``. Raises nothing: one table's trouble must not be another's."""
         try:
             failpoint(STAGED)
@@ -110,12 +110,12 @@ class LeasedRound:
         # It was merged with a snapshot that is no longer the newest; nothing else was wrong.
         return self.lease, Failure(error, is_retryable(error), at_once=isinstance(error, Overtaken))
 
-    def _commit(self, failure: LaketierError | None) -> Outcome:
+    def _commit(self, failure: LaketierError | None) -> Success:
         if self._idle_at is not None:
             if failure is not None:
                 raise failure
             self.idle.still(self.lease)
-            return self._outcome(LogRoundResult(None, self._idle_at, 0))
+            return self._success(LogRoundResult(None, self._idle_at, 0))
         assert self._round is not None
         assert self._table is not None
         if failure is None and self.held.is_lost(self.lease):
@@ -124,18 +124,18 @@ class LeasedRound:
             self._round.abort(self.answers)
             raise failure
         done = self._round.finish(self.answers)
-        if done.ending is not None:
+        if done.outcome is not None:
             failpoint(COMMITTED)
             log.info(
                 "[table=%s epoch=%s fence=%s] %s: %d rows, %d files, %d bytes, %d bad records",
-                self.key, done.epoch, self.lease.fence, done.ending.value, done.rows, done.files, done.bytes, done.bad,
+                self.key, done.epoch, self.lease.fence, done.outcome.value, done.rows, done.files, done.bytes, done.bad,
             )  # fmt: skip
         if not done.left:
             self.idle.saw(self.lease, self._table, done.end)
-        return self._outcome(done)
+        return self._success(done)
 
-    def _outcome(self, done: LogRoundResult) -> Outcome:
-        return Outcome(
+    def _success(self, done: LogRoundResult) -> Success:
+        return Success(
             force_completed=done.left > 0,
             epoch=done.epoch,
             rows=done.rows,

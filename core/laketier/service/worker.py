@@ -20,7 +20,7 @@ from laketier.service.failpoints import LEASED, PLANNED
 from laketier.service.held import HeldLeases
 from laketier.service.idle import IdleTables
 from laketier.service.rounds import LeasedRound
-from laketier.service.state import Failure, Lease, Outcome, StateError, StateStore, Worker
+from laketier.service.state import Failure, Lease, StateError, StateStore, Success, Worker
 from laketier.service.threads import Permit, Threads
 from laketier.service.until_idle import UntilIdle
 from laketier.spi import LaketierError, StorageError
@@ -241,7 +241,7 @@ class TieringWorker:
         if self._stopping.is_set():
             self._release(rounds)
             return
-        results: SimpleQueue[tuple[Lease, Outcome | Failure]] = SimpleQueue()
+        results: SimpleQueue[tuple[Lease, Success | Failure]] = SimpleQueue()
         self._threads.start("engine", self._run_tasks, rounds, results)
         left = len(rounds)
         while left:
@@ -251,7 +251,7 @@ class TieringWorker:
             self._held.finish(ended)
             left -= len(ended)
 
-    def _run_tasks(self, rounds: Sequence[LeasedRound], results: SimpleQueue[tuple[Lease, Outcome | Failure]]) -> None:
+    def _run_tasks(self, rounds: Sequence[LeasedRound], results: SimpleQueue[tuple[Lease, Success | Failure]]) -> None:
         waiting = {each.name: each for each in rounds}
 
         def commit(each: LeasedRound, failure: LaketierError | None = None) -> None:
@@ -276,7 +276,7 @@ class TieringWorker:
             commit(each, failure or StorageError("the engine did not answer for all tasks", where=each.key))
 
     def _commit(
-        self, each: LeasedRound, failure: LaketierError | None, results: SimpleQueue[tuple[Lease, Outcome | Failure]]
+        self, each: LeasedRound, failure: LaketierError | None, results: SimpleQueue[tuple[Lease, Success | Failure]]
     ) -> None:
         with Permit(self._permits):
             ended = each.end(failure)

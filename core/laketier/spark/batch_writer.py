@@ -66,7 +66,7 @@ class LakeBatchWriter(DataSourceArrowWriter):
         tiering = self._round()
         with said_once(self._config, self._token):
             result = tiering.confirm_done() if self._done else tiering.commit_messages(staged(answers))
-        log.info("%s: %d rows, %d files, %d bytes", result.ending.value, result.rows, result.files, result.bytes)
+        log.info("%s: %d rows, %d files, %d bytes", result.outcome.value, result.rows, result.files, result.bytes)
         if result.rows >= ROWS_WORTH_ADVICE and any(a.costly for a in answers):
             say_once(log, "arrow", message=ADVICE)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from laketier.config import LakeConfig
 from laketier.spark.checkpoint import Checkpoint, Unreadable
 from laketier.spark.target import prepare, round_log, say_once
-from laketier.spi import ConfigError, LakeTieringFactory, Outcome, TableState, Token, WriteMode
+from laketier.spi import ConfigError, Decision, LakeTieringFactory, TableState, Token, WriteMode
 from laketier.tiering.round import TieringRound
 
 _REUSE_SECONDS = 60.0
@@ -80,7 +80,7 @@ def plan_epoch(
 def begun(tiering: TieringRound, state: TableState) -> Begun:
     """Begin a round that is committed elsewhere. Driver."""
     try:
-        done = tiering.begin(state) is Outcome.DONE
+        done = tiering.begin(state) is Decision.DONE
         return Begun(done, tiering.attempts_after)
     finally:
         tiering.close()

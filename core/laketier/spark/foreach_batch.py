@@ -19,7 +19,7 @@ from laketier.spark.lanes import drive, stage_frame, write_mode
 from laketier.spark.running_query import RunningQuery, is_connect, running_query
 from laketier.spark.schema import table_schema
 from laketier.spark.target import as_config
-from laketier.spi import ConfigError, Outcome, Token
+from laketier.spi import ConfigError, Decision, Token
 from laketier.tiering import RoundResult, TieringRound
 
 
@@ -65,7 +65,7 @@ def write_batch(
             run,
             config,
             batch_id,
-            lambda: Outcome.DONE if planned.begun.done else Outcome.PROCEED,
+            lambda: Decision.DONE if planned.begun.done else Decision.PROCEED,
         )
 
 

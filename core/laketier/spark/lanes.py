@@ -27,10 +27,10 @@ from laketier.spark.schema import table_schema
 from laketier.spark.target import Target, as_config, batch_token, prepare, round_log, say_at_least_once, say_once
 from laketier.spi import (
     ConfigError,
+    Decision,
     LakeSource,
     LakeSplit,
     LakeTieringFactory,
-    Outcome,
     Predicate,
     ScanRequest,
     Token,
@@ -159,23 +159,23 @@ def drive(
     run: Callable[[Accumulator[list[bytes]] | None], list[bytes]],
     config: LakeConfig,
     epoch: int | None,
-    begin: Callable[[], Outcome],
+    begin: Callable[[], Decision],
 ) -> RoundResult:
     """Decide, run, publish. Driver. Of a job that fails, what its finished tasks staged comes back in an accumulator,
     and is deleted; what a task stages that ends later is orphan collection's."""
     log = round_log(__name__, config, epoch)
     with _accumulator(spark) as staged:
         try:
-            outcome = begin()
-            messages = [] if outcome is Outcome.DONE else run(staged)
+            decision = begin()
+            messages = [] if decision is Decision.DONE else run(staged)
         except BaseException as error:
             tiering.abort_messages([] if staged is None else staged.value, commit_was_called=False)
             cause = cause_of(error)
             if cause is None or cause is error:
                 raise
             raise cause from None  # the sentence once; Spark's pages around it stay in __context__
-    result = tiering.confirm_done() if outcome is Outcome.DONE else tiering.commit_messages(messages)
-    log.info("%s: %d rows, %d files, %d bytes", result.ending.value, result.rows, result.files, result.bytes)
+    result = tiering.confirm_done() if decision is Decision.DONE else tiering.commit_messages(messages)
+    log.info("%s: %d rows, %d files, %d bytes", result.outcome.value, result.rows, result.files, result.bytes)
     return result
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EpochProgress:
-    """One epoch. ``rows``, ``files`` and ``bytes`` are what it wrote; ``ending`` is `laketier.tiering.Ending`'s
+    """One epoch. ``rows``, ``files`` and ``bytes`` are what it wrote; ``outcome`` is `laketier.tiering.RoundOutcome`'s
     value; ``seconds`` is the time since the epoch before (or the start)."""
 
     table: str
     pipeline: str
     epoch: int
-    ending: str
+    outcome: str
     rows: int
     files: int
     bytes: int
@@ -28,7 +28,7 @@ class EpochProgress:
 
     def __str__(self) -> str:
         return (
-            f"[table={self.table} pipeline={self.pipeline} epoch={self.epoch}] {self.ending}: {self.rows:,} rows, "
+            f"[table={self.table} pipeline={self.pipeline} epoch={self.epoch}] {self.outcome}: {self.rows:,} rows, "
             f"{self.files} files, {size_text(self.bytes)}, {self.seconds:.2f} s ({self.commit_seconds:.3f} s commit)"
         )
 

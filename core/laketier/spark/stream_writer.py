@@ -109,7 +109,7 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
         )
         done = any(a.result is None for a in answers)
         result = tiering.confirm_done() if done else tiering.commit_messages(staged(answers))
-        log.info("%s: %d rows, %d files, %d bytes", result.ending.value, result.rows, result.files, result.bytes)
+        log.info("%s: %d rows, %d files, %d bytes", result.outcome.value, result.rows, result.files, result.bytes)
         if result.rows >= ROWS_WORTH_ADVICE and any(a.costly for a in answers):
             say_once(log, "arrow", message=ADVICE)
         self._leave_report(epoch, result, time.monotonic() - started)
@@ -136,7 +136,7 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
             table=str(self._config.table),
             pipeline=str(self._config.pipeline),
             epoch=epoch,
-            ending=result.ending.value,
+            outcome=result.outcome.value,
             rows=result.rows,
             files=result.files,
             bytes=result.bytes,

@@ -99,7 +99,7 @@ from laketier.spi.source import (
     ScanRequest,
 )
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, TableInfo, TablePath, Transform
-from laketier.spi.token import FIRST_EPOCH, Outcome, SourceRange, Token, Watermark, decide
+from laketier.spi.token import FIRST_EPOCH, Decision, SourceRange, Token, Watermark, decide
 from laketier.spi.versions import FORMAT_SPI_VERSION, FORMAT_SPI_VERSIONS, SOURCE_SPI_VERSION, SOURCE_SPI_VERSIONS
 from laketier.spi.writer import WR, LakeWriter, StagedFile, WriteResult, attempt_began_at, new_attempt_id
 
@@ -127,6 +127,7 @@ __all__ = [
     "Conflict",
     "CorruptTable",
     "DataclassSerializer",
+    "Decision",
     "DeliveryLevel",
     "Feature",
     "FeatureNotSupported",
@@ -167,7 +168,6 @@ __all__ = [
     "Op",
     "Or",
     "OrphanFile",
-    "Outcome",
     "OutsideTable",
     "Overtaken",
     "PartitionField",

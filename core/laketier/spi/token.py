@@ -139,8 +139,8 @@ def _optional(kind: type, value: Any) -> Any:
     return None if value is None else _of(kind, value)
 
 
-class Outcome(Enum):
-    """What `decide` allows."""
+class Decision(Enum):
+    """The two answers of `decide`. Everything else is a refusal."""
 
     PROCEED = "proceed"
     """Write and publish."""
@@ -148,13 +148,11 @@ class Outcome(Enum):
     """The epoch is in the table already. Write nothing; acknowledge."""
 
 
-def decide(watermark: Watermark | None, token: Token) -> Outcome:
-    """Say what becomes of the round ``token`` on a table whose watermark for that pipeline is ``watermark``.
-
-    A pure function, and the only home of the rule:
+def decide(watermark: Watermark | None, token: Token) -> Decision:
+    """Decide whether a round may publish. A pure function, and the only home of the rule:
 
     ============  ================================  ==========================
-    watermark     token                             outcome
+    watermark     token                             decision
     ============  ================================  ==========================
     none          first epoch                       PROCEED
     none          a later epoch                     raises `WatermarkLost`
@@ -166,13 +164,23 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
     epoch n       epoch n+1, range continues        PROCEED
     epoch n       anything else                     raises `Gap`
     ============  ================================  ==========================
+
+    Args:
+        watermark: The table's watermark for the pipeline of ``token``. None where it has none.
+        token: The name of the round.
+
+    Returns:
+        PROCEED for a round to write and publish, DONE for one that the table holds already.
+
+    Raises:
+        Refused: The round must not be published; one of the classes in the table says why.
     """
     if watermark is not None and watermark.forgotten:
         watermark = None
     name = f"pipeline {token.pipeline!r}"
     if watermark is None:
         if token.epoch == FIRST_EPOCH:
-            return Outcome.PROCEED
+            return Decision.PROCEED
         raise WatermarkLost(
             f"the table does not know the pipeline, but this is epoch {token.epoch} of it",
             where=name,
@@ -201,7 +209,7 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
         )
     if token.epoch == last.epoch:
         if not _differ(token.content, last.content) and not _differ(token.source, last.source):
-            return Outcome.DONE
+            return Decision.DONE
         raise TokenMismatch(
             f"epoch {token.epoch} is in the table with other input than this round read",
             where=name,
@@ -220,7 +228,7 @@ def decide(watermark: Watermark | None, token: Token) -> Outcome:
             f"{_back(token)}.",
         )
     if token.epoch == last.epoch + 1 and _continues(last, token):
-        return Outcome.PROCEED
+        return Decision.PROCEED
     if token.epoch == last.epoch + 1:
         why = f"the source range starts at {token.source}, the table ends at {last.source}"
     else:

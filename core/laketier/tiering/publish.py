@@ -17,9 +17,9 @@ from typing import Any
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     Conflict,
+    Decision,
     LakeCommitResult,
     LakeCommitter,
-    Outcome,
     Refused,
     TableState,
     Token,
@@ -37,7 +37,7 @@ from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 log = logging.getLogger(__name__)
 
 
-class Ending(Enum):
+class RoundOutcome(Enum):
     """How a round ended. All three mean: the rows of this epoch are in the table, once."""
 
     PUBLISHED = "published"
@@ -52,7 +52,7 @@ class Ending(Enum):
 class RoundResult:
     """What became of a round. ``commit`` is None unless this attempt published it and got the answer."""
 
-    ending: Ending
+    outcome: RoundOutcome
     rows: int
     files: int
     bytes: int
@@ -129,7 +129,7 @@ class _Loop:
         except Exception as error:  # noqa: BLE001 - every other failure is an unknown outcome: the next pass reads it
             return self._unknown(error)
         else:
-            return self._result(Ending.PUBLISHED, commit.snapshot_id, commit)
+            return self._result(RoundOutcome.PUBLISHED, commit.snapshot_id, commit)
 
     def _look(self) -> tuple[TableState, RoundResult | None]:
         """Read the table: its state, and the result if the epoch is there. Whatever is refused has not landed."""
@@ -160,18 +160,18 @@ class _Loop:
     def _done(self, state: TableState) -> RoundResult | None:
         """The result, if the epoch is in the table already. Raises `Refused`."""
         if self.token is None:
-            return self._result(Ending.RECOVERED, state.snapshot_id, None) if self._landed(state) else None
+            return self._result(RoundOutcome.RECOVERED, state.snapshot_id, None) if self._landed(state) else None
         watermark = state.watermark(self.token.pipeline)
-        if decide(watermark, self.token) is not Outcome.DONE:
+        if decide(watermark, self.token) is not Decision.DONE:
             return None
         assert watermark is not None
         if watermark.commit_id == self.commit_id:
-            return self._result(Ending.RECOVERED, watermark.snapshot_id, None)
+            return self._result(RoundOutcome.RECOVERED, watermark.snapshot_id, None)
         # The epoch was published by another attempt. Every publish is a compare-and-set against a state of an
         # earlier epoch, so ours can't land any more. It may have landed before that, if somebody then took the table
         # back: an older snapshot may still need its files.
         self._discard_if_certain(state)
-        return RoundResult(Ending.ALREADY_THERE, watermark.rows, 0, 0, watermark.snapshot_id, self.conflicts)
+        return RoundResult(RoundOutcome.ALREADY_THERE, watermark.rows, 0, 0, watermark.snapshot_id, self.conflicts)
 
     def _landed(self, state: TableState) -> bool:
         """Whether this batch without a pipeline is in the table, though publishing it raised. Raises `UnknownOutcome`
@@ -254,9 +254,9 @@ class _Loop:
             committed_at=host_time(),
         )
 
-    def _result(self, ending: Ending, snapshot_id: int | None, commit: LakeCommitResult | None) -> RoundResult:
+    def _result(self, outcome: RoundOutcome, snapshot_id: int | None, commit: LakeCommitResult | None) -> RoundResult:
         return RoundResult(
-            ending,
+            outcome,
             rows=sum(result.rows for result in self.results),
             files=sum(len(result.files) for result in self.results),
             bytes=sum(result.bytes for result in self.results),

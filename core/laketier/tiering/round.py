@@ -14,9 +14,9 @@ import pyarrow as pa
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     CommitterInitContext,
+    Decision,
     LakeCommitter,
     LakeTieringFactory,
-    Outcome,
     TableChanged,
     TableState,
     Token,
@@ -31,7 +31,7 @@ from laketier.spi import (
 from laketier.tiering.checks import BaseSnapshot
 from laketier.tiering.failpoints import ROUND_OPENED, failpoint
 from laketier.tiering.horizon import attempts_after, clock_of_table
-from laketier.tiering.publish import Ending, RoundResult, discard, publish
+from laketier.tiering.publish import RoundOutcome, RoundResult, discard, publish
 from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class TieringRound:
     def _committer_for(self, commit_id: str) -> LakeCommitter[Any]:
         return self._factory.create_committer(CommitterInitContext(commit_id=commit_id, mode=self._mode))
 
-    def begin(self, state: TableState | None = None) -> Outcome:
+    def begin(self, state: TableState | None = None) -> Decision:
         """Decide before anything is written: PROCEED, DONE (write nothing), or raises `Refused`.
 
         ``state``: the table as `LakeStorage.state` gave it when the round began; without it, the table is looked at.
@@ -84,15 +84,15 @@ class TieringRound:
         with naming_storage_errors("the table was read"):
             if state is None:
                 state = self._committer.open()
-            outcome = Outcome.PROCEED
+            decision = Decision.PROCEED
             if self._token is not None:
-                outcome = decide(state.watermark(self._token.pipeline), self._token)
-            if outcome is Outcome.PROCEED:
+                decision = decide(state.watermark(self._token.pipeline), self._token)
+            if decision is Decision.PROCEED:
                 self._attempts_after = attempts_after(state, clock_of_table(self._factory))
         if self._mode is WriteMode.UPSERT:
             self._base = BaseSnapshot(state.snapshot_id)
         failpoint(ROUND_OPENED)
-        return outcome
+        return decision
 
     @property
     def base_snapshot(self) -> int | None:
@@ -128,13 +128,13 @@ class TieringRound:
             with naming_storage_errors("the table was read"):
                 state = self._committer.open()
                 watermark = None if token is None else state.watermark(token.pipeline)
-            if token is None or watermark is None or decide(watermark, token) is not Outcome.DONE:
+            if token is None or watermark is None or decide(watermark, token) is not Decision.DONE:
                 raise TableChanged(
                     "the epoch was in the table when the round began, and is not any more",
                     why="the table was restored, overwritten or recreated meanwhile",
                     fix="Run the round again: it decides from what the table holds now.",
                 )
-            return RoundResult(Ending.ALREADY_THERE, watermark.rows, 0, 0, watermark.snapshot_id)
+            return RoundResult(RoundOutcome.ALREADY_THERE, watermark.rows, 0, 0, watermark.snapshot_id)
         finally:
             self.close()
 

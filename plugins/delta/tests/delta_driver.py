@@ -7,7 +7,7 @@ import importlib.util
 import sys
 
 from laketier.spi import Stale
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 
 if __name__ == "__main__":
     conftest, warehouse, pipeline, epochs = sys.argv[1:]
@@ -22,7 +22,7 @@ if __name__ == "__main__":
     for epoch in range(int(epochs)):
         rows = support.ids(epoch) if epoch % 5 != 4 else support.ids()
         try:
-            published += lake.epoch(epoch, rows, pipeline=pipeline).ending is Ending.PUBLISHED
+            published += lake.epoch(epoch, rows, pipeline=pipeline).outcome is RoundOutcome.PUBLISHED
         except Stale:
             continue
     print(published)

@@ -21,7 +21,7 @@ from laketier.kit import failpoints
 from laketier.spi import (
     Conflict,
     CorruptTable,
-    Outcome,
+    Decision,
     OutsideTable,
     RolledBack,
     Stale,
@@ -34,7 +34,7 @@ from laketier.spi import (
     WriteMode,
 )
 from laketier.spi.clocks import shifted
-from laketier.tiering import Ending, TieringRound
+from laketier.tiering import RoundOutcome, TieringRound
 
 
 def log_entry(lake, version):
@@ -48,10 +48,10 @@ def foreign_append(lake, *values):
 def test_epochs_are_appended_once_and_a_replay_writes_nothing(lake, support):
     lake.create()
     for epoch in range(3):
-        assert lake.epoch(epoch).ending is Ending.PUBLISHED
+        assert lake.epoch(epoch).outcome is RoundOutcome.PUBLISHED
     version = lake.table.snapshot_id
     replay = TieringRound(lake.factory(), token=Token("p", "run", 2, content="2"))
-    assert replay.begin() is Outcome.DONE
+    assert replay.begin() is Decision.DONE
     assert lake.table.snapshot_id == version
     assert support.values(DeltaTable(lake.uri).to_pyarrow_table()) == [0, 1, 2]
 
@@ -121,7 +121,7 @@ def test_two_pipelines_rebase_and_both_get_in(lake, support):
         tiering.begin()
         rounds.append((tiering, lake.stage(support.ids(len(rounds)), factory)))
     for tiering, staged in rounds:
-        assert tiering.commit([staged]).ending is Ending.PUBLISHED
+        assert tiering.commit([staged]).outcome is RoundOutcome.PUBLISHED
     assert support.values(lake.read()) == [0, 1]
 
 
@@ -133,8 +133,8 @@ def test_of_two_drivers_of_one_epoch_the_second_sees_that_it_is_done(lake, suppo
         tiering = TieringRound(factory, token=Token("p", "run", 0))
         tiering.begin()
         drivers.append((tiering, lake.stage(support.ids(1), factory)))
-    endings = [tiering.commit([staged]).ending for tiering, staged in drivers]
-    assert endings == [Ending.PUBLISHED, Ending.ALREADY_THERE]
+    outcomes = [tiering.commit([staged]).outcome for tiering, staged in drivers]
+    assert outcomes == [RoundOutcome.PUBLISHED, RoundOutcome.ALREADY_THERE]
     assert support.values(lake.read()) == [1]
     files = list(Path(lake.uri).glob("*.parquet"))
     assert len(files) == 1, "the loser's file was not discarded"
@@ -156,7 +156,7 @@ def test_a_commit_with_a_lost_answer_is_found_by_its_watermark(lake, support, mo
     monkeypatch.setattr(failpoints, "_hits", {})
     monkeypatch.setenv(failpoints.VARIABLE, "publish.between_commit_and_checkpoint=error@1")
     result = lake.epoch(0)
-    assert result.ending is Ending.RECOVERED
+    assert result.outcome is RoundOutcome.RECOVERED
     assert support.values(lake.read()) == [0]
 
 
@@ -165,7 +165,7 @@ def test_a_batch_with_a_lost_answer_is_found_by_its_commit_id(lake, support, mon
     foreign_append(lake, 8)
     monkeypatch.setattr(failpoints, "_hits", {})
     monkeypatch.setenv(failpoints.VARIABLE, "publish.between_commit_and_checkpoint=error@1")
-    assert lake.append(support.ids(1)).ending is Ending.RECOVERED
+    assert lake.append(support.ids(1)).outcome is RoundOutcome.RECOVERED
     assert support.values(lake.read()) == [1, 8]
 
 
@@ -232,7 +232,7 @@ def test_an_already_exists_for_our_own_entry_is_a_success(lake, support, monkeyp
 def test_a_failed_checkpoint_is_no_failed_commit(lake, support, monkeypatch, caplog):
     lake.create(delta__checkpointInterval="1")
     monkeypatch.setattr(DeltaTable, "create_checkpoint", lambda self: (_ for _ in ()).throw(OSError("disk full")))
-    assert lake.epoch(0).ending is Ending.PUBLISHED
+    assert lake.epoch(0).outcome is RoundOutcome.PUBLISHED
     assert "checkpoint failed" in caplog.text
 
 
@@ -241,10 +241,10 @@ def test_a_host_whose_clock_is_days_off_cleans_nothing_up(lake, days, caplog):
     """delta-rs forgets tombstones, transactions and log entries by its host's clock, whenever it makes a checkpoint."""
     lake.create(delta__checkpointInterval="1")
     with shifted(days * 86_400_000):
-        assert lake.epoch(0).ending is Ending.PUBLISHED
+        assert lake.epoch(0).outcome is RoundOutcome.PUBLISHED
     assert list(Path(lake.uri, "_delta_log").glob("*.checkpoint.parquet")) == []
     assert "days off" in caplog.text
-    assert lake.epoch(1).ending is Ending.PUBLISHED
+    assert lake.epoch(1).outcome is RoundOutcome.PUBLISHED
     assert len(list(Path(lake.uri, "_delta_log").glob("*.checkpoint.parquet"))) == 1
 
 
@@ -292,7 +292,7 @@ def test_tables_that_forget_transactions_are_refused(lake, lake_with, support):
     with pytest.raises(UnsafeTable, match="accept-transaction-retention"):
         lake.factory()
     accepting = lake_with(accept_transaction_retention=True)
-    assert accepting.epoch(1).ending is Ending.PUBLISHED
+    assert accepting.epoch(1).outcome is RoundOutcome.PUBLISHED
 
 
 def test_a_forgotten_pipeline_is_refused_and_not_replayed(lake_with, support):

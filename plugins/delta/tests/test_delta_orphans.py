@@ -17,7 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 from laketier.kit import failpoints
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import BucketSpec, CorruptTable, IncompatibleTable, WriteMode
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import COLLECTION, PROTOCOL
 from laketier_delta import references
 from laketier_delta.references import unreferenced
@@ -253,7 +253,7 @@ def test_only_records_that_nobody_points_at_go(lake, support):
     state = lake.committer().open()
     assert [state.watermark(name).token.epoch for name in names] == [1] * len(names)
     for name in names:
-        assert lake.epoch(2, pipeline=name).ending is Ending.PUBLISHED
+        assert lake.epoch(2, pipeline=name).outcome is RoundOutcome.PUBLISHED
     assert len(list(Path(lake.uri, "_laketier").rglob("*.json"))) == 2 * len(names) + 1
 
 
@@ -386,7 +386,7 @@ def test_others_at_each_step_of_a_round(lake, support, foreign):
                 foreign(lake.uri)
 
         with failpoints.observed(interfere):
-            assert lake.epoch(epoch).ending is Ending.PUBLISHED
+            assert lake.epoch(epoch).outcome is RoundOutcome.PUBLISHED
     assert [step for _, step in seen] == [step for step in steps if step != "discard.before"]
     found = [value for value in support.values(DeltaTable(lake.uri).to_pyarrow_table()) if value >= 0]
     assert found == list(range(3 + len(steps)))

@@ -26,7 +26,7 @@ from laketier.spi import (
 )
 from laketier.spi.clocks import shifted
 from laketier.spi.table import PartitionField
-from laketier.tiering import Ending, TieringRound
+from laketier.tiering import RoundOutcome, TieringRound
 
 ROWS = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), pa.field("p", pa.string(), nullable=False), ("v", pa.string())]
@@ -72,8 +72,8 @@ def test_files_leave_in_the_commit_that_puts_others_in_their_place(lake):
     lake.storage.catalog().create_table(PATH, KEYED)
     epoch(lake, 0, rows((1, ODD, "a"), (2, "x", "b")))
     [old] = [split for split in splits(lake) if dict(split.partition)["p"] == ODD]
-    assert epoch(lake, 1, rows((1, ODD, "A")), old.files).ending is Ending.PUBLISHED
-    assert epoch(lake, 1, rows((1, ODD, "A")), old.files).ending is Ending.ALREADY_THERE
+    assert epoch(lake, 1, rows((1, ODD, "A")), old.files).outcome is RoundOutcome.PUBLISHED
+    assert epoch(lake, 1, rows((1, ODD, "A")), old.files).outcome is RoundOutcome.ALREADY_THERE
     expected = [(1, "A"), (2, "b")]
     entry = (Path(lake.uri) / "_delta_log" / f"{2:020}.json").read_text()
     kinds = [next(iter(json.loads(line))) for line in entry.splitlines()]

@@ -6,8 +6,8 @@ import sys
 
 import pyarrow as pa
 
-from laketier.spi import LakeStorageConfig, Outcome, TablePath, Token, WriterInitContext, new_attempt_id
-from laketier.tiering import Ending, TieringRound
+from laketier.spi import Decision, LakeStorageConfig, TablePath, Token, WriterInitContext, new_attempt_id
+from laketier.tiering import RoundOutcome, TieringRound
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.storage import IcebergStorage
 
@@ -26,7 +26,7 @@ def main(warehouse: str, pipeline: str, epochs: int) -> None:
         there = state.watermark(pipeline)
         if there is not None and there.token.epoch > epoch:
             continue
-        if round_.begin() is Outcome.DONE:
+        if round_.begin() is Decision.DONE:
             continue
         writer = factory.create_writer(WriterInitContext(new_attempt_id()))
         if epoch % 5 != 4:
@@ -37,7 +37,7 @@ def main(warehouse: str, pipeline: str, epochs: int) -> None:
         except _refused():
             continue
         conflicts += result.conflicts
-        assert result.ending in set(Ending)
+        assert result.outcome in set(RoundOutcome)
     print("conflicts", conflicts, flush=True)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyiceberg.table.update import SetSnapshotRefUpdate
 
-from laketier.spi import Outcome, RolledBack, UnknownOutcome, WatermarkLost
+from laketier.spi import Decision, RolledBack, UnknownOutcome, WatermarkLost
 from laketier.spi.clocks import shifted
 from laketier.tiering import TieringRound, pipelines
 from laketier_iceberg.expiry import expired
@@ -41,7 +41,7 @@ def test_a_rollback_is_noticed_also_after_others_have_gone_on(events: Any) -> No
     _epochs(events, 0, 1, "other")
     with pytest.raises(RolledBack):
         TieringRound(events.factory, token=events.token(3)).begin()
-    assert TieringRound(events.factory, token=events.token(2, "other")).begin() is Outcome.PROCEED
+    assert TieringRound(events.factory, token=events.token(2, "other")).begin() is Decision.PROCEED
 
 
 def test_a_rollback_behind_an_expired_snapshot_is_noticed_by_sequence_numbers(events: Any) -> None:
@@ -66,15 +66,15 @@ def test_foreign_commits_on_top_are_no_rollback(events: Any) -> None:
     _epochs(events, 0, 1)
     events.table().delete("id < 5")
     events.table().overwrite(events.table().scan().to_arrow())
-    assert TieringRound(events.factory, token=events.token(2)).begin() is Outcome.PROCEED
-    assert TieringRound(events.factory, token=events.token(1)).begin() is Outcome.DONE
+    assert TieringRound(events.factory, token=events.token(2)).begin() is Decision.PROCEED
+    assert TieringRound(events.factory, token=events.token(1)).begin() is Decision.DONE
 
 
 def test_a_watermark_survives_the_expiry_of_its_snapshot(events: Any) -> None:
     snapshots = _epochs(events, 0, 1)
     _epochs(events, 0, 1, "other")
     events.table().maintenance.expire_snapshots().by_ids(snapshots).commit()
-    assert TieringRound(events.factory, token=events.token(1)).begin() is Outcome.DONE
+    assert TieringRound(events.factory, token=events.token(1)).begin() is Decision.DONE
     _epochs(events, 2, 2)
     assert len(events.ids()) == 50
 
@@ -98,8 +98,8 @@ def test_expiry_in_the_commit_keeps_the_watermark_and_the_rows(make: Any) -> Non
     kept = [s.snapshot_id for s in events.table().metadata.snapshots]
     assert sorted(kept) == sorted(snapshots[-3:])
     assert len(events.ids()) == 110
-    assert TieringRound(events.factory, token=events.token(0, "idle")).begin() is Outcome.DONE
-    assert TieringRound(events.factory, token=events.token(10)).begin() is Outcome.PROCEED
+    assert TieringRound(events.factory, token=events.token(0, "idle")).begin() is Decision.DONE
+    assert TieringRound(events.factory, token=events.token(10)).begin() is Decision.PROCEED
 
 
 def test_without_the_option_nothing_expires(make: Any) -> None:

@@ -28,7 +28,7 @@ from pyiceberg.table.update import (
 from laketier.kit import TableFolder, failpoints
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import Collected, FeatureNotSupported, OrphanFile, PartitionField, TableChanged, Transform, WriteMode
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_iceberg.locations import Below
 from laketier_iceberg.options import IcebergOptions
 
@@ -610,7 +610,7 @@ def test_an_empty_commit_in_flight_lands_with_new_manifests(events: Any) -> None
     with while_staged(STAGED, lambda: collected.append(collect(events))):
         result = events.round(events.token(1))
     assert collected == [Counter({"manifest-list": 1})]
-    assert (result.ending, result.conflicts) == (Ending.PUBLISHED, 1)
+    assert (result.outcome, result.conflicts) == (RoundOutcome.PUBLISHED, 1)
     assert list(every_snapshot(events).values()) == [list(range(10))] * 3
     append(events, 2)
 
@@ -707,7 +707,7 @@ def test_foreign_compaction_and_expiry_beside_a_round_lose_nothing(
     append(events, 3)
     append(events, 1, pipeline="idle")
     assert events.ids() == sorted([*rows, *range(30, 40), *range(10, 20)])
-    assert events.round(events.token(3), events.batch(0, 1)).ending is Ending.ALREADY_THERE
+    assert events.round(events.token(3), events.batch(0, 1)).outcome is RoundOutcome.ALREADY_THERE
 
 
 def test_a_round_beside_a_foreign_compaction_that_commits_later_loses_nothing(events: Any) -> None:

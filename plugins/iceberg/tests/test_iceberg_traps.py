@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 
 from laketier.spi import AddColumn, CommitError, Conflict, TableChanged, UnknownOutcome, WriteMode
-from laketier.tiering import Ending, RetryPolicy, TieringRound
+from laketier.tiering import RetryPolicy, RoundOutcome, TieringRound
 from laketier_iceberg.committer import IcebergCommitter
 from laketier_iceberg.history import WATERMARK
 
@@ -125,7 +125,7 @@ def test_pyicebergs_own_cleanup_makes_a_table_unreadable_after_a_409_that_landed
 def test_a_409_that_landed_leaves_the_table_readable_and_the_epoch_there_once(events: Any, epoch: int | None) -> None:
     events.round(events.token(0), events.batch(0, 10))
     committer = _Committer(events, CommitFailedException("409"), land=True)
-    assert _publish(events, committer, 10, epoch).ending is Ending.PUBLISHED
+    assert _publish(events, committer, 10, epoch).outcome is RoundOutcome.PUBLISHED
     assert events.ids() == list(range(20))
     if epoch is not None:
         assert TieringRound(events.factory, token=events.token(epoch)).begin().value == "done"
@@ -136,8 +136,8 @@ def test_a_409_that_landed_leaves_the_table_readable_and_the_epoch_there_once(ev
 def test_an_unknown_outcome_is_resolved_by_looking(events: Any, epoch: int | None, land: bool) -> None:
     events.round(events.token(0), events.batch(0, 10))
     committer = _Committer(events, CommitStateUnknownException("502"), land=land)
-    ending = _publish(events, committer, 10, epoch).ending
-    assert ending is (Ending.RECOVERED if land else Ending.PUBLISHED)
+    outcome = _publish(events, committer, 10, epoch).outcome
+    assert outcome is (RoundOutcome.RECOVERED if land else RoundOutcome.PUBLISHED)
     assert events.ids() == list(range(20))
 
 

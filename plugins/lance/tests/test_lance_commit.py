@@ -12,8 +12,8 @@ from lance.commit import CommitConflictError
 from laketier.spi import (
     CommitterInitContext,
     Conflict,
+    Decision,
     Gap,
-    Outcome,
     PluginBroken,
     StagedFileLost,
     TableChanged,
@@ -23,7 +23,7 @@ from laketier.spi import (
     Watermark,
     WriteMode,
 )
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_lance.lance_schema import field_ids, with_metadata
 
 
@@ -48,7 +48,7 @@ def test_an_epoch_and_its_watermark_land_in_one_version(table):
 def test_a_replayed_epoch_changes_nothing_and_leaves_no_file(table):
     table.append(0, 1)
     files = table.data_files()
-    assert table.append(0, 1).ending is Ending.ALREADY_THERE
+    assert table.append(0, 1).outcome is RoundOutcome.ALREADY_THERE
     assert table.ids() == [1]
     assert table.data_files() == files
     assert table.open().version == 2
@@ -58,7 +58,7 @@ def test_an_empty_epoch_moves_the_watermark(table):
     table.append(0)
     table.append(1, 7)
     table.append(2)
-    assert table.round(2).begin() is Outcome.DONE
+    assert table.round(2).begin() is Decision.DONE
     assert table.ids() == [7]
 
 
@@ -122,7 +122,7 @@ def test_rounds_go_on_after_a_compaction_that_rewrote_an_index(table, of_ours):
         table.open().read_transaction(table.open().version)
     assert table.storage.history(table.info).snapshots(1)[0].operation == "rewrite"
     if of_ours:
-        assert table.round(1).begin() is Outcome.DONE
+        assert table.round(1).begin() is Decision.DONE
     else:
         table.open().cleanup_old_versions(older_than=timedelta(0))
         table.reload()
@@ -131,7 +131,7 @@ def test_rounds_go_on_after_a_compaction_that_rewrote_an_index(table, of_ours):
         table.append(1)
         table.reload()
         assert table.info.table_uuid == identity
-    assert table.append(2, 3).ending is Ending.PUBLISHED
+    assert table.append(2, 3).outcome is RoundOutcome.PUBLISHED
     assert table.ids() == [1, 2, 3]
     # And where the answer to a batch was lost just then.
     round_, staged = table.round(None), table.stage(table.rows(4))
@@ -141,7 +141,7 @@ def test_rounds_go_on_after_a_compaction_that_rewrote_an_index(table, of_ours):
     with pytest.raises(Conflict):
         round_._committer.publish(state, [staged], None)
     assert not round_._committer.open().landed("c1")
-    assert round_.commit([staged]).ending is Ending.PUBLISHED
+    assert round_.commit([staged]).outcome is RoundOutcome.PUBLISHED
     assert table.ids() == [1, 2, 3, 4, 90]
 
 
@@ -225,8 +225,8 @@ def test_overwrite_replaces_all_rows_and_keeps_identity_watermarks_and_history(t
     assert table.ids() == [3]
     table.reload()
     assert table.info.table_uuid == identity
-    assert table.round(0, pipeline="q").begin() is Outcome.DONE
-    assert table.round(1).begin() is Outcome.DONE
+    assert table.round(0, pipeline="q").begin() is Decision.DONE
+    assert table.round(1).begin() is Decision.DONE
     assert table.scan(snapshot_id=3).num_rows == 2
     table.append(2, mode=WriteMode.OVERWRITE)
     assert table.ids() == []
@@ -241,7 +241,7 @@ def test_an_append_of_others_that_began_before_an_epoch_lands_beside_it(table):
     table.append(0, 1)
     lance.LanceDataset.commit(table.location, transaction)
     assert table.ids() == [1, 90]
-    assert table.round(0).begin() is Outcome.DONE
+    assert table.round(0).begin() is Decision.DONE
 
 
 def test_landed_finds_a_batch_without_a_pipeline(table):

@@ -12,7 +12,7 @@ import pytest
 from laketier.spi import (
     CommitterInitContext,
     Conflict,
-    Outcome,
+    Decision,
     RolledBack,
     TableChanged,
     Token,
@@ -20,7 +20,7 @@ from laketier.spi import (
     WatermarkLost,
     WriteMode,
 )
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 
 CHANGES = [
     "append",
@@ -76,9 +76,9 @@ def test_the_round_goes_through_after_such_a_conflict(table, change):
     staged = table.stage(table.rows(3))
     round_.begin()
     table.foreign(change)
-    assert round_.commit([staged]).ending is Ending.PUBLISHED
+    assert round_.commit([staged]).outcome is RoundOutcome.PUBLISHED
     assert table.ids().count(3) == 1
-    assert table.round(2).begin() is Outcome.DONE
+    assert table.round(2).begin() is Decision.DONE
 
 
 @pytest.mark.parametrize("change", ["config", "index"])
@@ -90,7 +90,7 @@ def test_config_and_indexes_that_come_between_do_not_lose_anything(table, change
     assert round_.publish(state, [staged], watermark(1)).snapshot_id == table.open().version
     assert table.ids() == [1, 2]
     # The watermark names the version it was meant for, and carries the commit that tells it from a later one.
-    assert table.round(2).begin() is Outcome.PROCEED
+    assert table.round(2).begin() is Decision.PROCEED
 
 
 # The other way round: others hold a handle that they opened before our round landed, and commit through it.
@@ -169,9 +169,9 @@ def test_a_late_commit_of_others_loses_no_row_of_a_round_and_no_watermark(table,
         LATE[change](table, late)
     assert table.ids().count(3) == 1
     assert table.open().to_table(filter="id = 3").num_rows == 1
-    assert table.round(2).begin() is Outcome.DONE
+    assert table.round(2).begin() is Decision.DONE
     table.reload()
-    assert table.round(3).begin() is Outcome.PROCEED
+    assert table.round(3).begin() is Decision.PROCEED
 
 
 BURIES = {

@@ -11,7 +11,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-from laketier.spi import Outcome
+from laketier.spi import Decision
 
 DRIVER = """
 import sys
@@ -66,7 +66,7 @@ def test_a_driver_killed_at_any_step_loses_and_doubles_nothing(table, point, lan
     driver.communicate()
     assert driver.returncode == -signal.SIGKILL
     assert table.ids() == ([1, 2, 3] if landed else [1])
-    assert table.round(1).begin() is (Outcome.DONE if landed else Outcome.PROCEED)
+    assert table.round(1).begin() is (Decision.DONE if landed else Decision.PROCEED)
     table.append(1, 2, 3)
     assert table.ids() == [1, 2, 3]
     table.append(2, 4)
@@ -120,7 +120,7 @@ def test_rival_drivers_of_two_pipelines_and_foreign_appends(table):
     # A rival may find itself behind: it is refused, having changed nothing. The other one goes on.
     assert all("Stale" in failure for failure in failures), failures
     for pipeline in ("a", "b"):
-        assert table.round(epochs - 1, pipeline=pipeline).begin() is Outcome.DONE
+        assert table.round(epochs - 1, pipeline=pipeline).begin() is Decision.DONE
     expected = [*range(epochs), *range(1000, 1000 + epochs), *range(5000, 5000 + epochs)]
     assert table.ids() == expected
     table.open().validate()

@@ -22,7 +22,7 @@ from lance.fragment import write_fragments
 from laketier.kit import failpoints
 from laketier.maintenance.orphans import Collection, collect_orphans
 from laketier.spi import Collected, FeatureNotSupported, TableError
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_lance.clock import storage_time
 from laketier_lance.options import LanceOptions
 
@@ -244,7 +244,7 @@ def test_a_commit_in_flight_while_orphans_are_collected_is_refused_and_loses_not
         table.round(epoch).commit([staged])
     assert [file.path for file in collections[0].removed] == [staged.files[0].path]
     assert table.ids() == [1]
-    assert table.append(epoch, 2).ending is Ending.PUBLISHED
+    assert table.append(epoch, 2).outcome is RoundOutcome.PUBLISHED
     assert table.ids() == [1, 2]
 
 

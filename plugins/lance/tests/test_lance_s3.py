@@ -19,8 +19,8 @@ from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     Collected,
     Conflict,
+    Decision,
     LakeStorageConfig,
-    Outcome,
     Passthrough,
     ScanRequest,
     SnapshotNotFound,
@@ -116,7 +116,7 @@ def test_a_table_in_s3_lives_through_all_of_its_life(storage, storage_options):
     factory = storage.tiering_factory(info)
     for epoch in range(3):
         TieringRound(factory, token=Token("p", "r", epoch)).commit([stage(factory, epoch)])
-    assert TieringRound(factory, token=Token("p", "r", 2)).begin() is Outcome.DONE
+    assert TieringRound(factory, token=Token("p", "r", 2)).begin() is Decision.DONE
     assert read(storage) == [0, 1, 2]
     assert read(storage, snapshot_id=2) == [0]
     with pytest.raises(SnapshotNotFound):

@@ -11,7 +11,7 @@ import pytest
 from laketier.spi import (
     AddColumn,
     CommitterInitContext,
-    Outcome,
+    Decision,
     RolledBack,
     TableChanged,
     WatermarkLost,
@@ -31,7 +31,7 @@ def test_the_watermark_survives_what_others_do(table):
     table.foreign("upsert")
     table.open().cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
     assert [ref["version"] for ref in table.open().version_refs()] == [table.open().version]
-    assert table.round(3).begin() is Outcome.DONE
+    assert table.round(3).begin() is Decision.DONE
     table.reload()
     table.append(4, 4)
     assert table.ids().count(4) == 1
@@ -65,7 +65,7 @@ def test_a_restore_stays_noticed_after_the_rounds_of_other_pipelines(table):
     table.append(3, 23, pipeline="r")
     pipelines.adopt(table.factory, "p", run="r", epoch=1)
     table.append(2, 2)
-    assert table.round(2).begin() is Outcome.DONE
+    assert table.round(2).begin() is Decision.DONE
     assert table.ids() == [0, 1, 2, 20, 21, 22, 23]
 
 
@@ -88,7 +88,7 @@ def test_a_version_is_read_once_however_often_the_table_is_opened(table, monkeyp
         for _ in range(more):
             table.foreign("append")
         for _ in range(4):
-            assert table.round(0).begin() is Outcome.DONE
+            assert table.round(0).begin() is Decision.DONE
     assert [count for count in asked if count] == [3, 2]
 
 
@@ -96,7 +96,7 @@ def test_a_restore_is_noticed_after_many_looks_before_it(table):
     table.append(0, 0)
     table.foreign("append")
     table.append(1, 1)
-    assert table.round(1).begin() is Outcome.DONE
+    assert table.round(1).begin() is Decision.DONE
     lance.dataset(table.location, version=2).restore()
     table.foreign("append")
     for _ in range(2):
@@ -108,7 +108,7 @@ def test_a_restore_that_keeps_the_watermark_is_fine(table):
     table.append(0, 1)
     table.foreign("append")
     lance.dataset(table.location, version=2).restore()
-    assert table.round(0).begin() is Outcome.DONE
+    assert table.round(0).begin() is Decision.DONE
     table.append(1, 2)
     assert table.ids() == [1, 2]
 
@@ -161,7 +161,7 @@ def test_a_dataset_of_others_gets_an_identity_by_the_first_publish(table):
 def test_watermarks_survive_a_new_column(table):
     table.append(0, 1)
     table.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int32()))])
-    assert table.round(0).begin() is Outcome.DONE
+    assert table.round(0).begin() is Decision.DONE
     table.reload()
     table.append(1, 2)
     assert table.open().to_table(columns=["more"]).column("more").null_count == 2
@@ -171,5 +171,5 @@ def test_pipelines_have_watermarks_of_their_own(table):
     names = ["p", "p.q", "ü/ß", new_attempt_id()]
     for name in names:
         table.append(0, 1, pipeline=name)
-    assert [table.round(0, pipeline=name).begin() for name in names] == [Outcome.DONE] * 4
-    assert table.round(0, pipeline="other").begin() is Outcome.PROCEED
+    assert [table.round(0, pipeline=name).begin() for name in names] == [Decision.DONE] * 4
+    assert table.round(0, pipeline="other").begin() is Decision.PROCEED

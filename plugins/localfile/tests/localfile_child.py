@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.spi import (
+    Decision,
     LakeStorageConfig,
-    Outcome,
     ScanRequest,
     TablePath,
     Token,
@@ -45,7 +45,7 @@ def _round(job: dict[str, Any], epoch: int) -> str:
     storage = LocalFilePlugin().create_storage(LakeStorageConfig(job["warehouse"]))
     factory = storage.tiering_factory(storage.catalog().load_table(TablePath.parse(job["table"])))
     work = TieringRound(factory, token=Token(job["pipeline"], "run", epoch), mode=WriteMode(job["mode"]))
-    if work.begin() is Outcome.DONE:
+    if work.begin() is Decision.DONE:
         return f"DONE {epoch}"
     results = []
     for part in range(2):
@@ -57,7 +57,7 @@ def _round(job: dict[str, Any], epoch: int) -> str:
         source = storage.source(storage.catalog().load_table(TablePath.parse(job["table"])))
         replaced = [name for split in source.plan(ScanRequest()).splits for name in split.files]
         results[0] = replace(results[0], replaced=tuple(replaced))
-    return f"{work.commit(results).ending.name} {epoch}"
+    return f"{work.commit(results).outcome.name} {epoch}"
 
 
 class Child:

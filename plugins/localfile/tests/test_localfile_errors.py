@@ -16,7 +16,7 @@ import pytest
 
 from depth import deep_where
 from laketier.spi import LaketierError, TablePath, Token, WriteMode, WriterInitContext, new_attempt_id
-from laketier.tiering import Ending, RetryPolicy, RoundResult, TieringRound, write_task
+from laketier.tiering import RetryPolicy, RoundOutcome, RoundResult, TieringRound, write_task
 
 CALLS = ("open", "fsync", "link", "replace", "rename", "unlink", "mkdir")
 ERRORS = ("EIO", "ENOSPC", "EACCES", "EXDEV")
@@ -74,10 +74,10 @@ def run(table: Any, epoch: int, mode: WriteMode) -> RoundResult:
     return tiering.commit_messages(messages)
 
 
-def ending_of(table: Any, epoch: int, mode: WriteMode) -> tuple[Ending | None, str]:
+def ending_of(table: Any, epoch: int, mode: WriteMode) -> tuple[RoundOutcome | None, str]:
     """How the round ended, or what was said when it did not."""
     try:
-        return run(table, epoch, mode).ending, ""
+        return run(table, epoch, mode).outcome, ""
     except LaketierError as refused:
         return None, str(refused)
 
@@ -86,27 +86,27 @@ def ending_of(table: Any, epoch: int, mode: WriteMode) -> tuple[Ending | None, s
 def test_whatever_call_is_refused(make_table: Any, error: str, mode: WriteMode, always: bool) -> None:
     """The round is published whole or not at all, says so in laketier's words, and can be run again."""
     expected = sorted(IDS[1] if mode is WriteMode.OVERWRITE else IDS[0] + IDS[1])
-    endings: list[str] = []
+    outcomes: list[str] = []
     for number in count():
         table = make_table(path=TablePath("db", f"t{number}"))
         run(table, 0, WriteMode.APPEND)
         with refusing(table.location, number, getattr(errno, error), always=always) as made:
-            ending, told = ending_of(table, 1, mode)
+            outcome, told = ending_of(table, 1, mode)
         if number >= len(made):
             break
-        assert ending is not None or os.strerror(getattr(errno, error)).lower() in told.lower(), made[number]
+        assert outcome is not None or os.strerror(getattr(errno, error)).lower() in told.lower(), made[number]
         seen = table.read_ids()
         assert seen in (IDS[0], expected), f"{made[number]} refused: {seen}"
-        assert ending is None or seen == expected, f"{made[number]} refused, and {ending} told"
-        again = run(table, 1, mode).ending
-        assert again is (Ending.ALREADY_THERE if seen == expected else Ending.PUBLISHED), made[number]
+        assert outcome is None or seen == expected, f"{made[number]} refused, and {outcome} told"
+        again = run(table, 1, mode).outcome
+        assert again is (RoundOutcome.ALREADY_THERE if seen == expected else RoundOutcome.PUBLISHED), made[number]
         assert table.read_ids() == expected, made[number]
         _nothing_unexplained(table)
-        endings.append("an error" if ending is None else ending.value)
-    print(f"{error}, {mode.value}: {len(endings)} calls refused in turn: {dict(Counter(endings))}")
-    assert ending is Ending.PUBLISHED, "the last one was disturbed by nothing"
-    assert len(endings) > 20
-    assert "an error" in endings
+        outcomes.append("an error" if outcome is None else outcome.value)
+    print(f"{error}, {mode.value}: {len(outcomes)} calls refused in turn: {dict(Counter(outcomes))}")
+    assert outcome is RoundOutcome.PUBLISHED, "the last one was disturbed by nothing"
+    assert len(outcomes) > 20
+    assert "an error" in outcomes
 
 
 def _nothing_unexplained(table: Any) -> None:

@@ -16,7 +16,7 @@ from conftest import Table
 
 from laketier.kit.manifests import files_at
 from laketier.spi import Leaf, Op, ScanRequest, Stale, TablePath, Token, WriteMode
-from laketier.tiering import Ending, TieringRound
+from laketier.tiering import RoundOutcome, TieringRound
 
 TABLES = Path(__file__).with_name("older_tables.tar.xz")
 
@@ -59,7 +59,7 @@ def test_reading_changes_nothing_and_a_round_goes_on(older: Any) -> None:
     table.schema = table.info.schema
     with pytest.raises(Stale):
         table.round(3)
-    assert table.round(4).ending is Ending.ALREADY_THERE, "the commit that was killed had landed"
+    assert table.round(4).outcome is RoundOutcome.ALREADY_THERE, "the commit that was killed had landed"
     assert not table.staged_files(), "and is finished now"
     assert table.round(5, [{"id": 5000, "region": "eu/1"}]).snapshot_id == 7
     assert table.read_ids()[-2:] == [4000, 5000]

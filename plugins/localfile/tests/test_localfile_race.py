@@ -19,7 +19,7 @@ from laketier.spi import (
     Watermark,
     WriteMode,
 )
-from laketier.tiering import Ending, TieringRound
+from laketier.tiering import RoundOutcome, TieringRound
 from laketier_localfile.conformance import Harness
 
 
@@ -86,7 +86,7 @@ def test_a_replay_is_a_no_op_whatever_other_pipelines_did_since(table: Any) -> N
     table.round(0)
     for epoch in range(40):
         table.round(epoch, [], pipeline="other")
-    assert table.round(0).ending is Ending.ALREADY_THERE
+    assert table.round(0).outcome is RoundOutcome.ALREADY_THERE
     assert table.read_ids() == [0, 1, 2, 3]
     assert table.staged_files() == []
 
@@ -243,5 +243,5 @@ def test_watermarks_of_other_pipelines_survive_an_overwrite(table: Any) -> None:
     table.round(0)
     table.round(0, table.ids(3), pipeline="q", mode=WriteMode.OVERWRITE)
     assert table.read_ids() == [3000, 3001, 3002, 3003]
-    assert table.round(0).ending is Ending.ALREADY_THERE
+    assert table.round(0).outcome is RoundOutcome.ALREADY_THERE
     assert table.committer().open().watermark("p").snapshot_id == 1

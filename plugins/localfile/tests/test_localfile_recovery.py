@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from laketier.spi import CorruptTable, LaketierError, Outcome, Token, WriteMode
-from laketier.tiering import Ending, TieringRound
+from laketier.spi import CorruptTable, Decision, LaketierError, Token, WriteMode
+from laketier.tiering import RoundOutcome, TieringRound
 
 EPOCH_0 = [0, 1, 2, 3]
 EPOCH_1 = [1000, 1001, 1002, 1003]
@@ -55,7 +55,7 @@ def test_a_crash_before_the_manifest_shows_nothing_and_the_epoch_is_redone_once(
     kill_in(table, failpoints, 1)
     assert table.read_ids() == EPOCH_0
     assert plain_ids(table) == EPOCH_0
-    assert table.round(1).ending is Ending.PUBLISHED
+    assert table.round(1).outcome is RoundOutcome.PUBLISHED
     assert table.read_ids() == EPOCH_0 + EPOCH_1
     assert plain_ids(table) == EPOCH_0 + EPOCH_1
 
@@ -67,7 +67,7 @@ def test_a_crash_after_the_manifest_loses_nothing_and_the_replay_is_a_no_op(tabl
     # Our reader needs no recovery: the manifest says which files there are, wherever they are now.
     assert table.read_ids() == EPOCH_0 + EPOCH_1
     replay = TieringRound(table.factory, token=Token("p", "run", 1))
-    assert replay.begin() is Outcome.DONE
+    assert replay.begin() is Decision.DONE
     # Looking was enough to finish the renames.
     assert plain_ids(table) == EPOCH_0 + EPOCH_1
     assert table.staged_files() == []
@@ -188,7 +188,7 @@ def test_a_lost_head_file_costs_a_listing_and_nothing_else(table: Any) -> None:
         hint = table.log.folder / "head.json"
         hint.unlink() if content is None else hint.write_bytes(content)
         assert table.read_ids() == EPOCH_0
-        assert table.round(0).ending is Ending.ALREADY_THERE
+        assert table.round(0).outcome is RoundOutcome.ALREADY_THERE
 
 
 def test_a_copy_of_the_folder_is_the_table(table: Any, tmp_path: Any) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import deadly_lines
 from laketier.service.schedule import State
-from laketier.service.state import Ending, RegisteredTable, StateStore
+from laketier.service.state import LeaseEnd, RegisteredTable, StateStore
 from laketier.service.state.deaths import SET_ASIDE_AFTER
 from laketier_verification.lines import LinesTable
 
@@ -142,7 +142,7 @@ def test_a_worker_that_was_told_to_stop_ends_though_a_task_hangs(make: Callable[
     assert "cut off: src.deadly" in told
     given_back = service.table("deadly")
     assert (given_back.state, given_back.deaths, given_back.suspect) == (State.PENDING, 0, False)
-    assert service.store.rounds(given_back.id)[0].ending is Ending.RELEASED
+    assert service.store.rounds(given_back.id)[0].ending is LeaseEnd.RELEASED
     service.lines["deadly"].describe(deadly=None)
     service.lines["deadly"].append(3)
     other = service.worker()

@@ -10,7 +10,7 @@ import sqlalchemy
 from sqlalchemy import text
 
 from laketier.service.schedule import State
-from laketier.service.state import Failure, LeaseLost, Outcome, Registration, StateError, StateStore, Worker
+from laketier.service.state import Failure, LeaseLost, Registration, StateError, StateStore, Success, Worker
 from laketier.service.state.tables import METADATA
 from laketier.spi.clocks import shifted
 from laketier_verification.postgresql import PostgreSQL
@@ -39,19 +39,19 @@ def test_the_life_of_tables(url: str) -> None:
         a, b, c, d = store.acquire(A, 9, 30)
         assert len(store.heartbeat(A, [a, b, c, d], 30)) == 4
         assert (
-            store.finish_all([(a, Outcome(epoch=1, rows=5)), (b, Failure("x", True)), (c, Failure("y", False))]) == ()
+            store.finish_all([(a, Success(epoch=1, rows=5)), (b, Failure("x", True)), (c, Failure("y", False))]) == ()
         )
-        store.finish_all([(a, Outcome(epoch=1, rows=5))])
+        store.finish_all([(a, Success(epoch=1, rows=5))])
         now[0] += 31_000
         taken = store.acquire(B, 9, 30)
         assert [(lease.table.source_table, lease.fence) for lease in taken] == [("t1", 2)]
         with pytest.raises(LeaseLost):
-            store.finish(d, Outcome())
+            store.finish(d, Success())
         assert store.pause("s.t1") == ("s.t1",)
         store.release(taken[0])
         (last,) = store.acquire(B, 9, 30)
         assert (last.table.source_table, last.fence, last.table.suspect, last.table.alone) == ("t3", 2, True, True)
-        store.finish(last, Outcome(force_completed=True))
+        store.finish(last, Success(force_completed=True))
         states = [status.table.state for status in store.snapshot()]
         assert states == [State.SCHEDULED, State.PAUSED, State.STOPPED, State.PENDING]
         assert store.prune(1) == 2
@@ -70,8 +70,8 @@ def test_workers_go_by_the_databases_clock(url: str, days: int) -> None:
             (second,) = wrong.acquire(B, 2, 30)
             assert second.table.source_table != first.table.source_table
             assert wrong.heartbeat(B, [second], 30)
-            wrong.finish(second, Outcome(epoch=1))
-        right.finish(first, Outcome(epoch=1))
+            wrong.finish(second, Success(epoch=1))
+        right.finish(first, Success(epoch=1))
         due = [status.table.due_at - right.now() for status in right.snapshot()]
         assert max(due) - min(due) < 60_000
 
@@ -81,7 +81,7 @@ def test_a_freshness_of_ten_years_and_the_last_priorities_fit(url: str) -> None:
     with StateStore.open(url) as store:
         store.register([replace(tables(1)[0], freshness_seconds=3650 * 86_400, priority=2**31 - 1)])
         (lease,) = store.acquire(A, 1, 30)
-        store.finish(lease, Outcome(epoch=0))
+        store.finish(lease, Success(epoch=0))
         assert store.acquire(A, 1, 30) == ()
 
 
@@ -92,7 +92,7 @@ def test_a_restart_of_the_server_is_a_state_error_and_no_more(server: PostgreSQL
         server.stop()
         try:
             for call in (
-                lambda: store.finish(first, Outcome(epoch=1)),
+                lambda: store.finish(first, Success(epoch=1)),
                 lambda: store.acquire(A, 2, 30),
                 lambda: store.heartbeat(A, [first], 30),
                 store.snapshot,
@@ -105,8 +105,8 @@ def test_a_restart_of_the_server_is_a_state_error_and_no_more(server: PostgreSQL
         finally:
             server.start()
         assert store.heartbeat(A, [first, second], 30)[0].fence == first.fence
-        store.finish(first, Outcome(epoch=1))
-        store.finish(second, Outcome(epoch=1))
+        store.finish(first, Success(epoch=1))
+        store.finish(second, Success(epoch=1))
         assert [status.table.fence for status in store.snapshot()] == [1, 1]
         server.stop()
         server.start()

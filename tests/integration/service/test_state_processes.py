@@ -12,7 +12,7 @@ import pytest
 
 import state_child
 from laketier.service.schedule import State
-from laketier.service.state import Ending, LeaseLost, Outcome, Registration, StateStore, Worker
+from laketier.service.state import LeaseEnd, LeaseLost, Registration, StateStore, Success, Worker
 
 ROUNDS = 10
 TABLES = 12
@@ -113,7 +113,7 @@ def test_what_a_killed_process_held_is_taken_over(url: str, children: list[Child
         leases = late.acquire(heir, 9, 30)
         assert {f"{lease.table.id}:{lease.fence - 1}" for lease in leases} == set(held)
         ended = late.rounds(leases[0].table.id)
-        assert [(r.worker, r.ending) for r in ended] == [("victim", Ending.EXPIRED)]
-        assert late.finish_all([(lease, Outcome()) for lease in leases]) == ()
+        assert [(r.worker, r.ending) for r in ended] == [("victim", LeaseEnd.EXPIRED)]
+        assert late.finish_all([(lease, Success()) for lease in leases]) == ()
         with pytest.raises(LeaseLost):
-            late.finish(leases[0], Outcome(epoch=5))
+            late.finish(leases[0], Success(epoch=5))

@@ -22,7 +22,7 @@ from laketier.service.catalogue import Catalogue
 from laketier.service.failpoints import PLANNED
 from laketier.service.idle import TRUSTED_SECONDS
 from laketier.service.schedule import State
-from laketier.service.state import LeaseLost, Outcome, RegisteredTable, StateStore, Worker
+from laketier.service.state import LeaseLost, RegisteredTable, StateStore, Success, Worker
 from laketier.service.worker import TieringWorker, WorkerSettings
 from laketier.spi import ScanRequest
 from laketier.tables.scan import scan
@@ -368,7 +368,7 @@ def test_two_rounds_of_one_table_that_end_at_a_time_keep_nobody_from_ending(make
     newer = {lease.table.name: lease for lease in worker._held.take(2)}
     assert newer["src.again"].fence > older["src.again"].fence
     ended = [older["src.again"], newer["src.other"], newer["src.again"]]
-    worker._held.finish([(lease, Outcome()) for lease in ended])
+    worker._held.finish([(lease, Success()) for lease in ended])
     assert {service.table(name).state for name in ("again", "other")} == {State.SCHEDULED}
 
 

@@ -23,7 +23,7 @@ from laketier.rounds.log_engine import LocalEngine
 from laketier.service.schedule import is_retryable
 from laketier.spi import ConfigError, IncompatibleData, IncompatibleTable, Overtaken, UnsupportedType
 from laketier.tables import prepare_table
-from laketier.tiering import Ending, failpoints
+from laketier.tiering import RoundOutcome, failpoints
 from laketier_verification.lines import LinesTable
 
 KILLED = ("round.opened", "publish.before", "publish.between_record_and_commit", "publish.after", "ack.before")
@@ -51,12 +51,12 @@ def bucketed(keyed: KeyedLines) -> KeyedLines:
 def test_the_newest_change_of_a_key_is_there(keyed: KeyedLines) -> None:
     keyed.append(*(("+I", key, "a") for key in range(10)))
     first = keyed.round()
-    assert (first.ending, first.rows) == (Ending.PUBLISHED, 10)
+    assert (first.outcome, first.rows) == (RoundOutcome.PUBLISHED, 10)
     keyed.append(("-U", 1, "a"), ("+U", 1, "b"), ("-D", 2, ""), ("+I", 10, "c"), ("+U", 3, "b"), ("-D", 3, ""))
     keyed.append(("-D", 4, ""), ("+I", 4, "again"), ("-D", 77, ""))
-    assert keyed.round().ending is Ending.PUBLISHED
+    assert keyed.round().outcome is RoundOutcome.PUBLISHED
     assert keyed.is_exact
-    assert keyed.round().ending is None, "nothing new: nothing is committed"
+    assert keyed.round().outcome is None, "nothing new: nothing is committed"
     keyed.append(*(("-D", key, "") for key in range(20)))
     assert keyed.round().rows == 0
     assert keyed.rows == []
@@ -94,7 +94,7 @@ def test_a_round_that_dies_is_read_again(keyed: KeyedLines, point: str) -> None:
     with observed(crash), pytest.raises(Killed):
         keyed.round()
     keyed.append(("+U", 2, "back"), ("-D", 1, ""))
-    assert keyed.round().ending is Ending.PUBLISHED
+    assert keyed.round().outcome is RoundOutcome.PUBLISHED
     assert keyed.is_exact
 
 
@@ -112,7 +112,7 @@ def test_another_writer_between_makes_the_round_merge_anew(keyed: KeyedLines) ->
         made.finish(answers)
     assert is_retryable(refused.value)
     assert files_of(keyed) - before, "the other's files are there"
-    assert keyed.round().ending is Ending.PUBLISHED
+    assert keyed.round().outcome is RoundOutcome.PUBLISHED
     assert keyed.is_exact
 
 

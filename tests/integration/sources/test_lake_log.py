@@ -36,7 +36,7 @@ from laketier.spi import (
     TablePath,
     unsupported,
 )
-from laketier.tiering import Ending, failpoints
+from laketier.tiering import RoundOutcome, failpoints
 from laketier.union_read.scan import union_batches
 from laketier_verification.lakes import SCHEMA, append, ids, lake_at, rows_of
 
@@ -178,8 +178,8 @@ def test_rounds_from_one_format_into_another(tiered: Tiered) -> None:
     source.append(1, 2)
     source.foreign_append(3)
     first = tiered.round()
-    assert (first.ending, first.rows, first.epoch) == (Ending.PUBLISHED, 3, 0)
-    assert tiered.round().ending is None
+    assert (first.outcome, first.rows, first.epoch) == (RoundOutcome.PUBLISHED, 3, 0)
+    assert tiered.round().outcome is None
     source.foreign_append(4)
     source.append(5, 6)
     assert tiered.union() == [1, 2, 3, 4, 5, 6]
@@ -235,7 +235,7 @@ def test_a_killed_round_is_read_again_and_nothing_is_there_twice(tiered: Tiered)
         with observed(crash), pytest.raises(KeyboardInterrupt):
             tiered.round()
         assert tiered.union() == [1, 2]
-    assert tiered.round().ending is None, "it had landed"
+    assert tiered.round().outcome is None, "it had landed"
     source.append(3)
     tiered.round()
     assert tiered.ids == [1, 2, 3]

@@ -28,7 +28,7 @@ from laketier.spi import (
     ScanRequest,
     TableLog,
 )
-from laketier.tiering import Ending, failpoints
+from laketier.tiering import RoundOutcome, failpoints
 from laketier.union_read.scan import union_batches
 from laketier_verification.lakes import SCHEMA, lake_at, read_all
 
@@ -119,9 +119,9 @@ class Copy:
         self.source, self.config, self.engine = source, config, engine
         self.key: tuple[str, ...] | None = ("id",)
 
-    def round(self) -> Ending | None:
+    def round(self) -> RoundOutcome | None:
         made = LogRound(self.source.feed(self.key), self.config)
-        return made.finish(self.engine.run(made.plan())).ending
+        return made.finish(self.engine.run(made.plan())).outcome
 
     @property
     def rows(self) -> list[Row]:
@@ -140,7 +140,7 @@ def copy(request: pytest.FixtureRequest, source: FedDelta, tmp_path: Path, engin
 
 
 def test_the_copy_is_the_table_after_each_round(copy: Copy) -> None:
-    assert copy.round() is Ending.PUBLISHED
+    assert copy.round() is RoundOutcome.PUBLISHED
     assert copy.rows == copy.source.rows
     for name, step in STEPS.items():
         step(copy.source)

@@ -75,7 +75,7 @@ def test_a_file_deleted_in_the_middle_stops_the_table_or_is_passed_over(zone: Zo
     assert zone.ids() == [1, 4, 5, 6]
     # A new table begins at the first file that is still there: 0 was never to be read.
     assert zone.watermark().token.content == 'skipped:{"files":[2,4]}'
-    assert zone.round().ending is None
+    assert zone.round().outcome is None
     zone.taken(7)
     assert zone.round(fail).rows == 1
     assert zone.watermark().token.content is None
@@ -99,7 +99,7 @@ def test_nothing_is_left_but_a_hole(zone: Zone) -> None:
     result = zone.round()
     assert (result.rows, dict(result.end)) == (0, {"files": 4})
     assert zone.watermark().token.content == 'skipped:{"files":[1,4]}'
-    assert zone.round().ending is None
+    assert zone.round().outcome is None
 
 
 def test_a_file_deleted_while_the_round_runs_is_passed_over_by_the_next(zone: Zone) -> None:

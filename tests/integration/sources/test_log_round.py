@@ -20,7 +20,7 @@ from laketier.service import failpoints
 from laketier.service.schedule import is_retryable
 from laketier.spi import Fenced, IncompatibleData, OffsetsExpired, ScanRequest, Stale, TableChanged, TableLog
 from laketier.tables.scan import scan
-from laketier.tiering import Ending, pipelines
+from laketier.tiering import RoundOutcome, pipelines
 from laketier_verification.lines import LinesTable
 
 DEAD = LogRoundSettings(on_bad_record=OnBadRecordPolicy.DEAD_LETTER)
@@ -69,8 +69,8 @@ def test_rounds_follow_the_log(tiered: Tiered) -> None:
     tiered.source.append(1, 2, 3)
     tiered.source.append(10, 11, bucket=1)
     first = tiered.round()
-    assert (first.ending, first.rows, first.epoch, first.left) == (Ending.PUBLISHED, 5, 0, 0)
-    assert tiered.round().ending is None, "nothing new: nothing is committed"
+    assert (first.outcome, first.rows, first.epoch, first.left) == (RoundOutcome.PUBLISHED, 5, 0, 0)
+    assert tiered.round().outcome is None, "nothing new: nothing is committed"
     tiered.source.append(4)
     second = tiered.round()
     assert (second.rows, second.epoch) == (1, 1)

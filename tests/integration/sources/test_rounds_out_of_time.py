@@ -74,7 +74,7 @@ def test_what_is_out_of_time_is_read_by_the_next_round(tiered: Tiered) -> None:
     last = tiered.round()
     assert (dict(last.end), last.left, last.epoch) == ({"0": 7, "1": 3}, 0, 2)
     assert tiered.ids() == [0, 1, 2, 3, 4, 5, 6, 10, 11, 12]
-    assert tiered.round().ending is None
+    assert tiered.round().outcome is None
 
 
 def test_a_task_that_did_not_answer_was_not_read(tiered: Tiered) -> None:

@@ -27,7 +27,7 @@ from laketier.spi import (
     support_of,
 )
 from laketier.tables.scan import scan
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_kafka.mock_broker import KafkaBroker
 from schema_registry import SchemaRegistry, framed
 
@@ -192,5 +192,5 @@ def test_a_schema_that_changes_while_it_is_read_costs_a_round_and_no_value(
     if "title" in row and not evolving.can(Feature.RENAME_COLUMN):
         refused(evolving, Feature.RENAME_COLUMN, "title")
         return
-    assert evolving.round().ending is Ending.PUBLISHED
+    assert evolving.round().outcome is RoundOutcome.PUBLISHED
     assert "kept" in evolving.rows()[1].values()

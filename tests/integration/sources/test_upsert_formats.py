@@ -27,7 +27,7 @@ from laketier.spi import (
     WriteMode,
     support_of,
 )
-from laketier.tiering import Ending, TieringRound, failpoints
+from laketier.tiering import RoundOutcome, TieringRound, failpoints
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.lake import QUICK, Lake, Table
 
@@ -75,10 +75,10 @@ class Follower:
                 raise error
         return tiering, answers
 
-    def commit(self, tiering: TieringRound, answers: list[LogAnswer]) -> Ending:
-        return tiering.commit_messages([answer.message for answer in answers if answer.message is not None]).ending
+    def commit(self, tiering: TieringRound, answers: list[LogAnswer]) -> RoundOutcome:
+        return tiering.commit_messages([answer.message for answer in answers if answer.message is not None]).outcome
 
-    def round(self, again: bool = False) -> Ending:
+    def round(self, again: bool = False) -> RoundOutcome:
         return self.commit(*self.staged(again))
 
     def check(self, what: str) -> None:
@@ -173,16 +173,16 @@ def test_the_table_is_what_the_log_comes_to(format: str, examples: int) -> None:
 def _step(follower: Follower, what: str, point: str, patch: pytest.MonkeyPatch) -> None:
     match what:
         case "round":
-            assert follower.round() is Ending.PUBLISHED
+            assert follower.round() is RoundOutcome.PUBLISHED
         case "crash":
             with observed(_killed_at(point)), suppress(Killed):
                 follower.round()
         case "replay" if follower.committed is not None:
-            assert follower.round(again=True) is Ending.ALREADY_THERE
+            assert follower.round(again=True) is RoundOutcome.ALREADY_THERE
         case "lost answer":
             switches = CountedFailpoints(patch)
             switches.switch_on(f"{failpoints.PUBLISH_AFTER}=error@1")
-            assert follower.round() is Ending.RECOVERED
+            assert follower.round() is RoundOutcome.RECOVERED
             switches.switch_on("")
         case "foreign":
             _commit_nothing(follower.table)
@@ -193,5 +193,5 @@ def _step(follower: Follower, what: str, point: str, patch: pytest.MonkeyPatch) 
                 follower.commit(*mine)
         case "zombie":
             mine = follower.staged()
-            assert follower.round() is Ending.PUBLISHED
-            assert follower.commit(*mine) is Ending.ALREADY_THERE
+            assert follower.round() is RoundOutcome.PUBLISHED
+            assert follower.commit(*mine) is RoundOutcome.ALREADY_THERE

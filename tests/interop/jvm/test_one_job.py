@@ -23,7 +23,7 @@ def test_a_batch(each: Each, source: str, target: str) -> None:
     result = laketier.spark.write(read.rows, write.config(pipeline="p", epoch=0))
     assert result.rows == 1000
     again = laketier.spark.write(read.rows, write.config(pipeline="p", epoch=0))
-    assert again.ending.value == "already there"
+    assert again.outcome.value == "already there"
     read.rows.write.format("laketier").options(**write.keys()).mode("append").save()
     assert write.rows.count() == 2000
     assert read.rows.union(read.rows).exceptAll(write.rows).count() == 0

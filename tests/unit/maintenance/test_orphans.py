@@ -24,7 +24,7 @@ from laketier.spi import (
     attempt_began_at,
     new_attempt_id,
 )
-from laketier.tiering import Ending, TieringRound
+from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import horizon_of, raise_horizon
 from memory_lake import MemoryFactory, MemoryState, MemoryTable
 
@@ -164,10 +164,10 @@ def test_a_round_from_before_the_horizon_is_refused_and_discarded(token: Token |
     table.stage(0)
     later = f"{attempt_began_at(new_attempt_id()) + 1_000:012x}{'0' * 20}"
     again = TieringRound(MemoryFactory(table), token=token).commit([table.stage(1, attempt=later)])
-    assert again.ending is Ending.PUBLISHED
+    assert again.outcome is RoundOutcome.PUBLISHED
 
 
 def test_a_round_without_files_has_nothing_to_lose() -> None:
     table = MemoryTable()
     raise_horizon(MemoryFactory(table), table.uuid, time.time_ns() // 1_000_000 + 60_000)
-    assert TieringRound(MemoryFactory(table), token=Token("p", "r", 0)).commit([]).ending is Ending.PUBLISHED
+    assert TieringRound(MemoryFactory(table), token=Token("p", "r", 0)).commit([]).outcome is RoundOutcome.PUBLISHED

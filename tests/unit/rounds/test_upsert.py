@@ -29,7 +29,7 @@ from laketier.spi import (
     Watermark,
     WriteMode,
 )
-from laketier.tiering import Ending, RoundResult, TieringRound, failpoints
+from laketier.tiering import RoundOutcome, RoundResult, TieringRound, failpoints
 from laketier.tiering.retries import RetryPolicy
 from memory_lake import MemoryFactory, MemorySource, MemoryTable
 
@@ -172,7 +172,7 @@ def test_the_table_is_what_the_log_comes_to(
             before, version = keyed.committed, keyed.table.version
             match what:
                 case "round":
-                    assert keyed.round(most=how).ending is Ending.PUBLISHED  # type: ignore[arg-type]
+                    assert keyed.round(most=how).outcome is RoundOutcome.PUBLISHED  # type: ignore[arg-type]
                 case "crash":
                     with observed(_killed_at(str(how))), suppress(Killed):
                         keyed.round()
@@ -180,10 +180,10 @@ def test_the_table_is_what_the_log_comes_to(
                     assert (keyed.table.version > version) == landed
                 case "replay" if before is not None:
                     epoch = keyed.table.watermarks["p"].token.epoch
-                    assert keyed.round(epoch=epoch).ending is Ending.ALREADY_THERE
+                    assert keyed.round(epoch=epoch).outcome is RoundOutcome.ALREADY_THERE
                 case "lost answer":
                     (keyed.table.after if how else keyed.table.before).append(TimeoutError("no answer"))
-                    assert keyed.round().ending in (Ending.RECOVERED, Ending.PUBLISHED)
+                    assert keyed.round().outcome in (RoundOutcome.RECOVERED, RoundOutcome.PUBLISHED)
                 case "foreign":
                     foreign[str(how)](keyed.table)
                 case "overtaken":
@@ -191,7 +191,7 @@ def test_the_table_is_what_the_log_comes_to(
                     mine, answers = keyed.staged()
                     keyed.round() if zombie else foreign[str(how)](keyed.table)
                     if zombie:
-                        assert keyed.commit(mine, answers).ending is Ending.ALREADY_THERE
+                        assert keyed.commit(mine, answers).outcome is RoundOutcome.ALREADY_THERE
                     else:
                         with pytest.raises(Overtaken):
                             keyed.commit(mine, answers)
@@ -228,7 +228,7 @@ def test_deletes_alone_replace_a_file_by_none() -> None:
     keyed.round()
     keyed.log.append(("-D", 1, ""))
     done = keyed.round()
-    assert (done.ending, done.rows, done.files, keyed.rows) == (Ending.PUBLISHED, 0, 0, [])
+    assert (done.outcome, done.rows, done.files, keyed.rows) == (RoundOutcome.PUBLISHED, 0, 0, [])
     assert not keyed.table.files
 
 

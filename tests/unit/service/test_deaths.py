@@ -11,7 +11,7 @@ from alembic.config import Config
 
 from depth import deep_where
 from laketier.service.schedule import State
-from laketier.service.state import Ending, Lease, Outcome, StateStore, Worker
+from laketier.service.state import Lease, LeaseEnd, StateStore, Success, Worker
 from laketier.service.state import migrate as migrating
 from laketier.service.state.database import Database
 from laketier.service.state.deaths import APART_MS, PATIENCE_MS, SET_ASIDE_AFTER
@@ -52,7 +52,7 @@ def test_a_table_that_kills_its_worker_is_set_aside_until_it_is_resumed(store: S
     assert "set aside: 3 workers in a row died" in told.error
     assert "the last one was w9" in told.error
     last = store.rounds(told.id)[0]
-    assert (last.ending, last.worker, last.error) == (Ending.STOPPED, "w9", told.error)
+    assert (last.ending, last.worker, last.error) == (LeaseEnd.STOPPED, "w9", told.error)
     store.resume("s.t")
     told = row(store, "t")
     assert (told.state, told.deaths, told.suspect, told.error) == (State.SCHEDULED, 0, False, None)
@@ -68,7 +68,7 @@ def test_bystanders_run_alone_once_and_are_charged_with_nothing(store: StateStor
         assert names([lease]) == [name]
         assert "while it had this table and others" in row(store, name).error
         assert take(store, A) == (), "nothing goes beside it"
-        store.finish(lease, Outcome(epoch=0))
+        store.finish(lease, Success(epoch=0))
         assert (row(store, name).deaths, row(store, name).suspect, row(store, name).error) == (0, False, None)
     clock.pass_seconds(120)
     assert len(take(store, A)) == 5, "together again"
@@ -124,7 +124,7 @@ def test_a_table_is_set_aside_however_long_its_rounds_take_to_kill(
         while all(lease.table.source_table != "poison" or past < seconds for lease, past in held.items()):
             held |= dict.fromkeys(store.acquire(worker(deaths), 64, LEASE, busy=bool(held)), 0.0)
             done = [each for each in held if each.table.source_table != "poison"]
-            store.finish_all([(lease, Outcome(epoch=deaths)) for lease in done])
+            store.finish_all([(lease, Success(epoch=deaths)) for lease in done])
             left = {lease: past + 10.0 for lease, past in held.items() if lease not in done}
             held = dict(zip(store.heartbeat(worker(deaths), list(left), LEASE), left.values(), strict=True))
             clock.pass_seconds(10)
@@ -147,7 +147,7 @@ def test_a_slow_bystander_does_not_hide_who_kills(store: StateStore, clock: Cloc
     (slow,) = store.heartbeat(worker(2), [slow], 10 * LEASE)
     clock.pass_seconds(2 * PATIENCE_MS / 1000)
     assert take(store, worker(2)) == ()
-    store.finish(slow, Outcome(epoch=0))
+    store.finish(slow, Success(epoch=0))
     store.pause("s.slow")
     for number in range(3, 3 + SET_ASIDE_AFTER):
         assert names(die(store, clock, worker(number))) == ["poison"]
@@ -226,7 +226,7 @@ def test_a_good_round_forgets_the_deaths_before_it(store: StateStore, clock: Clo
     for number in range(4 * SET_ASIDE_AFTER):
         if number % SET_ASIDE_AFTER == SET_ASIDE_AFTER - 1:
             (lease,) = take(store, A)
-            store.finish(lease, Outcome(epoch=number, force_completed=True))
+            store.finish(lease, Success(epoch=number, force_completed=True))
             assert row(store, "t").deaths == 0
         else:
             assert len(die(store, clock, worker(number))) == 1
@@ -242,7 +242,7 @@ def test_a_failed_round_forgets_a_suspicion_and_no_death(store: StateStore, cloc
     assert (row(store, "a").suspect, row(store, "a").deaths) == (False, 0)
     assert names(die(store, clock, worker(2))) == ["b"]
     (lease,) = take(store, A, 1)
-    store.finish(lease, Outcome())
+    store.finish(lease, Success())
     (lease,) = take(store, A, 1)
     assert (names([lease]), row(store, "b").deaths) == (["b"], 1)
     store.fail(lease, "no broker", retryable=True)
@@ -262,7 +262,7 @@ def test_where_every_table_kills_its_worker_it_is_not_the_tables(store: StateSto
                for each in others)  # fmt: skip
     clock.pass_seconds(LEASE)
     (lease,) = take(store, A)
-    store.finish(lease, Outcome(epoch=1))
+    store.finish(lease, Success(epoch=1))
     for number in range(100, 104):
         die(store, clock, worker(number))
     take(store, A)
@@ -273,7 +273,7 @@ def test_what_went_well_since_is_told_by_the_order_and_not_by_a_clock(store: Sta
     clock.pass_seconds(3600)
     store.register([table("good")])
     (lease,) = take(store, A)
-    store.finish(lease, Outcome(epoch=0))
+    store.finish(lease, Success(epoch=0))
     clock.pass_seconds(-3600)  # it was ahead, and was set right
 
     def kill(*tables: str) -> State:
@@ -301,7 +301,7 @@ def test_the_guilty_are_found_and_nobody_else(store: StateStore, clock: Clock, s
         killed = any(lease.table.source_table in guilty for lease in leases)
         if not killed:
             for lease in leases:
-                store.finish(lease, Outcome(epoch=number))
+                store.finish(lease, Success(epoch=number))
         if draw.random() < 0.05 and len(take(store, alive)) > 1:
             killed = True  # by hand
         if killed:

@@ -10,7 +10,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from laketier.service.metrics import METRICS, MeasuredStore, WorkerMetrics, new_registry, prometheus_text
-from laketier.service.state import Failure, Outcome, StateStore
+from laketier.service.state import Failure, StateStore, Success
 from service_page import fill, served
 from state_tables import A, B, Clock, table
 
@@ -39,7 +39,7 @@ def test_a_scrape_gives_what_is_listed(store: StateStore, clock: Clock) -> None:
     fill(store, clock)
     with served(store) as page:
         lease = store.acquire(B, 1, 30)[0]
-        page.metrics.ended(lease, Outcome(), clock())
+        page.metrics.ended(lease, Success(), clock())
         answer = page.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     families = {each.name: each for each in text_string_to_metric_families(answer.text)}
@@ -99,11 +99,11 @@ def test_a_worker_counts_the_rounds_that_it_ended(url: str, clock: Clock) -> Non
         clock.pass_seconds(3)
         lost = store.finish_all(
             [
-                (leases["a"], Outcome(epoch=0)),
-                (leases["b"], Outcome(epoch=0, force_completed=True)),
+                (leases["a"], Success(epoch=0)),
+                (leases["b"], Success(epoch=0, force_completed=True)),
                 (leases["c"], Failure("x", retryable=True)),
                 (leases["d"], Failure("x", retryable=False)),
-                (leases["lost"], Outcome(epoch=0)),
+                (leases["lost"], Success(epoch=0)),
             ]
         )
         assert [lease.table.source_table for lease in lost] == ["lost"]

@@ -15,7 +15,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from laketier.service.metrics import METRICS, MeasuredStore
 from laketier.service.otel import OtelMetrics, exporting, instrument_name, is_asked_for, provider_of
-from laketier.service.state import Failure, Outcome, StateStore
+from laketier.service.state import Failure, StateStore, Success
 from laketier.spi import ConfigError
 from service_page import fill
 from state_tables import A, Clock, table
@@ -50,7 +50,7 @@ def test_the_instruments_are_those_of_prometheus(store: StateStore, clock: Clock
     metrics = OtelMetrics.of(provider, store, 30)
     (lease, *_) = store.acquire(A, 1, 30)
     clock.pass_seconds(3)
-    metrics.ended(lease, Outcome(), clock())
+    metrics.ended(lease, Success(), clock())
     metrics.ended(lease, Failure("x", retryable=False), clock())
     found = _collected(reader)
     assert {(name, each.description) for name, each in found.items()} == {
@@ -144,7 +144,7 @@ def test_metrics_are_pushed_to_a_receiver(tmp_path: Path, receiver: Receiver, mo
             assert metrics is not None
             store.metrics = (metrics,)
             (lease,) = store.acquire(A, 1, 30)
-            store.finish_all([(lease, Outcome(rows=5, bad_records=2))])
+            store.finish_all([(lease, Success(rows=5, bad_records=2))])
     path, request = receiver.requests[-1]
     assert path == "/v1/metrics"
     (of,) = request.resource_metrics

@@ -6,11 +6,11 @@ import pytest
 
 from laketier.service.schedule import IllegalTransition, State
 from laketier.service.state import (
-    Ending,
+    LeaseEnd,
     LeaseLost,
-    Outcome,
     RegistrationResult,
     StateStore,
+    Success,
 )
 from laketier.spi import TableNotFound
 from state_tables import A, Clock, names, row, table
@@ -21,7 +21,7 @@ def test_registering_again_keeps_state_and_takes_settings(store: StateStore, clo
     assert store.register([table("t")]) == type(store.register([table("t")]))()
     (lease,) = store.acquire(A, 1, 30)
     assert store.register([table("t", priority=3, freshness_seconds=10)]).changed == ("s.t",)
-    store.finish(lease, Outcome(epoch=1, offsets="{}"))
+    store.finish(lease, Success(epoch=1, offsets="{}"))
     got = row(store, "t")
     assert (got.priority, got.freshness_seconds, got.offsets) == (3, 10, "{}")
     assert got.due_at == clock.now + 10_000
@@ -34,8 +34,8 @@ def test_what_is_gone_is_dropped_and_comes_back(store: StateStore) -> None:
     leases = store.acquire(A, 2, 30)
     assert store.register([table("a")]).dropped == ("s.b",)
     assert store.register([], unlisted=["s"]).dropped == ()
-    assert store.finish_all([(lease, Outcome()) for lease in leases]) == (leases[1],)
-    assert (row(store, "b").state, store.snapshot()[1].last_round.ending) == (State.DROPPED, Ending.DROPPED)
+    assert store.finish_all([(lease, Success()) for lease in leases]) == (leases[1],)
+    assert (row(store, "b").state, store.snapshot()[1].last_round.ending) == (State.DROPPED, LeaseEnd.DROPPED)
     with pytest.raises(IllegalTransition, match="lacks"):
         store.resume("s.b")
     assert store.register([table("a"), table("b")]).returned == ("s.b",)
@@ -73,7 +73,7 @@ def test_a_recreated_table_is_another_one(store: StateStore) -> None:
     did = store.register([table("t", table_id="2")])
     assert (did.recreated, did.new) == (("s.t",), ("s.t",))
     with pytest.raises(LeaseLost):
-        store.finish(lease, Outcome())
+        store.finish(lease, Success())
     old, new = (status.table for status in store.snapshot())
     assert old.state is State.RECREATED
     assert old.error == "the source's table was recreated: its id was '1' and is '2' now"
@@ -115,7 +115,7 @@ def test_no_recreated_table_can_be_resumed(store: StateStore) -> None:
 def test_another_target_stops_the_table(store: StateStore) -> None:
     store.register([table("t")])
     (lease,) = store.acquire(A, 1, 30)
-    store.finish(lease, Outcome(epoch=3, offsets="{}"))
+    store.finish(lease, Success(epoch=3, offsets="{}"))
     assert store.register([table("t", target="lake/other")]).moved == ("s.t",)
     got = row(store, "t")
     assert (got.state, got.offsets, got.epoch) == (State.STOPPED, None, None)
@@ -131,7 +131,7 @@ def test_commands(store: StateStore, clock: Clock) -> None:
     (lease,) = store.acquire(A, 1, 30)
     assert store.pause("s.*") == ("s.a", "s.b")
     assert [status.table.state for status in store.snapshot()] == [State.TIERING, State.PAUSED]
-    store.finish(lease, Outcome(epoch=1, offsets="{}"))
+    store.finish(lease, Success(epoch=1, offsets="{}"))
     clock.pass_seconds(1_000)
     assert store.acquire(A, 9, 30) == ()
     with pytest.raises(IllegalTransition, match="PAUSED can't be made due"):
@@ -153,7 +153,7 @@ def test_commands(store: StateStore, clock: Clock) -> None:
 
 def test_a_table_can_be_made_due(store: StateStore) -> None:
     store.register([table("t")])
-    store.finish(store.acquire(A, 1, 30)[0], Outcome())
+    store.finish(store.acquire(A, 1, 30)[0], Success())
     assert store.acquire(A, 1, 30) == ()
     assert store.retier("s.t") == ("s.t",)
     (lease,) = store.acquire(A, 1, 30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laketier.service.schedule import State
-from laketier.service.state import Outcome, StateStore
+from laketier.service.state import StateStore, Success
 from laketier.spi.clocks import shifted
 from state_tables import A, B, Clock, table
 
@@ -19,17 +19,17 @@ def test_a_lease_of_a_dead_worker(store: StateStore, clock: Clock) -> None:
     clock.pass_seconds(-10 * DAY)
     (taken,) = store.acquire(B, 1, 30)
     assert taken.fence == 2
-    store.finish(taken, Outcome())
+    store.finish(taken, Success())
 
 
 def test_a_table_that_is_due_in_days(store: StateStore, clock: Clock) -> None:
     store.register([table("t")])
     clock.pass_seconds(10 * DAY)
     (lease,) = store.acquire(A, 1, 30)
-    store.finish(lease, Outcome())
+    store.finish(lease, Success())
     clock.pass_seconds(-10 * DAY)
     (taken,) = store.acquire(A, 1, 30)
-    store.finish(taken, Outcome())
+    store.finish(taken, Success())
     assert store.acquire(A, 1, 30) == (), "now it is due after its freshness"
 
 
@@ -48,7 +48,7 @@ def test_the_clock_of_a_rounds_host(store: StateStore, clock: Clock, off: int) -
     store.register([table("t")])
     (lease,) = store.acquire(A, 1, 30)
     clock.pass_seconds(5)
-    store.finish(lease, Outcome(read_until_at=clock.now + off * 1000))
+    store.finish(lease, Success(read_until_at=clock.now + off * 1000))
     (status,) = store.snapshot()
     assert status.table.state is State.SCHEDULED
     assert status.table.last_tiered_at is not None

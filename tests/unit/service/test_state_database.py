@@ -17,9 +17,9 @@ from sqlalchemy import event
 
 from laketier.service.state import (
     LeaseLost,
-    Outcome,
     StateError,
     StateStore,
+    Success,
 )
 from laketier.service.state.tables import METADATA
 from laketier.spi import ConfigError
@@ -34,9 +34,9 @@ def test_services_share_a_database_and_nothing_else(url: str, store: StateStore)
         other.register([table("t")])
         (lease,) = store.acquire(A, 1, 30)
         with pytest.raises(LeaseLost):
-            other.finish(lease, Outcome())
+            other.finish(lease, Success())
         assert other.register([]).dropped == ("s.t",)
-    store.finish(lease, Outcome())
+    store.finish(lease, Success())
 
 
 def test_alembic_is_imported_when_a_database_is_opened() -> None:
@@ -169,7 +169,7 @@ def test_no_question_of_acquire_scans_all_tables(store: StateStore) -> None:
 
     leases = store.acquire(A, 5, 30)
     leases = store.heartbeat(A, leases, 30)
-    store.finish_all([(lease, Outcome(force_completed=lease.fence % 2 == 1)) for lease in leases])
+    store.finish_all([(lease, Success(force_completed=lease.fence % 2 == 1)) for lease in leases])
     event.remove(engine, "before_cursor_execute", keep)
     plans: list[str] = []
     with engine.connect() as connection:

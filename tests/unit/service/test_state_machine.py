@@ -22,9 +22,9 @@ from laketier.service.state import (
     Failure,
     Lease,
     LeaseLost,
-    Outcome,
     Registration,
     StateStore,
+    Success,
     Worker,
 )
 from laketier.service.state.database import Database
@@ -37,7 +37,8 @@ LONGEST_WAIT_SECONDS = 60
 # The wider ones make also a lease too far ahead to be waited for.
 SKEWS = st.integers(-100_000, 100_000) | st.integers(-1_000_000, 1_000_000)
 WORKERS = 3
-ENDINGS = st.sampled_from(["tiered", "force-completed", "failed", "stopped", "released"])
+LEASE_ENDS = st.sampled_from(["tiered", "force-completed", "failed", "stopped", "released"])
+ROUND_ENDS = LEASE_ENDS.filter(lambda end: end != "released")
 _SERVICES = count()
 _DATABASES: list[Database] = []
 
@@ -61,10 +62,10 @@ def teardown_module() -> None:
         opened.folder.cleanup()  # type: ignore[attr-defined]
 
 
-def result_of(ending: str, epoch: int) -> Outcome | Failure | None:
+def result_of(ending: str, epoch: int) -> Success | Failure | None:
     if ending in ("failed", "stopped"):
         return Failure("broken", retryable=ending == "failed")
-    return None if ending == "released" else Outcome(epoch=epoch, force_completed=ending == "force-completed")
+    return None if ending == "released" else Success(epoch=epoch, force_completed=ending == "force-completed")
 
 
 class Workers(RuleBasedStateMachine):
@@ -153,7 +154,7 @@ class Workers(RuleBasedStateMachine):
         self.model.seen[self.workers[by].id] = self.now(by)
         self.model.stopping.add(self.workers[by].id)
 
-    @rule(data=st.data(), by=st.integers(0, 2), ending=ENDINGS, future=st.integers(0, 9), epoch=st.integers(1, 2))
+    @rule(data=st.data(), by=st.integers(0, 2), ending=LEASE_ENDS, future=st.integers(0, 9), epoch=st.integers(1, 2))
     def end(self, data: st.DataObject, by: int, ending: str, future: int, epoch: int) -> None:
         if not self.leases:
             return
@@ -165,7 +166,7 @@ class Workers(RuleBasedStateMachine):
         held = self.ends_in_model(by, lease, ending, result)
         store = self.stores[by]
         try:
-            if isinstance(result, Outcome):
+            if isinstance(result, Success):
                 store.finish(lease, result)
             elif isinstance(result, Failure):
                 store.fail(lease, result.error, retryable=result.retryable)
@@ -177,7 +178,9 @@ class Workers(RuleBasedStateMachine):
             assert held
         self.take_next_try(by)
 
-    @rule(data=st.data(), by=st.integers(0, 2), endings=st.lists(ENDINGS.filter(lambda e: e != "released"), max_size=5))
+    @rule(
+        data=st.data(), by=st.integers(0, 2), endings=st.lists(LEASE_ENDS.filter(lambda e: e != "released"), max_size=5)
+    )
     def finish_all(self, data: st.DataObject, by: int, endings: list[str]) -> None:
         latest = {lease.table.id: lease for lease in self.leases}
         results = [(lease, result_of(e, 1), e) for lease, e in zip(latest.values(), endings, strict=False)]
@@ -186,8 +189,8 @@ class Workers(RuleBasedStateMachine):
         assert list(self.stores[by].finish_all(given)) == lost
         self.take_next_try(by)
 
-    def ends_in_model(self, by: int, lease: Lease, ending: str, result: Outcome | Failure | None) -> bool:
-        epoch = result.epoch if isinstance(result, Outcome) else None
+    def ends_in_model(self, by: int, lease: Lease, ending: str, result: Success | Failure | None) -> bool:
+        epoch = result.epoch if isinstance(result, Success) else None
         return self.model.end(lease.table.id, lease.fence, lease.worker, ending, epoch, self.now(by))
 
     def take_next_try(self, by: int) -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from laketier.service.schedule import State
 from laketier.service.state import (
-    Ending,
     Failure,
+    LeaseEnd,
     LeaseLost,
-    Outcome,
     StateError,
     StateStore,
+    Success,
     Worker,
 )
 from laketier.service.state.leasing import TRIES_AT_ONCE
@@ -29,7 +29,7 @@ def test_a_round(store: StateStore, clock: Clock) -> None:
     clock.pass_seconds(5)
     store.finish(
         lease,
-        Outcome(epoch=1, rows=10, bytes=20, files=2, snapshot_id="9", range_start="{}", range_end='{"0":10}',
+        Success(epoch=1, rows=10, bytes=20, files=2, snapshot_id="9", range_start="{}", range_end='{"0":10}',
                 offsets='{"0":10}', lag_offsets=3, lag_seconds=1.5, bad_records=4, read_until_at=began + 1_000),
     )  # fmt: skip
     (status,) = store.snapshot()
@@ -43,14 +43,14 @@ def test_a_round(store: StateStore, clock: Clock) -> None:
     ended = status.last_round
     assert ended is not None
     assert store.rounds(got.id) == (ended,)
-    assert (ended.ending, ended.worker, ended.began_at, ended.ended_at) == (Ending.TIERED, "a", began, clock.now)
+    assert (ended.ending, ended.worker, ended.began_at, ended.ended_at) == (LeaseEnd.TIERED, "a", began, clock.now)
     assert (ended.rows, ended.range_start, ended.range_end, ended.snapshot_id) == (10, "{}", '{"0":10}', "9")
     assert (ended.lag_offsets, ended.lag_seconds, ended.bad_records) == (3, 1.5, 4)
     assert store.acquire(B, 5, 30) == ()
     clock.pass_seconds(56)
     (again,) = store.acquire(B, 5, 30)
     assert again.fence == 2
-    store.finish(again, Outcome())
+    store.finish(again, Success())
     assert (row(store, "t").epoch, row(store, "t").offsets) == (1, '{"0":10}'), "nothing new was said of them"
 
 
@@ -66,7 +66,7 @@ def test_priority_goes_first_and_then_who_waits_longest(store: StateStore, clock
 def test_a_force_completed_table_joins_the_end_of_the_queue(store: StateStore) -> None:
     store.register([table("a"), table("b"), table("c")])
     (lease,) = store.acquire(A, 1, 30)
-    store.finish(lease, Outcome(epoch=1, force_completed=True))
+    store.finish(lease, Success(epoch=1, force_completed=True))
     assert names(store.acquire(A, 9, 30)) == ["b", "c", "a"]
 
 
@@ -74,7 +74,7 @@ def test_a_round_that_left_something_makes_no_table_fresher(store: StateStore, c
     store.register([table("t")])
     for left, behind in ((5, None), (0, 0), (9, 7), (2, 14)):
         (lease,) = store.acquire(A, 1, 30)
-        store.finish(lease, Outcome(epoch=left, lag_offsets=left, force_completed=left > 0))
+        store.finish(lease, Success(epoch=left, lag_offsets=left, force_completed=left > 0))
         (status,) = store.snapshot()
         assert (status.table.lag_offsets, status.behind_seconds) == (left, behind)
         clock.pass_seconds(7)
@@ -88,7 +88,7 @@ def test_no_table_starves_though_others_come_back_at_once(store: StateStore) -> 
     for _ in range(21):
         (lease,) = store.acquire(A, 1, 30)
         taken.extend(names([lease]))
-        store.finish(lease, Outcome(force_completed=True))
+        store.finish(lease, Success(force_completed=True))
     assert taken == [f"t{number}" for number in range(7)] * 3
 
 
@@ -97,7 +97,7 @@ def test_a_table_that_fails_does_not_hold_up_the_others(store: StateStore, clock
     for round_number in range(1, 30):
         leases = {lease.table.source_table: lease for lease in store.acquire(A, 2, 30)}
         assert "good" in leases
-        store.finish(leases["good"], Outcome(epoch=round_number))
+        store.finish(leases["good"], Success(epoch=round_number))
         if "bad" in leases:
             store.fail(leases["bad"], "no such topic", retryable=True)
         clock.pass_seconds(1)
@@ -106,7 +106,7 @@ def test_a_table_that_fails_does_not_hold_up_the_others(store: StateStore, clock
     assert 2 <= bad.failures <= 6, "the waits are doubled"
     clock.now = bad.next_try_at
     lease = next(lease for lease in store.acquire(A, 2, 30) if lease.table.source_table == "bad")
-    store.finish(lease, Outcome())
+    store.finish(lease, Success())
     assert (row(store, "bad").failures, row(store, "bad").error) == (0, None)
 
 
@@ -141,19 +141,19 @@ def test_a_zombie_can_change_nothing(store: StateStore, clock: Clock) -> None:
     before = store.snapshot()
     for stale in (old, replace(new, fence=new.fence + 1), replace(new, worker="a")):
         for end in (
-            lambda lease: store.finish(lease, Outcome(epoch=7)),
+            lambda lease: store.finish(lease, Success(epoch=7)),
             lambda lease: store.fail(lease, "x", retryable=True),
             store.release,
         ):
             with pytest.raises(LeaseLost, match="is not held by"):
                 end(stale)
-        assert store.finish_all([(stale, Outcome())]) == (stale,)
+        assert store.finish_all([(stale, Success())]) == (stale,)
     assert store.heartbeat(A, [old], 30) == ()
     assert store.snapshot() == before
     assert before[0].last_round is not None
-    assert before[0].last_round.ending is Ending.EXPIRED
+    assert before[0].last_round.ending is LeaseEnd.EXPIRED
     assert store.heartbeat(B, [new], 30) == (new,)
-    store.finish(new, Outcome())
+    store.finish(new, Success())
 
 
 def test_a_lease_that_ran_out_is_ours_until_it_is_taken(store: StateStore, clock: Clock) -> None:
@@ -164,7 +164,7 @@ def test_a_lease_that_ran_out_is_ours_until_it_is_taken(store: StateStore, clock
     assert renewed.deadline == clock.now + 30_000
     assert store.acquire(B, 1, 30) == ()
     clock.pass_seconds(1_000)
-    store.finish(renewed, Outcome())
+    store.finish(renewed, Success())
 
 
 @pytest.mark.parametrize("skew", [-86_400_000, -60_000, 60_000, 86_400_000])
@@ -178,23 +178,23 @@ def test_a_skewed_clock_moves_takeovers_and_breaks_nothing(url: str, clock: Cloc
         second = skewed.acquire(B, 1, 30)
         if skew == -60_000:
             assert second == (), "a clock that is behind takes over late"
-            right.finish(first, Outcome())
+            right.finish(first, Success())
         else:
             assert [lease.fence for lease in second] == [2], "one that is ahead, or far behind, takes over early"
             with pytest.raises(LeaseLost):
-                right.finish(first, Outcome())
-            skewed.finish(second[0], Outcome())
+                right.finish(first, Success())
+            skewed.finish(second[0], Success())
 
 
 def test_an_end_that_was_stored_may_be_told_again(store: StateStore) -> None:
     store.register([table("t")])
     (lease,) = store.acquire(A, 1, 30)
-    store.finish(lease, Outcome(epoch=4, rows=1))
+    store.finish(lease, Success(epoch=4, rows=1))
     after = store.snapshot()
-    store.finish(lease, Outcome(epoch=4, rows=1))
+    store.finish(lease, Success(epoch=4, rows=1))
     assert store.snapshot() == after
     with pytest.raises(LeaseLost):
-        store.finish(lease, Outcome(epoch=5))
+        store.finish(lease, Success(epoch=5))
     with pytest.raises(LeaseLost):
         store.fail(lease, "x", retryable=True)
 
@@ -204,20 +204,20 @@ def test_many_ends_in_one_transaction(store: StateStore, clock: Clock) -> None:
     a, b, c, d = store.acquire(A, 4, 30)
     stale = replace(d, fence=9)
     lost = store.finish_all(
-        [(a, Outcome(rows=1)), (b, Failure("x", True)), (stale, Outcome()), (c, Failure("y", False))]
+        [(a, Success(rows=1)), (b, Failure("x", True)), (stale, Success()), (c, Failure("y", False))]
     )
     assert lost == (stale,)
     states = {status.table.source_table: status.table.state for status in store.snapshot()}
     assert states == {"a": State.SCHEDULED, "b": State.FAILED, "c": State.STOPPED, "d": State.TIERING}
     with pytest.raises(StateError, match="twice"):
-        store.finish_all([(d, Outcome()), (d, Outcome())])
+        store.finish_all([(d, Success()), (d, Success())])
     assert row(store, "d").state is State.TIERING
 
 
 def test_rounds_are_pruned_per_table(store: StateStore) -> None:
     store.register([table("a"), table("b")])
     for _ in range(5):
-        store.finish_all([(lease, Outcome(force_completed=True)) for lease in store.acquire(A, 2, 30)])
+        store.finish_all([(lease, Success(force_completed=True)) for lease in store.acquire(A, 2, 30)])
     assert store.prune(2) == 6
     assert [[ended.fence for ended in store.rounds(status.table.id)] for status in store.snapshot()] == [[5, 4]] * 2
     assert store.prune(2) == 0

@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 
 from laketier.spi import (
+    Decision,
     Fenced,
     Gap,
-    Outcome,
     Refused,
     SourceRange,
     Stale,
@@ -21,7 +21,7 @@ from laketier.spi import (
     decide,
 )
 
-Verdict = Outcome | type[Refused]
+Verdict = Decision | type[Refused]
 
 
 def verdict(watermark: Watermark | None, token: Token) -> Verdict:
@@ -48,34 +48,34 @@ def span(start: int, end: int) -> SourceRange:
 @pytest.mark.parametrize(
     ("watermark", "token", "expected"),
     [
-        pytest.param(None, ask(0), Outcome.PROCEED, id="none-first-epoch"),
-        pytest.param(None, ask(0, fence=7), Outcome.PROCEED, id="none-first-epoch-under-a-lease"),
+        pytest.param(None, ask(0), Decision.PROCEED, id="none-first-epoch"),
+        pytest.param(None, ask(0, fence=7), Decision.PROCEED, id="none-first-epoch-under-a-lease"),
         pytest.param(None, ask(1), WatermarkLost, id="none-later-epoch"),
-        pytest.param(mark(4, forgotten=True), ask(0, run="other"), Outcome.PROCEED, id="forgotten-counts-as-none"),
+        pytest.param(mark(4, forgotten=True), ask(0, run="other"), Decision.PROCEED, id="forgotten-counts-as-none"),
         pytest.param(mark(4, forgotten=True), ask(5), WatermarkLost, id="forgotten-later-epoch"),
         pytest.param(mark(4, fence=2), ask(5, fence=1), Fenced, id="lower-fence"),
         pytest.param(mark(4, fence=2), ask(4, fence=1), Fenced, id="lower-fence-same-epoch"),
         pytest.param(mark(4, fence=2), ask(5, fence=1, run="other"), Fenced, id="lower-fence-before-other-run"),
-        pytest.param(mark(4, fence=2), ask(5, fence=2), Outcome.PROCEED, id="same-fence"),
-        pytest.param(mark(4, fence=2), ask(5, fence=3), Outcome.PROCEED, id="higher-fence"),
+        pytest.param(mark(4, fence=2), ask(5, fence=2), Decision.PROCEED, id="same-fence"),
+        pytest.param(mark(4, fence=2), ask(5, fence=3), Decision.PROCEED, id="higher-fence"),
         pytest.param(mark(4), ask(5, run="other"), TokenMismatch, id="other-run-next-epoch"),
         pytest.param(mark(4), ask(0, run="other"), TokenMismatch, id="other-run-first-epoch"),
         pytest.param(mark(4), ask(4, run="other"), TokenMismatch, id="other-run-same-epoch"),
-        pytest.param(mark(4), ask(4), Outcome.DONE, id="same-epoch-no-content"),
-        pytest.param(mark(4, content="x"), ask(4, content="x"), Outcome.DONE, id="same-epoch-same-content"),
-        pytest.param(mark(4, content="x"), ask(4), Outcome.DONE, id="same-epoch-content-unknown-now"),
-        pytest.param(mark(4), ask(4, content="x"), Outcome.DONE, id="same-epoch-content-unknown-then"),
+        pytest.param(mark(4), ask(4), Decision.DONE, id="same-epoch-no-content"),
+        pytest.param(mark(4, content="x"), ask(4, content="x"), Decision.DONE, id="same-epoch-same-content"),
+        pytest.param(mark(4, content="x"), ask(4), Decision.DONE, id="same-epoch-content-unknown-now"),
+        pytest.param(mark(4), ask(4, content="x"), Decision.DONE, id="same-epoch-content-unknown-then"),
         pytest.param(mark(4, content="x"), ask(4, content="y"), TokenMismatch, id="same-epoch-other-content"),
-        pytest.param(mark(4, source=span(0, 5)), ask(4, source=span(0, 5)), Outcome.DONE, id="same-epoch-same-range"),
+        pytest.param(mark(4, source=span(0, 5)), ask(4, source=span(0, 5)), Decision.DONE, id="same-epoch-same-range"),
         pytest.param(mark(4, source=span(0, 5)), ask(4, source=span(0, 9)), TokenMismatch, id="same-epoch-other-range"),
         pytest.param(mark(4), ask(3), Stale, id="earlier-epoch"),
         pytest.param(mark(4, content="x"), ask(3, content="x"), Stale, id="earlier-epoch-is-never-done"),
-        pytest.param(mark(4), ask(5), Outcome.PROCEED, id="next-epoch"),
+        pytest.param(mark(4), ask(5), Decision.PROCEED, id="next-epoch"),
         pytest.param(
-            mark(4, source=span(0, 5)), ask(5, source=span(5, 9)), Outcome.PROCEED, id="next-epoch-range-continues"
+            mark(4, source=span(0, 5)), ask(5, source=span(5, 9)), Decision.PROCEED, id="next-epoch-range-continues"
         ),
-        pytest.param(mark(4, source=span(0, 5)), ask(5), Outcome.PROCEED, id="next-epoch-range-unknown-now"),
-        pytest.param(mark(4), ask(5, source=span(5, 9)), Outcome.PROCEED, id="next-epoch-range-unknown-then"),
+        pytest.param(mark(4, source=span(0, 5)), ask(5), Decision.PROCEED, id="next-epoch-range-unknown-now"),
+        pytest.param(mark(4), ask(5, source=span(5, 9)), Decision.PROCEED, id="next-epoch-range-unknown-then"),
         pytest.param(mark(4, source=span(0, 5)), ask(5, source=span(6, 9)), Gap, id="next-epoch-range-jumps"),
         pytest.param(mark(4, source=span(0, 5)), ask(5, source=span(3, 9)), Gap, id="next-epoch-range-overlaps"),
         pytest.param(mark(4), ask(6), Gap, id="epoch-skipped"),
@@ -91,7 +91,7 @@ def differ(one: object, other: object) -> bool:
 
 # The table as data, in its order. The first row that applies decides.
 ROWS: list[tuple[str, object, Verdict]] = [
-    ("none, first", lambda w, t: w is None and t.epoch == 0, Outcome.PROCEED),
+    ("none, first", lambda w, t: w is None and t.epoch == 0, Decision.PROCEED),
     ("none, later", lambda w, t: w is None, WatermarkLost),
     ("lower fence", lambda w, t: t.fence < w.fence, Fenced),
     ("other run", lambda w, t: t.run != w.run, TokenMismatch),
@@ -100,12 +100,12 @@ ROWS: list[tuple[str, object, Verdict]] = [
         lambda w, t: t.epoch == w.epoch and (differ(t.content, w.content) or differ(t.source, w.source)),
         TokenMismatch,
     ),
-    ("same epoch", lambda w, t: t.epoch == w.epoch, Outcome.DONE),
+    ("same epoch", lambda w, t: t.epoch == w.epoch, Decision.DONE),
     ("earlier epoch", lambda w, t: t.epoch < w.epoch, Stale),
     (
         "next epoch",
         lambda w, t: t.epoch - w.epoch == 1 and (None in (w.source, t.source) or w.source.end == t.source.start),
-        Outcome.PROCEED,
+        Decision.PROCEED,
     ),
     ("anything else", lambda w, t: True, Gap),
 ]

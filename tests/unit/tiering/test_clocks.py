@@ -32,7 +32,7 @@ from laketier.spi import (
 )
 from laketier.spi.clocks import shifted
 from laketier.spi.writer import LATEST
-from laketier.tiering import Ending, TieringRound, pipelines
+from laketier.tiering import RoundOutcome, TieringRound, pipelines
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
 from memory_lake import MemoryFactory, MemoryTable
 
@@ -117,7 +117,7 @@ def test_a_live_round_is_published_whole_or_refused(stager: int, collector: int,
     except Collected:
         again = storage.begin()
         restaged = storage.stage(1, clock=stager, after=again.attempts_after)
-        assert again.commit([restaged]).ending is Ending.PUBLISHED
+        assert again.commit([restaged]).outcome is RoundOutcome.PUBLISHED
     assert (storage.table.rows, storage.lost) == ([1], set())
     assert "old" not in storage.dates
 
@@ -133,7 +133,7 @@ def test_a_collectors_own_clock_has_no_part_in_it(collector: int) -> None:
     assert [file.path for file in collected.removed] == ["old"]
     assert collected.horizon is not None
     assert collected.horizon < storage.now - 2 * DAY
-    assert tiering.commit([young]).ending is Ending.PUBLISHED
+    assert tiering.commit([young]).outcome is RoundOutcome.PUBLISHED
 
 
 @pytest.mark.parametrize("grace", [NONE, timedelta(days=3)])
@@ -145,7 +145,7 @@ def test_nothing_of_a_stager_ahead_is_deleted_while_it_may_be_published(grace: t
     collected = storage.collect(grace)
     assert (collected.removed, [file.path for file in collected.ahead]) == ((), [staged.files[0].path])
     assert collected.horizon is None, "it bars nobody for nothing"
-    assert tiering.commit([staged]).ending is Ending.PUBLISHED
+    assert tiering.commit([staged]).outcome is RoundOutcome.PUBLISHED
     assert storage.lost == set()
 
 
@@ -170,7 +170,7 @@ def test_a_horizon_that_a_wrong_clock_wrote_stops_no_round_that_begins_after_it(
         again = storage.begin(epoch)
         staged = storage.stage(epoch, clock=-DAY, after=again.attempts_after)
         storage.collect()
-        assert again.commit([staged]).ending is Ending.PUBLISHED
+        assert again.commit([staged]).outcome is RoundOutcome.PUBLISHED
     assert storage.lost == set()
 
 
@@ -187,7 +187,7 @@ def test_lowering_lets_nothing_through_that_was_deleted(stager: int) -> None:
     assert lower_horizon(factory, storage.table.uuid) == (future, storage.now)
     with pytest.raises(Collected):
         tiering.commit([staged])
-    assert storage.begin().commit([storage.stage(1)]).ending is Ending.PUBLISHED
+    assert storage.begin().commit([storage.stage(1)]).outcome is RoundOutcome.PUBLISHED
     assert storage.lost == set()
 
 
@@ -247,7 +247,10 @@ def test_after_a_rollback_the_storage_says_what_is_old(driver: int, monkeypatch:
         with pytest.raises(Collected):
             slow.commit([old])
         tiering = storage.begin()
-        assert tiering.commit([storage.stage(0, clock=driver, after=tiering.attempts_after)]).ending is Ending.PUBLISHED
+        assert (
+            tiering.commit([storage.stage(0, clock=driver, after=tiering.attempts_after)]).outcome
+            is RoundOutcome.PUBLISHED
+        )
 
 
 def test_an_attempt_begins_no_earlier_than_it_is_told() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laketier.spi import ConfigError, Conflict, Gap, Token, TokenMismatch, UnknownOutcome, Watermark, WatermarkLost
-from laketier.tiering import Ending, RetryPolicy, TieringRound, pipelines
+from laketier.tiering import RetryPolicy, RoundOutcome, TieringRound, pipelines
 from memory_lake import MemoryFactory, MemoryTable
 
 
@@ -14,9 +14,11 @@ def table() -> MemoryTable:
     return MemoryTable()
 
 
-def publish(table: MemoryTable, epoch: int, *rows: int, run: str = "run-1") -> Ending:
+def publish(table: MemoryTable, epoch: int, *rows: int, run: str = "run-1") -> RoundOutcome:
     token = Token("p", run, epoch)
-    return TieringRound(MemoryFactory(table), token=token).commit([table.stage(*rows, attempt=f"{run}-{epoch}")]).ending
+    return (
+        TieringRound(MemoryFactory(table), token=token).commit([table.stage(*rows, attempt=f"{run}-{epoch}")]).outcome
+    )
 
 
 def test_show_tells_unknown_from_known(table: MemoryTable) -> None:
@@ -32,7 +34,7 @@ def test_adopt_lets_a_new_checkpoint_continue(table: MemoryTable) -> None:
     with pytest.raises(TokenMismatch):
         publish(table, 1, 2, run="run-2")
     pipelines.adopt(MemoryFactory(table), "p", run="run-2", epoch=0)
-    assert publish(table, 1, 2, run="run-2") is Ending.PUBLISHED
+    assert publish(table, 1, 2, run="run-2") is RoundOutcome.PUBLISHED
     assert table.rows == [1, 2]
 
 
@@ -41,7 +43,7 @@ def test_adopt_accepts_a_gap(table: MemoryTable) -> None:
     with pytest.raises(Gap):
         publish(table, 5, 6)
     pipelines.adopt(MemoryFactory(table), "p", run="run-1", epoch=4)
-    assert publish(table, 5, 6) is Ending.PUBLISHED
+    assert publish(table, 5, 6) is RoundOutcome.PUBLISHED
 
 
 def test_adopt_keeps_the_fence(table: MemoryTable) -> None:
@@ -55,7 +57,7 @@ def test_rewind_lets_later_epochs_be_written_again(table: MemoryTable) -> None:
     for epoch in range(3):
         publish(table, epoch, epoch)
     pipelines.rewind(MemoryFactory(table), "p", epoch=0)
-    assert publish(table, 1, 10) is Ending.PUBLISHED
+    assert publish(table, 1, 10) is RoundOutcome.PUBLISHED
 
 
 @pytest.mark.parametrize("epoch", [2, 3])
@@ -72,7 +74,7 @@ def test_forget_makes_the_pipeline_new(table: MemoryTable) -> None:
     pipelines.forget(MemoryFactory(table), "p")
     with pytest.raises(WatermarkLost):
         publish(table, 2, 3)
-    assert publish(table, 0, 4, run="run-9") is Ending.PUBLISHED
+    assert publish(table, 0, 4, run="run-9") is RoundOutcome.PUBLISHED
 
 
 @pytest.mark.parametrize("change", ["rewind", "forget"])

@@ -26,7 +26,7 @@ from laketier.spi import (
     WriteResult,
 )
 from laketier.tiering import TieringRound
-from laketier.tiering.publish import Ending, RoundResult, publish
+from laketier.tiering.publish import RoundOutcome, RoundResult, publish
 from laketier.tiering.retries import RetryPolicy
 from memory_lake import MemoryFactory, MemoryTable, written_against
 
@@ -59,7 +59,7 @@ def rival(table: MemoryTable, epoch: int, *rows: int, pipeline: str = "p", **fie
 def test_a_round_is_published_with_its_watermark() -> None:
     table = MemoryTable()
     result = run(table, token(content="x"), table.stage(1, 2), table.stage(3))
-    assert (result.ending, result.rows, result.files, result.bytes) == (Ending.PUBLISHED, 3, 2, 24)
+    assert (result.outcome, result.rows, result.files, result.bytes) == (RoundOutcome.PUBLISHED, 3, 2, 24)
     assert result.snapshot_id == 1
     assert result.commit is not None
     assert table.rows == [1, 2, 3]
@@ -74,7 +74,7 @@ def test_a_replay_writes_nothing_and_deletes_what_it_staged() -> None:
     run(table, token(), table.stage(1))
     again = table.stage(1, attempt="again")
     result = run(table, token(), again, commit_id="c2")
-    assert (result.ending, result.rows, result.files, result.snapshot_id) == (Ending.ALREADY_THERE, 1, 0, 1)
+    assert (result.outcome, result.rows, result.files, result.snapshot_id) == (RoundOutcome.ALREADY_THERE, 1, 0, 1)
     assert table.rows == [1]
     assert table.discarded == [again.files[0].path]
     assert count(table, "publish") == 1
@@ -84,7 +84,7 @@ def test_an_empty_epoch_moves_the_watermark() -> None:
     table = MemoryTable()
     run(table, token(0), table.stage(1))
     result = run(table, token(1), commit_id="c2")
-    assert (result.ending, result.rows, table.version) == (Ending.PUBLISHED, 0, 2)
+    assert (result.outcome, result.rows, table.version) == (RoundOutcome.PUBLISHED, 0, 2)
     assert table.watermarks["p"].token.epoch == 1
 
 
@@ -92,7 +92,7 @@ def test_conflicts_with_other_pipelines_only_cause_another_loop() -> None:
     table = MemoryTable()
     table.rivals = [rival(table, n, 10 + n, pipeline="other") for n in range(4)]
     result = run(table, token(), table.stage(1))
-    assert (result.ending, result.conflicts) == (Ending.PUBLISHED, 4)
+    assert (result.outcome, result.conflicts) == (RoundOutcome.PUBLISHED, 4)
     assert table.rows == [1, 10, 11, 12, 13]
     assert count(table, "open") == 5, "each attempt looks at the table afresh"
     assert not table.discarded
@@ -113,7 +113,7 @@ def test_a_rival_that_publishes_the_same_epoch_wins() -> None:
     table.rivals = [rival(table, 0, 1)]
     staged = table.stage(1)
     result = run(table, token(), staged)
-    assert (result.ending, result.conflicts) == (Ending.ALREADY_THERE, 1)
+    assert (result.outcome, result.conflicts) == (RoundOutcome.ALREADY_THERE, 1)
     assert table.rows == [1]
     assert table.discarded == [staged.files[0].path]
 
@@ -156,7 +156,7 @@ def test_a_refused_round_is_discarded(asked: Token, refusal: type[Exception]) ->
 def test_an_error_before_the_effect_is_tried_again() -> None:
     table = MemoryTable(before=[TIMEOUT, TIMEOUT])
     result = run(table, token(), table.stage(1))
-    assert result.ending is Ending.PUBLISHED
+    assert result.outcome is RoundOutcome.PUBLISHED
     assert table.rows == [1]
     assert not table.discarded
 
@@ -164,7 +164,7 @@ def test_an_error_before_the_effect_is_tried_again() -> None:
 def test_an_error_after_the_effect_is_recovered() -> None:
     table = MemoryTable(after=[TIMEOUT])
     result = run(table, token(), table.stage(1, 2))
-    assert (result.ending, result.rows, result.files, result.snapshot_id) == (Ending.RECOVERED, 2, 1, 1)
+    assert (result.outcome, result.rows, result.files, result.snapshot_id) == (RoundOutcome.RECOVERED, 2, 1, 1)
     assert result.commit is None
     assert table.rows == [1, 2]
     assert count(table, "publish") == 1
@@ -174,7 +174,7 @@ def test_an_error_after_the_effect_is_recovered() -> None:
 def test_the_last_allowed_attempt_may_also_have_landed() -> None:
     table = MemoryTable(before=[TIMEOUT, TIMEOUT], after=[TIMEOUT])
     result = run(table, token(), table.stage(1))
-    assert result.ending is Ending.RECOVERED
+    assert result.outcome is RoundOutcome.RECOVERED
     assert table.rows == [1]
 
 
@@ -199,7 +199,7 @@ def test_an_attempt_that_lands_after_the_second_look(lands_late: bool) -> None:
 
     table.rivals = [late if lands_late else None]
     result = run(table, token(), staged)
-    assert result.ending is (Ending.RECOVERED if lands_late else Ending.PUBLISHED)
+    assert result.outcome is (RoundOutcome.RECOVERED if lands_late else RoundOutcome.PUBLISHED)
     assert table.rows == [1]
     assert not table.discarded
 
@@ -269,7 +269,7 @@ def test_a_rival_after_an_unknown_outcome_deletes_nothing() -> None:
 
     committer.land = land_and_be_restored_away  # type: ignore[method-assign, assignment]
     result = publish(committer, [table.stage(1)], token=token(), commit_id="c1", policy=FAST)
-    assert result.ending is Ending.ALREADY_THERE
+    assert result.outcome is RoundOutcome.ALREADY_THERE
     assert table.rows == [1]
     assert count(table, "discard") == 0
 
@@ -292,7 +292,7 @@ def test_a_conflict_after_the_effect_doubles_nothing(known: bool, conflicts: int
     table = MemoryTable(after=[WRONG])
     table.rivals = [rival(table, n, 10 + n, pipeline="other") for n in range(conflicts - 1)]
     result = run(table, token() if known else None, table.stage(1))
-    assert (result.ending, result.conflicts) == (Ending.RECOVERED, conflicts)
+    assert (result.outcome, result.conflicts) == (RoundOutcome.RECOVERED, conflicts)
     assert table.rows.count(1) == 1
     assert not table.discarded
 
@@ -324,7 +324,7 @@ def test_a_format_that_refuses_after_the_effect_doubles_nothing(known: bool) -> 
     """Whoever ran a batch again because it was refused would have its rows twice."""
     table = MemoryTable(after=[OutsideTable("a folder is a link")])
     result = run(table, token() if known else None, table.stage(1))
-    assert (result.ending, table.rows) == (Ending.RECOVERED, [1])
+    assert (result.outcome, table.rows) == (RoundOutcome.RECOVERED, [1])
     assert not table.discarded
 
 
@@ -346,7 +346,7 @@ def test_a_history_that_is_too_short_does_not_turn_a_conflict_into_an_unknown_ou
     monkeypatch.setattr("memory_lake.MemoryState.landed", too_short)
     table = MemoryTable()
     table.rivals = [rival(table, 0, 10, pipeline="other")]
-    assert run(table, None, table.stage(1)).ending is Ending.PUBLISHED
+    assert run(table, None, table.stage(1)).outcome is RoundOutcome.PUBLISHED
     table.rivals = [rival(table, n, 10 + n, pipeline="other") for n in range(1, 6)]
     with pytest.raises(Conflict):
         run(table, None, table.stage(2, attempt="second"), commit_id="c2")
@@ -394,22 +394,22 @@ def test_the_table_is_checked_again_after_each_reload() -> None:
 
 def test_a_batch_without_a_pipeline_leaves_no_watermark() -> None:
     table = MemoryTable()
-    assert run(table, None, table.stage(1)).ending is Ending.PUBLISHED
-    assert run(table, None, table.stage(1), commit_id="c2").ending is Ending.PUBLISHED
+    assert run(table, None, table.stage(1)).outcome is RoundOutcome.PUBLISHED
+    assert run(table, None, table.stage(1), commit_id="c2").outcome is RoundOutcome.PUBLISHED
     assert table.rows == [1, 1]
     assert not table.watermarks
 
 
 def test_a_batch_is_recovered_by_its_commit_id() -> None:
     table = MemoryTable(after=[TIMEOUT])
-    assert run(table, None, table.stage(1)).ending is Ending.RECOVERED
+    assert run(table, None, table.stage(1)).outcome is RoundOutcome.RECOVERED
     assert table.rows == [1]
     assert count(table, "publish") == 1
 
 
 def test_a_batch_that_did_not_land_is_tried_again() -> None:
     table = MemoryTable(before=[TIMEOUT])
-    assert run(table, None, table.stage(1)).ending is Ending.PUBLISHED
+    assert run(table, None, table.stage(1)).outcome is RoundOutcome.PUBLISHED
     assert table.rows == [1]
 
 
@@ -425,7 +425,7 @@ def test_a_forgotten_pipeline_starts_again() -> None:
     table = MemoryTable()
     run(table, token(0), table.stage(1))
     table.watermarks["p"] = replace(table.watermarks["p"], forgotten=True)
-    assert run(table, token(0, run="new"), table.stage(2), commit_id="c2").ending is Ending.PUBLISHED
+    assert run(table, token(0, run="new"), table.stage(2), commit_id="c2").outcome is RoundOutcome.PUBLISHED
 
 
 def test_a_failing_discard_is_logged_and_not_raised(
@@ -437,5 +437,5 @@ def test_a_failing_discard_is_logged_and_not_raised(
     monkeypatch.setattr(committer, "discard", lambda results: 1 / 0)
     with caplog.at_level(logging.WARNING):
         result = publish(committer, [table.stage(1)], token=token(), commit_id="c2", policy=FAST)
-    assert result.ending is Ending.ALREADY_THERE
+    assert result.outcome is RoundOutcome.ALREADY_THERE
     assert "orphan collection" in caplog.text

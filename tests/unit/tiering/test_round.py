@@ -11,16 +11,16 @@ from laketier.kit import FailpointError
 from laketier.kit.failpoints import VARIABLE
 from laketier.spi import (
     CommitterInitContext,
+    Decision,
     IncompatibleData,
     LakeCommitter,
-    Outcome,
     SerializationError,
     Stale,
     Token,
     WriteResult,
     WriterInitContext,
 )
-from laketier.tiering import Ending, TieringRound, write_task
+from laketier.tiering import RoundOutcome, TieringRound, write_task
 from laketier.tiering.failpoints import PROTOCOL
 from memory_lake import SCHEMA, MemoryFactory, MemoryTable
 
@@ -33,17 +33,17 @@ def batch(*ids: int) -> pa.RecordBatch:
     return pa.record_batch([pa.array(ids, pa.int64()), pa.array(["x"] * len(ids))], schema=SCHEMA)
 
 
-def commit(table: MemoryTable, epoch: int, *tasks: list[pa.RecordBatch]) -> Ending:
+def commit(table: MemoryTable, epoch: int, *tasks: list[pa.RecordBatch]) -> RoundOutcome:
     factory = MemoryFactory(table)
     tiering = TieringRound(factory, token=token(epoch))
     tiering.begin()
-    return tiering.commit_messages([write_task(factory, batches) for batches in tasks]).ending
+    return tiering.commit_messages([write_task(factory, batches) for batches in tasks]).outcome
 
 
 def test_rounds_follow_each_other() -> None:
     table = MemoryTable()
-    assert commit(table, 0, [batch(1), batch(2, 3)], [batch(4)], []) is Ending.PUBLISHED
-    assert commit(table, 1, [batch(5)]) is Ending.PUBLISHED
+    assert commit(table, 0, [batch(1), batch(2, 3)], [batch(4)], []) is RoundOutcome.PUBLISHED
+    assert commit(table, 1, [batch(5)]) is RoundOutcome.PUBLISHED
     assert table.rows == [1, 2, 3, 4, 5]
     # In each round one committer looks, and another, which knows the results, publishes.
     assert table.calls.count("close") == 4
@@ -62,7 +62,7 @@ def test_a_round_that_is_told_a_state_makes_one_committer_and_looks_once() -> No
     factory, state = Counting(table), table.state
     table.calls.clear()
     tiering = TieringRound(factory, token=token(1))
-    assert tiering.begin(state) is Outcome.PROCEED
+    assert tiering.begin(state) is Decision.PROCEED
     assert (made, table.calls) == ([], []), "the round began without a committer"
     message = write_task(factory, [batch(2)])
     tiering.commit_messages([message])
@@ -83,7 +83,7 @@ def test_each_retry_looks_afresh_whatever_the_round_began_with() -> None:
 
     table.rivals = [rival]
     table.calls.clear()
-    assert tiering.commit_messages([write_task(factory, [batch(2)])]).ending is Ending.ALREADY_THERE
+    assert tiering.commit_messages([write_task(factory, [batch(2)])]).outcome is RoundOutcome.ALREADY_THERE
     ours = [call for call in table.calls if call in ("open", "publish")]
     assert ours == ["open", "publish", "open", "open", "publish", "open"], "ours, the rival's three, and ours again"
     assert table.rows == [1, 9]
@@ -94,11 +94,11 @@ def test_begin_says_what_becomes_of_the_round() -> None:
     commit(table, 0, [batch(1)])
     commit(table, 1, [batch(2)])
     factory = MemoryFactory(table)
-    assert TieringRound(factory, token=token(2)).begin() is Outcome.PROCEED
-    assert TieringRound(factory, token=token(1)).begin() is Outcome.DONE
+    assert TieringRound(factory, token=token(2)).begin() is Decision.PROCEED
+    assert TieringRound(factory, token=token(1)).begin() is Decision.DONE
     with pytest.raises(Stale):
         TieringRound(factory, token=token(0)).begin()
-    assert TieringRound(factory).begin() is Outcome.PROCEED
+    assert TieringRound(factory).begin() is Decision.PROCEED
 
 
 def test_a_task_that_fails_deletes_its_files() -> None:
@@ -159,24 +159,24 @@ def test_every_failpoint_of_the_protocol_is_passed(monkeypatch: pytest.MonkeyPat
     for point in PROTOCOL:
         table = MemoryTable()
         monkeypatch.setenv(VARIABLE, f"{point}=error@1")
-        ending: object
+        outcome: object
         try:
             if point == "discard.before":
                 commit(table, 0, [batch(1)])
-            ending = commit(table, 0, [batch(1)])
+            outcome = commit(table, 0, [batch(1)])
         except FailpointError as error:
-            ending = str(error)
+            outcome = str(error)
         monkeypatch.delenv(VARIABLE)
         expected = {
             "round.opened": "failpoint round.opened",
-            "publish.before": Ending.PUBLISHED,
-            "publish.after": Ending.RECOVERED,
+            "publish.before": RoundOutcome.PUBLISHED,
+            "publish.after": RoundOutcome.RECOVERED,
             "ack.before": "failpoint ack.before",
             "discard.before": "failpoint discard.before",
         }
-        assert ending == expected[point]
+        assert outcome == expected[point]
         final = commit(table, 0, [batch(1)])
-        assert final is (Ending.PUBLISHED if point == "round.opened" else Ending.ALREADY_THERE)
+        assert final is (RoundOutcome.PUBLISHED if point == "round.opened" else RoundOutcome.ALREADY_THERE)
         assert table.rows == [1]
 
 
@@ -185,9 +185,9 @@ def test_the_same_results_committed_twice_are_kept() -> None:
     table = MemoryTable()
     staged = [table.stage(1, 2, attempt="a"), table.stage(3, attempt="b")]
     token = Token("p", "r", 0)
-    assert TieringRound(MemoryFactory(table), token=token).commit(staged).ending is Ending.PUBLISHED
+    assert TieringRound(MemoryFactory(table), token=token).commit(staged).outcome is RoundOutcome.PUBLISHED
     again = TieringRound(MemoryFactory(table), token=token).commit(list(reversed(staged)))
-    assert again.ending is Ending.RECOVERED
+    assert again.outcome is RoundOutcome.RECOVERED
     assert table.rows == [1, 2, 3]
     assert table.discarded == []
 
@@ -197,5 +197,5 @@ def test_other_results_for_the_same_epoch_are_deleted() -> None:
     token = Token("p", "r", 0)
     TieringRound(MemoryFactory(table), token=token).commit([table.stage(1, attempt="a")])
     late = TieringRound(MemoryFactory(table), token=token).commit([table.stage(1, attempt="b")])
-    assert late.ending is Ending.ALREADY_THERE
+    assert late.outcome is RoundOutcome.ALREADY_THERE
     assert table.discarded == ["b-1"]

@@ -31,9 +31,9 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             result = shown(name, Path(folder))
         results.append(result)
-        endings = ", ".join(f"{count} {ending}" for ending, count in sorted(result.endings.items()))
+        outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(result.outcomes.items()))
         counts = (result.removed, len(result.lost), len(result.doubled))
-        out.add_row(name, str(sum(result.endings.values())), endings, *map(str, counts))
+        out.add_row(name, str(sum(result.outcomes.values())), outcomes, *map(str, counts))
     Console(width=120).print(out)
     return 0 if all(result.right for result in results) else 1
 

@@ -92,7 +92,7 @@ def main() -> None:
 
     def commit(epoch: int, message: str) -> str:
         try:
-            return rounds[epoch].commit_messages([base64.b64decode(message)]).ending.value
+            return rounds[epoch].commit_messages([base64.b64decode(message)]).outcome.value
         except Collected:
             return "refused"
 
@@ -103,7 +103,7 @@ def main() -> None:
         return list(lower_horizon(lake.tiering_factory(table()), table().table_uuid))
 
     requests: dict[str, Callable[..., Any]] = {
-        "create": lambda: append(lake, rows_of(0), epoch=0).ending.value,
+        "create": lambda: append(lake, rows_of(0), epoch=0).outcome.value,
         "time": lambda: time.time(),
         "begin": begin,
         "stage": stage,

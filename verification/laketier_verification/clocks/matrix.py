@@ -22,7 +22,7 @@ class Shown:
     """What became of a format's rounds, each an epoch of one row. ``refused`` ones were run again."""
 
     format: str
-    endings: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
     removed: int = 0
     lost: list[int] = field(default_factory=list)
     doubled: list[int] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Shown:
     @property
     def right(self) -> bool:
         """Whether every row is there once, and no round was refused twice."""
-        return not self.lost and not self.doubled and not self.endings["refused again"]
+        return not self.lost and not self.doubled and not self.outcomes["refused again"]
 
 
 def shown(format: str, warehouse: Path) -> Shown:
@@ -47,7 +47,7 @@ def shown(format: str, warehouse: Path) -> Shown:
         result.skewed = max(abs(hosts[days].ask("time") - time.time()) for days in DAYS)
         epochs = 1
         for stager, driver, collector in _combinations(collects):
-            result.endings[_round(hosts, result, epochs, stager, driver, collector)] += 1
+            result.outcomes[_round(hosts, result, epochs, stager, driver, collector)] += 1
             epochs += 1
         found = Counter(hosts[0].ask("read"))
     result.lost = sorted(set(range(epochs)) - found.keys())
@@ -67,9 +67,9 @@ def _round(hosts: dict[int, Host], result: Shown, epoch: int, stager: int, drive
     if collector is not None:
         time.sleep(0.02)  # files and horizon are told apart by milliseconds
         result.removed += hosts[collector].ask("collect")
-    ending: str = hosts[driver].ask("commit", epoch=epoch, message=staged)
-    if ending != "refused":
-        return ending
+    outcome: str = hosts[driver].ask("commit", epoch=epoch, message=staged)
+    if outcome != "refused":
+        return outcome
     again = hosts[stager].ask("stage", epoch=epoch, after=hosts[driver].ask("begin", epoch=epoch))
-    ending = hosts[driver].ask("commit", epoch=epoch, message=again)
-    return "refused once, then published" if ending == "published" else "refused again"
+    outcome = hosts[driver].ask("commit", epoch=epoch, message=again)
+    return "refused once, then published" if outcome == "published" else "refused again"

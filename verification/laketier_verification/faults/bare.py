@@ -14,8 +14,8 @@ from typing import Any
 from laketier.kit.failpoints import VARIABLE, observed
 from laketier.registry import configure, open_lake
 from laketier.spi import (
+    Decision,
     LaketierError,
-    Outcome,
     Refused,
     ScanRequest,
     Token,
@@ -117,7 +117,7 @@ def _run_epoch(request: dict[str, Any], run: str, epoch: int, content: str) -> N
     tasks = request.get("tasks", 2)
     messages: list[bytes] = []
     try:
-        if request.get("begin", True) and tiering.begin() is Outcome.DONE:
+        if request.get("begin", True) and tiering.begin() is Decision.DONE:
             tiering.confirm_done()
             return
         replaced: list[str] = []

@@ -52,10 +52,10 @@ def _race(table: MarkedTable, name: str, answers: Answers, request: dict[str, An
         with ExitStack() as stack:
             stack.enter_context(observed(gate))
             result = tiering.commit(results)
-        ending = result.ending.name
+        outcome = result.outcome.name
     except Refused as refusal:
-        ending = type(refusal).__name__
-    return {"ending": ending, "files": staged, "passes": passes}
+        outcome = type(refusal).__name__
+    return {"outcome": outcome, "files": staged, "passes": passes}
 
 
 if __name__ == "__main__":

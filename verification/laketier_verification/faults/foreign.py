@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_verification.faults.foreign_read import NAMES, ForeignReader
 from laketier_verification.faults.housekeeping import THEIRS, Foreigner, create_for, foreigner_for
 from laketier_verification.faults.marked import MarkedTable, marks_of, rows_of
@@ -101,12 +101,12 @@ def run(
     for repetition in range(-3, repetitions):  # three to warm up
         for index, table in enumerate((few, many)):
             before, since = time.process_time(), time.perf_counter()
-            ending = table.append(0, rows_of(0, "ours", OUR_ROWS)).ending
+            outcome = table.append(0, rows_of(0, "ours", OUR_ROWS)).outcome
             spent, passed = time.process_time() - before, time.perf_counter() - since
-            if ending is Ending.ALREADY_THERE:
+            if outcome is RoundOutcome.ALREADY_THERE:
                 result.recognised += repetition >= 0
             else:
-                result.wrong.append(f"a replay after {(few_done, many_done)[index]} commits ended with {ending.name}")
+                result.wrong.append(f"a replay after {(few_done, many_done)[index]} commits ended with {outcome.name}")
             if repetition >= 0:
                 cpu[index].append(spent * 1000)
                 wall[index].append(passed * 1000)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_verification.faults.asking import Answers, Process, serve
 from laketier_verification.faults.foreign_read import ForeignReader
 from laketier_verification.faults.housekeeping import THEIRS, foreigner_for
@@ -101,7 +101,7 @@ def _drive(answers: Answers, request: dict[str, Any]) -> dict[str, Any]:
     conflicts = 0
     for epoch in range(request["epochs"]):
         result = table.append(epoch, rows_of(epoch, name, ROWS), pipeline=name)
-        assert result.ending is Ending.PUBLISHED, result
+        assert result.outcome is RoundOutcome.PUBLISHED, result
         conflicts += result.conflicts
         answers.say(published=epoch)
     return {"done": request["epochs"], "conflicts": conflicts}

@@ -9,10 +9,10 @@ from typing import Any
 
 def publish_ignores_done() -> None:
     """An epoch that is in the table already is published again."""
-    from laketier.spi import Outcome
+    from laketier.spi import Decision
 
     for module in ("laketier.tiering.publish", "laketier.tiering.round"):
-        import_module(module).decide = lambda watermark, token: Outcome.PROCEED  # type: ignore[attr-defined]
+        import_module(module).decide = lambda watermark, token: Decision.PROCEED  # type: ignore[attr-defined]
 
 
 def commit_forgets_a_task() -> None:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_verification.faults.foreign import OUR_ROWS
 from laketier_verification.faults.marked import MarkedTable, rows_of
 
@@ -18,8 +18,8 @@ from laketier_verification.faults.marked import MarkedTable, rows_of
 def replay(table: MarkedTable) -> float:
     """The milliseconds of CPU that it took. Raises `AssertionError` when the epoch was not recognised."""
     before = time.process_time()
-    ending = table.append(0, rows_of(0, "ours", OUR_ROWS)).ending
-    assert ending is Ending.ALREADY_THERE, ending
+    outcome = table.append(0, rows_of(0, "ours", OUR_ROWS)).outcome
+    assert outcome is RoundOutcome.ALREADY_THERE, outcome
     return (time.process_time() - before) * 1000
 
 

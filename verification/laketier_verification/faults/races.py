@@ -49,7 +49,7 @@ class Races:
     seconds: float = 0.0
     kinds: Counter[str] = field(default_factory=Counter)
     wins: Counter[str] = field(default_factory=Counter)
-    endings: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
     refused_commits: int = 0
     """Attempts that had passed the check of the watermark, and lost at the commit itself."""
     double_commits: int = 0
@@ -124,16 +124,16 @@ class _Arena:
 
     def _end(self, name: str, epoch: int) -> None:
         answer = self.drivers[name].answer()
-        ending = answer.get("ending", f"failed: {answer}")
-        self.races.endings[ending] += 1
-        self.races.refused_commits += answer.get("passes", 0) - (1 if ending in WON else 0)
-        if ending in WON:
+        outcome = answer.get("outcome", f"failed: {answer}")
+        self.races.outcomes[outcome] += 1
+        self.races.refused_commits += answer.get("passes", 0) - (1 if outcome in WON else 0)
+        if outcome in WON:
             self.races.wins[name] += 1
             self.published.setdefault(epoch, []).append(name)
             return
         self.losers_files += answer.get("files", [])
-        if ending not in LOST:
-            self.races.wrong.append(f"epoch {epoch}: {name} ended with {ending}")
+        if outcome not in LOST:
+            self.races.wrong.append(f"epoch {epoch}: {name} ended with {outcome}")
 
 
 def run(format: str, races: int, warehouse: Path, seed: int = 0) -> Races:
@@ -186,11 +186,11 @@ def _check(arena: _Arena) -> None:
 
 def report(races: Races) -> str:
     wins = ", ".join(f"{name} {races.wins[name]}" for name in DRIVERS)
-    endings = ", ".join(f"{name} {count}" for name, count in sorted(races.endings.items()))
+    outcomes = ", ".join(f"{name} {count}" for name, count in sorted(races.outcomes.items()))
     kinds = ", ".join(f"{name} {races.kinds[name]}" for name in KINDS)
     return (
         f"{races.format}: {races.races} races ({kinds}) for {races.epochs} epochs in {races.seconds:.0f} s\n"
-        f"  wins: {wins}; endings: {endings}; lost at the commit itself: {races.refused_commits}\n"
+        f"  wins: {wins}; outcomes: {outcomes}; lost at the commit itself: {races.refused_commits}\n"
         f"  rows by {races.reader}: {races.rows_found} of {races.rows_expected}; double commits: "
         f"{races.double_commits}; files of losers left: {races.left_files}; wrong: {len(races.wrong)}"
     )

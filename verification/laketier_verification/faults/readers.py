@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier_verification.faults.asking import Process
 from laketier_verification.faults.foreign_read import NAMES
 from laketier_verification.faults.housekeeping import foreigner_for
@@ -112,8 +112,8 @@ def _commit(table: MarkedTable, epoch: int, board: Scoreboard) -> None:
     """Two tasks with both partitions each: four files, where the format has partitions."""
     board.set(epoch + 1, epoch)
     tasks = [[_rows(epoch, task, part) for part in ROWS] for task in (0, 1)]
-    ending = table.round(epoch, tasks).ending
-    assert ending is Ending.PUBLISHED, ending
+    outcome = table.round(epoch, tasks).outcome
+    assert outcome is RoundOutcome.PUBLISHED, outcome
     board.set(epoch + 1, epoch + 1)
 
 

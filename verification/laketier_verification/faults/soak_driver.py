@@ -41,7 +41,7 @@ def main() -> None:
                 )
                 started, cpu = time.perf_counter(), time.process_time()
                 try:
-                    ending = tiering.commit(results).ending
+                    outcome = tiering.commit(results).outcome
                 except Collected:
                     continue  # as an engine's next attempt would
                 break
@@ -50,7 +50,7 @@ def main() -> None:
                 "commit": time.perf_counter() - started,
                 "cpu": time.process_time() - cpu,
                 "round": time.perf_counter() - staged,
-                "ending": ending.value,
+                "outcome": outcome.value,
                 "rss": me.memory_info().rss,
                 "files": me.num_fds(),
                 "process": os.getpid(),

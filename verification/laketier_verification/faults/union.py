@@ -221,7 +221,7 @@ def _tier(_: Answers, request: dict[str, Any]) -> dict[str, Any]:
         answers = engine.run(made.plan())
         with tally.commit():
             done = made.finish(answers)
-        rounds += done.ending is not None
+        rounds += done.outcome is not None
         ends.append(dict(done.end))
         if number % _COMPACT_EVERY == 0:
             foreigner = foreigner_for(MarkedTable(name, config.warehouse))

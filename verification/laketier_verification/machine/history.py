@@ -17,7 +17,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from laketier.kit import FailpointError
 from laketier.spi import COLLECTOR, Feature, LaketierError, SourceRange, WriteMode, WriteResult
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ACK_BEFORE, COLLECTION, PUBLISH_AFTER, PUBLISH_BEFORE, ROUND_OPENED
 from laketier_verification.machine.failures import Crash, Point, crash, fail, interrupted, passing
 from laketier_verification.machine.model import MOST_ADDED, PIPELINES, Model, Round
@@ -90,7 +90,7 @@ class LakeMachine(RuleBasedStateMachine):
             assert round_.token is not None
             round_ = self.model.started[pipeline] = round_.with_token(fence=round_.token.fence + 1)
         result = self.subject.run(round_, self.model.added, looks_first=looks_first)
-        assert result.ending is Ending.PUBLISHED, f"{round_} ended as {result.ending}"
+        assert result.outcome is RoundOutcome.PUBLISHED, f"{round_} ended as {result.outcome}"
         self._landed(round_, self.model.added, f"{kind}: published")
 
     @rule(kind=KIND, pipeline=PIPELINE, sizes=SIZES, mode=MODE, at=POINT, is_replay=st.booleans())
@@ -113,15 +113,15 @@ class LakeMachine(RuleBasedStateMachine):
     def fail(self, kind: str, pipeline: str, sizes: list[int], mode: WriteMode, at: Point, times: int) -> None:
         """A step below fails: before its effect, or after it, so that only the answer is lost."""
         round_ = self._round(kind, pipeline, sizes, mode)
-        ending: str | None = None
+        outcome: str | None = None
         with interrupted(at, fail, times) as acted:
             try:
-                ending = self.subject.run(round_, self.model.added).ending.name
+                outcome = self.subject.run(round_, self.model.added).outcome.name
             except (FailpointError, LaketierError) as error:
                 note(f"raised {error!r}")
-        if ending is not None:
-            assert ending in ("PUBLISHED", "RECOVERED"), ending
-            self._landed(round_, self.model.added, ending.lower())
+        if outcome is not None:
+            assert outcome in ("PUBLISHED", "RECOVERED"), outcome
+            self._landed(round_, self.model.added, outcome.lower())
             return
         assert acted, "a round failed, and nothing had made it"
         self._settle(round_, acted, "failure")
@@ -138,7 +138,7 @@ class LakeMachine(RuleBasedStateMachine):
             self._refused(unknown)
         elif how == "same":
             result = self.subject.run(last, self.model.added, looks_first=looks_first)
-            assert result.ending is Ending.ALREADY_THERE, f"a replay of {last} ended as {result.ending}"
+            assert result.outcome is RoundOutcome.ALREADY_THERE, f"a replay of {last} ended as {result.outcome}"
             self._attended("replayed")
         else:
             self._refused(self._wrong(how, pipeline, last, sizes))
@@ -161,7 +161,7 @@ class LakeMachine(RuleBasedStateMachine):
         """However long ago it was staged, and whatever has become of the table since. When it is overtaken, another
         driver publishes between its decision and its attempt, which must lose."""
         round_ = waiting.round
-        if not is_overtaken or self._verdict(waiting) is not Ending.PUBLISHED:
+        if not is_overtaken or self._verdict(waiting) is not RoundOutcome.PUBLISHED:
             self._publish(waiting)
             return
         same = round_.token is not None and round_.token.pipeline == pipeline
@@ -170,7 +170,7 @@ class LakeMachine(RuleBasedStateMachine):
 
         def overtake() -> None:
             result = self.subject.run(other, added)
-            assert result.ending is Ending.PUBLISHED
+            assert result.outcome is RoundOutcome.PUBLISHED
             self._landed(other, added, "overtook")
 
         with interrupted(Point(PUBLISH_BEFORE, 1), overtake):
@@ -207,7 +207,7 @@ class LakeMachine(RuleBasedStateMachine):
         is_published = False
         with interrupted(at, self._collect) as acted:
             try:
-                is_published = self.subject.run(round_, self.model.added).ending is Ending.PUBLISHED
+                is_published = self.subject.run(round_, self.model.added).outcome is RoundOutcome.PUBLISHED
             except (LaketierError, OSError) as error:
                 note(f"raised {error!r}")
                 assert acted
@@ -272,20 +272,20 @@ class LakeMachine(RuleBasedStateMachine):
 
     def _publish(self, waiting: Waiting, *, is_judged_later: bool = False) -> None:
         expected = None if is_judged_later else self._verdict(waiting)
-        ending: Any
+        outcome: Any
         try:
-            ending = self.subject.commit(waiting.round, waiting.results).ending
+            outcome = self.subject.commit(waiting.round, waiting.results).outcome
         except LaketierError as error:
             note(f"raised {error!r}")
-            ending = type(error)
+            outcome = type(error)
         expected = expected or self._verdict(waiting)
-        assert ending is expected, f"{waiting.round} ended as {ending}, not as {expected}"
-        if ending is Ending.PUBLISHED:
+        assert outcome is expected, f"{waiting.round} ended as {outcome}, not as {expected}"
+        if outcome is RoundOutcome.PUBLISHED:
             self._landed(waiting.round, waiting.added, "published late")
         else:
-            self._attended("late: already there" if isinstance(ending, Ending) else f"late: {ending.__name__}")
+            self._attended("late: already there" if isinstance(outcome, RoundOutcome) else f"late: {outcome.__name__}")
 
-    def _verdict(self, waiting: Waiting) -> Ending | type[Exception]:
+    def _verdict(self, waiting: Waiting) -> RoundOutcome | type[Exception]:
         return self.model.verdict(waiting.round, waiting.results, waiting.added)
 
     def _refused(self, round_: Round) -> None:
@@ -327,7 +327,7 @@ class LakeMachine(RuleBasedStateMachine):
         self.subject.collect_orphans()
 
     def _settle(self, round_: Round, acted: list[str], what: str) -> None:
-        """Find out, by reading alone where that can tell, whether a round without an ending landed."""
+        """Find out, by reading alone where that can tell, whether a round without an outcome landed."""
         landed = self._is_there(round_)
         where = acted[-1] if acted else ACK_BEFORE
         if where in BEFORE_THE_EFFECT or where.startswith(("write.", "stage.")):
@@ -358,7 +358,7 @@ class LakeMachine(RuleBasedStateMachine):
 
     def _attended(self, outcome: object) -> None:
         self.is_left_alone = False
-        self.tally.count(outcome.name if isinstance(outcome, Ending) else outcome)
+        self.tally.count(outcome.name if isinstance(outcome, RoundOutcome) else outcome)
 
     def _reads_as_it_did(self, snapshot: int) -> None:
         found, rows = self.subject.read(snapshot)

@@ -22,7 +22,7 @@ from laketier.spi import (
     WriteResult,
     attempt_began_at,
 )
-from laketier.tiering import Ending
+from laketier.tiering import RoundOutcome
 
 Row = tuple[int, int]
 """An id, and how many columns the table had been given when the row was staged. All values follow from the two."""
@@ -124,7 +124,7 @@ class Model:
         rounds = self.published.get(pipeline)
         return rounds[-1] if rounds else None
 
-    def verdict(self, round: Round, staged: Sequence[WriteResult], staged_with: int) -> Ending | type[Exception]:
+    def verdict(self, round: Round, staged: Sequence[WriteResult], staged_with: int) -> RoundOutcome | type[Exception]:
         """How a commit of these results must end. ``staged_with``: how many columns were added before they were."""
         if round.token is not None:
             decided = self._verdict_of(round.token)
@@ -134,9 +134,9 @@ class Model:
             return SchemaChanged
         if any(result.files and attempt_began_at(result.attempt) < self.horizon for result in staged):
             return Collected
-        return Ending.PUBLISHED
+        return RoundOutcome.PUBLISHED
 
-    def _verdict_of(self, token: Token) -> Ending | type[Exception] | None:
+    def _verdict_of(self, token: Token) -> RoundOutcome | type[Exception] | None:
         last = self.last(token.pipeline)
         if last is None or last.token is None:
             return None if token.epoch == 0 else WatermarkLost
@@ -149,7 +149,7 @@ class Model:
             return Stale
         if token.epoch == mark.epoch:
             same = (token.content, token.source) == (mark.content, mark.source)
-            return Ending.ALREADY_THERE if same else TokenMismatch
+            return RoundOutcome.ALREADY_THERE if same else TokenMismatch
         follows = mark.source is None or token.source is None or mark.source.end == token.source.start
         return None if token.epoch == mark.epoch + 1 and follows else Gap
 

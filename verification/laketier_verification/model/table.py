@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from laketier.spi import Gap, Outcome, Refused, Stale, Watermark, WatermarkLost, decide
+from laketier.spi import Decision, Gap, Refused, Stale, Watermark, WatermarkLost, decide
 from laketier_verification.model.guards import Guard, Invariant
 from laketier_verification.model.state import (
     AGED,
@@ -59,7 +59,7 @@ def ruling(world: World, mark: tuple[int, int] | None, line: int, epoch: int) ->
         if not world.has(Guard.FENCE_CHECK):
             token = replace(token, fence=max(token.fence, last.fence))
     try:
-        return "proceed" if decide(watermark, token) is Outcome.PROCEED else "done"
+        return "proceed" if decide(watermark, token) is Decision.PROCEED else "done"
     except Refused as refusal:
         if isinstance(refusal, Stale) and not world.has(Guard.STALE_CHECK):
             return "done"

@@ -131,14 +131,14 @@ def _round(storage: LakeStorage, step: Step) -> str:
     assert step.epoch is not None
     tiering = TieringRound(factory, token=Token("p", "run", step.epoch), mode=step.mode, policy=QUICK)
     if tiering.begin().name == "DONE":
-        return tiering.confirm_done().ending.value
+        return tiering.confirm_done().outcome.value
     with _failing(step.fails_at):
         messages = []
         for index, rows in enumerate(tasks_of(step)):
             batch = pa.RecordBatch.from_pylist([{"id": key, "part": part} for key, part in rows], schema=SCHEMA)
             context = WriterInitContext(attempt=new_attempt_id(), split_index=index, mode=step.mode)
             messages.append(write_task(factory, [batch], context))
-        return tiering.commit_messages(messages).ending.value
+        return tiering.commit_messages(messages).outcome.value
 
 
 @contextmanager
@@ -189,8 +189,8 @@ def main() -> None:
         folder, first, last = job.rsplit(":", 2)
         for number in range(int(first), int(last)):
             say(f"begin {number}")
-            ending = run(storage_at(Path(folder)), STEPS[number])
-            say(f"ack {number} {ending}")
+            outcome = run(storage_at(Path(folder)), STEPS[number])
+            say(f"ack {number} {outcome}")
 
 
 if __name__ == "__main__":

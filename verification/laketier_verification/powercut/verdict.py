@@ -27,11 +27,11 @@ def judge(folder: Path, acknowledged: int) -> None:
     assert found in allowed, f"before anything is mended: {_difference(found, allowed[0])}"
     if found is not None and acknowledged and STEPS[acknowledged - 1].epoch is not None:
         with suppress(Stale):  # the step that was under way has landed
-            ending = run(storage, STEPS[acknowledged - 1])
-            assert ending == "already there", f"the replay of an acknowledged epoch: {ending}"
+            outcome = run(storage, STEPS[acknowledged - 1])
+            assert outcome == "already there", f"the replay of an acknowledged epoch: {outcome}"
     last = min(acknowledged, len(STEPS) - 1)
-    ending = run(storage, STEPS[last])
-    assert ending in _RECOVERED, ending
+    outcome = run(storage, STEPS[last])
+    assert outcome in _RECOVERED, outcome
     found = seen(storage)
     assert found == STEPS[last].rows, f"after {STEPS[last].name}: {_difference(found, STEPS[last].rows)}"
     if found is not None:

@@ -28,14 +28,14 @@ When `finish` raises another `StateError`, whether it was stored is unknown: cal
 
 from laketier.service.state.errors import LeaseLost, StateError
 from laketier.service.state.records import (
-    Ending,
     Failure,
     Lease,
-    Outcome,
+    LeaseEnd,
     RegisteredTable,
     Registration,
     RegistrationResult,
     RoundRecord,
+    Success,
     TableStatus,
     Worker,
     WorkerSeen,
@@ -43,17 +43,17 @@ from laketier.service.state.records import (
 from laketier.service.state.store import StateStore
 
 __all__ = [
-    "Ending",
     "Failure",
     "Lease",
+    "LeaseEnd",
     "LeaseLost",
-    "Outcome",
     "RegisteredTable",
     "Registration",
     "RegistrationResult",
     "RoundRecord",
     "StateError",
     "StateStore",
+    "Success",
     "TableStatus",
     "Worker",
     "WorkerSeen",

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from laketier.service.schedule import IllegalTransition, State, move
-from laketier.service.state.records import Ending, RegisteredTable
+from laketier.service.state.records import LeaseEnd, RegisteredTable
 from laketier.service.state.rows import NOT_IN_QUEUE, as_table, change, ended_lease, record
 from laketier.service.state.tables import TABLES
 from laketier.spi import TableNotFound
@@ -42,7 +42,7 @@ def apply(connection: Connection, service: str, pattern: str, now: int, command:
             continue
         if values:
             if table.state is State.TIERING and values.get("state") == State.DROPPED:
-                record(connection, [ended_lease(table, Ending.DROPPED, now, _BY_HAND)])
+                record(connection, [ended_lease(table, LeaseEnd.DROPPED, now, _BY_HAND)])
             change(connection, [(table, values)])
         did.append(table.name)
     if refused and not did:

@@ -22,7 +22,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select, update
 
 from laketier.service.schedule import State
-from laketier.service.state.records import SLACK_MS, Ending, RegisteredTable
+from laketier.service.state.records import SLACK_MS, LeaseEnd, RegisteredTable
 from laketier.service.state.rows import as_table
 from laketier.service.state.tables import ROUNDS, TABLES, WORKERS, state_is
 
@@ -49,13 +49,13 @@ class Waiting:
 class Charge:
     """What an expired lease means for its table. ``columns``: of its row."""
 
-    ending: Ending
+    ending: LeaseEnd
     why: str
     columns: Mapping[str, Any]
 
     @property
     def set_aside(self) -> bool:
-        return self.ending is Ending.STOPPED
+        return self.ending is LeaseEnd.STOPPED
 
 
 def held_by(connection: Connection, service: str, worker: str) -> list[RegisteredTable]:
@@ -108,13 +108,13 @@ def charged(
     for table in expired:
         if table.lease_owner not in dead:
             kept = {"deaths": table.deaths, "suspect": table.suspect, "error": table.error}
-            yield table, Charge(Ending.EXPIRED, _RAN_OUT, kept)
+            yield table, Charge(LeaseEnd.EXPIRED, _RAN_OUT, kept)
         elif not table.alone:
             why = (
                 f"worker {table.lease_owner} died, or no longer answered, while it had this table and others; "
                 "the table runs alone, for a minute at least, until a round of it goes well"
             )
-            yield table, Charge(Ending.EXPIRED, why, {"deaths": table.deaths, "suspect": True, "error": why})
+            yield table, Charge(LeaseEnd.EXPIRED, why, {"deaths": table.deaths, "suspect": True, "error": why})
         else:
             yield table, _charged_alone(connection, service, table)
 
@@ -125,20 +125,20 @@ def _charged_alone(connection: Connection, service: str, table: RegisteredTable)
     columns = {"deaths": deaths, "suspect": True}
     if deaths < SET_ASIDE_AFTER:
         why = f"{died}: {deaths} in a row, and after {SET_ASIDE_AFTER} the table is set aside"
-        return Charge(Ending.EXPIRED, why, {**columns, "error": why})
+        return Charge(LeaseEnd.EXPIRED, why, {**columns, "error": why})
     other = _set_aside_before(connection, service, table)
     if other is not None:
         why = (
             f"{died}: {deaths} in a row. It is tried again, as no round of the service went well since {other} was set "
             "aside for the same: look at the workers and their hosts (memory, the log of the kernel), not at the tables"
         )
-        return Charge(Ending.EXPIRED, why, {**columns, "error": why})
+        return Charge(LeaseEnd.EXPIRED, why, {**columns, "error": why})
     why = (
         f"set aside: {deaths} workers in a row died, or no longer answered, in rounds of this table, {_ALONE}; "
         f"the last one was {table.lease_owner}. Look for what killed it (its log, the kernel's for lack of memory) and "
         "at what this table's source holds beyond the last epoch; then `laketier service resume` it"
     )
-    return Charge(Ending.STOPPED, why, {**columns, "error": why})
+    return Charge(LeaseEnd.STOPPED, why, {**columns, "error": why})
 
 
 def _dead(connection: Connection, workers: set[str], lease_ms: int, now: int) -> set[str]:
@@ -164,7 +164,7 @@ def _set_aside_before(connection: Connection, service: str, table: RegisteredTab
             TABLES.c.id != table.id,
             state_is(State.STOPPED),
             TABLES.c.deaths >= SET_ASIDE_AFTER,
-            ROUNDS.c.ending == Ending.STOPPED.value,
+            ROUNDS.c.ending == LeaseEnd.STOPPED.value,
         )
         .group_by(TABLES.c.id, TABLES.c.source, TABLES.c.source_table)
     )
@@ -175,6 +175,6 @@ def _set_aside_before(connection: Connection, service: str, table: RegisteredTab
     good = good.where(
         TABLES.c.service == service,
         ROUNDS.c.id > last.round,
-        ROUNDS.c.ending.in_([Ending.TIERED.value, Ending.FORCE_COMPLETED.value]),
+        ROUNDS.c.ending.in_([LeaseEnd.TIERED.value, LeaseEnd.FORCE_COMPLETED.value]),
     )
     return None if connection.execute(good.limit(1)).first() else f"{last.source}.{last.source_table}"

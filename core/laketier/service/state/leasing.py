@@ -18,13 +18,13 @@ from sqlalchemy import Connection, select, tuple_, update
 from laketier.service.schedule import Backoff, State, due_at, move
 from laketier.service.state import deaths
 from laketier.service.state.errors import LeaseLost, StateError
-from laketier.service.state.records import Ending, Failure, Lease, Outcome, RegisteredTable, RoundRecord
+from laketier.service.state.records import Failure, Lease, LeaseEnd, RegisteredTable, RoundRecord, Success
 from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, locked, record, storable
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
 from laketier.service.state.waking import given_back, wake
 from laketier.spi.redaction import redacted
 
-Result = Outcome | Failure | None
+Result = Success | Failure | None
 """How a lease ends; None: given back."""
 TRIES_AT_ONCE = 3
 """After so many failures in a row a table waits, also where the next try may well go better: another writer that
@@ -216,12 +216,12 @@ def _after_failure(
     return {**values, "state": state.value, "next_try_at": now + wait}
 
 
-def _ending(result: Result) -> Ending:
+def _ending(result: Result) -> LeaseEnd:
     if result is None:
-        return Ending.RELEASED
+        return LeaseEnd.RELEASED
     if isinstance(result, Failure):
-        return Ending.FAILED if result.retryable else Ending.STOPPED
-    return Ending.FORCE_COMPLETED if result.force_completed else Ending.TIERED
+        return LeaseEnd.FAILED if result.retryable else LeaseEnd.STOPPED
+    return LeaseEnd.FORCE_COMPLETED if result.force_completed else LeaseEnd.TIERED
 
 
 def _text(failure: Failure) -> str:
@@ -266,7 +266,7 @@ def _not_ended_so(connection: Connection, results: Sequence[tuple[Lease, Result]
         return (
             row is not None
             and (row.worker, row.ending) == (lease.worker, _ending(result).value)
-            and (not isinstance(result, Outcome) or row.epoch == result.epoch)
+            and (not isinstance(result, Success) or row.epoch == result.epoch)
         )
 
     return tuple(lease for lease, result in results if not ended_so(lease, result))

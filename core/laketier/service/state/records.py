@@ -59,7 +59,7 @@ class RegisteredTable:
     """A registered table, as its row was when it was read.
 
     ``offsets`` (JSON), ``epoch`` and ``snapshot_id`` are a cache of what the lake table's own watermark says, which is
-    the truth. ``lag_offsets`` and ``lag_seconds``: as the last round's `Outcome` told them. ``error`` says why a table
+    the truth. ``lag_offsets`` and ``lag_seconds``: as the last round's `Success` told them. ``error`` says why a table
     is FAILED, STOPPED, DROPPED or RECREATED.
     """
 
@@ -162,7 +162,7 @@ class Lease:
         return round_deadline(self.table.leased_at or 0, self.table.freshness_seconds)
 
 
-class Ending(StrEnum):
+class LeaseEnd(StrEnum):
     """How a lease ended."""
 
     TIERED = "tiered"
@@ -176,7 +176,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class Success:
     """A round that was published, or found nothing to read.
 
     ``force_completed``: it ended at its deadline with rows left to read, so the table joins the queue again at once.
@@ -221,7 +221,7 @@ class RoundRecord:
     worker: str
     began_at: int
     ended_at: int
-    ending: Ending
+    ending: LeaseEnd
     epoch: int | None = None
     rows: int = 0
     bytes: int = 0

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from laketier.service.schedule import State, due_at, move
-from laketier.service.state.records import Ending, RegisteredTable, Registration, RegistrationResult
+from laketier.service.state.records import LeaseEnd, RegisteredTable, Registration, RegistrationResult
 from laketier.service.state.rows import NOT_IN_QUEUE, Queue, as_table, change, ended_lease, record, storable
 from laketier.service.state.tables import TABLES
 from laketier.spi import ConfigError
@@ -19,7 +19,7 @@ _WITHOUT_LOG = (State.FAILED, State.STOPPED)
 _GONE = "it is no longer in the source, or the service's file no longer names it"
 
 
-def end_running(connection: Connection, table: RegisteredTable, ending: Ending, now: int, why: str) -> None:
+def end_running(connection: Connection, table: RegisteredTable, ending: LeaseEnd, now: int, why: str) -> None:
     """Note the end of the lease that a table loses as it leaves TIERING by another hand than its worker's."""
     if table.state is State.TIERING:
         record(connection, [ended_lease(table, ending, now, why)])
@@ -67,7 +67,7 @@ class Registrar:
         for row in rows:
             if row.table_id != wanted.table_id and row.state is not State.RECREATED:
                 why = f"the source's table was recreated: its id was {row.table_id!r} and is {wanted.table_id!r} now"
-                self._set(row, move(row.name, row.state, State.RECREATED), why, Ending.RECREATED)
+                self._set(row, move(row.name, row.state, State.RECREATED), why, LeaseEnd.RECREATED)
                 self._did["recreated"].append(row.name)
         if not same:
             # The target may be the same one, whose watermark holds the fence of the older registration.
@@ -106,7 +106,7 @@ class Registrar:
         if wanted.refusal is not None:
             if (row.state, row.error) != (State.STOPPED, wanted.refusal) and not row.dropped_by_hand:
                 state = row.state if row.state is State.STOPPED else move(row.name, row.state, State.STOPPED)
-                self._set(row, state, wanted.refusal, Ending.STOPPED)
+                self._set(row, state, wanted.refusal, LeaseEnd.STOPPED)
                 self._did["refused"].append(row.name)
             return
         if row.state is State.DROPPED and not row.dropped_by_hand:
@@ -143,7 +143,7 @@ class Registrar:
         state = row.state
         if state not in (State.STOPPED, State.DROPPED):
             state = move(row.name, state, State.STOPPED)
-        end_running(self._connection, row, Ending.STOPPED, self._now, why)
+        end_running(self._connection, row, LeaseEnd.STOPPED, self._now, why)
         values = {
             **NOT_IN_QUEUE,
             "state": state.value,
@@ -164,10 +164,10 @@ class Registrar:
     def _drop(self, rows: Iterable[RegisteredTable]) -> None:
         for row in rows:
             if row.state not in (State.DROPPED, State.RECREATED):
-                self._set(row, move(row.name, row.state, State.DROPPED), _GONE, Ending.DROPPED)
+                self._set(row, move(row.name, row.state, State.DROPPED), _GONE, LeaseEnd.DROPPED)
                 self._did["dropped"].append(row.name)
 
-    def _set(self, row: RegisteredTable, state: State, why: str, ending: Ending) -> None:
+    def _set(self, row: RegisteredTable, state: State, why: str, ending: LeaseEnd) -> None:
         end_running(self._connection, row, ending, self._now, why)
         change(self._connection, [(row, {**NOT_IN_QUEUE, "state": state.value, "error": why})])
 

@@ -10,14 +10,14 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from laketier.service.schedule import State
 from laketier.service.state.errors import StateError
-from laketier.service.state.records import Ending, RegisteredTable, RoundRecord
+from laketier.service.state.records import LeaseEnd, RegisteredTable, RoundRecord
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
 
 UNLEASED: Mapping[str, None] = {"lease_owner": None, "leased_at": None, "lease_until": None}
 NOT_IN_QUEUE: Mapping[str, None] = {**UNLEASED, "enqueued_at": None, "next_try_at": None}
 
 
-_E = TypeVar("_E", State, Ending)
+_E = TypeVar("_E", State, LeaseEnd)
 
 
 def _known(kind: type[_E], value: Any, what: str) -> _E:
@@ -44,7 +44,7 @@ def storable(text: str) -> str:
 
 def as_round(row: Row[Any]) -> RoundRecord:
     kept = {name: value for name, value in row._mapping.items() if name != "id"}
-    return RoundRecord(**{**kept, "ending": _known(Ending, kept["ending"], "the end of a round")})
+    return RoundRecord(**{**kept, "ending": _known(LeaseEnd, kept["ending"], "the end of a round")})
 
 
 def locked(connection: Connection, service: str, ids: Iterable[int]) -> dict[int, RegisteredTable]:
@@ -83,7 +83,7 @@ def record(connection: Connection, rounds: Sequence[RoundRecord]) -> None:
         connection.execute(insert(ROUNDS), [asdict(ended) for ended in rounds])
 
 
-def ended_lease(table: RegisteredTable, ending: Ending, now: int, error: str | None = None) -> RoundRecord:
+def ended_lease(table: RegisteredTable, ending: LeaseEnd, now: int, error: str | None = None) -> RoundRecord:
     """The end of a lease that brought nothing."""
     return RoundRecord(table.id, table.fence, table.lease_owner or "", table.leased_at or now, now, ending, error=error)
 

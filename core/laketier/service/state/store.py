@@ -15,10 +15,10 @@ from laketier.service.state.migrate import migrate
 from laketier.service.state.records import (
     Failure,
     Lease,
-    Outcome,
     Registration,
     RegistrationResult,
     RoundRecord,
+    Success,
     TableStatus,
     Worker,
     WorkerSeen,
@@ -139,12 +139,12 @@ class StateStore:
             raise leasing.lost(lease)
         return raised
 
-    def finish(self, lease: Lease, outcome: Outcome) -> None:
+    def finish(self, lease: Lease, success: Success) -> None:
         """A round was published. The table is due again after its freshness; at once, at the end of the queue, when
-        it was force-completed. Raises `LeaseLost`. Calling it again with the same outcome does nothing."""
-        self._end(lease, outcome)
+        it was force-completed. Raises `LeaseLost`. Calling it again with the same figures does nothing."""
+        self._end(lease, success)
 
-    def finish_all(self, results: Sequence[tuple[Lease, Outcome | Failure]]) -> tuple[Lease, ...]:
+    def finish_all(self, results: Sequence[tuple[Lease, Success | Failure]]) -> tuple[Lease, ...]:
         """`finish` and `fail` for many tables in one transaction. Returns the leases that are lost; those changed
         nothing, and the others are ended all the same."""
         return self._end_all(results)

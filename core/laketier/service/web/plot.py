@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from laketier.service.state import Ending, RoundRecord, TableStatus
+from laketier.service.state import LeaseEnd, RoundRecord, TableStatus
 from laketier.service.web.texts import clock, seconds
 
 _WIDTH, _HEIGHT = 560.0, 190.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66.0, 10.0, 16.0, 26.0
-_PUBLISHED = {Ending.TIERED, Ending.FORCE_COMPLETED}
-_BROKEN = {Ending.FAILED, Ending.STOPPED, Ending.EXPIRED}
+_PUBLISHED = {LeaseEnd.TIERED, LeaseEnd.FORCE_COMPLETED}
+_BROKEN = {LeaseEnd.FAILED, LeaseEnd.STOPPED, LeaseEnd.EXPIRED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ def ages(status: TableStatus, rounds: Sequence[RoundRecord]) -> list[tuple[int, 
     points: list[tuple[int, float]] = []
     before: int | None = None
     for each in reversed(rounds):
-        if each.ending is Ending.TIERED:
+        if each.ending is LeaseEnd.TIERED:
             if before is not None:
                 points.append((each.ended_at, (each.ended_at - before) / 1000))
             points.append((each.ended_at, (each.ended_at - each.began_at) / 1000))
