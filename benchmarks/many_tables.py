@@ -56,8 +56,8 @@ def work(file: str, way: str) -> None:
     """The worker: what `laketier serve` does, with the engine of ``way``."""
     from laketier.config.service import load_service
     from laketier.rounds.log_engine import LocalEngine
-    from laketier.service.catalogue import Catalogue
     from laketier.service.state import StateStore
+    from laketier.service.tables import ServiceTables
     from laketier.service.worker import TieringWorker, WorkerSettings
 
     described = load_service(file)
@@ -72,12 +72,12 @@ def work(file: str, way: str) -> None:
         if way == "per-table":
             engine = JobPerTable(engine)
     with StateStore.open(described.state, service=described.name) as store:
-        catalogue = Catalogue(described, store, origin=file)
-        catalogue.discover()
-        worker = TieringWorker(store, catalogue, engine, WorkerSettings(lease_seconds=described.lease))
+        tables = ServiceTables(described, store, origin=file)
+        tables.discover()
+        worker = TieringWorker(store, tables, engine, WorkerSettings(lease_seconds=described.lease))
         signal.signal(signal.SIGTERM, lambda _number, _frame: worker.stop())
         worker.run()
-        catalogue.close()
+        tables.close()
 
 
 def describe(folder: Path, bootstrap: str, freshness: int, formats: Sequence[str]) -> Path:

@@ -35,7 +35,7 @@ def test_a_replay_is_recognised_after_foreign_commits_and_their_clean_up(
 @pytest.mark.parametrize(
     ("format", "name", "most"),
     [
-        ("delta", "laketier_delta.tablelog.TableLog.commit_info", RETAIN + 3),
+        ("delta", "laketier_delta.delta_log.DeltaLog.commit_info", RETAIN + 3),
         ("lance", "laketier_lance.rounds._properties", RETAIN + 2),
     ],
 )

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from laketier_verification.guards.catalogue import ROOT, Guard, guards
+from laketier_verification.guards.listed import ROOT, Guard, guards
 
 
 @pytest.mark.parametrize("guard", guards(), ids=lambda guard: guard.name)

@@ -62,7 +62,7 @@ class Model:
         if state is State.PENDING:
             self.queue.append(number)
 
-    def wake(self, lease_ms: int, now: int) -> None:
+    def enqueue_due(self, lease_ms: int, now: int) -> None:
         def is_over(at: int, longest_ms: int) -> bool:
             return at <= now or at > now + longest_ms + SLACK_MS
 
@@ -105,20 +105,20 @@ class Model:
         self.become(number, State.PAUSED if self.tables[number].paused else State.PENDING)
 
     def acquire(self, worker: str, limit: int, lease_ms: int, now: int) -> list[tuple[int, int]]:
-        self.wake(lease_ms, now)
-        held = [table for table in self.tables.values() if table.state is State.TIERING and table.owner == worker]
-        apart = any(t.suspect and abs(now - t.leased_at) < APART_MS for t in held)
+        self.enqueue_due(lease_ms, now)
+        leased = [table for table in self.tables.values() if table.state is State.TIERING and table.owner == worker]
+        apart = any(t.suspect and abs(now - t.leased_at) < APART_MS for t in leased)
         queue = [number for number in self.queue if not (apart and self.tables[number].suspect)]
         first = sorted(queue, key=lambda number: -self.tables[number].priority)[:limit]
-        young = [table for table in held if abs(now - table.leased_at) < PATIENCE_MS]
+        young = [table for table in leased if abs(now - table.leased_at) < PATIENCE_MS]
         if first and self.tables[first[0]].suspect:
             first = [] if young else first[:1]
         else:
             first = [] if any(t.suspect for t in young) else [n for n in first if not self.tables[n].suspect]
         suspect = bool(first) and self.tables[first[0]].suspect
-        for table in held if first else ():
+        for table in leased if first else ():
             table.alone = table.alone and table.suspect and not suspect
-        alone = not any(table.suspect for table in held) if suspect else len(first) == 1 and not held
+        alone = not any(table.suspect for table in leased) if suspect else len(first) == 1 and not leased
         for number in first:
             self.become(number, State.TIERING)
             table = self.tables[number]

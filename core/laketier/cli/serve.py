@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from laketier.config import LakeConfig
     from laketier.config.service import Service
     from laketier.rounds.log_engine import LogEngine
-    from laketier.service.catalogue import Catalogue
     from laketier.service.logs import JsonLines
     from laketier.service.metrics import MeasuredStore
+    from laketier.service.tables import ServiceTables
     from laketier.service.web.server import PageServer
     from laketier.spi import Secret
 
@@ -67,10 +67,10 @@ def serve(
     described = load_service(service)
     require_server()
     lines, say = _logging(log_format)
-    from laketier.service.catalogue import Catalogue
     from laketier.service.metrics import MeasuredStore
     from laketier.service.starting import check_opened, checked_sources, checked_tables
     from laketier.service.state import Worker
+    from laketier.service.tables import ServiceTables
     from laketier.service.worker import TieringWorker, WorkerSettings
 
     here = Worker.here()
@@ -82,23 +82,23 @@ def serve(
         nullcontext(checked_sources(described, origin=str(service))) as sources,
         MeasuredStore.open(described.state, service=described.name) as store,
     ):
-        catalogue = Catalogue(described, store, origin=str(service), sources=sources)
+        tables = ServiceTables(described, store, origin=str(service), sources=sources)
         try:
-            with _exported(described, store, here.id), _shown(page, own, described, catalogue, store):
+            with _exported(described, store, here.id), _shown(page, own, described, tables, store):
                 if page is not None:
                     say(f"{described.name}: {page.address.url}")
                 if own is not None:
                     say(f"{described.name}: {own.address.url}healthz")
                 # What listens answers by now: a source may be silent for as long as its time-out.
                 listed = checked_tables(described, sources, origin=str(service), strict=until_idle)
-                catalogue.discover(listed)
-                opened, unopened = catalogue.opened()
+                tables.discover(listed)
+                opened, unopened = tables.opened()
                 check_opened(unopened, opened, origin=str(service))
                 with _engine(engine, described) as runner:
                     settings = WorkerSettings(
                         lease_seconds=described.lease, drain_seconds=described.grace, until_idle=until_idle
                     )
-                    worker = TieringWorker(store, catalogue, runner, settings, worker=here)
+                    worker = TieringWorker(store, tables, runner, settings, worker=here)
 
                     def drain(_number: int, _frame: FrameType | None) -> None:
                         worker.stop()
@@ -118,7 +118,7 @@ def serve(
                         raise typer.Exit(1)
                     say(f"{described.name}: worker {here.id} is done")
         finally:
-            catalogue.close()
+            tables.close()
 
 
 def _cut_off(described: Service, worker: str, tables: Sequence[str]) -> str:
@@ -183,7 +183,7 @@ def _listening(http: str | None, token: Secret | None, option: str = "--http") -
 
 @contextmanager
 def _shown(
-    page: PageServer | None, health: PageServer | None, described: Service, catalogue: Catalogue, store: MeasuredStore
+    page: PageServer | None, health: PageServer | None, described: Service, tables: ServiceTables, store: MeasuredStore
 ) -> Iterator[None]:
     """Let the page answer from before the sources are asked until the worker is done."""
     if page is None and health is None:
@@ -197,7 +197,7 @@ def _shown(
 
     def dead_letter_config_of(name: str) -> LakeConfig | None:
         try:
-            table = catalogue.table(name)
+            table = tables.table(name)
         except ConfigError:
             return None
         return table.config if table.on_bad_record is OnBadRecordPolicy.DEAD_LETTER else None

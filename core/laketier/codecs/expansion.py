@@ -94,10 +94,10 @@ def _snappy(data: bytes, most: int) -> bytes:
 
 def _zstandard(data: bytes, most: int) -> bytes:
     with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        parts, held = [], 0
-        while held <= most and (part := stream.read(min(MIB, most + 1 - held))):
+        parts, size = [], 0
+        while size <= most and (part := stream.read(min(MIB, most + 1 - size))):
             parts.append(part)
-            held += len(part)
+            size += len(part)
     return b"".join(parts)
 
 

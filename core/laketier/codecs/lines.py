@@ -34,7 +34,7 @@ def read_blocks(stream: Any, size: int = BLOCK_BYTES, longest: int | None = None
     never cut; of one with more than ``longest`` bytes only its length is kept, and it takes no more memory than
     that."""
     carried: list[bytes] = []
-    held, number, begun = 0, 1, False
+    carried_bytes, number, begun = 0, 1, False
     too_long = 0
     while data := stream.read(size):
         if not begun:
@@ -53,12 +53,12 @@ def read_blocks(stream: Any, size: int = BLOCK_BYTES, longest: int | None = None
             whole = b"".join((*carried, data[:cut]))
             yield Block(number, whole)
             number += whole.count(b"\n")
-            carried, held = [], 0
+            carried, carried_bytes = [], 0
         if cut < len(data):
             carried.append(data[cut:] if cut else data)
-            held += len(data) - cut
-        if longest is not None and held > longest:
-            too_long, carried, held = held, [], 0
+            carried_bytes += len(data) - cut
+        if longest is not None and carried_bytes > longest:
+            too_long, carried, carried_bytes = carried_bytes, [], 0
     if too_long:
         yield Block(number, long=too_long)
     elif carried:

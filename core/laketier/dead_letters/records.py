@@ -165,14 +165,14 @@ def each_once(dead_letters: Iterable[DeadLetter]) -> Iterator[DeadLetter]:
 def in_chunks(dead_letters: Iterable[DeadLetter], most: int = MAX_CHUNK_RECORDS) -> Iterator[list[DeadLetter]]:
     """Cut into chunks that fit into memory: up to ``most`` dead letters and about `CHUNK_BYTES` each."""
     chunk: list[DeadLetter] = []
-    held = 0
+    size = 0
     for dead_letter in dead_letters:
         length = len(dead_letter.record.value or b"") + len(dead_letter.record.key or b"")
-        if chunk and (len(chunk) >= most or held + length > CHUNK_BYTES):
+        if chunk and (len(chunk) >= most or size + length > CHUNK_BYTES):
             yield chunk
-            chunk, held = [], 0
+            chunk, size = [], 0
         chunk.append(dead_letter)
-        held += length
+        size += length
     if chunk:
         yield chunk
 

@@ -65,8 +65,7 @@ class LatestChanges:
         self._change_columns = [] if change_column is None else [change_column]
         # A delete needs no more than its key: the other columns may be null whatever the table says.
         self._relaxed = pa.schema([field.with_nullable(True) for field in fields])
-        held = [*self._relaxed, pa.field(_DELETED, pa.bool_())]
-        self._latest = pa.schema(held).empty_table()
+        self._latest = pa.schema([*self._relaxed, pa.field(_DELETED, pa.bool_())]).empty_table()
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._pending_bytes = 0
@@ -125,9 +124,9 @@ class LatestChanges:
     def _compact(self) -> None:
         if not self._pending:
             return
-        held = self._latest.schema
+        schema = self._latest.schema
         # As batches, not as one array: strings of more than 2 GiB don't fit into one.
-        table = pa.Table.from_batches([*self._latest.to_batches(), *self._pending], schema=held)
+        table = pa.Table.from_batches([*self._latest.to_batches(), *self._pending], schema=schema)
         newest = (
             _comparable(table.select(self._key))
             .append_column(_ROW, pa.array(np.arange(table.num_rows)))

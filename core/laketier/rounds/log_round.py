@@ -18,11 +18,11 @@ from laketier.dead_letters.table import DEAD_LETTERS, DeadLetterRounds, token_of
 from laketier.kit import failpoint
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake, open_lake
-from laketier.rounds.following import check_same, mode_of, prepared_table
 from laketier.rounds.log_task import LogAnswer, LogTask, OnBadRecordPolicy
+from laketier.rounds.partial import publishable_tasks, required_tasks
 from laketier.rounds.ranges import NextRange, OnExpired, next_range, plan_around, skipped_later
-from laketier.rounds.reached import reached, required
 from laketier.rounds.round_settings import LogRoundResult, LogRoundSettings
+from laketier.rounds.schema_sync import check_same, mode_of, prepared_table
 from laketier.rounds.splits import split_groups
 from laketier.rounds.upsert import Merge, plan_merges
 from laketier.spi import (
@@ -52,16 +52,16 @@ class LogRound:
     """Order: `plan`, its tasks on executors (`laketier.rounds.run_log_task`), then `finish` with all their answers,
     or `abort`. One thread at a time. Make a new one for each round.
 
-    ``name``: of its tasks, where one job has those of several rounds; the pipeline by itself. ``outranked``: called by
-    `plan` with the lake's fence when that is above ours; answers with the fence to go on with, or raises.
-    ``look_again``: asks the source for the table as it is now.
+    ``name``: of its tasks, where one job has those of several rounds; the pipeline by itself. ``raise_fence``: called
+    by `plan` when the lake table has a higher fence than ours, with that fence. Returns the fence to continue with, or
+    raises. ``look_again``: asks the source for the table as it is now.
     """
 
     log: TableLog
     config: LakeConfig
     settings: LogRoundSettings = field(default_factory=LogRoundSettings)
     name: str | None = None
-    outranked: Callable[[int], int] | None = None
+    raise_fence: Callable[[int], int] | None = None
     look_again: Callable[[], LogTable] | None = None
 
     def __post_init__(self) -> None:
@@ -104,11 +104,11 @@ class LogRound:
         if self.settings.on_bad_record is OnBadRecordPolicy.DEAD_LETTER:
             self._dead = DeadLetterRounds.open(self.config, self._pipeline + DEAD_LETTERS)
             check_still_bad(self.config, self.log, self._next.wanted.start, self._dead.known)
-        self._take_rank()
+        self._raise_fence()
         token = self._token(self._pipeline, self._epoch, self._next.source)
         self._tiering = TieringRound(factory, token=token, mode=mode_of(self.log.table))
         try:
-            with self._overtaken_told():
+            with self._overtaken_as_stale():
                 self._tiering.begin(state)
             with naming_storage_errors(f"a round of {name} was planned"):
                 planned, splits = plan_around(self.log, self._next, self.settings.on_expired)
@@ -116,10 +116,10 @@ class LogRound:
         except BaseException:
             self._tiering.close()
             raise
-        self._goes_on_as(planned)
+        self._change_range(planned)
         self._groups = [splits for splits, _ in groups]
         # Of a merge no task can be left for later: each has the newest of its keys from all that it reads.
-        must = required(self._groups) if not self.log.table.primary_key else [True] * len(groups)
+        must = required_tasks(self._groups) if not self.log.table.primary_key else [True] * len(groups)
         return [self._task(factory, *each, index, must[index]) for index, each in enumerate(groups)]
 
     def _grouped(
@@ -132,15 +132,16 @@ class LogRound:
         base = self._tiering.base_snapshot
         return plan_merges(lake.source(prepared), prepared, self.log.table, splits, base, state)
 
-    def _take_rank(self) -> None:
-        """Without it, a service whose state was lost would be refused for ever: its fences begin anew."""
+    def _raise_fence(self) -> None:
+        """Continue with a higher fence where the lake table has one. Otherwise a service that lost its state database,
+        whose fences start again, would be refused for ever."""
         known = [self._last, None if self._dead is None else self._dead.last]
         highest = max((token.fence for token in known if token is not None), default=0)
-        if highest > self._fence and self.outranked is not None:
-            self._fence = self.outranked(highest)
+        if highest > self._fence and self.raise_fence is not None:
+            self._fence = self.raise_fence(highest)
 
     @contextmanager
-    def _overtaken_told(self) -> Iterator[None]:
+    def _overtaken_as_stale(self) -> Iterator[None]:
         """A refusal because another driver moved the table on while this round ran is no fault that a person must
         mend: the next round goes on from there. Such are a zombie's commit after its lease was taken over, and a
         commit whose driver took the answer to be lost."""
@@ -184,7 +185,7 @@ class LogRound:
         except BaseException:
             self.abort(answers)
             raise
-        with self._overtaken_told():
+        with self._overtaken_as_stale():
             done = self._tiering.commit_messages([answer.message for answer in answers if answer.message is not None])
         return LogRoundResult(
             done.outcome,
@@ -216,26 +217,27 @@ class LogRound:
         dead letters too: the next round reads it."""
         assert self._next is not None
         run = {answer.index for answer in answers if not answer.unread}
-        kept, end = reached(self._groups, run, self._next.wanted)
+        kept, end = publishable_tasks(self._groups, run, self._next.wanted)
         if len(kept) == len(self._groups):
             return list(answers)
         self.abort([answer for answer in answers if answer.index not in kept])
-        self._goes_on_as(self._next.up_to(end))
+        self._change_range(self._next.up_to(end))
         return [answer for answer in answers if answer.index in kept]
 
-    def _goes_on_as(self, upcoming: NextRange) -> None:
-        """The round reads something else than it began with: its token must say so before it is published."""
+    def _change_range(self, upcoming: NextRange) -> None:
+        """Read another range than the round began with. Its token names the range, and must change before it is
+        published."""
         if upcoming == self._next:
             return
         assert self._tiering is not None
         self._next = upcoming
-        self._tiering.goes_on_as(self._token(self._pipeline, self._epoch, upcoming.source))
+        self._tiering.change_token(self._token(self._pipeline, self._epoch, upcoming.source))
 
     def _publish_dead_letters(self, answers: Sequence[LogAnswer], end: LogOffsets) -> None:
         messages = [answer.dead_letters for answer in answers if answer.dead_letters is not None]
         if self._dead is None or not messages:
             return
-        with self._overtaken_told():
+        with self._overtaken_as_stale():
             self._dead.publish(messages, self._token, end)
         failpoint(DEAD_LETTERS_PUBLISHED)
 

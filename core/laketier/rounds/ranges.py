@@ -1,4 +1,4 @@
-"""Which range of a log the next round reads: a pure rule over what the table holds and what the log holds."""
+"""Decides which range of a log the next round reads. A pure rule over the offsets of the table and of the log."""
 
 from __future__ import annotations
 
@@ -22,23 +22,30 @@ from laketier.spi import (
 
 
 class OnExpired(Enum):
-    """What becomes of a range that the source dropped before it was read."""
+    """What a round does about a range that the source dropped before it was read."""
 
     FAIL = "fail"
     SKIP = "skip"
 
 
-MOST_HOLES = 50
-"""Ranges that a round passes over in one bucket, at most: their record, in the table, must not grow without bounds."""
+MAX_EXPIRED_RANGES = 50
+"""The expired ranges that a round skips in one bucket at most: their record in the table must stay small."""
 
 
 @dataclass(frozen=True)
 class NextRange:
-    """``wanted`` is what to read. ``source`` is what the token says: it begins where the last round ended, so that
-    nothing between two rounds can go missing unnoticed. ``skipped``: bucket → the starts and ends of ranges that had
-    expired and were passed over, as the user allowed: before ``wanted``, or within it. ``left``: offsets that the log
-    held beyond it, and ``left_at`` when the newest of them was written (ms since the epoch, UTC), None where the source
-    does not say."""
+    """The range that a round reads, and the range that its token names.
+
+    Attributes:
+        wanted: The offsets to read.
+        source: The range in the token. It starts where the last round ended, so that no gap between two rounds goes
+            unnoticed.
+        skipped: The expired ranges that are skipped, as the user allowed, before ``wanted`` or within it: for each
+            bucket their starts and ends in turn.
+        left: The offsets of the log beyond ``wanted``.
+        left_at: When the newest of the offsets ``left`` was written, in ms since the epoch, UTC. None where the source
+            does not say.
+    """
 
     wanted: LogRange
     source: SourceRange
@@ -48,17 +55,18 @@ class NextRange:
 
     @property
     def content(self) -> str | None:
-        """For the token: what was skipped, so that the table keeps a record of it. None when nothing was."""
+        """The token's content: the skipped ranges, so that the table keeps a record of them. None when nothing was
+        skipped."""
         if not self.skipped:
             return None
         return "skipped:" + json.dumps(self.skipped, sort_keys=True, separators=(",", ":"))
 
     def up_to(self, end: LogOffsets) -> NextRange:
-        """The same round, when it ends at ``end``, within ``wanted``."""
+        """The same round, ending earlier: at ``end``, within ``wanted``."""
         unread = sum(self.wanted.end[bucket] - offset for bucket, offset in end.items())
         source = SourceRange(self.source.start, LogOffsets({**LogOffsets.from_text(self.source.end), **end}).to_text())
         passed = {
-            bucket: tuple(chain.from_iterable(hole for hole in _pairs(bounds) if hole[0] < end.get(bucket, hole[1])))
+            bucket: tuple(chain.from_iterable(gone for gone in _pairs(bounds) if gone[0] < end.get(bucket, gone[1])))
             for bucket, bounds in self.skipped.items()
         }
         skipped = {bucket: bounds for bucket, bounds in passed.items() if bounds}
@@ -67,19 +75,21 @@ class NextRange:
         return NextRange(LogRange(self.wanted.start, end), source, skipped, self.left + unread, left_at)
 
     def around(self, gone: Mapping[str, Sequence[tuple[int, int]]]) -> NextRange:
-        """The same round without the offsets that are ``gone``. It ends before the hole after `MOST_HOLES` of them."""
+        """The same round without the expired ranges ``gone``. It skips up to `MAX_EXPIRED_RANGES` of them in a bucket,
+        and ends before the next one."""
         skipped, end = dict(self.skipped), dict(self.wanted.end)
         for bucket in gone.keys() & end.keys():
             within = (max(0, self.wanted.start.get(bucket, 0)), end[bucket])
             clipped = [(max(first, within[0]), min(last, within[1])) for first, last in gone[bucket]]
-            holes = _merged([*_pairs(skipped.get(bucket, ())), *(hole for hole in clipped if hole[0] < hole[1])])
-            if len(holes) > MOST_HOLES:
-                end[bucket] = holes[MOST_HOLES][0]
-            skipped[bucket] = tuple(chain.from_iterable(holes[:MOST_HOLES]))
+            within_range = [one for one in clipped if one[0] < one[1]]
+            expired = _merged([*_pairs(skipped.get(bucket, ())), *within_range])
+            if len(expired) > MAX_EXPIRED_RANGES:
+                end[bucket] = expired[MAX_EXPIRED_RANGES][0]
+            skipped[bucket] = tuple(chain.from_iterable(expired[:MAX_EXPIRED_RANGES]))
         return replace(self, skipped=skipped).up_to(LogOffsets(end))
 
     def pieces(self) -> list[LogRange]:
-        """What is to be read of ``wanted``, bucket by bucket, between the holes; no empty ones."""
+        """The ranges to read: ``wanted`` without the skipped ranges, bucket by bucket. None of them is empty."""
         found = []
         for bucket, end in self.wanted.end.items():
             start = self.wanted.start.get(bucket, 0)
@@ -91,9 +101,15 @@ class NextRange:
 
 
 def plan_around(log: TableLog, upcoming: NextRange, on_expired: OnExpired) -> tuple[NextRange, list[LogSplit]]:
-    """The splits of a round, and the round without what the log turned out to have lost in the middle of it. Raises
-    `OffsetsExpired` unless ``on_expired`` is SKIP and the source knows what is gone; `StorageError` when more went
-    meanwhile."""
+    """Plan the splits of a round, around ranges that expired within it.
+
+    Returns:
+        The round without the expired ranges, and its splits.
+
+    Raises:
+        OffsetsExpired: ``on_expired`` is FAIL, or the source does not know which offsets are gone.
+        StorageError: More offsets expired while the round was planned.
+    """
     try:
         return upcoming, list(log.plan(upcoming.wanted))
     except OffsetsExpired as expired:
@@ -107,12 +123,12 @@ def plan_around(log: TableLog, upcoming: NextRange, on_expired: OnExpired) -> tu
 
 
 def skipped_later(expired: OffsetsExpired) -> StorageError:
-    """For offsets that expire while a round runs whose user allows that: the next one passes over them."""
+    """The error for offsets that expire while a round runs, where the user allows to skip them: the next round does."""
     return StorageError(
         "offsets expired while a round ran",
         where=expired.where,
         why=expired.what,
-        fix="Nothing was published; the next round goes on without them, as on-expired is skip.",
+        fix="Nothing was published. The next round skips them, as on-expired is skip.",
     )
 
 
@@ -120,9 +136,9 @@ def _pairs(bounds: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(bounds[::2], bounds[1::2], strict=True))
 
 
-def _merged(holes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
-    for first, last in sorted(holes):
+    for first, last in sorted(ranges):
         if found and first <= found[-1][1]:
             found[-1] = (found[-1][0], max(last, found[-1][1]))
         else:
@@ -137,39 +153,51 @@ def next_range(
     most: int | None = None,
     on_expired: OnExpired = OnExpired.FAIL,
 ) -> NextRange:
-    """The range after ``committed`` (None: the table holds nothing of the log), of about ``most`` offsets at most.
+    """Choose the range of the next round.
 
-    A bucket that the table does not know begins at its earliest offset; one that has an initial one begins there, and
-    is read to its latest whatever ``most`` says, as older ends may have expired. One that the log has no more (a
-    dropped partition) stays as it is. Raises `OffsetsExpired` when offsets are gone that were not read and
-    ``on_expired`` is FAIL, and `TableChanged` when the table is ahead of the log: then it is another log.
+    A bucket that is new to the table starts at its earliest offset. A bucket with an initial offset starts there, and
+    is read to its latest offset whatever ``most`` says, as older ends may have expired. A bucket that the log does not
+    have any more (of a dropped partition) keeps its offset.
+
+    Args:
+        committed: The offsets that the table has read up to. None when it holds nothing of the log.
+        bounds: The bounds of the log's buckets.
+        most: The number of offsets to read at most, shared among the buckets. None for no limit.
+        on_expired: What to do about offsets that expired before they were read.
+
+    Returns:
+        The range, which may be empty.
+
+    Raises:
+        OffsetsExpired: Offsets expired before they were read, and ``on_expired`` is FAIL.
+        TableChanged: The table is ahead of the log, so it is another log.
     """
     start: dict[str, int] = {}
     end: dict[str, int] = {}
     skipped: dict[str, tuple[int, ...]] = {}
     known = committed or LogOffsets()
-    whole = {bucket for bucket, held in bounds.items() if held.initial is not None and bucket not in known}
-    for bucket, held in bounds.items():
+    whole = {bucket for bucket, log in bounds.items() if log.initial is not None and bucket not in known}
+    for bucket, log in bounds.items():
         if bucket in whole:
-            start[bucket], end[bucket] = held.initial or 0, held.latest
+            start[bucket], end[bucket] = log.initial or 0, log.latest
             continue
-        first = known.get(bucket, held.earliest)
-        if first > held.latest:
+        first = known.get(bucket, log.earliest)
+        if first > log.latest:
             raise TableChanged(
-                f"bucket {bucket!r} ends at offset {held.latest}, and the table has read up to {first}",
-                why="the log was made anew under its name, or lost its newest records",
+                f"bucket {bucket!r} ends at offset {log.latest}, and the table has read up to {first}",
+                why="the log was dropped and recreated, or lost its newest records",
                 fix="If the log is another one now, register the table anew; else restore the log.",
             )
-        if first < held.earliest:
+        if first < log.earliest:
             if on_expired is OnExpired.FAIL:
                 raise OffsetsExpired(
-                    f"offsets {first} to {held.earliest - 1} of bucket {bucket!r} expired before they were read",
+                    f"offsets {first} to {log.earliest - 1} of bucket {bucket!r} expired before they were read",
                     fix="Nothing was skipped. Restore them, or set on-expired to skip: the gap is then recorded in the "
                     "table.",
                 )
-            skipped[bucket] = (first, held.earliest)
-            first = held.earliest
-        start[bucket], end[bucket] = first, held.latest
+            skipped[bucket] = (first, log.earliest)
+            first = log.earliest
+        start[bucket], end[bucket] = first, log.latest
     limited = {**end, **_limited(start, {bucket: end[bucket] for bucket in end if bucket not in whole}, most)}
     wanted = LogRange(LogOffsets(start), LogOffsets(limited))
     gone = {bucket: offset for bucket, offset in known.items() if bucket not in bounds}
@@ -184,7 +212,7 @@ def next_range(
 
 
 def _limited(start: Mapping[str, int], end: Mapping[str, int], most: int | None) -> dict[str, int]:
-    """Shares ``most`` among the buckets by what each has, so that none starves."""
+    """Share ``most`` among the buckets in proportion to their offsets, so that none starves."""
     total = sum(end[bucket] - start[bucket] for bucket in end)
     if most is None or total <= most:
         return dict(end)

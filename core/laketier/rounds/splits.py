@@ -1,4 +1,4 @@
-"""Which splits of a log one task reads."""
+"""Groups the splits of a log into tasks."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from laketier.spi import LogSplit
 
 WEIGHT_OF_A_TASK = 256 * 1024
-"""Splits are put into one task up to about this weight, as each task makes at least one file."""
+"""The weight of one task, about: small splits share a task, as each task makes at least one file."""
 _BYTES_PER_OFFSET = 100
 
 
 def weight_of(split: LogSplit) -> int:
-    """What a split costs, beside others: offsets, or where the source knows its bytes, as many offsets as these
-    usually are."""
+    """The weight of a split, in offsets. Where the source knows the split's bytes, the number of offsets that so many
+    bytes usually hold."""
     return split.end - split.start if split.bytes is None else max(1, split.bytes // _BYTES_PER_OFFSET)
 
 
 def split_groups(splits: Sequence[LogSplit]) -> list[tuple[LogSplit, ...]]:
-    """Small splits share a task; in the order of the plan. What goes on with a bucket that an earlier task began is not
-    put together with other buckets: such a task may be left out when time is up."""
+    """Group splits into tasks, in the order of the plan. Small splits share a task.
+
+    A task that continues a bucket of an earlier task reads no other bucket: it may be left out when time is up.
+    """
     groups: list[tuple[LogSplit, ...]] = []
     begun_in: dict[str, int] = {}
     weight, going_on = 0, None
@@ -38,16 +40,16 @@ def split_groups(splits: Sequence[LogSplit]) -> list[tuple[LogSplit, ...]]:
     return groups
 
 
-def joined_groups(lots: Sequence[tuple[LogSplit, ...]]) -> list[tuple[LogSplit, ...]]:
-    """Small lots share a task; each lot stays together."""
+def joined_groups(parts: Sequence[tuple[LogSplit, ...]]) -> list[tuple[LogSplit, ...]]:
+    """Put small parts into one task each; a part is never divided."""
     groups: list[tuple[LogSplit, ...]] = []
     weight = 0
-    for lot in lots:
-        own = sum(map(weight_of, lot))
+    for part in parts:
+        own = sum(map(weight_of, part))
         if groups and weight + own <= WEIGHT_OF_A_TASK:
-            groups[-1] = (*groups[-1], *lot)
+            groups[-1] = (*groups[-1], *part)
             weight += own
         else:
-            groups.append(lot)
+            groups.append(part)
             weight = own
     return groups

@@ -117,8 +117,8 @@ class Merge:
     def _keys_in(self, split: LakeSplit, keys: pa.Table) -> pa.Table:
         """The ``keys`` that the split has rows of. Reads its key columns only."""
         schema = pa.schema([self.schema.field(name) for name in keys.column_names])
-        held = pa.Table.from_batches(self.source.read(split, schema), schema=schema)
-        return matching_keys(held, keys) if held.num_rows else keys.slice(0, 0)
+        rows = pa.Table.from_batches(self.source.read(split, schema), schema=schema)
+        return matching_keys(rows, keys) if rows.num_rows else keys.slice(0, 0)
 
 
 def plan_merges(

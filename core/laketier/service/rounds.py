@@ -11,12 +11,12 @@ from laketier.kit import failpoint
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import complete_commands
 from laketier.rounds import LogAnswer, LogRound, LogRoundResult, LogTask
-from laketier.service.catalogue import Catalogue
+from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import COMMITTED, STAGED
-from laketier.service.held import HeldLeases
-from laketier.service.idle import IdleTables
+from laketier.service.leases import WorkerLeases
 from laketier.service.schedule import is_retryable
 from laketier.service.state import Failure, Lease, Success
+from laketier.service.tables import ServiceTables
 from laketier.spi import ConfigError, LaketierError, LogOffsets, LogTable, Overtaken, StorageError, TableChanged
 
 log = logging.getLogger(__name__)
@@ -27,15 +27,15 @@ class LeasedRound:
     """``planned_at``: ms since the epoch. ``name``: of its tasks in a job. One thread at a time."""
 
     lease: Lease
-    held: HeldLeases
-    catalogue: Catalogue
-    idle: IdleTables
+    leases: WorkerLeases
+    tables: ServiceTables
+    caught_up: CaughtUpTables
     planned_at: int = 0
     tasks: Sequence[LogTask] = ()
     answers: list[LogAnswer] = field(default_factory=list)
     _round: LogRound | None = None
     _table: LogTable | None = None
-    _idle_at: LogOffsets | None = None
+    _caught_up_at: LogOffsets | None = None
 
     def __post_init__(self) -> None:
         # A worker that lost a lease may get the table anew while the old round still runs.
@@ -53,10 +53,10 @@ class LeasedRound:
 
     def plan(self, now: int) -> None:
         """Raises as `LogRound.plan`, and `StateError`."""
-        table = self.catalogue.table(self.key)
-        opened = self.catalogue.log(table)
+        table = self.tables.table(self.key)
+        opened = self.tables.log(table)
         if opened.table.table_id != self.lease.table.table_id:
-            self.catalogue.expire()
+            self.tables.expire()
             raise StorageError(
                 "the lease is for another table of that name",
                 where=self.key,
@@ -68,16 +68,16 @@ class LeasedRound:
         self._table = opened.table
         with naming_storage_errors(f"the log of {table.name} was read", setting="the source's options"):
             bounds = opened.bounds()
-        self._idle_at = self.idle.end_of(self.lease, opened.table, bounds)
-        if self._idle_at is not None:
+        self._caught_up_at = self.caught_up.end_of(self.lease, opened.table, bounds)
+        if self._caught_up_at is not None:
             return
         self._round = LogRound(
-            opened, table.config, settings, self.name, self._outranked, lambda: self.catalogue.look_again(table)
+            opened, table.config, settings, self.name, self._raise_fence, lambda: self.tables.look_again(table)
         )
         self.tasks = self._round.plan(bounds)
 
-    def _outranked(self, lake: int) -> int:
-        self.lease = self.held.outrank(self.lease, lake)
+    def _raise_fence(self, lake: int) -> int:
+        self.lease = self.leases.raise_fence(self.lease, lake)
         return self.lease.fence
 
     def release(self) -> None:
@@ -86,7 +86,7 @@ class LeasedRound:
             if self._round is not None:
                 self._round.abort([])
         finally:
-            self.held.release(self.lease)
+            self.leases.release(self.lease)
 
     def end(self, failure: LaketierError | None) -> tuple[Lease, Success | Failure]:
         """Commit, or abort after a ``failure``. Raises nothing: one table's trouble must not be another's."""
@@ -98,27 +98,27 @@ class LeasedRound:
 
     def failed(self, error: Exception) -> tuple[Lease, Failure]:
         """How the lease ends after an error."""
-        self.idle.forget(self.lease)
+        self.caught_up.forget(self.lease)
         if isinstance(error, TableChanged):
-            self.catalogue.expire()
+            self.tables.expire()
         if not isinstance(error, LaketierError):
             log.error("[table=%s] the round failed in a way that nobody foresaw", self.key, exc_info=error)
         else:
             with suppress(ConfigError):  # the service has the table no more
-                complete_commands(error, self.catalogue.table(self.key).config)
+                complete_commands(error, self.tables.table(self.key).config)
             log.warning("[table=%s] the round failed: %s", self.key, error)
         # It was merged with a snapshot that is no longer the newest; nothing else was wrong.
         return self.lease, Failure(error, is_retryable(error), at_once=isinstance(error, Overtaken))
 
     def _commit(self, failure: LaketierError | None) -> Success:
-        if self._idle_at is not None:
+        if self._caught_up_at is not None:
             if failure is not None:
                 raise failure
-            self.idle.still(self.lease)
-            return self._success(LogRoundResult(None, self._idle_at, 0))
+            self.caught_up.still(self.lease)
+            return self._success(LogRoundResult(None, self._caught_up_at, 0))
         assert self._round is not None
         assert self._table is not None
-        if failure is None and self.held.is_lost(self.lease):
+        if failure is None and self.leases.is_lost(self.lease):
             failure = StorageError("the lease was lost", where=self.key, why="another worker has the table")
         if failure is not None:
             self._round.abort(self.answers)
@@ -131,7 +131,7 @@ class LeasedRound:
                 self.key, done.epoch, self.lease.fence, done.outcome.value, done.rows, done.files, done.bytes, done.bad,
             )  # fmt: skip
         if not done.left:
-            self.idle.saw(self.lease, self._table, done.end)
+            self.caught_up.saw(self.lease, self._table, done.end)
         return self._success(done)
 
     def _success(self, done: LogRoundResult) -> Success:

@@ -35,11 +35,11 @@ class Permit:
     def __init__(self, permits: threading.Semaphore) -> None:
         self._permits = permits
         self._lock = threading.Lock()
-        self._held = False
+        self._acquired = False
 
     def __enter__(self) -> None:
         self._permits.acquire()
-        self._held = True
+        self._acquired = True
 
     def __exit__(self, *_: object) -> None:
         self.give_back()
@@ -47,6 +47,6 @@ class Permit:
     def give_back(self) -> None:
         """Let another have it. Does nothing before it was got, or the second time."""
         with self._lock:
-            if self._held:
-                self._held = False
+            if self._acquired:
+                self._acquired = False
                 self._permits.release()

@@ -15,12 +15,12 @@ from queue import Empty, SimpleQueue
 
 from laketier.kit import failpoint
 from laketier.rounds.log_engine import LogEngine
-from laketier.service.catalogue import Catalogue
+from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import LEASED, PLANNED
-from laketier.service.held import HeldLeases
-from laketier.service.idle import IdleTables
+from laketier.service.leases import WorkerLeases
 from laketier.service.rounds import LeasedRound
 from laketier.service.state import Failure, Lease, StateError, StateStore, Success, Worker
+from laketier.service.tables import ServiceTables
 from laketier.service.threads import Permit, Threads
 from laketier.service.until_idle import UntilIdle
 from laketier.spi import LaketierError, StorageError
@@ -59,7 +59,7 @@ class TieringWorker:
     a graceful drain. Killed at any point, its rounds are run again by whoever takes its leases over."""
 
     store: StateStore
-    catalogue: Catalogue
+    tables: ServiceTables
     engine: LogEngine
     settings: WorkerSettings = field(default_factory=WorkerSettings)
     worker: Worker = field(default_factory=Worker.here)
@@ -73,8 +73,8 @@ class TieringWorker:
         self.left_out: dict[str, str] = {}
         self.interrupted = False
         self._until: UntilIdle | None = None
-        self._held = HeldLeases(self.store, self.worker, self.settings.lease_seconds)
-        self._idle = IdleTables()
+        self._leases = WorkerLeases(self.store, self.worker, self.settings.lease_seconds)
+        self._caught_up = CaughtUpTables()
         self._permits = threading.Semaphore(self.settings.threads)
         self._big = threading.Semaphore(_BIG_JOBS)
         self._planned: SimpleQueue[LeasedRound] = SimpleQueue()
@@ -95,8 +95,8 @@ class TieringWorker:
         the end of the process; their tables, given back, are ``cut_off``. They are safe, as the lake tables decide.
         What the state database refuses is logged and tried again. Raises nothing that a table did."""
         drained = threading.Event()
-        self._held.beat()
-        beat = threading.Thread(target=self._held.beat_until, args=(drained,), name="laketier-heartbeat", daemon=True)
+        self._leases.beat()
+        beat = threading.Thread(target=self._leases.beat_until, args=(drained,), name="laketier-heartbeat", daemon=True)
         beat.start()
         try:
             self._work()
@@ -136,7 +136,7 @@ class TieringWorker:
     def _drain(self) -> bool:
         """Wait for what is under way, and give back what has not begun. However orderly it ends, others are told: it
         would look alive for a lease's time."""
-        self._held.stopping()
+        self._leases.stopping()
         deadline = time.monotonic() + self.settings.drain_seconds
         while True:
             running = self._threads.one_that_runs()
@@ -144,7 +144,7 @@ class TieringWorker:
             if running is None:
                 return True
             if time.monotonic() > deadline or self._hurry.is_set():
-                self.cut_off = self._held.abandon()
+                self.cut_off = self._leases.abandon()
                 log.error("%s still ran: what is under way is cut off", running.name)
                 return False
             running.join(min(0.2, self.settings.drain_seconds))
@@ -157,7 +157,7 @@ class TieringWorker:
                 log.exception("[table=%s] a round that had not begun could not be closed", each.key)
 
     def _is_idle(self, until: UntilIdle) -> bool:
-        if len(self._held):
+        if len(self._leases):
             return False
         statuses = self.store.snapshot()
         self.left_out = until.left_out(statuses)
@@ -173,19 +173,19 @@ class TieringWorker:
                 log.warning("the state database was not asked which tables got there: %s", error)
 
     def _discover_when_due(self) -> None:
-        if (self._discovery is None or not self._discovery.is_alive()) and self.catalogue.is_due:
+        if (self._discovery is None or not self._discovery.is_alive()) and self.tables.is_due:
             self._discovery = self._threads.start("discovery", self._discover)
 
     def _discover(self) -> None:
         try:
-            self.catalogue.discover()
+            self.tables.discover()
         except LaketierError as error:
             log.warning("the tables could not be looked for; those that are known go on: %s", error)
 
     def work_once(self) -> bool:
         """Lease what is due and run one round of each; False when there was nothing to do. Raises `StateError`."""
-        room = self.settings.tables - len(self._held)
-        leases = self._held.take(room) if room > 0 else ()
+        room = self.settings.tables - len(self._leases)
+        leases = self._leases.take(room) if room > 0 else ()
         if leases:
             failpoint(LEASED)
             self._plan(leases)
@@ -219,7 +219,7 @@ class TieringWorker:
                 return rounds
 
     def _plan_one(self, lease: Lease, permit: Permit) -> None:
-        each = LeasedRound(lease, self._held, self.catalogue, self._idle)
+        each = LeasedRound(lease, self._leases, self.tables, self._caught_up)
         try:
             with permit:
                 if self._stopping.is_set():
@@ -228,7 +228,7 @@ class TieringWorker:
                 each.plan(self._now())
                 failpoint(PLANNED)
         except Exception as error:  # noqa: BLE001 - one table's trouble must not be another's
-            self._held.finish([each.failed(error)])
+            self._leases.finish([each.failed(error)])
         else:
             self._planned.put(each)
 
@@ -248,7 +248,7 @@ class TieringWorker:
             ended = [results.get()]
             while not results.empty():
                 ended.append(results.get())
-            self._held.finish(ended)
+            self._leases.finish(ended)
             left -= len(ended)
 
     def _run_tasks(self, rounds: Sequence[LeasedRound], results: SimpleQueue[tuple[Lease, Success | Failure]]) -> None:

@@ -14,7 +14,7 @@ from laketier.spark.epochs import begun
 from laketier.spark.messages import LakeCommitMessage, answer, present, stage
 from laketier.spark.refusals import said_once
 from laketier.spark.schema import table_schema
-from laketier.spark.target import batch_token, prepare, round_log, say_at_least_once, say_once
+from laketier.spark.target import batch_token, prepare, round_log, warn_at_least_once, warn_once
 from laketier.spi import WriteMode, new_attempt_id
 from laketier.tiering.round import TieringRound
 
@@ -40,7 +40,7 @@ class LakeBatchWriter(DataSourceArrowWriter):
             target = prepare(config, table_schema(schema), self._mode, self._token)
             self._factory = target.factory
             if self._token is None:
-                say_at_least_once(round_log(__name__, config), config)
+                warn_at_least_once(round_log(__name__, config), config)
             found = begun(self._round(), target.state)
             self._done, self._attempts_after = found.done, found.attempts_after
 
@@ -62,13 +62,13 @@ class LakeBatchWriter(DataSourceArrowWriter):
         answers = present(messages)
         log = round_log(__name__, self._config, self._config.epoch)
         if self._token is not None and any(a.query_id is not None for a in answers):
-            say_once(log, "foreachBatch", str(self._config.table), message=FOREACH_BATCH)
+            warn_once(log, "foreachBatch", str(self._config.table), message=FOREACH_BATCH)
         tiering = self._round()
         with said_once(self._config, self._token):
             result = tiering.confirm_done() if self._done else tiering.commit_messages(staged(answers))
         log.info("%s: %d rows, %d files, %d bytes", result.outcome.value, result.rows, result.files, result.bytes)
         if result.rows >= ROWS_WORTH_ADVICE and any(a.costly for a in answers):
-            say_once(log, "arrow", message=ADVICE)
+            warn_once(log, "arrow", message=ADVICE)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Driver. Spark also comes here after a commit whose answer was lost: see `commit_was_called`."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from laketier.config import LakeConfig
 from laketier.spark.checkpoint import Checkpoint, Unreadable
-from laketier.spark.target import prepare, round_log, say_once
+from laketier.spark.target import prepare, round_log, warn_once
 from laketier.spi import ConfigError, Decision, LakeTieringFactory, TableState, Token, WriteMode
 from laketier.tiering.round import TieringRound
 
@@ -112,7 +112,7 @@ def epoch_token(config: LakeConfig, checkpoint: Checkpoint | Unreadable, run: st
             "the stream's progress can't be identified", where=str(config.table), why=weak.why, fix=f"{weak.fix}."
         )
     if weak is not None:
-        say_once(
+        warn_once(
             round_log(__name__, config, epoch),
             "weak token",
             run,

@@ -24,7 +24,7 @@ from laketier.spark.failures import cause_of
 from laketier.spark.messages import stage
 from laketier.spark.running_query import in_foreach_batch, is_connect
 from laketier.spark.schema import table_schema
-from laketier.spark.target import Target, as_config, batch_token, prepare, round_log, say_at_least_once, say_once
+from laketier.spark.target import Target, as_config, batch_token, prepare, round_log, warn_at_least_once, warn_once
 from laketier.spi import (
     ConfigError,
     Decision,
@@ -55,7 +55,7 @@ def write(df: DataFrame, config: LakeConfig | Mapping[str, Any], *, mode: str = 
     schema = table_schema(df.schema)
     token = batch_token(config)
     if token is not None and in_foreach_batch(df):
-        say_once(round_log(__name__, config, config.epoch), "foreachBatch", str(config.table), message=FOREACH_BATCH)
+        warn_once(round_log(__name__, config, config.epoch), "foreachBatch", str(config.table), message=FOREACH_BATCH)
     with naming_commands(config, token):
         tiering, target = _round(config, schema, chosen, token)
 
@@ -117,7 +117,7 @@ def tier(
 
 def _round(config: LakeConfig, schema: pa.Schema, mode: WriteMode, token: Token | None) -> tuple[TieringRound, Target]:
     if token is None:
-        say_at_least_once(round_log(__name__, config), config)
+        warn_at_least_once(round_log(__name__, config), config)
     target = prepare(config, schema, mode, token)
     return TieringRound(target.factory, token=token, mode=mode), target
 

@@ -33,8 +33,8 @@ class EpochProgress:
         )
 
 
-def leave_report(path: str, progress: EpochProgress) -> None:
-    """Append an epoch to the file that `EpochReports` reads. In the process that commits."""
+def append_report(path: str, progress: EpochProgress) -> None:
+    """Append an epoch to the file that `EpochReports` reads. Called in the process that commits."""
     line = {**progress.__dict__, "at": time.time()}
     del line["seconds"]
     with open(path, "a", encoding="utf-8") as file:

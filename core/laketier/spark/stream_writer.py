@@ -23,9 +23,9 @@ from laketier.spark.epochs import begun, epoch_token, plan_epoch
 from laketier.spark.messages import answer, present, stage, task_epoch
 from laketier.spark.planning import PlannedWhenPickled
 from laketier.spark.refusals import said_once
-from laketier.spark.report import EpochProgress, leave_report
+from laketier.spark.report import EpochProgress, append_report
 from laketier.spark.schema import table_schema
-from laketier.spark.target import load, prepare, round_log, say_once
+from laketier.spark.target import load, prepare, round_log, warn_once
 from laketier.spi import LakeTieringFactory, WriteMode
 from laketier.tiering.publish import RoundResult
 from laketier.tiering.round import TieringRound
@@ -111,8 +111,8 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
         result = tiering.confirm_done() if done else tiering.commit_messages(staged(answers))
         log.info("%s: %d rows, %d files, %d bytes", result.outcome.value, result.rows, result.files, result.bytes)
         if result.rows >= ROWS_WORTH_ADVICE and any(a.costly for a in answers):
-            say_once(log, "arrow", message=ADVICE)
-        self._leave_report(epoch, result, time.monotonic() - started)
+            warn_once(log, "arrow", message=ADVICE)
+        self._append_report(epoch, result, time.monotonic() - started)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Spark also comes here after a commit whose answer was lost: see `commit_was_called`."""
@@ -129,7 +129,7 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
             return Unreadable("the checkpoint is a session setting (spark.sql.streaming.checkpointLocation), no option")
         return Checkpoint.open(self._checkpoint)
 
-    def _leave_report(self, epoch: int, result: RoundResult, seconds: float) -> None:
+    def _append_report(self, epoch: int, result: RoundResult, seconds: float) -> None:
         if self._report is None:
             return
         progress = EpochProgress(
@@ -143,4 +143,4 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
             seconds=seconds,
             commit_seconds=seconds,
         )
-        leave_report(self._report, progress)
+        append_report(self._report, progress)

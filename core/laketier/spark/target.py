@@ -57,7 +57,7 @@ def as_config(config: LakeConfig | Mapping[str, Any], spark: SparkSession) -> La
     made = configure(config, base=base)
     here = os.getcwd()
     if base is not None and os.path.realpath(base) != os.path.realpath(here) and made != configure(config, base=here):
-        say_once(
+        warn_once(
             round_log(__name__, made),
             "relative",
             made.warehouse,
@@ -123,21 +123,21 @@ def round_log(name: str, config: LakeConfig, epoch: int | None = None) -> RoundL
     return RoundLog(logging.getLogger(name), {"table": str(config.table), "pipeline": config.pipeline, "epoch": epoch})
 
 
-_said: set[tuple[str, ...]] = set()
+_warned: set[tuple[str, ...]] = set()
 
 
-def say_once(log: RoundLog, *about: str, message: str) -> None:
-    """Warn, once per process for the same ``about``."""
-    if about not in _said:
-        _said.add(about)
+def warn_once(log: RoundLog, *about: str, message: str) -> None:
+    """Log a warning, once per process for the same ``about``."""
+    if about not in _warned:
+        _warned.add(about)
         log.warning(message)
 
 
-def say_at_least_once(log: RoundLog, config: LakeConfig) -> None:
-    """What a batch without a name should know."""
-    say_once(
+def warn_at_least_once(log: RoundLog, config: LakeConfig) -> None:
+    """Warn that a batch without a pipeline and an epoch is not idempotent."""
+    warn_once(
         log,
         "at-least-once",
         str(config.table),
-        message="this batch has no lake.pipeline and lake.epoch: running it again appends its rows again",
+        message="this batch has no lake.pipeline and lake.epoch: running it again will append its rows again",
     )

@@ -107,11 +107,11 @@ class TieringRound:
         """What the tasks of a round that has begun give to `new_attempt_id`: the table's horizon. 0 before `begin`."""
         return self._attempts_after
 
-    def goes_on_as(self, token: Token) -> None:
+    def change_token(self, token: Token) -> None:
         """The round reads another range than it began with, of the same epoch. Before `commit`, which decides with it;
         what the tasks merge with stays the same."""
         if self._token is None or (token.pipeline, token.epoch) != (self._token.pipeline, self._token.epoch):
-            raise ValueError(f"a round of {self._token} can't go on as {token}")
+            raise ValueError(f"a round of {self._token} can't continue as {token}")
         self._token = token
 
     def close(self) -> None:

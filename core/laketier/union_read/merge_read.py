@@ -32,7 +32,7 @@ CHANGES_OF_A_PART = 1_000_000
 LAKE_BYTES_OF_A_PART = 128 * 1024 * 1024
 _BYTES_PER_ROW = 100
 _BATCH_ROWS = 131_072
-_LOT_BYTES = 64 * 1024 * 1024
+_CHUNK_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -75,27 +75,27 @@ class MergeRead:
         for batch in changes:
             latest.add(batch if share is None else share.own(batch))
         keys = latest.keys
-        for batch in _in_lots(lake, keys.num_rows):
+        for batch in _in_chunks(lake, keys.num_rows):
             own = share.own(batch) if share is not None and split.cut else batch
             yield without_keys(own, keys)
         if split.newest:
             yield from latest.rows().to_batches(max_chunksize=_BATCH_ROWS)
 
 
-def _in_lots(batches: Iterable[pa.RecordBatch], keys: int) -> Iterator[pa.RecordBatch]:
+def _in_chunks(batches: Iterable[pa.RecordBatch], keys: int) -> Iterator[pa.RecordBatch]:
     """The same rows in batches about as large as the ``keys`` that they are joined with: a join takes in all of these,
     however few rows it is for."""
-    lot: list[pa.RecordBatch] = []
+    chunk: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        lot.append(batch)
+        chunk.append(batch)
         rows += batch.num_rows
         size += batch.nbytes
-        if rows >= keys or size >= _LOT_BYTES:
-            yield from pa.Table.from_batches(lot).combine_chunks().to_batches()
-            lot, rows, size = [], 0, 0
-    if lot:
-        yield from pa.Table.from_batches(lot).combine_chunks().to_batches()
+        if rows >= keys or size >= _CHUNK_BYTES:
+            yield from pa.Table.from_batches(chunk).combine_chunks().to_batches()
+            chunk, rows, size = [], 0, 0
+    if chunk:
+        yield from pa.Table.from_batches(chunk).combine_chunks().to_batches()
 
 
 def check_same_key(lake: TableInfo, log: LogTable) -> None:

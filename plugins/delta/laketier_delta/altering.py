@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.spi import TableError
+from laketier_delta.delta_log import DeltaLog
 from laketier_delta.engine import open_table, panics_as_errors
 from laketier_delta.location import LOG, Location
-from laketier_delta.tablelog import TableLog
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
@@ -71,7 +71,7 @@ def name_invariants(location: Location) -> None:
 def make_durable(location: Location, version: int) -> None:
     """The log entry survives a power cut, where that is for this process to see to."""
     if location.is_local:
-        fsync_file(TableLog(location.filesystem, location.root).path(version))
+        fsync_file(DeltaLog(location.filesystem, location.root).path(version))
         fsync_directory(location.local(LOG))
 
 

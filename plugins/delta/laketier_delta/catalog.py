@@ -38,6 +38,7 @@ from laketier.spi import (
     same_table,
 )
 from laketier_delta.altering import alter, lacks_invariants, make_durable, name_invariants
+from laketier_delta.delta_log import DeltaLog
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.features import FEATURES, FORMAT
 from laketier_delta.layout import (
@@ -51,7 +52,6 @@ from laketier_delta.layout import (
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, RETENTION, check_properties
-from laketier_delta.tablelog import TableLog
 from laketier_delta.types import delta_schema
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def _missing(schema: pa.Schema, changes: Sequence[AddColumn], where: str) -> lis
 
 
 def _has_entry(location: Location) -> bool:
-    return TableLog(location.filesystem, location.root).commit_info(0) is not None
+    return DeltaLog(location.filesystem, location.root).commit_info(0) is not None
 
 
 def _has_log(filesystem: pafs.FileSystem, root: str) -> bool:

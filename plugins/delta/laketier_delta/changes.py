@@ -30,13 +30,13 @@ from laketier.spi import (
     VersionBounds,
     pass_over,
 )
+from laketier_delta.delta_log import DeltaLog
 from laketier_delta.engine import arrow_schema, open_table
 from laketier_delta.layout import bucket_of, relative_path
 from laketier_delta.location import LOG, Location
 from laketier_delta.partitions import text_of_log
 from laketier_delta.protocol import check_readable
 from laketier_delta.references import REQUESTS
-from laketier_delta.tablelog import TableLog
 
 _ENTRY = re.compile(r"(\d{20})\.json")
 FEED = "delta.enableChangeDataFeed"
@@ -77,7 +77,7 @@ def bounds(location: Location) -> VersionBounds:
         raise CorruptTable("there is no Delta log", where=where, fix="Check the warehouse and the name.")
     if newest in entries:
         latest_at = entries[newest].mtime_ns // 1_000_000
-    log = TableLog(filesystem, location.root)
+    log = DeltaLog(filesystem, location.root)
     earliest = newest + 1
     # A listing may lack an entry that was added while it was made: a gap is one only when a second look says so.
     while earliest and (earliest - 1 in entries or _is_there(filesystem, log.path(earliest - 1))):
@@ -151,7 +151,7 @@ def memory_of(uri: str, table_uuid: str) -> _Memory:  # noqa: ARG001 - what it i
 
 
 def _read_all(location: Location, start: int, end: int) -> list[Appended]:
-    log = TableLog(location.filesystem, location.root)
+    log = DeltaLog(location.filesystem, location.root)
     try:
         with ThreadPoolExecutor(REQUESTS) as pool:
             return list(pool.map(lambda version: _read(log, version), range(start, end)))
@@ -199,7 +199,7 @@ def splits_of(
         )
 
 
-def _read(log: TableLog, version: int) -> Appended:
+def _read(log: DeltaLog, version: int) -> Appended:
     with log.filesystem.open_input_stream(log.path(version)) as stream:
         lines = stream.read().splitlines()
     operation, changes, describes, feed = "unknown", False, False, None

@@ -30,6 +30,7 @@ from laketier.spi import (
     schema_fingerprint,
     time_of_storage,
 )
+from laketier_delta.delta_log import COMMIT_ID, EPOCH, PIPELINE, PUBLISH, DeltaLog
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, transaction_version
 from laketier_delta.layout import attempt_of, spec_id_of
 from laketier_delta.location import LOG, Location
@@ -38,7 +39,6 @@ from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer
 from laketier_delta.references import live
 from laketier_delta.removals import removals
 from laketier_delta.results import check_partitions
-from laketier_delta.tablelog import COMMIT_ID, EPOCH, PIPELINE, PUBLISH, TableLog
 from laketier_delta.writer import STATS
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _TRUSTED = 86_400_000
 """By so many ms a host's clock may be off while log entries and tombstones, which live for days, are cleaned up."""
 
 _SCANNED = "laketier/scanned"
-"""Transaction: all log entries up to this version were looked at for a reset (see `TableLog.last_reset`)."""
+"""Transaction: all log entries up to this version were looked at for a reset (see `DeltaLog.last_reset`)."""
 _RESET = "laketier/reset"
 """Transaction: the newest version that reset the table, among those looked at."""
 
@@ -66,7 +66,7 @@ class DeltaTableState(TableState):
 
     handle: DeltaTable = field(repr=False)
     location: Location
-    log: TableLog
+    log: DeltaLog
     records: RecordStore = field(repr=False)
     version: int
     uuid: str
@@ -77,7 +77,7 @@ class DeltaTableState(TableState):
     @classmethod
     def of(cls, handle: DeltaTable, location: Location, first_attempt: int = -1) -> DeltaTableState:
         """The table as ``handle`` sees it. Reads log entries that nobody has looked at for a reset."""
-        log, version = TableLog(location.filesystem, location.root), handle.version()
+        log, version = DeltaLog(location.filesystem, location.root), handle.version()
         scanned, known = (transaction_version(handle, location, name) for name in (_SCANNED, _RESET))
         found = None if scanned is None else log.last_reset(scanned, version)
         return cls(
@@ -167,7 +167,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         self._options = options
         self._columns = columns
         self._context = context
-        self._log = TableLog(location.filesystem, location.root)
+        self._log = DeltaLog(location.filesystem, location.root)
         self._records = RecordStore(location.filesystem, location.root)
         self._first_attempt: int | None = None
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from laketier.spi import LakeHistory, SnapshotInfo
 from laketier_delta.committer import commit_rows
+from laketier_delta.delta_log import EPOCH, PIPELINE, DeltaLog
 from laketier_delta.engine import open_table
 from laketier_delta.location import Location
-from laketier_delta.tablelog import EPOCH, PIPELINE, TableLog
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class DeltaHistory(LakeHistory):
 
     def snapshots(self, limit: int) -> Sequence[SnapshotInfo]:
         newest = open_table(self.location).version()
-        log = TableLog(self.location.filesystem, self.location.root)
+        log = DeltaLog(self.location.filesystem, self.location.root)
         found: list[SnapshotInfo] = []
         for version in range(newest, max(newest - limit, -1), -1):
             info = log.commit_info(version)

@@ -24,6 +24,7 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier_delta.committer import DeltaTableState
+from laketier_delta.delta_log import DeltaLog
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.feed import is_of_feed, with_change_types
 from laketier_delta.layout import bucket_of, fingerprint_of, relative_path
@@ -32,7 +33,6 @@ from laketier_delta.nullability import declared
 from laketier_delta.partitions import partition_scalar
 from laketier_delta.protocol import check_deletions, check_readable
 from laketier_delta.pruning import FilePruner, partition_rows, struct_columns
-from laketier_delta.tablelog import TableLog
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -127,7 +127,7 @@ class DeltaSource(LakeSource):
 
     def _as_of(self, milliseconds: int) -> DeltaTable:
         handle = open_table(self.location)
-        log = TableLog(self.location.filesystem, self.location.root)
+        log = DeltaLog(self.location.filesystem, self.location.root)
         version = handle.version()
         while version >= 0:
             info = log.commit_info(version)

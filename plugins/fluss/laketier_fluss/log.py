@@ -126,12 +126,12 @@ class FlussLog(TableLog):
         }
         if not asked:
             return ()
-        held = self._look([Bucket.parse(bucket) for bucket in asked])
+        bounds = self._look([Bucket.parse(bucket) for bucket in asked])
         splits: list[LogSplit] = []
         for bucket, (start, end) in asked.items():
-            if bucket not in held:
+            if bucket not in bounds:
                 raise partition_gone(self._table.name, bucket, start, end)
-            earliest, latest = held[bucket]
+            earliest, latest = bounds[bucket]
             if start < earliest:
                 raise expired(self._table.name, bucket, start, end, earliest)
             if end > latest:

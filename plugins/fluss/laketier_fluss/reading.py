@@ -42,7 +42,7 @@ class Reading:
         silence = Silence()
         while self._reached < self._end:
             try:
-                await self._check_held()
+                await self._check_bounds()
                 await self._read_on(silence)
             except _Away as away:
                 if silence.seconds > self._client.timeout:
@@ -65,11 +65,11 @@ class Reading:
                 elif silence.seconds > self._client.timeout:
                     raise self._silent(None)
                 elif since_look.seconds > min(2.0, self._client.timeout / 4):
-                    await self._check_held()
+                    await self._check_bounds()
                     since_look.heard()
         except FlussError as error:
             if "out of range" in error.message:
-                await self._check_held()
+                await self._check_bounds()
             if not is_passing(error):
                 raise self._client.refusal(error, self._doing, str(self._path)) from None
             raise _Away(brief(error.message)) from None
@@ -110,7 +110,7 @@ class Reading:
     async def _check_gap(self, first: int | None) -> None:
         """Offsets without records are passed over; those whose records have expired are not."""
         if first is not None and first > self._reached:
-            await self._check_held()
+            await self._check_bounds()
 
     def _of_batch(self, found: Any) -> pa.RecordBatch:
         """What of it is in the range. The client has cut off what is before its start."""
@@ -155,7 +155,7 @@ class Reading:
             self._sent_schema = True
         self._send({"rows": batch.num_rows}, batch.serialize() if batch.num_columns else None)
 
-    async def _check_held(self) -> None:
+    async def _check_bounds(self) -> None:
         """Raises when what is to be read next is not there any more: the client would wait for it."""
         from fluss import FlussError, OffsetSpec
 
@@ -177,14 +177,14 @@ class Reading:
                 found.append(offsets[self._bucket.number])
             return found[0], found[1]
 
-        held = await self._client.call("asking for offsets", ask, str(self._path))
-        if held is None:
+        bounds = await self._client.call("asking for offsets", ask, str(self._path))
+        if bounds is None:
             raise partition_gone(str(self._path), str(self._bucket), self._reached, self._end)
-        if self._reached < held[0]:
-            raise expired(str(self._path), str(self._bucket), self._reached, self._end, held[0])
-        if self._end > held[1]:
+        if self._reached < bounds[0]:
+            raise expired(str(self._path), str(self._bucket), self._reached, self._end, bounds[0])
+        if self._end > bounds[1]:
             # A server that has just started may not know its end yet.
-            raise _Away(f"the bucket ends at offset {held[1]}")
+            raise _Away(f"the bucket ends at offset {bounds[1]}")
 
     @property
     def _doing(self) -> str:

@@ -172,12 +172,12 @@ def _unlinked(location: str, modified_before: int) -> dict[str, OrphanFile]:
 
 def _tracked(dataset: LanceDataset, rows: int) -> Iterator[pa.ChunkedArray]:
     """The paths that the versions refer to, again for each version, at least ``rows`` at a time."""
-    held: list[pa.Array] = []
+    paths: list[pa.Array] = []
     count = 0
     for batch in dataset.tracked_files():
-        held.append(batch.column("path"))
+        paths.append(batch.column("path"))
         count += batch.num_rows
         if count >= rows:
-            yield pa.chunked_array(held)
-            held, count = [], 0
-    yield pa.chunked_array(held, pa.string())
+            yield pa.chunked_array(paths)
+            paths, count = [], 0
+    yield pa.chunked_array(paths, pa.string())

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from laketier.cli.app import app
 from laketier.cli.serve import _engine
 from laketier.config.service import load_service
-from laketier.service.catalogue import Catalogue
 from laketier.service.state import StateStore
+from laketier.service.tables import ServiceTables
 from laketier.service.worker import TieringWorker, WorkerSettings
 from laketier.spi import ConfigError, TableNotFound
 from laketier_verification.lines import LinesTable
@@ -40,10 +40,10 @@ def file(tmp_path: Path) -> Path:
     path.write_text(json.dumps(document))
     described = load_service(path)
     with StateStore.open(described.state, service=described.name) as store, _engine("local", described) as engine:
-        catalogue = Catalogue(described, store, origin="the test")
-        catalogue.discover()
-        assert TieringWorker(store, catalogue, engine, WorkerSettings(until_idle=True)).run()
-        catalogue.close()
+        tables = ServiceTables(described, store, origin="the test")
+        tables.discover()
+        assert TieringWorker(store, tables, engine, WorkerSettings(until_idle=True)).run()
+        tables.close()
     return path
 
 

@@ -100,9 +100,9 @@ def test_what_a_killed_process_held_is_taken_over(url: str, children: list[Child
         store.register(tables(3))
         children[0].go()
         assert children[0].process.stdout is not None
-        held = children[0].process.stdout.readline().split()
+        leased = children[0].process.stdout.readline().split()
         children[0].kill()
-        assert len(held) == 3
+        assert len(leased) == 3
         status = store.snapshot()
         assert {s.table.lease_owner for s in status} == {"victim"}
     heir = Worker("heir", "here", 1, "0")
@@ -111,7 +111,7 @@ def test_what_a_killed_process_held_is_taken_over(url: str, children: list[Child
         assert early.acquire(heir, 9, 30) == ()
     with StateStore.open(url, clock=lambda: run_out) as late:
         leases = late.acquire(heir, 9, 30)
-        assert {f"{lease.table.id}:{lease.fence - 1}" for lease in leases} == set(held)
+        assert {f"{lease.table.id}:{lease.fence - 1}" for lease in leases} == set(leased)
         ended = late.rounds(leases[0].table.id)
         assert [(r.worker, r.ending) for r in ended] == [("victim", LeaseEnd.EXPIRED)]
         assert late.finish_all([(lease, Success()) for lease in leases]) == ()

@@ -18,11 +18,11 @@ from laketier.kit.failpoints import observed
 from laketier.registry import open_lake
 from laketier.rounds import LogAnswer, LogRound, LogTask, run_log_task
 from laketier.rounds.log_engine import LocalEngine, LogEngine
-from laketier.service.catalogue import Catalogue
+from laketier.service.caught_up import TRUSTED_SECONDS
 from laketier.service.failpoints import PLANNED
-from laketier.service.idle import TRUSTED_SECONDS
 from laketier.service.schedule import State
 from laketier.service.state import LeaseLost, RegisteredTable, StateStore, Success, Worker
+from laketier.service.tables import ServiceTables
 from laketier.service.worker import TieringWorker, WorkerSettings
 from laketier.spi import ScanRequest
 from laketier.tables.scan import scan
@@ -59,10 +59,10 @@ class Service:
         described = load_service(self.file)
         store = StateStore.open(described.state, service=described.name, clock=lambda: self.now)
         self.opened.append(store)
-        catalogue = Catalogue(described, store, origin="the test")
-        catalogue.discover()
+        tables = ServiceTables(described, store, origin="the test")
+        tables.discover()
         settings = WorkerSettings(patience_seconds=patience, drain_seconds=PATIENCE_SECONDS)
-        return TieringWorker(store, catalogue, self.engine, settings, clock=lambda: self.now)
+        return TieringWorker(store, tables, self.engine, settings, clock=lambda: self.now)
 
     def later(self) -> None:
         self.now += 3_600_000
@@ -71,7 +71,7 @@ class Service:
         return next(each.table for each in self.opened[-1].snapshot() if each.table.source_table == name)
 
     def ids(self, worker: TieringWorker, name: str) -> list[int]:
-        lake = open_lake(worker.catalogue.table(f"src.{name}").config)
+        lake = open_lake(worker.tables.table(f"src.{name}").config)
         _, batches = scan(lake.source(lake.load_table()), ScanRequest())
         return sorted(row["id"] for batch in batches for row in batch.to_pylist())
 
@@ -101,7 +101,7 @@ def test_a_change_that_the_lake_cannot_follow_stops_its_table_alone(make: Callab
     service.lines["b"].describe(columns={"id": "int64", "text": "string", "more": "string"})
     for lines in service.lines.values():
         lines.append(2)
-    worker.catalogue.discover()
+    worker.tables.discover()
     worker.work_once()
     assert (service.ids(worker, "a"), service.ids(worker, "b")) == ([1], [1, 2])
     stopped = service.table("a")
@@ -125,11 +125,11 @@ def test_a_schema_that_changes_in_a_round_is_read_anew(make: Callable[..., Servi
     failed = service.table("t")
     assert failed.state is not State.STOPPED
     assert "changed while it was read" in str(failed.error)
-    assert worker.catalogue.is_due
-    worker.catalogue.discover()
+    assert worker.tables.is_due
+    worker.tables.discover()
     service.later()
     worker.work_once()
-    lake = open_lake(worker.catalogue.table("src.t").config)
+    lake = open_lake(worker.tables.table("src.t").config)
     _, batches = scan(lake.source(lake.load_table()), ScanRequest())
     assert [row for batch in batches for row in batch.to_pylist()] == [{"id": 1, "text": "a", "more": "kept"}]
 
@@ -145,12 +145,12 @@ def test_a_round_that_merged_with_an_older_snapshot_is_merged_anew_at_once(make:
     worker.work_once()
     service.later()
     lines.append_raw('{"id": 1, "text": "newer"}')
-    config = worker.catalogue.table("src.t").config
+    config = worker.tables.table("src.t").config
     others = replace(config, pipeline="another")
 
     def commit(name: str) -> None:
         if name == PLANNED:
-            other = LogRound(worker.catalogue.log(worker.catalogue.table("src.t")), others)
+            other = LogRound(worker.tables.log(worker.tables.table("src.t")), others)
             other.finish([run_log_task(task) for task in other.plan()])
 
     with observed(commit):
@@ -167,7 +167,7 @@ def test_a_round_that_merged_with_an_older_snapshot_is_merged_anew_at_once(make:
 
 
 @dataclass
-class Idle:
+class CaughtUp:
     """A table whose one row is in the lake, and whose lake folder was taken away: a worker that looks for it makes it
     anew, so that it is seen to have looked."""
 
@@ -185,53 +185,53 @@ class Idle:
 
 
 @pytest.fixture
-def idle(make: Callable[..., Service]) -> Idle:
+def caught_up(make: Callable[..., Service]) -> CaughtUp:
     service = make("t")
     worker = service.worker()
     service.lines["t"].append(1)
     worker.work_once()
-    found = Idle(service, worker)
+    found = CaughtUp(service, worker)
     found.take_away()
     return found
 
 
-def test_an_idle_table_costs_no_look_into_the_lake(idle: Idle) -> None:
-    rounds = idle.service.table("t").rounds_total
+def test_a_caught_up_table_costs_no_look_into_the_lake(caught_up: CaughtUp) -> None:
+    rounds = caught_up.service.table("t").rounds_total
     for _ in range(3):
-        assert not idle.looked()
-    table = idle.service.table("t")
+        assert not caught_up.looked()
+    table = caught_up.service.table("t")
     assert (table.rounds_total, table.lag_offsets, table.offsets) == (rounds + 3, 0, '{"0":1}')
-    idle.service.lines["t"].append(2)
-    assert idle.looked()
-    assert idle.service.ids(idle.worker, "t") == [1, 2], "the lake decides where the log goes on"
+    caught_up.service.lines["t"].append(2)
+    assert caught_up.looked()
+    assert caught_up.service.ids(caught_up.worker, "t") == [1, 2], "the lake decides where the log goes on"
 
 
-def test_an_idle_table_that_another_worker_had_is_looked_at(idle: Idle) -> None:
-    other = idle.service.worker()
-    assert idle.looked(other), "it never saw the lake table"
-    idle.take_away()
-    assert idle.looked(), "another worker had it in between"
-    idle.take_away()
-    assert not idle.looked()
+def test_a_caught_up_table_that_another_worker_had_is_looked_at(caught_up: CaughtUp) -> None:
+    other = caught_up.service.worker()
+    assert caught_up.looked(other), "it never saw the lake table"
+    caught_up.take_away()
+    assert caught_up.looked(), "another worker had it in between"
+    caught_up.take_away()
+    assert not caught_up.looked()
 
 
-def test_an_idle_table_with_a_new_column_is_looked_at(idle: Idle) -> None:
-    assert not idle.looked()
-    idle.service.lines["t"].describe(columns={"id": "int64", "text": "string", "more": "string"})
-    idle.worker.catalogue.discover()
-    assert idle.looked()
+def test_a_caught_up_table_with_a_new_column_is_looked_at(caught_up: CaughtUp) -> None:
+    assert not caught_up.looked()
+    caught_up.service.lines["t"].describe(columns={"id": "int64", "text": "string", "more": "string"})
+    caught_up.worker.tables.discover()
+    assert caught_up.looked()
 
 
-def test_an_idle_table_is_looked_at_now_and_then(idle: Idle) -> None:
+def test_a_caught_up_table_is_looked_at_now_and_then(caught_up: CaughtUp) -> None:
     later = [0.0]
-    idle.worker._idle.clock = lambda: later[0]
-    idle.service.lines["t"].append(2)
-    assert idle.looked()
-    idle.take_away()
+    caught_up.worker._caught_up.clock = lambda: later[0]
+    caught_up.service.lines["t"].append(2)
+    assert caught_up.looked()
+    caught_up.take_away()
     later[0] = TRUSTED_SECONDS - 1
-    assert not idle.looked()
+    assert not caught_up.looked()
     later[0] = TRUSTED_SECONDS
-    assert idle.looked(), "a check that skipped the look does not count as one"
+    assert caught_up.looked(), "a check that skipped the look does not count as one"
 
 
 def test_a_round_that_is_out_of_time_is_followed_by_the_next_at_once(
@@ -245,8 +245,8 @@ def test_a_round_that_is_out_of_time_is_followed_by_the_next_at_once(
     service = make("t")
     service.engine = OutOfTime(2)
     worker = service.worker()
-    log = worker.catalogue.log
-    monkeypatch.setattr(worker.catalogue, "log", lambda table: CutLog(log(table)))
+    log = worker.tables.log
+    monkeypatch.setattr(worker.tables, "log", lambda table: CutLog(log(table)))
     service.lines["t"].append(0, 1, 2, 3, 4)
     for reached, state in ((2, State.PENDING), (4, State.PENDING), (5, State.SCHEDULED)):
         worker.work_once()
@@ -274,7 +274,7 @@ def test_a_lost_state_database_does_not_fence_the_service_off(
     table = service.table("t")
     assert (table.state, table.error) == (State.SCHEDULED, None)
     assert table.fence > before
-    assert "goes on with fence" in caplog.text
+    assert "continues with fence" in caplog.text
 
 
 def test_what_a_round_leaves_is_told(make: Callable[..., Service]) -> None:
@@ -362,13 +362,13 @@ def test_a_table_whose_source_hangs_holds_up_no_other(make: Callable[..., Servic
 def test_two_rounds_of_one_table_that_end_at_a_time_keep_nobody_from_ending(make: Callable[..., Service]) -> None:
     service = make("again", "other")
     worker = service.worker()
-    worker.catalogue.discover()
-    older = {lease.table.name: lease for lease in worker._held.take(2)}
+    worker.tables.discover()
+    older = {lease.table.name: lease for lease in worker._leases.take(2)}
     service.later()
-    newer = {lease.table.name: lease for lease in worker._held.take(2)}
+    newer = {lease.table.name: lease for lease in worker._leases.take(2)}
     assert newer["src.again"].fence > older["src.again"].fence
     ended = [older["src.again"], newer["src.other"], newer["src.again"]]
-    worker._held.finish([(lease, Success()) for lease in ended])
+    worker._leases.finish([(lease, Success()) for lease in ended])
     assert {service.table(name).state for name in ("again", "other")} == {State.SCHEDULED}
 
 
@@ -392,12 +392,12 @@ def test_a_table_is_committed_before_the_others_of_its_job_have_answered(make: C
         lines.append(1)
     service.engine = engine = _Halting("quick")
     worker = service.worker()
-    lot = threading.Thread(target=worker.work_once)
-    lot.start()
+    group = threading.Thread(target=worker.work_once)
+    group.start()
     _until(lambda: service.table("quick").rounds_total == 1)
     assert service.table("slow").rounds_total == 0
     engine.go.set()
-    lot.join(PATIENCE_SECONDS)
+    group.join(PATIENCE_SECONDS)
     assert service.table("slow").rounds_total == 1
 
 
@@ -433,7 +433,7 @@ def test_a_source_table_made_anew_stops_and_the_old_rows_stay(make: Callable[...
         worker.work_once()
     assert service.ids(worker, "t") == [1]
     assert "made anew while it was read" in (service.table("t").error or "")
-    assert worker.catalogue.is_due, "the new table is looked for at once"
+    assert worker.tables.is_due, "the new table is looked for at once"
 
 
 def test_tables_that_can_not_be_listed_do_not_end_the_worker(make: Callable[..., Service]) -> None:
@@ -441,7 +441,7 @@ def test_tables_that_can_not_be_listed_do_not_end_the_worker(make: Callable[...,
     service.lines["t"].append(1)
     worker = service.worker()
     (service.lines["damaged"].folder / "table.json").write_text("{")
-    worker.catalogue.discover()
+    worker.tables.discover()
     worker.work_once()
     assert service.ids(worker, "t") == [1]
 

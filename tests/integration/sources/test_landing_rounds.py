@@ -91,7 +91,7 @@ def test_a_file_that_is_put_back_is_read(zone: Zone) -> None:
     assert zone.ids() == [0, 1, 2]
 
 
-def test_nothing_is_left_but_a_hole(zone: Zone) -> None:
+def test_nothing_is_left_but_an_expired_range(zone: Zone) -> None:
     zone.taken(0)
     zone.round()
     zone.taken(1, 2, 3)

@@ -133,11 +133,11 @@ def test_a_fence_that_the_dead_letters_know_counts_too(tiered: Tiered) -> None:
     _publish_dead_letters_only(made, tiered.engine.run(tasks))
     asked: list[int] = []
 
-    def outranked(lake: int) -> int:
+    def raise_fence(lake: int) -> int:
         asked.append(lake)
         return lake + 1
 
-    made, tasks = tiered.planned(replace(DEAD, fence=1), outranked=outranked)
+    made, tasks = tiered.planned(replace(DEAD, fence=1), raise_fence=raise_fence)
     assert made.finish(tiered.engine.run(tasks)).rows == 1
     assert asked == [9]
     lake = open_lake(tiered.config)

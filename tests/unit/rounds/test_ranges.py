@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laketier.rounds import OnExpired, next_range
-from laketier.rounds.ranges import MOST_HOLES, NextRange
+from laketier.rounds.ranges import MAX_EXPIRED_RANGES, NextRange
 from laketier.spi import BucketBounds, LogOffsets, OffsetsExpired, TableChanged
 
 
@@ -104,13 +104,13 @@ def test_a_round_goes_around_what_is_gone_and_says_so() -> None:
     assert (found.source.start, found.source.end) == ('{"0":2}', '{"0":12}')
 
 
-def test_a_hole_after_an_expired_beginning_is_recorded_beside_it() -> None:
+def test_an_expired_range_after_an_expired_beginning_is_recorded_beside_it() -> None:
     expired = next_range(LogOffsets({"0": 1}), {"0": BucketBounds(3, 9)}, on_expired=OnExpired.SKIP)
     assert expired.around({"0": [(5, 6)]}).content == 'skipped:{"0":[1,3,5,6]}'
     assert expired.around({"0": [(3, 6)]}).content == 'skipped:{"0":[1,6]}'
 
 
-def test_a_round_that_ends_before_a_hole_does_not_record_it() -> None:
+def test_a_round_that_ends_before_an_expired_range_does_not_record_it() -> None:
     found = _next(0, 9).around({"0": [(2, 3), (6, 7)]})
     assert found.up_to(LogOffsets({"0": 5})).content == 'skipped:{"0":[2,3]}'
     assert found.up_to(LogOffsets({"0": 2})).content is None
@@ -118,12 +118,12 @@ def test_a_round_that_ends_before_a_hole_does_not_record_it() -> None:
 
 
 @given(st.integers(0, 20), st.integers(1, 300), st.sets(st.integers(0, 320)))
-def test_pieces_and_holes_are_the_whole_range(start: int, length: int, gone: set[int]) -> None:
+def test_pieces_and_expired_ranges_are_the_whole_range(start: int, length: int, gone: set[int]) -> None:
     found = _next(start, start + length).around({"0": [(offset, offset + 1) for offset in gone]})
     end = found.wanted.end["0"]
     read = [offset for piece in found.pieces() for offset in range(piece.start["0"], piece.end["0"])]
     assert read == [offset for offset in range(start, end) if offset not in gone]
-    assert len(found.skipped.get("0", ())) <= 2 * MOST_HOLES
+    assert len(found.skipped.get("0", ())) <= 2 * MAX_EXPIRED_RANGES
     bounds = found.skipped.get("0", ())
     skipped = {offset for first, last in zip(bounds[::2], bounds[1::2], strict=True) for offset in range(first, last)}
     assert skipped == {offset for offset in gone if start <= offset < end}

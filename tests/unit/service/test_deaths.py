@@ -79,19 +79,19 @@ def test_a_worker_that_holds_something_waits_for_a_suspect_and_not_for_ever(stor
     store.register(every)
     die(store, clock, worker(1))
     store.register([*every, table("slow", priority=1)])
-    held = list(take(store, A, 1))
+    leased = list(take(store, A, 1))
     store.register([*every, table("slow", priority=1), table("late")])
-    assert names(held) == ["slow"]
+    assert names(leased) == ["slow"]
 
     def pass_seconds(seconds: float) -> None:
         while seconds > 0:
             clock.pass_seconds(min(seconds, LEASE / 2))
-            held[:] = store.heartbeat(A, held, LEASE)
+            leased[:] = store.heartbeat(A, leased, LEASE)
             seconds -= LEASE / 2
 
     def more() -> list[str]:
         taken = store.acquire(A, 64, LEASE)
-        held.extend(taken)
+        leased.extend(taken)
         return names(taken)
 
     assert more() == [], "the suspects at the head of the queue wait until the worker has nothing"
@@ -119,14 +119,14 @@ def test_a_table_is_set_aside_however_long_its_rounds_take_to_kill(
     while row(store, "poison").state is not State.STOPPED:
         assert deaths < 2 * SET_ASIDE_AFTER
         deaths += 1
-        held: dict[Lease, float] = {}
+        leased: dict[Lease, float] = {}
         store.heartbeat(worker(deaths), [], LEASE)
-        while all(lease.table.source_table != "poison" or past < seconds for lease, past in held.items()):
-            held |= dict.fromkeys(store.acquire(worker(deaths), 64, LEASE, busy=bool(held)), 0.0)
-            done = [each for each in held if each.table.source_table != "poison"]
+        while all(lease.table.source_table != "poison" or past < seconds for lease, past in leased.items()):
+            leased |= dict.fromkeys(store.acquire(worker(deaths), 64, LEASE, busy=bool(leased)), 0.0)
+            done = [each for each in leased if each.table.source_table != "poison"]
             store.finish_all([(lease, Success(epoch=deaths)) for lease in done])
-            left = {lease: past + 10.0 for lease, past in held.items() if lease not in done}
-            held = dict(zip(store.heartbeat(worker(deaths), list(left), LEASE), left.values(), strict=True))
+            left = {lease: past + 10.0 for lease, past in leased.items() if lease not in done}
+            leased = dict(zip(store.heartbeat(worker(deaths), list(left), LEASE), left.values(), strict=True))
             clock.pass_seconds(10)
         clock.pass_seconds(LEASE)
         store.heartbeat(A, [], LEASE)

@@ -145,8 +145,8 @@ class Workers(RuleBasedStateMachine):
         for lease in expected:
             self.model.tables[lease.table.id].lease_until = self.now(by) + LEASE_SECONDS * 1000
         self.model.seen[self.workers[by].id] = self.now(by)
-        held = self.stores[by].heartbeat(self.workers[by], self.leases, LEASE_SECONDS)
-        assert [(lease.table.id, lease.fence) for lease in held] == [(old.table.id, old.fence) for old in expected]
+        renewed = self.stores[by].heartbeat(self.workers[by], self.leases, LEASE_SECONDS)
+        assert [(lease.table.id, lease.fence) for lease in renewed] == [(old.table.id, old.fence) for old in expected]
 
     @rule(by=st.integers(0, 2))
     def stopping(self, by: int) -> None:
@@ -163,7 +163,7 @@ class Workers(RuleBasedStateMachine):
         if future == 0:
             lease = replace(lease, fence=lease.fence + 1)
         result = result_of(ending, epoch)
-        held = self.ends_in_model(by, lease, ending, result)
+        renewed = self.ends_in_model(by, lease, ending, result)
         store = self.stores[by]
         try:
             if isinstance(result, Success):
@@ -173,9 +173,9 @@ class Workers(RuleBasedStateMachine):
             else:
                 store.release(lease)
         except LeaseLost:
-            assert not held
+            assert not renewed
         else:
-            assert held
+            assert renewed
         self.take_next_try(by)
 
     @rule(

@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from laketier_verification.faults.catalogue import CRASH_POINTS
 from laketier_verification.faults.matrix import Result
+from laketier_verification.faults.points import CRASH_POINTS
 
 _SPARK = ("batch", "split", "stream")
 _FIELDS = {field.name for field in fields(Result)}

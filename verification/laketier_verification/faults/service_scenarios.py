@@ -148,7 +148,7 @@ def _state_lost(lab: Lab) -> Verdict:
     verdict = lab.judge()
     if min(lab.fences().values()) <= before:
         verdict.wrong.append(f"fences went from {before} to {lab.fences()}")
-    if "goes on with fence" not in again.text + lab.workers[-1].text:
+    if "continues with fence" not in again.text + lab.workers[-1].text:
         verdict.wrong.append("nobody was told that the state was lost")
     return verdict
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from laketier_verification.guards.catalogue import ROOT, Guard, guards
+from laketier_verification.guards.listed import ROOT, Guard, guards
 
 _PLUGINS = ("localfile", "delta", "iceberg", "lance")
 # Earlier than what the environment has installed from the checkout.

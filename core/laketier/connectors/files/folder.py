@@ -28,7 +28,7 @@ def is_left_alone(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Held:
+class FolderListing:
     """What a folder holds now. ``shared``: for each file whether it may be there under another name too. ``refused``:
     what was left out, as it may be shown, and why."""
 
@@ -55,14 +55,14 @@ class Folder:
         """Whether it is on a disk."""
         return isinstance(self.open()[0], fs.LocalFileSystem)
 
-    def listed(self) -> Held:
+    def listed(self) -> FolderListing:
         """All files below that are not hidden and not still written. Driver. Raises `TableNotFound`, `StorageError` and
         `OSError`."""
         filesystem, folder = self.open()
         gone = TableNotFound(f"there is no folder of the table {escaped(self.name)!r}", where=folder)
         try:
             if isinstance(filesystem, fs.LocalFileSystem):
-                return _held(list_folder(self._root, self._inside, skip=is_left_alone, follow=self.follow_links))
+                return _listing(list_folder(self._root, self._inside, skip=is_left_alone, follow=self.follow_links))
             found = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
         except (FileNotFoundError, NotADirectoryError) as error:
             raise gone from error
@@ -77,7 +77,7 @@ class Folder:
         skip = len(folder.rstrip("/")) + 1
         taken = [info for info in found if info.type is fs.FileType.File and not _is_out(info.path[skip:])]
         files = Files.of([i.path[skip:] for i in taken], [i.size for i in taken], [_time_of(i) for i in taken])
-        return Held(files, np.zeros(len(files), bool))
+        return FolderListing(files, np.zeros(len(files), bool))
 
     def look_at(self, paths: Sequence[str]) -> list[FileEntry | None]:
         """These files as they are now, None for one that is gone."""
@@ -135,10 +135,10 @@ def _entry(found: FoundFile) -> FileEntry:
     return FileEntry(found.path, found.size, found.mtime_ns, found.inode)
 
 
-def _held(listing: Listing) -> Held:
+def _listing(listing: Listing) -> FolderListing:
     files = listing.files
     columns = [[getattr(one, name) for one in files] for name in ("path", "size", "mtime_ns", "inode")]
-    return Held(Files.of(*columns), np.array([one.shared for one in files], bool), listing.refused)
+    return FolderListing(Files.of(*columns), np.array([one.shared for one in files], bool), listing.refused)
 
 
 def _time_of(info: fs.FileInfo) -> int:

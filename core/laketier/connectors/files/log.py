@@ -14,7 +14,7 @@ from pyarrow.parquet import read_metadata
 
 from laketier.codecs.said import said
 from laketier.connectors.files.files import FileEntry, Files
-from laketier.connectors.files.folder import Folder, Held
+from laketier.connectors.files.folder import Folder, FolderListing
 from laketier.connectors.files.identity import known_otherwise, renamed, replaced
 from laketier.connectors.files.ledger import Ledger
 from laketier.connectors.files.local import Astray, escaped
@@ -90,15 +90,15 @@ class LandingLog(TableLog):
             # In this order: what the ledger holds by now landed before, and so is listed unless it was deleted.
             ledger.refresh()
             taken = ledger.files
-            held = self._folder.listed()
-            listed = held.files
+            listing = self._folder.listed()
+            listed = listing.files
             places = listed.places_in(taken)
             self._report_rewritten(listed, places, taken)
             moved, ordinals = renamed(listed, places, taken)
             self._report_renamed(listed, moved, taken, ordinals)
             places[moved] = ordinals
             there = places[places >= 0]
-            new = self._in_order(self._new_of(held, places, taken))
+            new = self._in_order(self._new_of(listing, places, taken))
             if len(new):
                 self._report_late(new, taken)
                 if not ledger.append(new, after=len(taken)):
@@ -187,15 +187,15 @@ class LandingLog(TableLog):
             raise RuntimeError("a log that was pickled is for reading; bounds and plan belong to the driver's")
         return self._ledger
 
-    def _new_of(self, held: Held, places: Any, taken: Files) -> Files:
+    def _new_of(self, listing: FolderListing, places: Any, taken: Files) -> Files:
         """Those that are not known, and are no known file under another name. What is left out is told, once."""
-        otherwise = known_otherwise(held.files, held.shared, places, taken)
+        otherwise = known_otherwise(listing.files, listing.shared, places, taken)
         why = {escaped(path): f"it is the file {escaped(name)} by another name" for path, name in otherwise.values()}
-        for path, reason in {**held.refused, **why}.items():
+        for path, reason in {**listing.refused, **why}.items():
             if path not in self._warned:
                 self._warned.add(path)
                 log.warning("%s: %s is left out: %s", escaped(self._table.name), path, reason)
-        return held.files.take(np.array([at for at in np.flatnonzero(places < 0) if at not in otherwise], np.int64))
+        return listing.files.take(np.array([at for at in np.flatnonzero(places < 0) if at not in otherwise], np.int64))
 
     def _report_renamed(self, listed: Files, moved: Any, taken: Files, ordinals: Any) -> None:
         both = zip(listed.paths.take(pa.array(moved)).to_pylist(), ordinals.tolist(), strict=True)

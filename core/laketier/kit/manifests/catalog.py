@@ -15,7 +15,7 @@ from laketier.kit.access import access
 from laketier.kit.durable import create_exclusively, fsync_directory, make_directories
 from laketier.kit.failpoints import failpoint
 from laketier.kit.local_folder import LocalFolder
-from laketier.kit.manifests.committer import following
+from laketier.kit.manifests.committer import next_manifest
 from laketier.kit.manifests.log import ROLLUPS, ManifestLog, TableFile
 from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.table import ManifestState, ManifestTable
@@ -77,7 +77,7 @@ class ManifestCatalog(LakeCatalog):
             if altered.schema.equals(state.metadata.schema):
                 return self.load_table(path)
             number = state.head.number + 1
-            manifest = following(
+            manifest = next_manifest(
                 state.head, commit_id=new_attempt_id(), kind="alter", metadata=altered, metadata_at=number
             )
             try:

@@ -41,7 +41,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         watermarks = dict(state.head.watermarks)
         if watermark is not None:
             watermarks[watermark.token.pipeline] = watermark.carried_by(number).to_json()
-        manifest = following(
+        manifest = next_manifest(
             state.head,
             commit_id=self.context.commit_id,
             kind=self.context.mode.value,
@@ -84,7 +84,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         return replaced_files(results, live, where=str(self.table.location))
 
 
-def following(head: Manifest, *, commit_id: str, kind: str, **changes: object) -> Manifest:
+def next_manifest(head: Manifest, *, commit_id: str, kind: str, **changes: object) -> Manifest:
     """The manifest after ``head``. Times never go back, whatever the clock does."""
     return replace(
         Manifest(

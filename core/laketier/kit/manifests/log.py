@@ -258,8 +258,8 @@ class ManifestLog:
         hint = self._hint()
         if hint is None or hint[0] < number or hint == (number, sha256):
             return
-        following = self.path(number + 1)
-        if hint[0] > number and following.exists() and self.read(number + 1).previous == sha256:
+        successor = self.path(number + 1)
+        if hint[0] > number and successor.exists() and self.read(number + 1).previous == sha256:
             return
         self.path(number).unlink(missing_ok=True)
         fsync_directory(self.folder)

@@ -13,17 +13,17 @@ The life of a table::
     store = StateStore.open("sqlite:///state.db", service="orders")
     store.register(tables)                         # at the start, and whenever the sources are listed again
     worker = Worker.here()
-    held = store.heartbeat(worker, (), 120)        # says that the worker is there
+    store.heartbeat(worker, (), 120)               # records the worker
     leases = store.acquire(worker, 50, 120)        # lease.fence is the fence of the round's token
-    held = store.heartbeat(worker, leases, 120)    # every few seconds, while rounds run; what is missing is lost
-    lost = store.finish_all([(lease, outcome), (other, Failure(error, is_retryable(error)))])
+    leases = store.heartbeat(worker, leases, 120)  # every few seconds, while rounds run; missing leases are lost
+    lost = store.finish_all([(lease, Success(…)), (other, Failure(error, is_retryable(error)))])
 
 A worker that dies calls nothing: once its leases have run out, `acquire` puts its tables back into the queue, and
 their next leases have higher fences. Should it live after all, its `finish` raises `LeaseLost`, and the lake table,
 whose watermark has seen the higher fence, refuses its commit. No clock has a part in that: see
 `laketier.service.state.leasing`.
 
-When `finish` raises another `StateError`, whether it was stored is unknown: call it again with the same outcome.
+When `finish` raises another `StateError`, whether it was stored is unknown: call it again with the same results.
 """
 
 from laketier.service.state.errors import LeaseLost, StateError

@@ -58,26 +58,26 @@ class Charge:
         return self.ending is LeaseEnd.STOPPED
 
 
-def held_by(connection: Connection, service: str, worker: str) -> list[RegisteredTable]:
+def leased_by(connection: Connection, service: str, worker: str) -> list[RegisteredTable]:
     """What a worker has by now."""
     query = select(TABLES).where(TABLES.c.service == service, state_is(State.TIERING), TABLES.c.lease_owner == worker)
     return [as_table(row) for row in connection.execute(query)]
 
 
-def _begun_within(held: Sequence[RegisteredTable], period_ms: int, now: int) -> list[RegisteredTable]:
-    # As in `waking`: a lease that began far ahead began before the clock was set right, which is not waited for.
-    return [table for table in held if abs(now - (table.leased_at or now)) < period_ms]
+def _begun_within(leased: Sequence[RegisteredTable], period_ms: int, now: int) -> list[RegisteredTable]:
+    # As in `enqueueing`: a lease that began far ahead began before the clock was set right, which is not waited for.
+    return [table for table in leased if abs(now - (table.leased_at or now)) < period_ms]
 
 
-def keep_suspects_out(held: Sequence[RegisteredTable], now: int) -> bool:
+def keep_suspects_out(leased: Sequence[RegisteredTable], now: int) -> bool:
     """Whether a worker that has these takes no suspect: not even one at the head of the queue, whose turn comes at
     other workers, or later. Those behind it need not wait for that."""
-    return any(table.suspect for table in _begun_within(held, APART_MS, now))
+    return any(table.suspect for table in _begun_within(leased, APART_MS, now))
 
 
-def first_of(waiting: Sequence[Waiting], held: Sequence[RegisteredTable], now: int) -> list[Waiting]:
+def first_of(waiting: Sequence[Waiting], leased: Sequence[RegisteredTable], now: int) -> list[Waiting]:
     """Those at the head of the queue that a worker may take beside what it has: one suspect, or others."""
-    young = _begun_within(held, PATIENCE_MS, now)
+    young = _begun_within(leased, PATIENCE_MS, now)
     if waiting[0].suspect:
         return [] if young else [waiting[0]]
     if any(table.suspect for table in young):
@@ -85,17 +85,17 @@ def first_of(waiting: Sequence[Waiting], held: Sequence[RegisteredTable], now: i
     return [each for each in waiting if not each.suspect]
 
 
-def is_charged(taken: Sequence[Waiting], held: Sequence[RegisteredTable], *, busy: bool) -> bool:
+def is_charged(taken: Sequence[Waiting], leased: Sequence[RegisteredTable], *, busy: bool) -> bool:
     """Whether the worker's death would be charged to what it takes now: to one table alone, or to its only suspect."""
     if taken[0].suspect:
-        return not any(table.suspect for table in held) and (bool(held) or not busy)
-    return len(taken) == 1 and not held and not busy
+        return not any(table.suspect for table in leased) and (bool(leased) or not busy)
+    return len(taken) == 1 and not leased and not busy
 
 
-def have_company(connection: Connection, held: Sequence[RegisteredTable], taken: Sequence[Waiting]) -> None:
+def have_company(connection: Connection, leased: Sequence[RegisteredTable], taken: Sequence[Waiting]) -> None:
     """The worker takes these beside what it has. Should it die now, what it has is the cause only if that is its one
     suspect."""
-    alone = [table.id for table in held if table.alone and (taken[0].suspect or not table.suspect)]
+    alone = [table.id for table in leased if table.alone and (taken[0].suspect or not table.suspect)]
     if alone:
         connection.execute(update(TABLES).where(TABLES.c.id.in_(alone)).values(alone=False))
 

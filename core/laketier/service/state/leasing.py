@@ -17,11 +17,11 @@ from sqlalchemy import Connection, select, tuple_, update
 
 from laketier.service.schedule import Backoff, State, due_at, move
 from laketier.service.state import deaths
+from laketier.service.state.enqueueing import enqueue_due, given_back
 from laketier.service.state.errors import LeaseLost, StateError
 from laketier.service.state.records import Failure, Lease, LeaseEnd, RegisteredTable, RoundRecord, Success
 from laketier.service.state.rows import NOT_IN_QUEUE, UNLEASED, Queue, as_table, change, locked, record, storable
 from laketier.service.state.tables import ROUNDS, TABLES, state_is
-from laketier.service.state.waking import given_back, wake
 from laketier.spi.redaction import redacted
 
 Result = Success | Failure | None
@@ -46,8 +46,8 @@ def acquire(
 ) -> tuple[Lease, ...]:
     """Lease the first ``limit`` tables of the queue, or one alone (see `deaths`). Rows that another worker works on
     just now are passed over."""
-    wake(connection, service, lease_ms, longest_wait_ms, now)
-    held = deaths.held_by(connection, service, worker)
+    enqueue_due(connection, service, lease_ms, longest_wait_ms, now)
+    leased = deaths.leased_by(connection, service, worker)
     queue = (
         select(TABLES.c.id, TABLES.c.fence, TABLES.c.suspect)
         .where(TABLES.c.service == service, state_is(State.PENDING))
@@ -55,14 +55,14 @@ def acquire(
         .limit(limit)
         .with_for_update(skip_locked=True)
     )
-    if deaths.keep_suspects_out(held, now):
+    if deaths.keep_suspects_out(leased, now):
         queue = queue.where(TABLES.c.suspect.is_(False))
     waiting = [deaths.Waiting(row.id, row.fence, row.suspect) for row in connection.execute(queue)]
-    taking = deaths.first_of(waiting, held, now) if waiting else []
+    taking = deaths.first_of(waiting, leased, now) if waiting else []
     if not taking:
         return ()
     first = [(each.id, each.fence) for each in taking]
-    deaths.have_company(connection, held, taking)
+    deaths.have_company(connection, leased, taking)
     taken = connection.execute(
         update(TABLES)
         .where(
@@ -77,7 +77,7 @@ def acquire(
             leased_at=now,
             lease_until=now + lease_ms,
             enqueued_at=None,
-            alone=deaths.is_charged(taking, held, busy=busy),
+            alone=deaths.is_charged(taking, leased, busy=busy),
         )
         .returning(TABLES)
     )

@@ -1,7 +1,7 @@
-"""How far a round got whose tasks were not all run: a pure rule over the plan.
+"""Decides which tasks of a round that ran out of time may be published. A pure rule over the plan.
 
-A round that is out of time leaves the rest of its range to the next one. What it publishes must be one piece per
-bucket, from the start of the range on: only then do the offsets in its token say which rows are in the table.
+A round that is out of time leaves the rest of its range to the next one. It publishes one contiguous range per bucket,
+from the start of its range on: only then do the offsets in its token say which rows are in the table.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ Groups = Sequence[Sequence[LogSplit]]
 """The splits of each task, those of one bucket in the order of their offsets."""
 
 
-def required(groups: Groups) -> list[bool]:
-    """Which tasks must be run, whatever time it is, so that each bucket gets on: those that hold its first offsets, and
-    what shares offsets with these."""
+def required_tasks(groups: Groups) -> list[bool]:
+    """For each task whether it must run, also when time is up, so that every bucket makes progress: tasks with the
+    first offsets of a bucket, and tasks that share offsets with these."""
     bounds: dict[str, int] = {}
     for group in groups:
         for split in group:
@@ -33,11 +33,19 @@ def required(groups: Groups) -> list[bool]:
     return found
 
 
-def reached(groups: Groups, run: Set[int], wanted: LogRange) -> tuple[frozenset[int], LogOffsets]:
-    """Of the tasks that were ``run`` (by index), those whose rows may be published, and the end of what they hold.
+def publishable_tasks(groups: Groups, run: Set[int], wanted: LogRange) -> tuple[frozenset[int], LogOffsets]:
+    """Choose the tasks whose rows may be published.
 
-    A task that was run, but holds a row behind one that was not read, is left out as a whole, and its rows are read
-    again: the end would say that the missing ones are in the table.
+    A task that read rows behind unread ones is left out as a whole, and the next round reads its rows again. Otherwise
+    the published end offset would claim that the unread rows are in the table.
+
+    Args:
+        groups: The splits of each task.
+        run: The indices of the tasks that were run.
+        wanted: The range of the round.
+
+    Returns:
+        The indices of the tasks to publish, and the offsets that they end at.
     """
     unread: dict[str, int] = {}
     kept = set(range(len(groups)))

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laketier.rounds.reached import reached, required
+from laketier.rounds.partial import publishable_tasks, required_tasks
 from laketier.rounds.splits import WEIGHT_OF_A_TASK, split_groups
 from laketier.spi import LogOffsets, LogRange, LogSplit
 
@@ -18,28 +18,28 @@ def _split(bucket: str, start: int, end: int, size: int = BIG) -> LogSplit:
     return LogSplit(bucket=bucket, start=start, end=end, bytes=size)
 
 
-def test_a_hole_ends_its_bucket_and_no_other() -> None:
+def test_an_unread_range_ends_its_bucket_and_no_other() -> None:
     groups = [[_split("a", 0, 5)], [_split("a", 5, 9)], [_split("a", 9, 12)], [_split("b", 3, 4)]]
     wanted = LogRange(LogOffsets({"a": 0, "b": 3}), LogOffsets({"a": 12, "b": 4}))
-    assert reached(groups, {0, 1, 2, 3}, wanted) == (frozenset({0, 1, 2, 3}), wanted.end)
-    assert reached(groups, {0, 2, 3}, wanted) == (frozenset({0, 3}), LogOffsets({"a": 5, "b": 4}))
-    assert reached(groups, set(), wanted) == (frozenset(), wanted.start)
+    assert publishable_tasks(groups, {0, 1, 2, 3}, wanted) == (frozenset({0, 1, 2, 3}), wanted.end)
+    assert publishable_tasks(groups, {0, 2, 3}, wanted) == (frozenset({0, 3}), LogOffsets({"a": 5, "b": 4}))
+    assert publishable_tasks(groups, set(), wanted) == (frozenset(), wanted.start)
 
 
 def test_a_task_that_is_left_out_takes_its_other_buckets_with_it() -> None:
     groups = [[_split("a", 0, 5)], [_split("a", 5, 9), _split("b", 0, 4)], [_split("b", 4, 6)]]
     wanted = LogRange(LogOffsets({"a": 0, "b": 0}), LogOffsets({"a": 9, "b": 6}))
-    assert reached(groups, {1, 2}, wanted) == (frozenset(), wanted.start)
-    assert reached(groups, {0, 2}, wanted) == (frozenset({0}), LogOffsets({"a": 5, "b": 0}))
+    assert publishable_tasks(groups, {1, 2}, wanted) == (frozenset(), wanted.start)
+    assert publishable_tasks(groups, {0, 2}, wanted) == (frozenset({0}), LogOffsets({"a": 5, "b": 0}))
 
 
 def test_parts_of_one_offset_are_published_together() -> None:
     """A file of a landing zone is one offset, and may be read by several tasks."""
     groups = [[_split("files", 0, 1)], [_split("files", 0, 1)], [_split("files", 1, 2)]]
     wanted = LogRange(LogOffsets({"files": 0}), LogOffsets({"files": 2}))
-    assert required(groups) == [True, True, False]
-    assert reached(groups, {0, 2}, wanted) == (frozenset(), wanted.start)
-    assert reached(groups, {0, 1}, wanted) == (frozenset({0, 1}), LogOffsets({"files": 1}))
+    assert required_tasks(groups) == [True, True, False]
+    assert publishable_tasks(groups, {0, 2}, wanted) == (frozenset(), wanted.start)
+    assert publishable_tasks(groups, {0, 1}, wanted) == (frozenset({0, 1}), LogOffsets({"files": 1}))
 
 
 def test_a_bucket_that_goes_on_shares_no_task_with_others() -> None:
@@ -75,9 +75,9 @@ def test_rounds_get_there_whatever_is_left_unread(plan: list[LogSplit], data: st
     while at != end:
         wanted = LogRange(at, end)
         groups = split_groups([split for split in plan if split.start >= at[split.bucket]])
-        must = required(groups)
+        must = required_tasks(groups)
         run = {index for index, needed in enumerate(must) if needed or data.draw(st.booleans())}
-        kept, then = reached(groups, run, wanted)
+        kept, then = publishable_tasks(groups, run, wanted)
         assert kept <= run
         assert all(then[bucket] > at[bucket] or at[bucket] == end[bucket] for bucket in end), "each bucket gets on"
         rows = [split for index in kept for split in groups[index]]

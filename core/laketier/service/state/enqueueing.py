@@ -22,15 +22,15 @@ _LEASES = 10
 """Other workers' leases may be longer than one's own, while their files are changed one by one; hardly by so much."""
 
 
-def wake(connection: Connection, service: str, lease_ms: int, longest_wait_ms: int, now: int) -> None:
+def enqueue_due(connection: Connection, service: str, lease_ms: int, longest_wait_ms: int, now: int) -> None:
     """Put into the queue what has become due, has waited long enough after a failure, or has lost its worker."""
     due, again, until = TABLES.c.due_at, TABLES.c.next_try_at, TABLES.c.lease_until
     freshness = cast(TABLES.c.freshness_seconds, BigInteger) * _SECOND  # in ms, a month is more than an int32
     is_due = (due <= now) | (due - freshness > now + SLACK_MS)
     may_try = (again <= now) | (again > now + longest_wait_ms + SLACK_MS)
     has_run_out = (until <= now) | (until > now + _LEASES * lease_ms + SLACK_MS)
-    _wake(connection, service, state_is(State.NEW, State.SCHEDULED) & is_due, lambda t: min(t.due_at, now))
-    _wake(connection, service, state_is(State.FAILED) & may_try, lambda t: min(t.next_try_at or now, now))
+    _enqueue(connection, service, state_is(State.NEW, State.SCHEDULED) & is_due, lambda t: min(t.due_at, now))
+    _enqueue(connection, service, state_is(State.FAILED) & may_try, lambda t: min(t.next_try_at or now, now))
     expired = _due(connection, service, state_is(State.TIERING) & has_run_out)
     expired.sort(key=lambda table: (table.lease_until or now, table.id))
     if expired:
@@ -42,7 +42,7 @@ def wake(connection: Connection, service: str, lease_ms: int, longest_wait_ms: i
             change(connection, [(table, {**then, **charge.columns})])
 
 
-def _wake(
+def _enqueue(
     connection: Connection, service: str, condition: ColumnElement[bool], since: Callable[[RegisteredTable], int]
 ) -> None:
     tables = sorted(_due(connection, service, condition), key=lambda table: (since(table), table.id))

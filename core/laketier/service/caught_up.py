@@ -1,8 +1,8 @@
-"""Tables of which nothing is new: a look at the source is enough, and the lake is left alone.
+"""Tables that have read their log to its end: only the source is asked, and the lake table is not opened.
 
-The lake table decides where a log goes on. But as long as nobody else had the table since this worker looked at it, and
-the source holds what it held then, opening it would tell nothing: hundreds of idle tables must not cost a look into the
-lake each, every few seconds. It is looked at again now and then, as people do things to lake tables, too.
+The lake table decides where the next round starts. But opening it is useless while no other worker had the table and
+the source's offsets are the same: hundreds of caught-up tables must not open a lake table each every few seconds. A
+caught-up table is opened again after `TRUSTED_SECONDS`, as people change lake tables, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from laketier.service.state import Lease
 from laketier.spi import BucketBounds, LogOffsets, LogTable
 
 TRUSTED_SECONDS = 600.0
-"""For so long what was seen in a lake table is taken to be there still."""
+"""How long the state of a lake table is trusted after it was read."""
 
 
 @dataclass(frozen=True)
@@ -28,32 +28,36 @@ class _Seen:
 
 
 @dataclass
-class IdleTables:
-    """What this worker saw last of the tables that it ended a round of with nothing left. Safe in threads; forgotten
-    with the process, after which each table is looked at anew. ``clock``: seconds that only grow."""
+class CaughtUpTables:
+    """The tables that a round of this worker left with nothing to read. Safe in threads. Not stored: a new process
+    opens each table once.
+
+    Attributes:
+        clock: A monotonic clock, in seconds.
+    """
 
     clock: Callable[[], float] = time.monotonic
     _seen: dict[str, _Seen] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def saw(self, lease: Lease, table: LogTable, end: LogOffsets) -> None:
-        """A round under ``lease`` looked into the lake table, which has read its log up to ``end``."""
+        """Record that a round under ``lease`` read the lake table, whose log is read up to ``end``."""
         with self._lock:
             self._seen[lease.table.name] = _Seen(lease.fence, table, end, self.clock())
 
     def still(self, lease: Lease) -> None:
-        """A round under ``lease`` found the table idle, without a look into the lake."""
+        """Record that a round under ``lease`` found nothing new, without opening the lake table."""
         with self._lock:
             seen = self._seen[lease.table.name]
             self._seen[lease.table.name] = _Seen(lease.fence, seen.table, seen.end, seen.at)
 
     def forget(self, lease: Lease) -> None:
-        """What became of its last round is not known, or it left something."""
+        """Open the table next time: its last round failed, or left something to read."""
         with self._lock:
             self._seen.pop(lease.table.name, None)
 
     def end_of(self, lease: Lease, table: LogTable, bounds: Mapping[str, BucketBounds]) -> LogOffsets | None:
-        """Where an idle table has read up to; None for one that must be looked at."""
+        """The offsets that a caught-up table has read up to. None for a table that must be opened."""
         with self._lock:
             seen = self._seen.get(lease.table.name)
         if seen is None or self.clock() - seen.at >= TRUSTED_SECONDS:
@@ -66,6 +70,6 @@ class IdleTables:
         if not table.schema.equals(seen.table.schema):
             return None
         unchanged = all(
-            held.earliest <= seen.end.get(bucket, held.earliest) == held.latest for bucket, held in bounds.items()
+            log.earliest <= seen.end.get(bucket, log.earliest) == log.latest for bucket, log in bounds.items()
         )
         return seen.end if unchanged else None

@@ -1,4 +1,4 @@
-"""The tables of a running service: looked for now and then, their logs kept open."""
+"""The tables of a running service, discovered regularly, with their logs kept open."""
 
 from __future__ import annotations
 
@@ -21,14 +21,21 @@ log = logging.getLogger(__name__)
 _THREADS = 8
 
 
-class Catalogue:
-    """Lists the sources' tables, registers them, and opens their logs. Driver; safe in threads once `discover`
-    returned. One source that does not answer leaves the tables of the others, and its own, as they are."""
+class ServiceTables:
+    """Lists the sources' tables, registers them, and opens their logs. Driver. Safe in threads after the first
+    `discover`. A source that does not answer leaves its tables, and those of the others, as they are."""
 
     def __init__(
         self, service: Service, store: StateStore, *, origin: str, sources: dict[str, OpenSource] | None = None
     ) -> None:
-        """``sources``: of the service, if they are open already; closed with this."""
+        """Open the sources of a service.
+
+        Args:
+            service: The service file.
+            store: The state database.
+            origin: The name of the service file, for messages.
+            sources: The sources, where they are open already. `close` closes them.
+        """
         self._service = service
         self._store = store
         self._origin = origin
@@ -42,16 +49,23 @@ class Catalogue:
 
     @property
     def is_due(self) -> bool:
-        """Whether the last `discover` is long enough ago."""
+        """Whether it is time for the next `discover`."""
         return time.monotonic() >= self._due
 
     def expire(self) -> None:
-        """What is known may be wrong: `discover` is due."""
+        """Make `discover` due: the known tables may be wrong."""
         self._due = 0.0
 
     def discover(self, listed: Listed | None = None) -> None:
-        """List the sources anew, and tell the state store. ``listed``: just now, so that they need not be asked again.
-        Raises `StateError`, and `ConfigError` for rules that do not fit what there is. One thread at a time."""
+        """List the tables of all sources, open their logs, and register them. One thread at a time.
+
+        Args:
+            listed: The tables of the sources, where they were listed a moment ago. None asks the sources.
+
+        Raises:
+            StateError: The state database does not answer.
+            ConfigError: Two source tables would go to one lake table.
+        """
         self._due = time.monotonic() + self._service.discover_every
         unlisted = set()
         for name, names in (list_all(self._sources) if listed is None else listed).items():
@@ -90,12 +104,13 @@ class Catalogue:
             raise
 
     def opened(self) -> tuple[int, Mapping[str, LaketierError]]:
-        """How many logs are open, and why others are not."""
+        """The number of open logs, and the errors of those that could not be opened."""
         with self._lock:
             return len(self._logs), dict(self._unopened)
 
     def table(self, key: str) -> ConfiguredTable:
-        """A table by its name ``source.table``. Raises `ConfigError` for one that is not there (any more)."""
+        """The table with the name ``source.table``. Raises `ConfigError` when the service has no such table (any
+        more)."""
         with self._lock:
             found = self._tables.get(key)
         if found is None:
@@ -103,7 +118,7 @@ class Catalogue:
         return found
 
     def log(self, table: ConfiguredTable) -> TableLog:
-        """Its log. Raises what opening it raised, when it could not be opened so far."""
+        """The log of a table. Raises the error with which it could not be opened."""
         with self._lock:
             found, error = self._logs.get(table.key), self._unopened.get(table.key)
         if found is None:
@@ -111,7 +126,7 @@ class Catalogue:
         return found
 
     def look_again(self, table: ConfiguredTable) -> LogTable:
-        """The source's table as it is now. Asks the source; raises `TableNotFound`, `StorageError`, `ConfigError`."""
+        """Ask the source for the table as it is now. Raises `TableNotFound`, `StorageError` and `ConfigError`."""
         opened = open_log(table, self._sources)
         try:
             return opened.table

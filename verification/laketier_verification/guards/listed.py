@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-CATALOGUE = ROOT / "tests/guards/guards.toml"
+GUARDS_FILE = ROOT / "tests/guards/guards.toml"
 
 
 @dataclass(frozen=True)
@@ -36,5 +36,5 @@ class Guard:
 
 def guards() -> list[Guard]:
     """All of them, in the order of the list."""
-    with CATALOGUE.open("rb") as file:
+    with GUARDS_FILE.open("rb") as file:
         return [Guard(**entry) for entry in tomllib.load(file)["guard"]]

@@ -18,7 +18,7 @@ PUBLISH = "laketier.publish"
 
 
 @dataclass(frozen=True)
-class TableLog:
+class DeltaLog:
     """Entries of one table's log, by version. ``root`` is the table's path on ``filesystem``."""
 
     filesystem: pafs.FileSystem
