@@ -79,9 +79,10 @@ def _places(format: str) -> tuple[tuple[Any, str], tuple[Any, str], Any]:
         case "iceberg":
             from pyiceberg.catalog.sql import SqlCatalog
 
+            from laketier_iceberg.embedded import EmbeddedCatalog
             from laketier_iceberg.storage import IcebergTieringFactory
 
-            return (SqlCatalog, "load_table"), (SqlCatalog, "commit_table"), IcebergTieringFactory
+            return (EmbeddedCatalog, "load_table"), (SqlCatalog, "commit_table"), IcebergTieringFactory
         case "delta":
             from deltalake import DeltaTable
 

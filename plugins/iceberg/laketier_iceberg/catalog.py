@@ -115,6 +115,8 @@ class IcebergCatalog(LakeCatalog):
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
         from pyiceberg.exceptions import CommitFailedException
 
+        from laketier_iceberg.commit import schema_change
+
         for attempt in itertools.count(1):
             table = load(self._settings, path)
             info = info_of(path, table)
@@ -124,7 +126,7 @@ class IcebergCatalog(LakeCatalog):
                 return info
             name_mapping(table.metadata, str(path))  # which the update has to follow
             try:
-                with table.update_schema() as update:
+                with schema_change(table) as update:
                     for old, new in zip(info.schema, after, strict=True):
                         _reshape(update, old, new)
                     for change in added:

@@ -11,8 +11,8 @@ from laketier.spi import Conflict, FeatureNotSupported, StorageError, TableFindi
 from laketier_iceberg.catalog import load
 from laketier_iceberg.clock import known_time, storage_time
 from laketier_iceberg.connection import CatalogSettings, connect, naming_catalog_errors
+from laketier_iceberg.private import commit_mended, keep_times
 from laketier_iceberg.spec import FORMAT
-from laketier_iceberg.staging import commit_mended, keep_times
 from laketier_iceberg.times import TOLERANCE_MS, ahead, disorder, newest
 
 if TYPE_CHECKING:

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
-from pyiceberg.table import Table
-from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import (
+    AddSchemaUpdate,
+    AssertCurrentSchemaId,
+    AssertLastAssignedFieldId,
+    AssertTableUUID,
+    SetCurrentSchemaUpdate,
+    SetPropertiesUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+from pyiceberg.table.update.schema import UpdateSchema
 
 from laketier_iceberg.removal import delete_old_metadata
 
@@ -22,3 +34,40 @@ def commit(table: Table, updates: Iterable[TableUpdate], *requirements: TableReq
         delete_old_metadata(table.io, table.metadata, landed.metadata)
     except Exception as error:  # noqa: BLE001 - it landed: nothing that fails now may make that unknown
         log.warning("old metadata files could not be deleted, orphan collection will find them: %s", error)
+
+
+@contextmanager
+def schema_change(table: Table) -> Iterator[UpdateSchema]:
+    """A change of the schema, committed once at the end of the block. Raises what the catalog raises.
+
+    pyiceberg's own transaction works the change out, and does not commit it: it deletes any location that the table's
+    old metadata names.
+    """
+    before = table.metadata
+    transaction = Transaction(table)
+    with transaction.update_schema() as update:
+        yield update
+    updates = _schema_updates(before, transaction.table_metadata)
+    if updates:
+        commit(
+            table,
+            updates,
+            AssertCurrentSchemaId.model_validate({"current-schema-id": before.current_schema_id}),
+            AssertLastAssignedFieldId.model_validate({"last-assigned-field-id": before.last_column_id}),
+        )
+
+
+def _schema_updates(before: TableMetadata, after: TableMetadata) -> list[TableUpdate]:
+    updates: list[TableUpdate] = []
+    if after.current_schema_id != before.current_schema_id:
+        known = {schema.schema_id for schema in before.schemas}
+        if after.current_schema_id in known:
+            updates.append(SetCurrentSchemaUpdate.model_validate({"schema-id": after.current_schema_id}))
+        else:
+            last_added = -1
+            updates.append(AddSchemaUpdate.model_validate({"schema": after.schema()}))
+            updates.append(SetCurrentSchemaUpdate.model_validate({"schema-id": last_added}))
+    changed = {key: value for key, value in after.properties.items() if before.properties.get(key) != value}
+    if changed:  # the name mapping, which follows the columns
+        updates.append(SetPropertiesUpdate(updates=changed))
+    return updates

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlparse
 from laketier.kit.durable import make_directories
 from laketier.spi import ConfigError, Passthrough, StorageError
 from laketier_iceberg.options import IcebergOptions
-from laketier_iceberg.staging import keep_times
+from laketier_iceberg.private import keep_times
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -104,21 +104,13 @@ def _connect(settings: CatalogSettings) -> Catalog:
     if properties.get("type") != "rest":
         properties.setdefault("warehouse", settings.warehouse)
     try:
-        return _confined(load_catalog(settings.name, **properties))
+        return load_catalog(settings.name, **properties)
     except Exception as error:  # noqa: BLE001 - a catalog may raise what it likes; all of it is the user's setting
         raise ConfigError(
             f"the Iceberg catalog {settings.name!r} can't be opened",
             why=f"{type(error).__name__}: {_without_secrets(str(error), properties)}",
             fix="Check lake.iceberg.catalog.* and pyiceberg's own configuration.",
         ) from None
-
-
-def _confined(catalog: Catalog) -> Catalog:
-    """Also commits that pyiceberg makes by itself, as those of schema changes, delete what the metadata log names."""
-    from laketier_iceberg.removal import delete_old_metadata
-
-    catalog._delete_old_metadata = delete_old_metadata  # type: ignore[method-assign]
-    return catalog
 
 
 def _embedded(settings: CatalogSettings) -> Catalog:
@@ -135,11 +127,11 @@ def _embedded(settings: CatalogSettings) -> Catalog:
     uri = f"sqlite:///{quote(str(settings.database))}?timeout={_LOCK_SECONDS}"
     properties = {"uri": uri, "warehouse": settings.warehouse, "py-io-impl": DURABLE_IO}
     try:
-        return _confined(EmbeddedCatalog(settings.name, **properties))
+        return EmbeddedCatalog(settings.name, **properties)
     except DatabaseError:
         # Two processes made the catalog's tables at once and this one came second: now they are there.
         try:
-            return _confined(EmbeddedCatalog(settings.name, **properties))
+            return EmbeddedCatalog(settings.name, **properties)
         except OperationalError as error:
             if "locked" in str(error.orig):
                 raise

@@ -7,10 +7,13 @@ from collections import OrderedDict
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io import load_file_io
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.typedef import Identifier
+
+from laketier_iceberg.stored import metadata_file
 
 REMEMBERED_TABLES = 256
 
@@ -22,29 +25,25 @@ class EmbeddedCatalog(SqlCatalog):
 
     def __init__(self, name: str, **properties: str) -> None:
         super().__init__(name, **properties)
-        self._parsed: OrderedDict[str, tuple[Any, TableMetadata]] = OrderedDict()
+        self._parsed: OrderedDict[Identifier, tuple[Any, TableMetadata]] = OrderedDict()
 
-    def _convert_orm_to_iceberg(self, orm_table: Any) -> Table:
-        location: str | None = orm_table.metadata_location
+    def load_table(self, identifier: str | Identifier) -> Table:
+        """The table as it is now. Raises what `SqlCatalog.load_table` does."""
+        name = self.identifier_to_tuple(identifier)
+        location = metadata_file(self, name)
         file = None if location is None else _identity(location)
         if location is None or file is None:
-            return super()._convert_orm_to_iceberg(orm_table)
-        name = f"{orm_table.table_namespace}.{orm_table.table_name}"
+            return super().load_table(identifier)
         kept = self._parsed.get(name)
-        if kept is None or kept[0] != file:
-            table = super()._convert_orm_to_iceberg(orm_table)
+        if kept is not None and kept[0] == file:
+            io = load_file_io({**self.properties, **kept[1].properties}, location)
+            return Table(identifier=name, metadata=kept[1], metadata_location=location, io=io, catalog=self)
+        table = super().load_table(identifier)
+        if table.metadata_location == location:  # else another commit came in between
             self._parsed[name] = (file, table.metadata)
             while len(self._parsed) > REMEMBERED_TABLES:
                 self._parsed.popitem(last=False)
-            return table
-        metadata = kept[1]
-        return Table(
-            identifier=(*Catalog.identifier_to_tuple(orm_table.table_namespace), orm_table.table_name),
-            metadata=metadata,
-            metadata_location=location,
-            io=self._load_file_io(metadata.properties, location),
-            catalog=self,
-        )
+        return table
 
 
 def _identity(location: str) -> tuple[Any, ...] | None:

@@ -30,8 +30,8 @@ DELETE_OLD_METADATA = "write.metadata.delete-after-commit.enabled"
 
 
 def delete_old_metadata(io: FileIO, base: TableMetadata, metadata: TableMetadata) -> None:
-    """In the place of pyiceberg's `Catalog._delete_old_metadata`: the metadata files that ``base`` listed and
-    ``metadata`` does not, if the table's properties say so."""
+    """After a commit, the metadata files that ``base`` listed and ``metadata`` does not, if the table's properties say
+    so."""
     if metadata.properties.get(DELETE_OLD_METADATA, "false").lower() != "true":
         return
     kept = {entry.metadata_file for entry in metadata.metadata_log}

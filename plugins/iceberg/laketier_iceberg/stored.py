@@ -7,8 +7,6 @@ import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from laketier.spi import TablePath
-
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
@@ -31,8 +29,9 @@ def metadata_files(catalog: Catalog) -> Mapping[tuple[str, ...], str] | None:
     return {(*namespace.split("."), name): location for namespace, name, location in rows if location is not None}
 
 
-def metadata_file(catalog: Catalog, path: TablePath) -> str | None:
-    """The location of a table's current metadata file; None where the catalog does not say."""
+def metadata_file(catalog: Catalog, name: tuple[str, ...]) -> str | None:
+    """The location of a table's current metadata file; None where the catalog does not say. ``name``: its namespace
+    and its own."""
     from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
     from sqlalchemy import select
     from sqlalchemy.orm import Session
@@ -43,8 +42,8 @@ def metadata_file(catalog: Catalog, path: TablePath) -> str | None:
         return session.scalar(
             select(IcebergTables.metadata_location).where(
                 IcebergTables.catalog_name == catalog.name,
-                IcebergTables.table_namespace == path.database,
-                IcebergTables.table_name == path.table,
+                IcebergTables.table_namespace == ".".join(name[:-1]),
+                IcebergTables.table_name == name[-1],
             )
         )
 

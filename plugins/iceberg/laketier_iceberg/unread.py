@@ -30,7 +30,7 @@ def refusal(error: Exception, catalog: Catalog, path: TablePath, warehouse: str)
     """What to raise for ``error``. A healthy table with something that pyiceberg does not know is not called corrupt:
     the refusal names it, and its column where the catalog says where the metadata is."""
     where = f"{path} in {warehouse}"
-    file = metadata_file(catalog, path)
+    file = metadata_file(catalog, (path.database, path.table))
     try:
         found = None if file is None else _unknown(document(catalog, file))
     except (OSError, *DAMAGE):

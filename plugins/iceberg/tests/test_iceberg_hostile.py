@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from laketier.spi import FeatureNotSupported, OutsideTable, TablePath
+from laketier.spi import AddColumn, FeatureNotSupported, OutsideTable, TablePath
 from laketier_conformance.outside import everything, touched
 from laketier_iceberg import neighbours
 from laketier_iceberg.locations import Below
@@ -161,8 +162,14 @@ def test_old_metadata_is_deleted_below_the_table_alone(events: Any, tmp_path: Pa
     delete_old_metadata(table.io, forged, clean)
     assert [canary.read_text() for canary in canaries] == ["theirs"] * 3
     assert not own.exists()
-    table.catalog._delete_old_metadata(table.io, forged, clean)
-    assert [canary.read_text() for canary in canaries] == ["theirs"] * 3, "so it is in pyiceberg's own commits"
+    current = Path(table.metadata_location)
+    stored = json.loads(current.read_text())
+    stored["metadata-log"] = [{"metadata-file": name, "timestamp-ms": 1} for name in named]
+    stored["properties"]["write.metadata.previous-versions-max"] = "1"
+    current.write_text(json.dumps(stored))
+    events.storage.catalog().alter_table(events.info.path, [AddColumn(pa.field("more", pa.int64()))])
+    assert [entry.metadata_file for entry in events.table().metadata.metadata_log] == [str(current)]
+    assert [canary.read_text() for canary in canaries] == ["theirs"] * 3, "so it is when the schema changes"
 
 
 def test_a_link_in_the_place_of_the_data_folder_is_refused(events: Any, make: Any) -> None:

@@ -1,0 +1,74 @@
+"""What this plugin needs of pyiceberg that pyiceberg keeps private. Everything else in the plugin is public API.
+
+It is one method, `MetastoreCatalog._update_and_stage_table`. A catalog without a server calls it in `commit_table`, and
+writes the metadata that it returns. Nothing public stands between the two, and there alone can the times of a commit be
+put in order that adds no snapshot: a change of the schema, or the repair of a table. pyiceberg takes these times from
+the host's clock, which may be behind. Catalogs behind a server (REST) have no such place: the server writes the
+metadata, by its own clock.
+
+``tests/test_iceberg_private.py`` says what is relied on. The plugin's dependencies keep untried versions out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from laketier.spi import PluginBroken
+from laketier_iceberg.times import in_order, mended
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+
+_STAGE = "_update_and_stage_table"
+_finish: ContextVar[Callable[[TableMetadata, TableMetadata], TableMetadata]] = ContextVar("finish", default=in_order)
+
+
+def keep_times(catalog: Catalog) -> bool:
+    """Let each commit through ``catalog`` keep the times of a table in order. False where a server writes them. Once is
+    enough, and again does nothing."""
+    from pyiceberg.catalog import MetastoreCatalog
+
+    if not isinstance(catalog, MetastoreCatalog):
+        return False
+    patched: Any = catalog
+    stage = getattr(patched, _STAGE, None)
+    if stage is None:
+        raise PluginBroken(
+            f"pyiceberg {version('pyiceberg')} stages commits in a way that laketier-iceberg does not know",
+            why=f"its {type(catalog).__name__} has no {_STAGE}",
+            fix="Install a pyiceberg that this laketier-iceberg allows. Nothing was committed.",
+        )
+    if _STAGE in vars(catalog):
+        return True
+
+    def stage_in_order(current_table: Table | None, *rest: Any) -> Any:
+        staged = stage(current_table, *rest)
+        if current_table is not None:
+            staged.metadata = _finish.get()(current_table.metadata, staged.metadata)
+        return staged
+
+    setattr(patched, _STAGE, stage_in_order)
+    return True
+
+
+def commit_mended(table: Table, now: int) -> None:
+    """Put the times of a table in order, and none later than ``now``, in one atomic commit of the catalog. Raises what
+    the catalog raises."""
+    from pyiceberg.table.update import AssertRefSnapshotId, SetPropertiesUpdate
+
+    from laketier_iceberg.commit import commit
+
+    current = table.metadata.current_snapshot()
+    head = None if current is None else current.snapshot_id
+    token = _finish.set(lambda _, updated: mended(updated, now))
+    try:
+        # Without an update there is no commit.
+        nothing = SetPropertiesUpdate(updates={})
+        commit(table, (nothing,), AssertRefSnapshotId.model_validate({"ref": "main", "snapshot-id": head}))
+    finally:
+        _finish.reset(token)
