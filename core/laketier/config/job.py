@@ -1,4 +1,4 @@
-"""A job: what `laketier run JOB.yaml` moves, from where to where, and how often."""
+"""The settings of a job: what ``laketier run JOB.yaml`` moves, from where to where, and how often."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class FilesSource(Section):
 
 
 class RateSource(Section):
-    """Rows made up by Spark (`timestamp`, `value`), to try things out."""
+    """Rows that Spark generates (`timestamp`, `value`), for trials."""
 
     rows_per_batch: int = Field(100, ge=1, description="Rows per epoch.")
     batches: int | None = Field(None, ge=1, description="End after this many epochs; endless when unset.")
 
 
 class Source(Section):
-    """Exactly one of the three."""
+    """The source of a job: exactly one of the three."""
 
     files: FilesSource | None = Field(None, description="A folder of files.")
     table: dict[str, Any] | None = Field(None, repr=False, description="A laketier table: its lake.* keys.")
@@ -46,7 +46,7 @@ class Source(Section):
 
 
 class Trigger(Section):
-    """When epochs run. Exactly one."""
+    """When epochs run: exactly one of the three."""
 
     available_now: bool = Field(False, description="Take all that is there, in as many epochs as it needs; then end.")
     once: bool = Field(False, description="Take all that is there in one epoch; then end.")
@@ -77,7 +77,7 @@ class Job(Section):
 
 
 def parse_job(values: Mapping[str, Any], *, origin: str) -> Job:
-    """Type a job. Raises `ConfigError` naming the key, for all that does not fit."""
+    """Type a job. Raises `ConfigError`, which names each wrong key."""
     stray = [key for key in flatten(values) if key.startswith("lake.")]
     if stray:
         raise ConfigError(f"{stray[0]} is outside of `sink`", where=origin, fix="Indent it below `sink:`.")

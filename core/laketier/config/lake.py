@@ -1,4 +1,4 @@
-"""Every key of the core, its type, its default and its doc, in one place."""
+"""All keys of the core, with types, defaults and docs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PIPELINE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}\Z")
 
 @dataclass(frozen=True)
 class LakeConfig:
-    """What ``lake.*`` says: which table of which format, and how to write or read it. Immutable, picklable."""
+    """The typed ``lake.*`` keys: which table of which format, and how to write or read it. Immutable and picklable."""
 
     format: str
     warehouse: str
@@ -34,14 +34,14 @@ class LakeConfig:
     snapshot_id: int | None = None
     as_of: int | None = None
     format_options: Mapping[str, str] = field(default_factory=Passthrough)
-    """The keys below ``lake.<format>.``, without that prefix and not yet typed: that needs the plugin."""
+    """The keys below ``lake.<format>.``, without that prefix. Not typed yet, as that needs the plugin."""
     origin: str = "the configuration"
-    """Where it came from, for errors."""
+    """Where the configuration comes from, for messages."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key of the core. ``parse(key, value, origin)`` gives the value for `LakeConfig`'s field ``field``."""
+    """A key of the core. ``parse(key, value, origin)`` returns the value of the field ``field`` of `LakeConfig`."""
 
     name: str
     field: str
@@ -182,11 +182,21 @@ def parse_lake_config(
     foreign: Collection[str] = (),
     require: Collection[str] = ("lake.format", "lake.warehouse", "lake.table"),
 ) -> LakeConfig:
-    """Type flat ``lake.*`` keys; names are case-insensitive.
+    """Type flat ``lake.*`` keys. Names are case-insensitive.
 
-    ``formats``: names whose sections (``lake.<name>.``) may be present although another format is chosen, so that
-    ``lake.format`` is the one key to change. ``foreign``: keys of an engine that pass unread, with a trailing ``*``
-    for a prefix. Raises `ConfigError` for unknown keys, near misses of ours, ill-typed values and missing keys.
+    Args:
+        values: Keys and values.
+        origin: Where they come from, for messages.
+        formats: The formats whose sections (``lake.<name>.``) may be present. A section of another format than the
+            chosen one is ignored, so that ``lake.format`` is the one key to change.
+        foreign: Keys of an engine that are ignored, with a trailing ``*`` for a prefix.
+        require: The keys that must be set.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        ConfigError: A key is unknown, nearly a known one, ill-typed or missing.
     """
     arguments: dict[str, Any] = {}
     sections: dict[str, dict[str, Any]] = {}

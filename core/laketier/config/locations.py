@@ -1,7 +1,7 @@
-"""Where a location lies: what is relative is made absolute once, when the configuration is read.
+"""Makes relative locations absolute, once, when the configuration is read.
 
-A location goes through several processes, and each has a folder of its own that it works in: the session that began
-before an `os.chdir`, the Python processes of Spark's driver, executors.
+A location goes through several processes with working folders of their own: the session that began before an
+`os.chdir`, the Python processes of Spark's driver, the executors.
 """
 
 from __future__ import annotations
@@ -19,8 +19,18 @@ _SQLITE = re.compile(
 
 
 def absolute(location: str, base: str | None = None) -> str:
-    """``location``, absolute: a path, or a URI. ``base``: the folder that relative ones start from; this process's own
-    by default. ``~`` at its start is a user's home. Raises `ConfigError` for an empty location."""
+    """Make a location absolute.
+
+    Args:
+        location: A path or a URI. ``~`` at the start of a path is the user's home.
+        base: The folder from which relative paths start. None for this process's own.
+
+    Returns:
+        An absolute path, or a URI.
+
+    Raises:
+        ConfigError: The location is empty.
+    """
     if not location.strip():
         raise ConfigError("the location is empty", fix="Give a folder or a URI.")
     relative = _FILE.match(location)
@@ -35,8 +45,7 @@ def absolute(location: str, base: str | None = None) -> str:
 
 
 def absolute_database(url: str, base: str | None = None) -> str:
-    """A database URL as SQLAlchemy has them: the file of a relative ``sqlite:///FILE`` is made absolute; any other text
-    stays."""
+    """Make the file of a relative ``sqlite:///FILE`` URL absolute. Any other database URL stays."""
     match = _SQLITE.match(url)
     if match is None:
         return url

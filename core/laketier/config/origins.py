@@ -1,6 +1,6 @@
-"""Where configuration comes from: a mapping, YAML, the environment, Spark options.
+"""Reads configuration from mappings, YAML, the environment and Spark options.
 
-What is given in code wins over the environment, which wins over a file.
+Values in code take precedence over the environment, which takes precedence over a file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ENVIRONMENT_PREFIX = "LAKETIER_"
 ``lake.x.target-file-rows``."""
 
 HTTP_TOKEN = "LAKETIER_HTTP_TOKEN"
-"""The environment variable with the token of `laketier serve`'s web page."""
+"""The environment variable with the token of the web page of ``laketier serve``."""
 
 _NOT_KEYS = frozenset({"LAKETIER_FAILPOINTS", HTTP_TOKEN})
 
@@ -29,11 +29,11 @@ SPARK_KEYS = (
     "path", "checkpointlocation", "owner", "provider", "option.*", "spark.*", "is_managed_location", "location",
     "outputmode", "queryname", "table_type",
 )  # fmt: skip
-"""Keys that Spark adds by itself; they pass unread."""
+"""Keys that Spark adds by itself. They are ignored."""
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested YAML as dotted keys: ``{lake: {format: x}}`` → ``{"lake.format": x}``."""
+    """Turn nested YAML into dotted keys: ``{lake: {format: x}}`` → ``{"lake.format": x}``."""
     flat: dict[str, Any] = {}
     for key, value in values.items():
         name = f"{prefix}{key}"
@@ -92,8 +92,12 @@ def _check_keys(node: yaml.Node | None, done: set[int], within: tuple[yaml.Node,
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """A YAML file whose top level is a mapping, with each ``${NAME}`` in it taken from the environment. Raises
-    `ConfigError` naming file, line and column, or the key."""
+    """Read a YAML file whose top level is a mapping. Each ``${NAME}`` is replaced by that environment variable.
+
+    Raises:
+        ConfigError: The file can't be read (the message names line and column), or a variable is not set (the message
+            names the key).
+    """
     try:
         document = yaml.load(Path(path).read_text(encoding="utf-8"), _EachKeyOnce)
     except FileNotFoundError as error:
@@ -127,7 +131,22 @@ def load_config(
     origin: str | None = None,
     **parse: Any,
 ) -> LakeConfig:
-    """One `LakeConfig` from a file, the environment and a mapping (flat or nested), in rising order of precedence."""
+    """Read a configuration from a file, the environment and a mapping, in rising order of precedence.
+
+    Args:
+        values: Keys and values, flat or nested.
+        file: A YAML file.
+        environment: The environment. None for the process's own.
+        formats: The formats whose sections may be present.
+        origin: Where ``values`` come from, for messages.
+        parse: Further arguments of `parse_lake_config`.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        ConfigError: A key is unknown, ill-typed or missing, or the file can't be read.
+    """
     merged: dict[str, Any] = {}
     origins = []
     if file is not None:
@@ -154,8 +173,8 @@ def _override(merged: dict[str, Any], values: Mapping[str, Any]) -> None:
 
 
 def from_spark_options(options: Mapping[str, str], *, formats: Collection[str] = (), **parse: Any) -> LakeConfig:
-    """Options of a Spark reader or writer. Names are case-insensitive (streams lower-case them); ``path`` (from
-    ``.save("db.table")`` or ``.load``) is the table unless ``lake.table`` is set."""
+    """Read the options of a Spark reader or writer. Names are case-insensitive, as streams lower-case them. ``path``,
+    from ``.save("db.table")`` or ``.load``, is the table unless ``lake.table`` is set. Raises `ConfigError`."""
     values = dict(options.items())
     path = next((value for key, value in values.items() if key.lower() == "path"), None)
     if path is not None and not any(key.lower() == "lake.table" for key in values):

@@ -1,4 +1,4 @@
-"""Several errors told at once: who mends a file wants to know all that is wrong with it."""
+"""Joins several errors into one, so that a user sees everything that is wrong with a file at once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ _FOR_A_PERSON = (ConfigError, PluginError, FeatureNotSupported, TableError)
 
 
 def together(problems: Sequence[LaketierError], *, origin: str) -> LaketierError:
-    """One error: the only one itself, or a `ConfigError` that lists them. ``origin`` is said once. All are for a
-    person to mend, also one that came from below: that is a `ConfigError` too, with that as its cause."""
+    """Join errors into one.
+
+    Args:
+        problems: The errors, at least one.
+        origin: The file, which the message names once.
+
+    Returns:
+        The only error, or a `ConfigError` that lists all. An error from below becomes a `ConfigError` with that cause,
+        as all are for a person to mend.
+    """
     if len(problems) == 1:
         (only,) = problems
         if isinstance(only, _FOR_A_PERSON):

@@ -1,4 +1,4 @@
-"""``${NAME}`` in the values of a file: what the environment holds, so that a secret need not stand in the file."""
+"""Replaces ``${NAME}`` in the values of a file by environment variables, so that the file need not contain secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REFERENCE = re.compile(r"\$(?:(?P<literal>\$)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*
 
 
 class FromEnvironment(str):
-    """A text with something from the environment in it: often a secret, so no error may show it."""
+    """A text that contains an environment variable. It is often a secret, so no error shows it."""
 
     __slots__ = ()
 
@@ -23,8 +23,19 @@ class FromEnvironment(str):
 
 
 def resolved(document: Any, *, where: str, environment: Mapping[str, str] | None = None) -> Any:
-    """``document`` (mappings, lists, scalars) with each ``${NAME}`` in its texts replaced, and ``$$`` by ``$``. Keys
-    stay as they are. Raises `ConfigError`, naming the key, for a variable that is not set."""
+    """Replace each ``${NAME}`` in the texts of a document, and each ``$$`` by ``$``. Keys stay as they are.
+
+    Args:
+        document: Mappings, lists and scalars.
+        where: The file, for messages.
+        environment: The environment. None for the process's own.
+
+    Returns:
+        The document with its references replaced.
+
+    Raises:
+        ConfigError: A variable is not set. The message names the key.
+    """
     return _resolved(document, where, "", os.environ if environment is None else environment)
 
 

@@ -1,4 +1,4 @@
-"""Files with sections: what job files and service files have in common."""
+"""The common parts of job files and service files, which consist of sections."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from laketier.spi import ConfigError
 
 
 def dashed(name: str) -> str:
-    """A field's name as its key is spelled."""
+    """The spelling of a field's name as a key."""
     return name.replace("_", "-")
 
 
 class Section(BaseModel):
-    """A section: unknown keys are errors, types are not guessed, and nothing changes later."""
+    """A section. Unknown keys are errors, types are not guessed, and it is immutable."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=dashed)
 
@@ -32,8 +32,11 @@ _S = TypeVar("_S", bound=Section)
 
 
 def typed_section(section: type[_S], values: Mapping[str, Any], *, origin: str) -> _S:
-    """Type ``values``. Raises `ConfigError` for all that does not fit, each with its key, and with the nearest match of
-    an unknown one."""
+    """Type the values of a section.
+
+    Raises:
+        ConfigError: Values do not fit. The message names each key, and the nearest match of each unknown one.
+    """
     try:
         return section.model_validate(values)
     except pydantic.ValidationError as error:

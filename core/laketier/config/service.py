@@ -1,4 +1,5 @@
-"""A service: what `laketier serve SERVICE.yaml` keeps tiering, from which sources, into which lakes, how fresh."""
+"""The settings of a service: what ``laketier serve SERVICE.yaml`` tiers, from which sources, into which lakes, and how
+fresh."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def _seconds(value: Any) -> float:
 
 
 Duration = Annotated[float, BeforeValidator(_seconds)]
-"""Seconds, written with a unit."""
+"""Seconds, written as a number with a unit."""
 
 
 class SourceSection(Section):
@@ -48,7 +49,7 @@ class SourceSection(Section):
 
 
 class TableSettings(Section):
-    """How tables are tiered. Below `defaults` for all, below an entry of `tables` for its own."""
+    """How tables are tiered: below `defaults` for all tables, below an entry of `tables` for its own."""
 
     sink: dict[str, Any] = Field(
         default_factory=dict,
@@ -115,7 +116,7 @@ class Service(Section):
 
 
 def parse_service(values: Mapping[str, Any], *, origin: str) -> Service:
-    """Type a service. Raises `ConfigError` naming the key, for all that does not fit."""
+    """Type a service. Raises `ConfigError`, which names each wrong key."""
     service = typed_section(Service, values, origin=origin)
     problems = list(_problems(service, origin))
     if problems:

@@ -1,4 +1,4 @@
-"""Nearest matches for misspelled keys."""
+"""Finds the nearest matches of misspelled keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def normalised(key: str) -> str:
 
 
 def nearest(key: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """The known key that was probably meant, or None."""
+    """The known key that was probably meant. None where no known key is similar."""
     by_form = {normalised(candidate): candidate for candidate in known}
     if normalised(key) in by_form:
         return by_form[normalised(key)]
@@ -23,12 +23,12 @@ def nearest(key: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | Non
 
 
 def is_near_miss(key: str, known: Iterable[str]) -> bool:
-    """Whether ``key``, though not one of ours, looks so much like one that it must be a slip."""
+    """Whether ``key`` is unknown, but so similar to a known key that it must be a slip."""
     return nearest(key, known, cutoff=_CUTOFF) is not None
 
 
 def did_you_mean(key: str, known: Iterable[str]) -> str:
-    """One sentence for an error: the nearest match, or all keys."""
+    """A sentence for an error: the nearest match, or all keys."""
     known = sorted(known)
     match = nearest(key, known)
     if match:

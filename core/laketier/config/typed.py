@@ -1,4 +1,4 @@
-"""Typed values from text: one parser for the core's keys and for every plugin's options dataclass."""
+"""Turns text into typed values: one parser for the core's keys and for the options of all plugins."""
 
 from __future__ import annotations
 
@@ -31,10 +31,20 @@ def key_of(field_name: str) -> str:
 
 
 def parse_options(options_type: type, values: Mapping[str, Any], *, prefix: str, origin: str) -> Any:
-    """Make an ``options_type`` (see `laketier.spi.options`) from keys without ``prefix``. Driver.
+    """Make the options of a plugin from its keys. Driver.
 
-    Raises `ConfigError` for an unknown key (with the nearest match), and for a value that is ill-typed or less than the
-    option's least, naming key and origin.
+    Args:
+        options_type: The class of the options, see `laketier.spi.options`.
+        values: Keys, without ``prefix``, and values.
+        prefix: The prefix of the keys, for messages.
+        origin: Where the values come from, for messages.
+
+    Returns:
+        An instance of ``options_type``.
+
+    Raises:
+        ConfigError: A key is unknown (the message names the nearest match), or a value is ill-typed or less than the
+            option's least value.
     """
     fields = {key_of(field.name): field for field in dataclasses.fields(options_type)}
     hints = typing.get_type_hints(options_type)
@@ -68,7 +78,20 @@ def parse_options(options_type: type, values: Mapping[str, Any], *, prefix: str,
 
 
 def parse_value(key: str, kind: Any, value: Any, *, origin: str) -> Any:
-    """``value`` (text, or YAML's own type) as ``kind``. Raises `ConfigError`; a secret's value is never quoted."""
+    """Turn a value into a type.
+
+    Args:
+        key: The key, for messages.
+        kind: The annotated type.
+        value: Text, or a value of YAML's own types.
+        origin: Where the value comes from, for messages.
+
+    Returns:
+        The typed value.
+
+    Raises:
+        ConfigError: The value does not fit. The message never quotes a secret.
+    """
     plain = _without_none(kind)
     if plain is Secret:
         return Secret(str(value))
@@ -110,7 +133,7 @@ def _without_none(kind: Any) -> Any:
 
 
 def type_name(kind: Any) -> str:
-    """A type as users read it: ``an integer``, ``true or false``, …"""
+    """The name of a type for users: ``an integer``, ``true or false``, …"""
     kind = _without_none(kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return " or ".join(str(member.value) for member in kind)

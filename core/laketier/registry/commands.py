@@ -1,7 +1,7 @@
-"""The commands that an error names, with all their arguments, to be copied into a shell.
+"""Completes the commands that an error names, so that they can be copied into a shell.
 
-Whoever refuses a round knows neither where the table lies nor by which options it is reached. The entrances of the
-framework do, and complete what they pass on.
+Code that refuses a round knows neither the table's location nor the options that reach it. The entry points of the
+framework know both, and complete the errors that they pass on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HARMLESS = frozenset({"type", "uri", "warehouse", "endpoint", "region", "name"}
 
 @contextmanager
 def naming_commands(config: LakeConfig, token: Token | None = None) -> Iterator[None]:
-    """Let what is raised here name its commands in full."""
+    """Complete the commands of errors that are raised within the block."""
     try:
         yield
     except LaketierError as error:
@@ -36,7 +36,7 @@ def naming_commands(config: LakeConfig, token: Token | None = None) -> Iterator[
 
 @contextmanager
 def naming_format(format: str) -> Iterator[None]:
-    """Let a `FeatureNotSupported` that is raised here say that it is of ``format``."""
+    """Add the name of the format to a `FeatureNotSupported` that is raised within the block."""
     try:
         yield
     except FeatureNotSupported as error:
@@ -45,9 +45,14 @@ def naming_format(format: str) -> Iterator[None]:
 
 
 def complete_commands(error: LaketierError, config: LakeConfig, token: Token | None = None) -> None:
-    """Give each command in the advice of ``error`` the table of ``config``, the options that reach it, and the
-    pipeline; with ``token`` also its run, and the epoch where the advice names none. What may be a secret is ``***``.
-    Commands that name a table already stay as they are. A `FeatureNotSupported` of no format gets the name of this."""
+    """Complete each command in the ``fix`` of an error. A value that may be a secret is shown as ``***``. A command
+    that names a table already stays as it is. A `FeatureNotSupported` without a format gets this one's name.
+
+    Args:
+        error: The error, which is changed.
+        config: The table: commands get its name, the options that reach it, and the pipeline.
+        token: The round: commands also get its run, and its epoch where they name none.
+    """
     if isinstance(error, FeatureNotSupported):
         error.name_format(config.format)
     if error.fix is not None:

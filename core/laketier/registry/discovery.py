@@ -1,4 +1,4 @@
-"""From the name of a format or a source to its plugin, lazily: only the named plugin is imported."""
+"""Finds the plugin of a format or a source by its name, lazily: imports only the named plugin."""
 
 from __future__ import annotations
 
@@ -35,24 +35,25 @@ hookimpl = pluggy.HookimplMarker(_PROJECT)
 
 
 class FormatHooks:
-    """The hooks that a plugin module may implement."""
+    """The hooks of a format's plugin module."""
 
     @hookspec(firstresult=True)
     def laketier_format(self) -> LakeStoragePlugin | None:
-        """Return the format. Called once per process; must be cheap and import no engine."""
+        """Return the format. Called once per process. It must be cheap and import no engine."""
 
 
 class SourceHooks:
-    """The hooks that a plugin module of a source may implement."""
+    """The hooks of a source's plugin module."""
 
     @hookspec(firstresult=True)
     def laketier_source(self) -> LogSourcePlugin | None:
-        """Return the kind of source. Called once per process; must be cheap and import no client library."""
+        """Return the kind of source. Called once per process. It must be cheap and import no client library."""
 
 
 @dataclass(frozen=True)
 class PluginGroup:
-    """A group of entry points. Name = the plugin's identifier; value = a module with the hook."""
+    """A group of entry points. The name of an entry point is the plugin's identifier, its value the module with the
+    hook."""
 
     name: str
     hook: str
@@ -60,11 +61,11 @@ class PluginGroup:
     kind: type
     noun: str
     key: str
-    """How the user named the plugin."""
+    """The setting by which the user named the plugin."""
     versions: range
-    """The versions of its SPI that are accepted."""
+    """The accepted versions of the SPI."""
     guide: str
-    """The page that says what changed between them."""
+    """The page that tells how the versions differ."""
 
 
 FORMATS = PluginGroup(
@@ -91,7 +92,7 @@ SOURCES = PluginGroup(
 
 @dataclass(frozen=True)
 class InstalledPlugin:
-    """A format or source that some distribution offers; not imported yet."""
+    """A format or source of an installed distribution. Not imported yet."""
 
     name: str
     distribution: str
@@ -104,27 +105,46 @@ class InstalledPlugin:
 
 
 def installed_formats() -> tuple[InstalledPlugin, ...]:
-    """All formats that are offered, sorted by name; from package metadata alone, nothing is imported."""
+    """List all installed formats, sorted by name. Reads package metadata, and imports nothing."""
     return _installed(FORMATS)
 
 
 def installed_sources() -> tuple[InstalledPlugin, ...]:
-    """All kinds of source that are offered, in the same way."""
+    """List all installed kinds of source, sorted by name. Reads package metadata, and imports nothing."""
     return _installed(SOURCES)
 
 
 def load_format(name: str) -> LakeStoragePlugin:
-    """The plugin for ``lake.format = name``.
+    """Load the plugin of a format.
 
-    Raises `PluginNotFound`, `PluginConflict` (two distributions), `PluginBroken` (with the cause chained) and
-    `SpiVersionMismatch`.
+    Args:
+        name: The value of ``lake.format``.
+
+    Returns:
+        The plugin.
+
+    Raises:
+        PluginNotFound: No installed distribution has the format.
+        PluginConflict: Two installed distributions have it.
+        PluginBroken: An import failed, or the plugin breaks the contract. The cause is chained.
+        SpiVersionMismatch: The plugin was written for a version of the SPI that is not accepted.
     """
     plugin: LakeStoragePlugin = _load(_only(FORMATS, name))
     return plugin
 
 
 def load_source(name: str) -> LogSourcePlugin:
-    """The plugin for a source of type ``name``. Raises as `load_format`."""
+    """Load the plugin of a kind of source.
+
+    Args:
+        name: The value of ``type``.
+
+    Returns:
+        The plugin.
+
+    Raises:
+        PluginError: As `load_format`.
+    """
     plugin: LogSourcePlugin = _load(_only(SOURCES, name))
     return plugin
 

@@ -1,4 +1,4 @@
-"""From a configuration to an open lake."""
+"""Opens a lake from its configuration."""
 
 from __future__ import annotations
 
@@ -40,82 +40,108 @@ C = TypeVar("C")
 
 @dataclass(frozen=True)
 class Lake:
-    """A warehouse opened through the plugin that ``config.format`` names. Driver only."""
+    """A warehouse, opened through the plugin of ``config.format``. Driver only.
+
+    Attributes:
+        config: The configuration.
+        plugin: The plugin.
+        storage: The storage that the plugin made.
+    """
 
     config: LakeConfig
     plugin: LakeStoragePlugin
     storage: LakeStorage
 
     def load_table(self) -> TableInfo:
-        """The table that ``config`` names, as it is now. Raises `TableNotFound`, `TableError` and `StorageError`."""
+        """Load the table of the configuration as it is now.
+
+        Raises:
+            TableNotFound: There is no such table.
+            TableError: The table can't be used.
+            StorageError: The storage refused.
+        """
         with naming_storage_errors("the table was loaded"):
             return self.storage.catalog().load_table(self.config.table)
 
     def list_tables(self) -> list[TablePath]:
-        """The tables of the warehouse. Raises `StorageError` and `TableError`."""
+        """List the tables of the warehouse. Raises `StorageError` and `TableError`."""
         with naming_storage_errors("tables were listed"):
             return self.storage.catalog().list_tables()
 
     def tiering_factory(self, table: TableInfo) -> LakeTieringFactory[Any]:
-        """The factory for rounds into ``table``. Raises `UnsafeTable`, `TableError` and `StorageError`."""
+        """Make the factory for rounds into ``table``. Raises `UnsafeTable`, `TableError` and `StorageError`."""
         with naming_storage_errors("the table was opened for writing"):
             return self.storage.tiering_factory(table)
 
     def state(self, table: TableInfo) -> TableState:
-        """What readers may know of ``table``, as old as that is. Raises `TableError` and `StorageError`."""
+        """Read the state of ``table``, as old as ``table`` is. For readers. Raises `TableError` and `StorageError`."""
         with naming_storage_errors("the table was read"):
             return self.storage.state(table)
 
     def current_state(self) -> TableState:
-        """`state` of the table that ``config`` names, as it is now. Raises also as `load_table`."""
+        """Read the state of the configured table as it is now. Raises as `load_table` and `state`."""
         return self.state(self.load_table())
 
     def source(self, table: TableInfo) -> LakeSource:
-        """The source that reads ``table``. Raises `TableError` and `StorageError`."""
+        """Make the source that reads ``table``. Raises `TableError` and `StorageError`."""
         with naming_storage_errors("the table was opened for reading"):
             return self.storage.source(table)
 
     def history(self, table: TableInfo) -> LakeHistory:
-        """The snapshots of ``table``. Raises as `_capability` says."""
+        """The history of ``table``. Raises `FeatureNotSupported`, `TableError` and `StorageError`."""
         return self._capability(Feature.HISTORY, self.storage.history, table)
 
     def changes(self, table: TableInfo) -> LakeChanges:
-        """What commits appended to ``table``. Raises as `_capability` says."""
+        """The rows that commits appended to ``table``. Raises `FeatureNotSupported`, `TableError` and
+        `StorageError`."""
         return self._capability(Feature.INCREMENTAL_READ, self.storage.changes, table)
 
     def feed(self, table: TableInfo) -> LakeFeed:
-        """What commits did to the rows of ``table``. Raises as `_capability` says, and `ConfigError` for a table
-        without a feed."""
+        """The change feed of ``table``. Raises `FeatureNotSupported`, `TableError`, `StorageError`, and `ConfigError`
+        for a table without a feed."""
         return self._capability(Feature.CHANGE_FEED, self.storage.feed, table)
 
     def maintenance(self, table: TableInfo) -> LakeMaintenance:
-        """What keeps ``table`` tidy. Raises as `_capability` says."""
+        """The maintenance of ``table``. Raises `FeatureNotSupported`, `TableError` and `StorageError`."""
         return self._capability(Feature.ORPHAN_COLLECTION, self.storage.maintenance, table)
 
     def indexer(self, table: TableInfo) -> LakeIndexer:
-        """The secondary indexes of ``table``. Raises as `_capability` says."""
+        """The secondary indexes of ``table``. Raises `FeatureNotSupported`, `TableError` and `StorageError`."""
         return self._capability(Feature.INDEXING, self.storage.indexer, table)
 
     def _capability(self, feature: Feature, made_by: Callable[[TableInfo], C], table: TableInfo) -> C:
-        """Raises `FeatureNotSupported` with the reason that the plugin declares, `TableError` and `StorageError`."""
+        """Make a capability. Raises `FeatureNotSupported` with the plugin's declared reason, `TableError` and
+        `StorageError`."""
         require(self.config.format, self.plugin.features, feature)
         with naming_format(self.config.format), naming_storage_errors(f"the {feature.value} of the table was opened"):
             return made_by(table)
 
 
 def format_names() -> tuple[str, ...]:
-    """The names of all installed formats; nothing is imported."""
+    """The names of all installed formats. Imports nothing."""
     return tuple(dict.fromkeys(offer.name for offer in installed_formats()))
 
 
 def configure(values: Mapping[str, Any] | None = None, *, base: str | None = None, **sources: Any) -> LakeConfig:
-    """`laketier.config.load_config`, knowing which formats are installed; what is relative in it is made absolute, from
-    the folder ``base`` (this process's own by default)."""
+    """Read a configuration, as `laketier.config.load_config`, with the sections of all installed formats.
+
+    Args:
+        values: Keys and values, flat or nested.
+        base: The folder from which relative locations start. None for this process's own.
+        sources: Further arguments of `laketier.config.load_config`.
+
+    Returns:
+        The configuration, with absolute locations.
+
+    Raises:
+        ConfigError: A key is unknown, ill-typed or missing.
+    """
     return _absolute(load_config(values, formats=format_names(), **sources), base)
 
 
 def configure_spark(options: Mapping[str, str], **parse: Any) -> LakeConfig:
-    """`laketier.config.from_spark_options`, as `configure`."""
+    """Read the options of Spark, as `laketier.config.from_spark_options`, with the sections of all installed formats.
+    Raises `ConfigError`."""
     return _absolute(from_spark_options(options, formats=format_names(), **parse), None)
 
 
@@ -135,7 +161,18 @@ def _absolute(config: LakeConfig, base: str | None) -> LakeConfig:
 
 
 def open_lake(config: LakeConfig) -> Lake:
-    """Load the plugin, type its options, and open the warehouse. Raises `PluginError` and `ConfigError`."""
+    """Load the plugin, type its options, and open the warehouse. Driver.
+
+    Args:
+        config: The configuration.
+
+    Returns:
+        The lake.
+
+    Raises:
+        PluginError: The format is not installed, or can't be used.
+        ConfigError: An option of the format is unknown or ill-typed, or options contradict each other.
+    """
     plugin = load_format(config.format)
     options = parse_options(
         plugin.options_type, config.format_options, prefix=f"lake.{config.format}.", origin=config.origin
