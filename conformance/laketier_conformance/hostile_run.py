@@ -38,7 +38,7 @@ _PIPELINES = 20
 
 
 def run(format: str, seed: int, count: int, folder: Path) -> Counter[str]:
-    """How many were tried, and what became of them; ``reached`` counts those that touched anything outside."""
+    """How many were tried, and what became of them; ``outside`` counts those that touched anything outside."""
     harness = Harness.of(format)
     warehouse = harness.setup(folder)
     lake = Lake(format, warehouse.location, warehouse.options)
@@ -74,7 +74,7 @@ def _try(found: Counter[str], way: str, attempt: Callable[[str], None], path: st
     else:
         found[f"{way}: nothing to do"] += 1
     if touched(before, _around(around)):
-        found["reached"] += 1
+        found["outside"] += 1
         _say(f"  reached outside by {way}: {path!a}")
 
 
@@ -132,21 +132,21 @@ def _say(line: str) -> None:
 
 
 def main() -> int:
-    """The command. 1 when anything was reached."""
+    """The command. 1 when anything outside was touched."""
     parser = argparse.ArgumentParser(prog="python -m laketier_conformance.hostile_run", description=__doc__)
     parser.add_argument("formats", nargs="*", help="by default all that are installed")
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--count", type=int, default=1_000)
     arguments = parser.parse_args()
     logging.disable(logging.ERROR)
-    reached = 0
+    outside = 0
     for name in arguments.formats or format_names():
         with tempfile.TemporaryDirectory() as folder:
             found = run(name, arguments.seed, arguments.count, Path(folder))
-        reached += found["reached"]
-        told = ", ".join(f"{what} {number}" for what, number in sorted(found.items()) if what != "reached")
-        _say(f"{name}: seed {arguments.seed}, {arguments.count} paths: {found['reached']} reached outside; {told}")
-    return 1 if reached else 0
+        outside += found["outside"]
+        told = ", ".join(f"{what} {number}" for what, number in sorted(found.items()) if what != "outside")
+        _say(f"{name}: seed {arguments.seed}, {arguments.count} paths: {found['outside']} reached outside; {told}")
+    return 1 if outside else 0
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ class Keyed:
 
     def files(self, *keys: int) -> tuple[str, ...]:
         """The live files that hold ``keys``; all without any."""
-        return tuple(f for split, held in self.splits() if not keys or held & set(keys) for f in split.files)
+        return tuple(f for split, found in self.splits() if not keys or found & set(keys) for f in split.files)
 
 
 @pytest.fixture
@@ -365,9 +365,9 @@ def _steps(keyed: Keyed, failpoints: CountedFailpoints) -> list[str]:
 def _next(keyed: Keyed, epoch: int) -> tuple[dict[str, object], Rows]:
     """An epoch that changes 1, removes a row and adds one; and the rows after it."""
     rows = dict(keyed.rows)
-    held = next(keys for _, keys in keyed.splits() if 1 in keys)
-    new = {key: rows[key] for key in sorted(held) if key != epoch + 2} | {1: f"a{epoch}", epoch + 3: f"new {epoch}"}
-    after = {key: name for key, name in rows.items() if key not in held} | new
+    present = next(keys for _, keys in keyed.splits() if 1 in keys)
+    new = {key: rows[key] for key in sorted(present) if key != epoch + 2} | {1: f"a{epoch}", epoch + 3: f"new {epoch}"}
+    after = {key: name for key, name in rows.items() if key not in present} | new
     return {"rows": [[key, name] for key, name in new.items()], "replaced": list(keyed.files(1))}, after
 
 

@@ -29,7 +29,7 @@ def explicit(session: SparkSession) -> tuple[str | None, str | None]:
     return settings.get(MAX_BYTES), settings.get(MAX_RECORDS)
 
 
-def fail_if_held(session: SparkSession) -> None:
+def fail_if_lifted(session: SparkSession) -> None:
     if explicit(session) == (str(UNBOUNDED), "500"):
         raise ZeroDivisionError
 
@@ -52,7 +52,7 @@ def test_what_the_user_set_comes_back_and_a_tighter_bound_stays(session: SparkSe
     session.conf.set(MAX_BYTES, "1000000")
     session.conf.set(MAX_RECORDS, "500")
     with pytest.raises(ZeroDivisionError), arrow_batches(session, NARROW):
-        fail_if_held(session)
+        fail_if_lifted(session)
     assert explicit(session) == ("1000000", "500")
 
 

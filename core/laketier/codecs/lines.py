@@ -21,7 +21,7 @@ keep."""
 
 
 @dataclass(frozen=True)
-class Block:
+class LineBlock:
     """Whole lines, of which the first has the number ``first``, or one that was too ``long`` to be kept: its size."""
 
     first: int
@@ -29,7 +29,7 @@ class Block:
     long: int = 0
 
 
-def read_blocks(stream: Any, size: int = BLOCK_BYTES, longest: int | None = None) -> Iterator[Block]:
+def read_blocks(stream: Any, size: int = BLOCK_BYTES, longest: int | None = None) -> Iterator[LineBlock]:
     """The content of ``stream`` in blocks that end where a line does, without the mark of its byte order. A line is
     never cut; of one with more than ``longest`` bytes only its length is kept, and it takes no more memory than
     that."""
@@ -46,12 +46,12 @@ def read_blocks(stream: Any, size: int = BLOCK_BYTES, longest: int | None = None
             too_long += end or len(data)
             if not end:
                 continue
-            yield Block(number, long=too_long - 1)
+            yield LineBlock(number, long=too_long - 1)
             number, too_long, data = number + 1, 0, data[end:]
         cut = data.rfind(b"\n") + 1
         if cut:
             whole = b"".join((*carried, data[:cut]))
-            yield Block(number, whole)
+            yield LineBlock(number, whole)
             number += whole.count(b"\n")
             carried, carried_bytes = [], 0
         if cut < len(data):
@@ -60,9 +60,9 @@ def read_blocks(stream: Any, size: int = BLOCK_BYTES, longest: int | None = None
         if longest is not None and carried_bytes > longest:
             too_long, carried, carried_bytes = carried_bytes, [], 0
     if too_long:
-        yield Block(number, long=too_long)
+        yield LineBlock(number, long=too_long)
     elif carried:
-        yield Block(number, b"".join(carried))
+        yield LineBlock(number, b"".join(carried))
 
 
 def parse_lines(block: bytes, first: int, decoder: Decoder, on_bad: OnBadLine) -> Iterator[pa.RecordBatch]:

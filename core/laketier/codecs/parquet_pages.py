@@ -30,8 +30,8 @@ _MANY = 20
 
 
 @dataclass(frozen=True)
-class Looked:
-    """``batch_rows``: with so many rows at once, no batch grows beyond bounds."""
+class BatchLimit:
+    """The number of rows of a batch that keeps its memory bounded."""
 
     batch_rows: int
 
@@ -45,7 +45,7 @@ class _Page:
     encoding: int
 
 
-def looked_at(
+def check_pages(
     file: Any,
     size: int,
     footer: pq.FileMetaData,
@@ -53,9 +53,23 @@ def looked_at(
     allowed: int = BLOCK_BYTES,
     *,
     every: bool = True,
-) -> Looked:
-    """Look at row groups of ``file``, which has ``size`` bytes. ``every``: at each page. Raises `BadValue` for what
-    can't be, or would expand beyond ``allowed``."""
+) -> BatchLimit:
+    """Check the pages of row groups before they are expanded.
+
+    Args:
+        file: The file.
+        size: Its bytes.
+        footer: Its footer.
+        groups: The row groups.
+        allowed: The bytes that open pages may expand to.
+        every: Check each page, not only the first ones.
+
+    Returns:
+        The number of rows to read at once.
+
+    Raises:
+        BadValue: A page contradicts the file, or would expand beyond ``allowed``.
+    """
     rows = _ROWS
     for group in groups:
         largest, compressed = 0, 0
@@ -75,7 +89,7 @@ def looked_at(
             rows = min(rows, _rows_at_once(file, footer, group, index, longest, values))
         if largest > max(4 * allowed, _MANY * compressed):
             raise BadValue(f"pages of row group {group} expand to {largest:,} bytes together, of {compressed:,}")
-    return Looked(rows)
+    return BatchLimit(rows)
 
 
 def _rows_at_once(file: Any, footer: pq.FileMetaData, group: int, index: int, longest: int, values: int) -> int:

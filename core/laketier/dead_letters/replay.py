@@ -124,7 +124,7 @@ class _Replay:
         self._pipeline = config.pipeline + REPLAY
         self._where = str(config.table)
         self._rows_after = self._marks_after = 0
-        self._reached = self._tiered_up_to()
+        self._committed = self._tiered_up_to()
 
     def _tiered_up_to(self) -> LogOffsets:
         """Dead letters beyond belong to a round that has not ended. That round may run again and read them as rows."""
@@ -152,7 +152,7 @@ class _Replay:
             )
 
     def run(self, dry_run: bool) -> ReplayResult:
-        if dry_run or not self._reached:
+        if dry_run or not self._committed:
             replays = read_replays(self._config)
             done = ReplayResult()
             for dead_letters in self._chunks(replays, DeadLetterState.REPLAYING):
@@ -197,7 +197,7 @@ class _Replay:
         return dead_letters
 
     def _is_tiered(self, dead_letter: DeadLetter) -> bool:
-        return dead_letter.record.offset < self._reached.get(dead_letter.record.bucket, 0)
+        return dead_letter.record.offset < self._committed.get(dead_letter.record.bucket, 0)
 
     def _waiting(self, replays: Replays) -> int:
         ahead = (dead_letter for dead_letter in self._dead_letters() if not self._is_tiered(dead_letter))

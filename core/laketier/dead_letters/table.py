@@ -103,11 +103,13 @@ class DeadLetterRounds:
     def publish(self, messages: Sequence[bytes], token: Any, end: LogOffsets) -> None:
         self.publish_was_called = True
         known = self.known
-        reached = LogOffsets({**known, **{bucket: max(offset, known.get(bucket, 0)) for bucket, offset in end.items()}})
+        end_offsets = LogOffsets(
+            {**known, **{bucket: max(offset, known.get(bucket, 0)) for bucket, offset in end.items()}}
+        )
         made = token(
             self.pipeline,
             FIRST_EPOCH if self.last is None else self.last.epoch + 1,
-            SourceRange(known.to_text(), reached.to_text()),
+            SourceRange(known.to_text(), end_offsets.to_text()),
             "dead-letters",
         )
         TieringRound(self.factory, token=made).commit_messages(messages)

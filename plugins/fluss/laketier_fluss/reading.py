@@ -32,7 +32,7 @@ class Reading:
         self._send = send
         self._bucket = Bucket.parse(request["bucket"])
         self._start, self._end = request["start"], request["end"]
-        self._reached = self._start
+        self._position = self._start
         self._asked = Asked(**request["asked"])
         self._rows = self._asked.by_row
         self._sent_schema = False
@@ -40,7 +40,7 @@ class Reading:
     async def run(self) -> None:
         """Send batches up to the range's end. Raises `OffsetsExpired`, `ConfigError` and `StorageError`."""
         silence = Silence()
-        while self._reached < self._end:
+        while self._position < self._end:
             try:
                 await self._check_bounds()
                 await self._read_on(silence)
@@ -55,7 +55,7 @@ class Reading:
 
         try:
             scanner = await self._client.call("a table was opened to be read", self._scanner, str(self._path))
-            subscribe(scanner, {self._bucket: self._reached})
+            subscribe(scanner, {self._bucket: self._position})
             since_look = Silence()
             async for batch in self._batches(scanner):
                 if batch is not None:
@@ -90,7 +90,7 @@ class Reading:
 
     async def _batches(self, scanner: Any) -> AsyncIterator[pa.RecordBatch | None]:
         """Batches with the columns that were asked for; None for each wait in which nothing came."""
-        while self._reached < self._end:
+        while self._position < self._end:
             if self._rows:
                 records = await scanner.poll(_POLL_MS)
                 taken = [record for _, found in records.items() for record in found]
@@ -109,20 +109,20 @@ class Reading:
 
     async def _check_gap(self, first: int | None) -> None:
         """Offsets without records are passed over; those whose records have expired are not."""
-        if first is not None and first > self._reached:
+        if first is not None and first > self._position:
             await self._check_bounds()
 
     def _of_batch(self, found: Any) -> pa.RecordBatch:
         """What of it is in the range. The client has cut off what is before its start."""
         base, rows = found.base_offset, found.batch
-        if base < self._reached or rows.num_rows != found.last_offset - base + 1:
+        if base < self._position or rows.num_rows != found.last_offset - base + 1:
             raise StorageError(
-                f"{rows.num_rows} records came for offsets {base} to {found.last_offset}, after {self._reached - 1}",
+                f"{rows.num_rows} records came for offsets {base} to {found.last_offset}, after {self._position - 1}",
                 where=f"{self._path} {self._bucket}",
                 fix="Run it again.",
             )
         kept = rows.slice(0, max(0, min(self._end - base, rows.num_rows)))
-        self._reached = found.last_offset + 1
+        self._position = found.last_offset + 1
         columns = {name: kept.column(name) for name in self._asked.columns}
         self._add_bucket(columns, kept.num_rows)
         if self._asked.offset is not None:
@@ -131,13 +131,13 @@ class Reading:
 
     def _of_records(self, records: list[Any]) -> pa.RecordBatch:
         offsets = [record.offset for record in records]
-        if any(after <= before for before, after in pairwise([self._reached - 1, *offsets])):
+        if any(after <= before for before, after in pairwise([self._position - 1, *offsets])):
             raise StorageError(
-                f"records came out of order: offsets {offsets[0]} to {offsets[-1]}, after {self._reached - 1}",
+                f"records came out of order: offsets {offsets[0]} to {offsets[-1]}, after {self._position - 1}",
                 where=f"{self._path} {self._bucket}",
                 fix="Run it again.",
             )
-        self._reached = offsets[-1] + 1
+        self._position = offsets[-1] + 1
         kept = [record for record in records if record.offset < self._end]
         columns = record_columns(kept, self._asked)
         self._add_bucket(columns, len(kept))
@@ -179,9 +179,9 @@ class Reading:
 
         bounds = await self._client.call("asking for offsets", ask, str(self._path))
         if bounds is None:
-            raise partition_gone(str(self._path), str(self._bucket), self._reached, self._end)
-        if self._reached < bounds[0]:
-            raise expired(str(self._path), str(self._bucket), self._reached, self._end, bounds[0])
+            raise partition_gone(str(self._path), str(self._bucket), self._position, self._end)
+        if self._position < bounds[0]:
+            raise expired(str(self._path), str(self._bucket), self._position, self._end, bounds[0])
         if self._end > bounds[1]:
             # A server that has just started may not know its end yet.
             raise _Away(f"the bucket ends at offset {bounds[1]}")
@@ -192,7 +192,7 @@ class Reading:
 
     def _silent(self, why: str | None) -> StorageError:
         return StorageError(
-            f"Fluss sent nothing for {self._client.timeout:g} s, at offset {self._reached} of {self._start} to "
+            f"Fluss sent nothing for {self._client.timeout:g} s, at offset {self._position} of {self._start} to "
             f"{self._end}",
             where=f"{self._path} {self._bucket}",
             why=why,

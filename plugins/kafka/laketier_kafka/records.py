@@ -62,7 +62,7 @@ class _Reading:
         self._wanted = wanted
         self._consumer = consumer
         self._reasons = reasons
-        self._reached = wanted.start
+        self._position = wanted.start
         self._waiting_for: Any = None
         self._error_of: Any = Message.error
         self._offset_of: Any = Message.offset
@@ -71,15 +71,15 @@ class _Reading:
         chunk: list[Any] = []
         size = 0
         heard = time.monotonic()
-        while self._reached < self._wanted.end:
-            before = self._reached
+        while self._position < self._wanted.end:
+            before = self._position
             # What is there already comes without a wait; a wait for many would last its whole time.
             messages = self._consumer.consume(_CHUNK_RECORDS, 0) or self._consumer.consume(1, _WAIT)
             taken = self._take(messages)
             chunk += taken
             size += sum(map(len, taken))
             self._pass_over_markers()
-            if self._reached > before:
+            if self._position > before:
                 heard = time.monotonic()
             elif time.monotonic() - heard > self._connection.timeout:
                 raise self._silence()
@@ -107,26 +107,26 @@ class _Reading:
 
     def _records(self, messages: list[Any]) -> list[Any]:
         """Those before the range's end. Whole lists at a time: a loop in Python would be half of what reading costs."""
-        if not messages or self._reached >= self._wanted.end:
+        if not messages or self._position >= self._wanted.end:
             return []
-        offsets = [self._reached - 1, *map(self._offset_of, messages)]
+        offsets = [self._position - 1, *map(self._offset_of, messages)]
         if not all(map(operator.lt, offsets, offsets[1:])):
             raise StorageError(
                 "records came out of order",
                 where=str(self._wanted),
-                why=f"of offsets {offsets[1]} to {offsets[-1]} one came again, after offset {self._reached - 1}",
+                why=f"of offsets {offsets[1]} to {offsets[-1]} one came again, after offset {self._position - 1}",
                 fix="Run it again.",
             )
-        self._reached = offsets[-1] + 1
+        self._position = offsets[-1] + 1
         return messages[: bisect.bisect_left(offsets, self._wanted.end) - 1]
 
     def _pass_over_markers(self) -> None:
         """The client passes over a transaction's marker without a message; only its position tells."""
         from confluent_kafka import TopicPartition
 
-        if self._reached < self._wanted.end:
+        if self._position < self._wanted.end:
             place = TopicPartition(self._wanted.topic, self._wanted.partition)
-            self._reached = max(self._reached, self._consumer.position([place])[0].offset)
+            self._position = max(self._position, self._consumer.position([place])[0].offset)
 
     def _heed(self, error: Any, offset: int) -> None:
         from confluent_kafka import KafkaError
@@ -134,7 +134,7 @@ class _Reading:
         code = error.code()
         if code == KafkaError._PARTITION_EOF:
             # The end of what is there: all before it that can be read was read.
-            self._reached = max(self._reached, offset)
+            self._position = max(self._position, offset)
             self._waiting_for = error  # an end before the range's: a new leader may not know yet how far it may tell
         elif code == KafkaError._AUTO_OFFSET_RESET:
             raise self._out_of_range(error)
@@ -151,8 +151,8 @@ class _Reading:
         low, high = self._consumer.get_watermark_offsets(
             TopicPartition(wanted.topic, wanted.partition), timeout=self._connection.timeout
         )
-        if self._reached < low:
-            return expired(wanted.topic, str(wanted.partition), self._reached, wanted.end, low)
+        if self._position < low:
+            return expired(wanted.topic, str(wanted.partition), self._position, wanted.end, low)
         return StorageError(
             f"the log ends at {high}, before the range {wanted.start} to {wanted.end}",
             where=str(wanted),
@@ -163,7 +163,7 @@ class _Reading:
     def _silence(self) -> StorageError:
         said = self._reasons.why() or (self._waiting_for.str() if self._waiting_for is not None else None)
         return StorageError(
-            f"Kafka sent nothing for {self._connection.timeout:g} s, at offset {self._reached} of "
+            f"Kafka sent nothing for {self._connection.timeout:g} s, at offset {self._position} of "
             f"{self._wanted.start} to {self._wanted.end}",
             where=str(self._wanted),
             why=None if said is None else self._connection.redact(said),

@@ -19,7 +19,7 @@ import pytest
 from laketier.connectors.files import ledger as ledger_module
 from laketier.connectors.files.files import Files
 from laketier.connectors.files.ledger import Ledger
-from laketier.connectors.files.segment import Checkpoint
+from laketier.connectors.files.segment import LedgerCheckpoint
 from laketier.kit.failpoints import VARIABLE, observed
 from laketier.spi import CorruptTable, TableNotFound
 from landing import JSON, all_of, ids, land, log_of, opened
@@ -186,7 +186,7 @@ def test_a_checkpoint_of_another_history_is_not_used(zone: Path, caplog: pytest.
     log_of(zone).bounds()
     folder = zone / "_laketier" / "ledger" / "t"
     ledger_id = json.loads((folder / "ledger.json").read_bytes())["id"]
-    foreign = Checkpoint(ledger_id, "sha256:0", 0, Files.of(["x.json", "y.json"], [1, 1], [1, 1]))
+    foreign = LedgerCheckpoint(ledger_id, "sha256:0", 0, Files.of(["x.json", "y.json"], [1, 1], [1, 1]))
     (folder / "checkpoints" / f"{2:020d}.arrow").write_bytes(foreign.encode())
     assert ids(log_of(zone)) == [1]
     assert sum("does not fit" in record.message for record in caplog.records) >= 1

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laketier.connectors.files.files import Files
-from laketier.connectors.files.segment import Checkpoint, Segment
+from laketier.connectors.files.segment import LedgerCheckpoint, Segment
 from laketier.spi import CorruptTable
 
 ENTRIES = st.lists(
@@ -29,15 +29,15 @@ def plain(files: Files) -> list[tuple[str, int, int]]:
 def test_documents_are_read_as_they_were_written(entries: list[tuple[str, int, int]]) -> None:
     segment = Segment.decode(Segment(7, "sha256:0", files_of(entries)).encode(), where="test")
     assert (segment.first, segment.previous, plain(segment.files)) == (7, "sha256:0", entries)
-    written = Checkpoint("id", "sha256:1", 3, files_of(entries))
-    checkpoint = Checkpoint.decode(written.encode(), where="test")
+    written = LedgerCheckpoint("id", "sha256:1", 3, files_of(entries))
+    checkpoint = LedgerCheckpoint.decode(written.encode(), where="test")
     assert (checkpoint.ledger_id, checkpoint.digest, checkpoint.last) == ("id", "sha256:1", 3)
     assert plain(checkpoint.files) == entries
 
 
 @given(st.binary(max_size=100))
 def test_anything_else_is_damaged(data: bytes) -> None:
-    for kind in (Segment, Checkpoint):
+    for kind in (Segment, LedgerCheckpoint):
         with pytest.raises(CorruptTable, match="test"):
             kind.decode(data, where="test")
 
@@ -60,8 +60,8 @@ def test_a_segment_nested_without_end_is_damage() -> None:
 
 @given(st.data())
 def test_one_changed_byte_of_a_checkpoint_is_noticed(data: st.DataObject) -> None:
-    encoded = bytearray(Checkpoint("id", "sha256:1", 3, files_of([("a", 1, 2)])).encode())
+    encoded = bytearray(LedgerCheckpoint("id", "sha256:1", 3, files_of([("a", 1, 2)])).encode())
     at = data.draw(st.integers(0, len(encoded) - 1))
     encoded[at] ^= data.draw(st.integers(1, 255))
     with pytest.raises(CorruptTable):
-        Checkpoint.decode(bytes(encoded), where="test")
+        LedgerCheckpoint.decode(bytes(encoded), where="test")

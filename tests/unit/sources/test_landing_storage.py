@@ -13,7 +13,7 @@ import pytest
 
 from laketier.connectors.files import readers
 from laketier.connectors.files.options import FileFormat, LandingTableOptions
-from laketier.connectors.files.readers import FileReader, Unreadable
+from laketier.connectors.files.readers import FileReader, UnreadableFile
 
 TABLE = pa.table({"id": range(3_000)})
 
@@ -86,7 +86,7 @@ def test_a_file_whose_bytes_are_damaged_is_a_bad_file(case: str, monkeypatch: py
     frame = data.find(b"\x28\xb5\x2f\xfd")  # of zstd, which has no checksum here
     start = frame + 8 if frame >= 0 else len(data) // 3
     data[start : start + 22] = b"\xff" * 22
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableFile):
         read(case, bytes(data), monkeypatch)
 
 

@@ -211,7 +211,7 @@ class Lab(Judged):
         since = time.time_ns() // 1_000_000
         wanted = {f"src.{table.name}" for table in self.lines} - {f"src.{name}" for name in but}
 
-        def reached() -> bool:
+        def all_tiered() -> bool:
             done = {
                 status.table.name
                 for status in self.tables()
@@ -219,7 +219,7 @@ class Lab(Judged):
             }
             return wanted <= done
 
-        self.until(reached, "the tables were not tiered")
+        self.until(all_tiered, "the tables were not tiered")
 
     def drain(self, but: Sequence[str] = ()) -> None:
         """The log ends, the lake gets there, and the workers end as they should."""

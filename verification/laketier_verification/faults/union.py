@@ -41,7 +41,7 @@ from laketier_verification.faults.union_log import WrittenLog
 from laketier_verification.lines import LinesTable
 
 READS_PER_TABLE = 200
-_HELD = 6
+_KEPT_BACK = 6
 _COMPACT_EVERY = 30
 _EXPIRE_AFTER = 80
 _APPENDS_BEYOND = 20
@@ -129,7 +129,7 @@ def _one_table(folder: Path, tiering: Process, result: Unions, reads: int, draw:
     writer.start()
     try:
         end = result.reads + reads
-        while result.reads + len(reader.held) + 1 < end:
+        while result.reads + len(reader.kept_back) + 1 < end:
             reader.read()
     finally:
         over.set()
@@ -162,16 +162,16 @@ class _Reader:
     tally: _Tally
     draw: random.Random
     result: Unions
-    held: list[tuple[Plan, int]] = field(default_factory=list)
+    kept_back: list[tuple[Plan, int]] = field(default_factory=list)
 
     def read(self) -> None:
         """One read: of a new plan, or of one that was held back while rounds went on. Some new ones are held back."""
-        if len(self.held) >= _HELD:
-            self._finish(*self.held.pop(self.draw.randrange(_HELD)), held=True)
+        if len(self.kept_back) >= _KEPT_BACK:
+            self._finish(*self.kept_back.pop(self.draw.randrange(_KEPT_BACK)), kept_back=True)
             return
         plan, since = self._planned()
-        while self.draw.random() < 0.3 and len(self.held) < _HELD:
-            self.held.append((plan, since))
+        while self.draw.random() < 0.3 and len(self.kept_back) < _KEPT_BACK:
+            self.kept_back.append((plan, since))
             plan, since = self._planned()
         self._finish(plan, since)
 
@@ -180,8 +180,8 @@ class _Reader:
         for _ in range(_APPENDS_BEYOND):
             self.log.append()
         self._finish(*self._planned(ScanRequest()))
-        for plan, since in self.held:
-            self._finish(plan, since, held=True)
+        for plan, since in self.kept_back:
+            self._finish(plan, since, kept_back=True)
 
     def _planned(self, request: ScanRequest | None = None) -> tuple[Plan, int]:
         least = self.log.done()
@@ -190,11 +190,11 @@ class _Reader:
         scan = plan_union(self.config, log_of(self.log.root), request)
         return Plan(request, scan, least, self.log.begun()), ended
 
-    def _finish(self, plan: Plan, since: int, *, held: bool = False) -> None:
+    def _finish(self, plan: Plan, since: int, *, kept_back: bool = False) -> None:
         try:
             found = plan.read()
         except OffsetsExpired:
-            if not held:
+            if not kept_back:
                 raise
             self.result.expired += 1
             return

@@ -202,12 +202,12 @@ def _restores(world: World, state: State) -> Steps:
         return rest | old | head | past | (MARKED if files & SAVED_MARKED else 0)
 
     resolved = {driver.epoch for driver in state.drivers if driver.phase in (DISCARDS, RESOLVED)}
-    held = [driver.files for driver in state.drivers if driver.files != NONE]
+    staged = [driver.files for driver in state.drivers if driver.files != NONE]
     restored = _all(state, back)._replace(
         rows=state.saved.rows,
         mark=state.saved.mark,
         lost=noticed and state.mark != state.saved.mark,
-        horizon_lost=noticed and any(files & OLD and not files & SAVED_OLD for files in held),
+        horizon_lost=noticed and any(files & OLD and not files & SAVED_OLD for files in staged),
         excused=sum(1 << e for e in range(world.epochs) if e in resolved or e < max(state.acknowledged)),
         saved=None,
         restored=True,

@@ -151,8 +151,8 @@ def settle(world: World, state: State) -> State:
         loose = tuple(sorted({attempt for attempt in left if _matters(world, attempt.files)}))
     collector = state.collector
     if collector:
-        held = any(driver.files & AGED for driver in drivers if driver.files != NONE)
-        if not held and not any(attempt.files & AGED for attempt in loose):
+        staged = any(driver.files & AGED for driver in drivers if driver.files != NONE)
+        if not staged and not any(attempt.files & AGED for attempt in loose):
             collector = IDLE
     if drivers == state.drivers and loose == state.loose and collector == state.collector:
         return state

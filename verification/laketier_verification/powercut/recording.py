@@ -59,8 +59,8 @@ def cuts(recording: Recording) -> Iterator[tuple[int, Disk, int, str]]:
     for number, op in enumerate(recording.ops):
         disk.apply(op)
         acknowledged += op.kind == "mark" and op.site.startswith("ack")
-        following = recording.ops[number + 1] if number + 1 < len(recording.ops) else None
-        if op.kind != "write" or following is None or following.kind != "write":
+        successor = recording.ops[number + 1] if number + 1 < len(recording.ops) else None
+        if op.kind != "write" or successor is None or successor.kind != "write":
             yield number, disk, acknowledged, str(op).replace(recording.root, "")
 
 

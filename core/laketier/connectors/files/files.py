@@ -18,7 +18,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class FileEntry:
+class LandedFile:
     """One file. ``path`` is relative to the table's folder, ``size`` in bytes, ``mtime_ns`` since the epoch, UTC.
     ``inode``: what tells it from another file under its name, 0 where the storage has nothing like it."""
 
@@ -47,15 +47,15 @@ class Files:
     def __len__(self) -> int:
         return len(self.paths)
 
-    def __getitem__(self, at: int) -> FileEntry:
-        return FileEntry(self.paths[at].as_py(), int(self.sizes[at]), int(self.mtimes[at]), int(self.inodes[at]))
+    def __getitem__(self, at: int) -> LandedFile:
+        return LandedFile(self.paths[at].as_py(), int(self.sizes[at]), int(self.mtimes[at]), int(self.inodes[at]))
 
-    def entries(self, start: int, end: int) -> list[FileEntry]:
+    def entries(self, start: int, end: int) -> list[LandedFile]:
         """Those from ``start`` to ``end``, one by one."""
         part = slice(start, end)
         columns = [self.paths[part].to_pylist()]
         columns += [numbers[part].tolist() for numbers in (self.sizes, self.mtimes, self.inodes)]
-        return list(itertools.starmap(FileEntry, zip(*columns, strict=True)))
+        return list(itertools.starmap(LandedFile, zip(*columns, strict=True)))
 
     def take(self, indexes: Any) -> Files:
         """These, in this order."""

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from pyarrow import fs
 
-from laketier.connectors.files.files import ROOT_TABLE, FileEntry, Files
-from laketier.connectors.files.local import Astray, FoundFile, Listing, escaped, list_folder, opened_beneath
+from laketier.connectors.files.files import ROOT_TABLE, Files, LandedFile
+from laketier.connectors.files.local import Astray, ListedFile, Listing, escaped, list_folder, opened_beneath
 from laketier.connectors.location import HIDDEN, filesystem_of, is_hidden
 from laketier.spi import StorageError, TableNotFound
 
@@ -79,19 +79,19 @@ class Folder:
         files = Files.of([i.path[skip:] for i in taken], [i.size for i in taken], [_time_of(i) for i in taken])
         return FolderListing(files, np.zeros(len(files), bool))
 
-    def look_at(self, paths: Sequence[str]) -> list[FileEntry | None]:
+    def look_at(self, paths: Sequence[str]) -> list[LandedFile | None]:
         """These files as they are now, None for one that is gone."""
         filesystem, folder = self.open()
         if isinstance(filesystem, fs.LocalFileSystem):
             return [self._look_at(path) for path in paths]
         infos = filesystem.get_file_info([f"{folder}/{path}" for path in paths])
         return [
-            FileEntry(path, i.size, _time_of(i)) if i.type is fs.FileType.File else None
+            LandedFile(path, i.size, _time_of(i)) if i.type is fs.FileType.File else None
             for path, i in zip(paths, infos, strict=True)
         ]
 
     @contextmanager
-    def opened(self, path: str) -> Iterator[tuple[Any, FileEntry]]:
+    def opened(self, path: str) -> Iterator[tuple[Any, LandedFile]]:
         """A file to read, by pyarrow, and what it is: of this very one, whatever becomes of its name meanwhile. Raises
         `Astray` for what is no file of this folder, and `OSError`."""
         filesystem, folder = self.open()
@@ -103,17 +103,17 @@ class Folder:
                 yield file, entry
             return
         with opened_beneath(self._root, self._within(path), follow=self.follow_links) as descriptor:
-            entry = _entry(FoundFile.of(path, os.fstat(descriptor)))
+            entry = _entry(ListedFile.of(path, os.fstat(descriptor)))
             with filesystem.open_input_file(f"/dev/fd/{descriptor}") as file:
                 yield file, entry
 
-    def _look_at(self, path: str) -> FileEntry | None:
+    def _look_at(self, path: str) -> LandedFile | None:
         place = os.path.join(self._root, self._within(path))
         try:
             found = os.stat(place, follow_symlinks=self.follow_links)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return _entry(FoundFile.of(path, found)) if stat.S_ISREG(found.st_mode) else None
+        return _entry(ListedFile.of(path, found)) if stat.S_ISREG(found.st_mode) else None
 
     @property
     def _root(self) -> str:
@@ -131,8 +131,8 @@ def _is_out(path: str) -> bool:
     return is_hidden(path) or any(part.endswith(INCOMPLETE) for part in path.split("/"))
 
 
-def _entry(found: FoundFile) -> FileEntry:
-    return FileEntry(found.path, found.size, found.mtime_ns, found.inode)
+def _entry(found: ListedFile) -> LandedFile:
+    return LandedFile(found.path, found.size, found.mtime_ns, found.inode)
 
 
 def _listing(listing: Listing) -> FolderListing:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from laketier.connectors.files.files import NO_FILES, Files
-from laketier.connectors.files.segment import VERSION, Checkpoint, Segment, check_version, damaged, digest_of
+from laketier.connectors.files.segment import VERSION, LedgerCheckpoint, Segment, check_version, damaged, digest_of
 from laketier.kit import failpoint
 from laketier.kit.durable import create_exclusively, fsync_directory, make_directories
 from laketier.spi import ConfigError, CorruptTable, TableNotFound
@@ -159,7 +159,7 @@ class Ledger:
         folder = self.folder / _CHECKPOINTS
         older = sorted(folder.glob("*.arrow"))
         with suppress(FileExistsError):
-            data = Checkpoint(self.ledger_id, self._head, self._last, self.files).encode()
+            data = LedgerCheckpoint(self.ledger_id, self._head, self._last, self.files).encode()
             create_exclusively(folder / f"{self._count:020d}.arrow", data)
         self._since_checkpoint = 0
         for path in older[:-1]:  # the one before stays, for a driver that is reading it
@@ -168,7 +168,7 @@ class Ledger:
     def _load_checkpoint(self) -> None:
         for path in sorted((self.folder / _CHECKPOINTS).glob("*.arrow"), reverse=True):
             try:
-                found = Checkpoint.decode(path.read_bytes(), where=str(path))
+                found = LedgerCheckpoint.decode(path.read_bytes(), where=str(path))
                 if self._bears_out(found):
                     self._files, self._count = [found.files], len(found.files)
                     self._head, self._last = found.digest, found.last
@@ -180,7 +180,7 @@ class Ledger:
             except CorruptTable as error:
                 log.warning("%s; the segments are read instead", error)
 
-    def _bears_out(self, found: Checkpoint) -> bool:
+    def _bears_out(self, found: LedgerCheckpoint) -> bool:
         """Whether the last segment that it stands for is the one that is there."""
         if found.ledger_id != self.ledger_id:
             return False

@@ -38,7 +38,7 @@ class Astray(Exception):
 
 
 @dataclass(frozen=True)
-class FoundFile:
+class ListedFile:
     """A regular file. ``path``: below the table's folder. ``shared``: whether it may have another name there, too."""
 
     path: str
@@ -48,7 +48,7 @@ class FoundFile:
     shared: bool
 
     @classmethod
-    def of(cls, path: str, found: os.stat_result, *, by_link: bool = False) -> FoundFile:
+    def of(cls, path: str, found: os.stat_result, *, by_link: bool = False) -> ListedFile:
         """What the system says of it."""
         shared = by_link or found.st_nlink > 1
         return cls(path, found.st_size, found.st_mtime_ns, found.st_ino & _INODE, shared)
@@ -58,7 +58,7 @@ class FoundFile:
 class Listing:
     """What a folder holds. ``refused``: what was left out, as it may be shown, and why."""
 
-    files: list[FoundFile] = field(default_factory=list)
+    files: list[ListedFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
 
@@ -174,7 +174,7 @@ class _Walk:
                 except FileNotFoundError:
                     continue
                 if stat.S_ISREG(found.st_mode):
-                    self._found.files.append(FoundFile.of(path, found))
+                    self._found.files.append(ListedFile.of(path, found))
                 elif stat.S_ISDIR(found.st_mode):
                     self._found.folders.append(path)
                     folders += [entry.name] if self._deep else []
@@ -197,7 +197,7 @@ class _Walk:
             self._found.refuse(path, (error.strerror or str(error)).lower())
             return
         if stat.S_ISREG(found.st_mode):
-            self._found.files.append(FoundFile.of(path, found, by_link=True))
+            self._found.files.append(ListedFile.of(path, found, by_link=True))
         elif not stat.S_ISDIR(found.st_mode):
             self._found.refuse(path, f"it leads to {_kind(found.st_mode)}")
         elif (found.st_dev, found.st_ino) in self._seen:

@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 from pyarrow.parquet import read_metadata
 
 from laketier.codecs.said import said
-from laketier.connectors.files.files import FileEntry, Files
+from laketier.connectors.files.files import Files, LandedFile
 from laketier.connectors.files.folder import Folder, FolderListing
 from laketier.connectors.files.identity import known_otherwise, renamed, replaced
 from laketier.connectors.files.ledger import Ledger
 from laketier.connectors.files.local import Astray, escaped
 from laketier.connectors.files.options import FileFormat, LandingTableOptions, OnRewritten, Order
-from laketier.connectors.files.readers import FileReader, Unreadable, decode_lines
+from laketier.connectors.files.readers import FileReader, UnreadableFile, decode_lines
 from laketier.connectors.files.table import table_of
 from laketier.connectors.files.whereabouts import BUCKET, check_unchanged, look_up, rewritten
 from laketier.connectors.parquet_parts import row_group_ranges
@@ -134,7 +134,7 @@ class LandingLog(TableLog):
         don't count. One that is renamed is read all the same. Raises also `OffsetsRewritten`."""
         schema = self._chosen(columns)
         payload = split.payload
-        entry = FileEntry(
+        entry = LandedFile(
             payload["path"], int(payload["size"]), int(payload["mtime_ns"]), int(payload.get("inode", "0"))
         )
         place = payload.get("now", entry.path)
@@ -161,7 +161,7 @@ class LandingLog(TableLog):
                 was_read = True
             except FileNotFoundError:
                 pass  # told below
-            except (Unreadable, Astray) as error:
+            except (UnreadableFile, Astray) as error:
                 why = said(error)
             self._check(entry, place, split.start)
         if why is None and not was_read:
@@ -261,13 +261,13 @@ class LandingLog(TableLog):
                 ", ".join(map(escaped, others[:_NAMED])),
             )
 
-    def _check(self, entry: FileEntry, place: str, offset: int) -> str:
+    def _check(self, entry: LandedFile, place: str, offset: int) -> str:
         """Where the file is now that was at ``place``. Raises `OffsetsExpired` and `OffsetsRewritten`."""
         [found] = look_up(self._folder, [replace(entry, path=place)])
         check_unchanged([entry], [found], offset, self._table.name)
         return place if found is None else found.path
 
-    def _splits(self, ordinal: int, entry: FileEntry, place: str) -> Iterator[LogSplit]:
+    def _splits(self, ordinal: int, entry: LandedFile, place: str) -> Iterator[LogSplit]:
         payload = {"path": entry.path, "size": str(entry.size), "mtime_ns": str(entry.mtime_ns)}
         payload |= {"inode": str(entry.inode)} if entry.inode else {}
         payload |= {"now": place} if place != entry.path else {}

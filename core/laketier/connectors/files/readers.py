@@ -17,8 +17,8 @@ from laketier.codecs.decoding import BadValue, Decoder
 from laketier.codecs.expansion import BoundedStream
 from laketier.codecs.inference import inferred
 from laketier.codecs.json_values import JsonDecoder
-from laketier.codecs.lines import Block, OnBadLine, columns_in, parse_lines, read_blocks
-from laketier.codecs.parquet_pages import looked_at, with_rows
+from laketier.codecs.lines import LineBlock, OnBadLine, columns_in, parse_lines, read_blocks
+from laketier.codecs.parquet_pages import check_pages, with_rows
 from laketier.codecs.said import said, shown
 from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.options import ExtraColumns, FileFormat, LandingTableOptions
@@ -31,7 +31,7 @@ _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 _IN_MEMORY = 32 * MIB
 
 
-class Unreadable(Exception):
+class UnreadableFile(Exception):
     """The file, or what is left of it, holds no rows of the table. Its text says why."""
 
 
@@ -48,7 +48,7 @@ class FileReader:
         self, file: Any, path: str, size: int, wanted: pa.Schema, groups: range | None, on_bad_line: OnBadLine
     ) -> Iterator[pa.RecordBatch]:
         """The rows in exactly ``wanted``, some of ``schema``. ``groups``: these row groups of a Parquet file only.
-        Raises `Unreadable`, and what ``on_bad_line`` raises."""
+        Raises `UnreadableFile`, and what ``on_bad_line`` raises."""
         storage = None if self.is_local else Storage()
         raw, file = file, file if storage is None else WatchedFile(file, storage)
         match self.options.format:
@@ -85,7 +85,7 @@ class FileReader:
         self._check(parquet.schema_arrow)
         some = with_rows(parquet.metadata, groups or range(parquet.num_row_groups))
         # To look at each page of a large file in an object store would cost more than to read it.
-        looked = looked_at(
+        limit = check_pages(
             file,
             size,
             parquet.metadata,
@@ -93,7 +93,7 @@ class FileReader:
             self.options.max_block_bytes,
             every=self.is_local or size <= _IN_MEMORY,
         )
-        yield from read_row_groups(parquet, some, wanted, min(_rows_of(wanted), looked.batch_rows))
+        yield from read_row_groups(parquet, some, wanted, min(_rows_of(wanted), limit.batch_rows))
 
     def _arrow(self, file: Any, size: int, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         self._check(ipc_schema(file, size))
@@ -122,7 +122,9 @@ class FileReader:
         most = self.options.max_record_bytes
         for block in self._blocks(file, path, size, storage):
             if block.long and decoder is None and self.options.format is FileFormat.CSV and self.options.header:
-                raise Unreadable(f"its header has {block.long:,} bytes, more than max-record-bytes = {most:,} allows")
+                raise UnreadableFile(
+                    f"its header has {block.long:,} bytes, more than max-record-bytes = {most:,} allows"
+                )
             if block.long:
                 why = f"it has {block.long:,} bytes, more than max-record-bytes = {most:,} allows; they were not kept"
                 on_bad_line(block.first, None, why)
@@ -138,7 +140,7 @@ class FileReader:
                         part = _conformed(batch.slice(start, BATCH_ROWS), wanted)
                     yield part
 
-    def _blocks(self, file: Any, path: str, size: int, storage: Storage | None) -> Iterator[Block]:
+    def _blocks(self, file: Any, path: str, size: int, storage: Storage | None) -> Iterator[LineBlock]:
         with _unreadable(storage):
             stream = bounded_stream(file, path, size, self.options)
             yield from read_blocks(stream, longest=self.options.max_record_bytes)
@@ -150,18 +152,18 @@ class FileReader:
         names, skipped = csv_header(block, self.options, self.schema)
         self._check(pa.schema([(name, pa.null()) for name in names]))
         if not set(names) & set(self.schema.names):
-            raise Unreadable(f"its columns are {shown(', '.join(names))}, none of the table's")
+            raise UnreadableFile(f"its columns are {shown(', '.join(names))}, none of the table's")
         return decoder_of(self.schema, self.options, names), skipped
 
     def _check(self, found: pa.Schema) -> None:
         known = set(self.schema.names)
         extra = [name for name in found.names if name not in known]
         if extra and self.options.extra_columns is ExtraColumns.FAIL:
-            raise Unreadable(f"it has columns {shown(str(extra))} that the table has not")
+            raise UnreadableFile(f"it has columns {shown(str(extra))} that the table has not")
         for name in self.schema.names:
             if name in found.names and not fits(found.field(name).type, self.schema.field(name).type):
                 kinds = f"{found.field(name).type}, and the table's is {self.schema.field(name).type}"
-                raise Unreadable(f"its column {name!r} is {kinds}")
+                raise UnreadableFile(f"its column {name!r} is {kinds}")
 
 
 def decoder_of(schema: pa.Schema, options: LandingTableOptions, names: Sequence[str] = ()) -> Decoder:
@@ -195,7 +197,7 @@ def decode_lines(
 
 
 def csv_header(block: bytes, options: LandingTableOptions, schema: pa.Schema | None) -> tuple[list[str], int]:
-    """The names of a CSV file's columns, and how many bytes tell them. Raises `Unreadable`."""
+    """The names of a CSV file's columns, and how many bytes tell them. Raises `UnreadableFile`."""
     if not options.header:
         return list(schema.names if schema is not None else options.columns), 0
     skipped = 0
@@ -206,8 +208,8 @@ def csv_header(block: bytes, options: LandingTableOptions, schema: pa.Schema | N
             try:
                 return header_of(line, options.delimiter), skipped
             except ValueError as error:
-                raise Unreadable(said(error)) from error
-    raise Unreadable("it has no header")
+                raise UnreadableFile(said(error)) from error
+    raise UnreadableFile("it has no header")
 
 
 def bounded_stream(file: Any, path: str, size: int, options: LandingTableOptions) -> Any:
@@ -220,7 +222,7 @@ def bounded_stream(file: Any, path: str, size: int, options: LandingTableOptions
 
 
 def schema_of(folder: Folder, path: str, options: LandingTableOptions) -> pa.Schema:
-    """The columns of a file. Raises `Unreadable`, and ``OSError`` for what is the storage's fault."""
+    """The columns of a file. Raises `UnreadableFile`, and ``OSError`` for what is the storage's fault."""
     storage = None if folder.is_local else Storage()
     with folder.opened(path) as (found, entry), _unreadable(storage):
         file = found if storage is None else WatchedFile(found, storage)
@@ -233,7 +235,7 @@ def schema_of(folder: Folder, path: str, options: LandingTableOptions) -> pa.Sch
                 return AvroFile.open(file, entry.size, where=path).schema
             case _:
                 stream = bounded_stream(file, path, entry.size, options)
-                block = next(read_blocks(stream, longest=options.max_record_bytes), Block(1))
+                block = next(read_blocks(stream, longest=options.max_record_bytes), LineBlock(1))
                 if block.long:
                     raise BadValue(f"its first line has {block.long:,} bytes, more than max-record-bytes allows")
                 names: list[str] = []
@@ -276,17 +278,17 @@ def _unreadable(storage: Storage | None = None) -> Iterator[None]:
     ``OSError``, without a number. ``storage``: where that may be the network's too."""
     try:
         yield
-    except (Unreadable, GeneratorExit):
+    except (UnreadableFile, GeneratorExit):
         raise
     except OSError as error:
         if error.errno is not None or (storage is not None and storage.failed):
             raise
-        raise Unreadable(f"it is damaged: {said(error)}") from error
+        raise UnreadableFile(f"it is damaged: {said(error)}") from error
     except BadValue as error:
-        raise Unreadable(said(error)) from error
+        raise UnreadableFile(said(error)) from error
     except (IncompatibleData, ConfigError, UnsupportedType) as error:  # of its columns
-        raise Unreadable(said(error)) from error
+        raise UnreadableFile(said(error)) from error
     except (LaketierError, ImportError):
         raise
     except Exception as error:
-        raise Unreadable(f"it is damaged, or of another format: {said(error)}") from error
+        raise UnreadableFile(f"it is damaged, or of another format: {said(error)}") from error

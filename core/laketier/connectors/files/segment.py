@@ -59,7 +59,7 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
-class Checkpoint:
+class LedgerCheckpoint:
     """All files up to a segment, so that a new process need not read each. ``digest`` and ``last`` (its first ordinal)
     are those of that segment. Derived: it can be made again from the segments."""
 
@@ -82,7 +82,7 @@ class Checkpoint:
         return digest_of(body).encode() + b"\n" + body
 
     @classmethod
-    def decode(cls, data: bytes, *, where: str) -> Checkpoint:
+    def decode(cls, data: bytes, *, where: str) -> LedgerCheckpoint:
         """Read what `encode` wrote. Raises `CorruptTable`."""
         digest, _, body = data.partition(b"\n")
         if digest_of(body).encode() != digest:

@@ -10,7 +10,7 @@ from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.ledger import Ledger
 from laketier.connectors.files.local import Astray, escaped
 from laketier.connectors.files.options import LandingTableOptions
-from laketier.connectors.files.readers import Unreadable, check_types, schema_of
+from laketier.connectors.files.readers import UnreadableFile, check_types, schema_of
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import ConfigError, LogTable
 
@@ -48,7 +48,7 @@ def _of_first_file(folder: Folder, options: LandingTableOptions, ledger: Ledger,
         first = listed[order[0].as_py()].path
         try:
             return schema_of(folder, first, options)
-        except (Unreadable, Astray) as error:
+        except (UnreadableFile, Astray) as error:
             raise ConfigError(
                 f"the columns can't be taken from the first file, {escaped(first)}",
                 where=origin,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from laketier.connectors.files.files import FileEntry, Files
+from laketier.connectors.files.files import Files, LandedFile
 from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.identity import renamed
 from laketier.connectors.files.local import escaped
@@ -17,7 +17,7 @@ _LOOKS = 2
 """A file that is renamed while its folder is listed may be missing in the listing."""
 
 
-def look_up(folder: Folder, entries: Sequence[FileEntry]) -> list[FileEntry | None]:
+def look_up(folder: Folder, entries: Sequence[LandedFile]) -> list[LandedFile | None]:
     """These files as they are now, None for one that is gone. One that was renamed is there under its new name."""
     now = folder.look_at([entry.path for entry in entries])
     for _ in range(_LOOKS):
@@ -31,7 +31,7 @@ def look_up(folder: Folder, entries: Sequence[FileEntry]) -> list[FileEntry | No
     return now
 
 
-def check_unchanged(entries: Sequence[FileEntry], now: Sequence[FileEntry | None], start: int, table: str) -> None:
+def check_unchanged(entries: Sequence[LandedFile], now: Sequence[LandedFile | None], start: int, table: str) -> None:
     """Raises `OffsetsExpired` for files that are gone, and `OffsetsRewritten` for one that has changed. ``start``: the
     offset of the first."""
     gone = [start + at for at, found in enumerate(now) if found is None]
@@ -50,7 +50,7 @@ def check_unchanged(entries: Sequence[FileEntry], now: Sequence[FileEntry | None
             raise rewritten(entry, found, at, table)
 
 
-def rewritten(taken: FileEntry, found: FileEntry, offset: int, table: str) -> OffsetsRewritten:
+def rewritten(taken: LandedFile, found: LandedFile, offset: int, table: str) -> OffsetsRewritten:
     """That the file ``taken`` is another now."""
     return OffsetsRewritten(
         f"the file {escaped(taken.path)!r} (offset {offset}) has changed since it was taken",
@@ -60,5 +60,5 @@ def rewritten(taken: FileEntry, found: FileEntry, offset: int, table: str) -> Of
     )
 
 
-def _utc(entry: FileEntry) -> str:
+def _utc(entry: LandedFile) -> str:
     return str(np.datetime64(entry.mtime_ns, "ns")) + "Z"
