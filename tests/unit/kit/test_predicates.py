@@ -133,7 +133,7 @@ def test_a_literal_of_each_arrow_type(scalar: pa.Scalar) -> None:
         "\ud800",
         pd.NaT,
         datetime.min.replace(tzinfo=timezone(timedelta(hours=1))),
-        object(),
+        pytest.param(object(), id="object"),
     ],
     ids=repr,
 )

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from laketier import kit, spi
-from laketier.tiering import Ending, TieringRound, write_task
+from laketier.tiering import RoundOutcome, TieringRound, write_task
 
 SCHEMA = pa.schema([("id", pa.int64())])
 
@@ -102,19 +102,19 @@ def message(factory: Factory, *numbers: int, replaced: Sequence[str] = ()) -> by
     return write_task(factory, [pa.record_batch({"id": numbers}, schema=SCHEMA)], context, replaced)
 
 
-def commit(factory: Factory, epoch: int, *messages: bytes) -> Ending:
+def commit(factory: Factory, epoch: int, *messages: bytes) -> RoundOutcome:
     token = spi.Token("p", "run", epoch)
     tiering = TieringRound(factory, token=token, mode=spi.WriteMode.UPSERT)
     tiering.begin()
-    return tiering.commit_messages(messages).ending
+    return tiering.commit_messages(messages).outcome
 
 
 def test_the_committer_publishes_what_the_writer_made(factory: Factory) -> None:
-    assert commit(factory, 0, message(factory, 1, 2), message(factory, 4)) is Ending.PUBLISHED
+    assert commit(factory, 0, message(factory, 1, 2), message(factory, 4)) is RoundOutcome.PUBLISHED
     assert [type(each) for each in Committer.published] == [CountedResult] * 2
     assert [each.sums for each in Committer.published] == [(("id", 3),), (("id", 4),)]  # type: ignore[attr-defined]
     replaced = Committer.published[0].files[0].path
-    assert commit(factory, 1, message(factory, 5, replaced=[replaced])) is Ending.PUBLISHED
+    assert commit(factory, 1, message(factory, 5, replaced=[replaced])) is RoundOutcome.PUBLISHED
     last = Committer.published[-1]
     assert isinstance(last, CountedResult)
     assert (last.replaced, last.sums, last.checksum) == ((replaced,), (("id", 5),), b"\x00\xff")
@@ -122,9 +122,9 @@ def test_the_committer_publishes_what_the_writer_made(factory: Factory) -> None:
 
 def test_the_committer_discards_what_the_writer_made(factory: Factory) -> None:
     """A replay whose files must not stay."""
-    assert commit(factory, 0, message(factory, 1)) is Ending.PUBLISHED
+    assert commit(factory, 0, message(factory, 1)) is RoundOutcome.PUBLISHED
     there = set(Path(factory.table.location).glob("*.counted"))
-    assert commit(factory, 0, message(factory, 1)) is Ending.ALREADY_THERE
+    assert commit(factory, 0, message(factory, 1)) is RoundOutcome.ALREADY_THERE
     [discarded] = Committer.discarded
     assert isinstance(discarded, CountedResult)
     assert discarded.sums == (("id", 1),)
