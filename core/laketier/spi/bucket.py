@@ -1,4 +1,4 @@
-"""Which bucket a row belongs to."""
+"""Assigns rows to buckets."""
 
 from __future__ import annotations
 
@@ -14,13 +14,32 @@ class BucketAssigner(ABC):
 
     @abstractmethod
     def assign(self, batch: pa.RecordBatch) -> pa.Array:
-        """An int32 array as long as ``batch``: the bucket of each row, from 0. No nulls. Raises `IncompatibleData`
-        for keys that the function refuses (nulls, in most)."""
+        """Compute the bucket of each row.
+
+        Args:
+            batch: Rows with at least the key columns.
+
+        Returns:
+            An int32 array as long as ``batch``, with bucket numbers from 0 and no nulls.
+
+        Raises:
+            IncompatibleData: The function refuses a key, as most functions refuse nulls.
+        """
 
 
 class BucketAssignerFactory(ABC):
-    """Makes an assigner from a table's descriptor, so that the lake's buckets align with the source's."""
+    """Makes an assigner from a table's descriptor, so that the lake's buckets match the source's. Driver."""
 
     @abstractmethod
     def create(self, descriptor: TableDescriptor) -> BucketAssigner:
-        """Raises `ConfigError` when the descriptor has no buckets, or key types the function can't hash."""
+        """Make the assigner of a table.
+
+        Args:
+            descriptor: The table.
+
+        Returns:
+            The assigner.
+
+        Raises:
+            ConfigError: The descriptor has no buckets, or the function can't hash the type of a key.
+        """

@@ -1,4 +1,4 @@
-"""Where tables live: create, change, find and drop them. Runs on the driver."""
+"""Creates, alters, finds and drops the tables of a warehouse. Runs on the driver."""
 
 from __future__ import annotations
 
@@ -13,42 +13,98 @@ from laketier.spi.table import TableDescriptor, TableInfo, TablePath
 
 
 class LakeCatalog(ABC):
-    """The tables of one warehouse. Used by one thread; several processes may use a warehouse at once."""
+    """The tables of one warehouse. Driver only, used by one thread. Several processes may use one warehouse at once."""
 
     @abstractmethod
     def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
-        """Create a table, or return the existing one when it is the same: idempotent, also under a race.
+        """Create a table, or return the existing one when it is the same. Idempotent, also under a race. Creates the
+        database when it is missing.
 
-        Raises `IncompatibleTable` when a table with another schema, partitioning or bucketing exists (also when it
-        is of another format), `UnsupportedType` for a column that the format would have to change, and
-        `FeatureNotSupported` for partitions, buckets or keys that it can't do. Creates the database when missing.
+        Args:
+            path: The name of the table.
+            descriptor: Its schema, partitions, buckets and key.
+
+        Returns:
+            The table as it is now.
+
+        Raises:
+            IncompatibleTable: A table with another schema, partitioning or bucketing exists, or one of another format.
+            UnsupportedType: The format would have to change a column's values.
+            FeatureNotSupported: The format does not support these partitions, buckets or keys.
         """
 
     @abstractmethod
     def load_table(self, path: TablePath) -> TableInfo:
-        """The table as it is now, never from a cache. Raises `TableNotFound` or `CorruptTable`."""
+        """Load a table as it is now, never from a cache.
+
+        Args:
+            path: The name of the table.
+
+        Returns:
+            The table, with its handle where the plugin keeps one (`TableInfo.with_handle`).
+
+        Raises:
+            TableNotFound: There is no such table.
+            CorruptTable: Its metadata is damaged.
+        """
 
     @abstractmethod
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
-        """Apply changes atomically, in their order: additions alone, or changes of columns alone, as not every format
-        does both in one step. Idempotent: a column that is there with the same type is fine. Raises
-        `IncompatibleTable` for a column that is there with another type, or is not nullable, and as `reshaped`;
-        `FeatureNotSupported` for a kind of change that the format can't do. Watermarks stay. Files that were staged
-        before are refused by their fingerprint when they are to be published."""
+        """Apply schema changes in one atomic step, in their order. Idempotent: adding a column that exists with the
+        same type changes nothing. Watermarks stay. Files that were staged before carry the old fingerprint, so they are
+        refused when they are to be published.
+
+        Args:
+            path: The name of the table.
+            changes: Either additions alone, or changes of existing columns alone: not every format does both in one
+                step.
+
+        Returns:
+            The table after the changes.
+
+        Raises:
+            IncompatibleTable: An added column exists with another type or is not nullable, or `reshaped` refuses a
+                change.
+            FeatureNotSupported: The format does not support this kind of change.
+        """
 
     @abstractmethod
     def drop_table(self, path: TablePath) -> None:
-        """Remove the table and its data. Raises `TableNotFound`."""
+        """Delete a table and its data.
+
+        Args:
+            path: The name of the table.
+
+        Raises:
+            TableNotFound: There is no such table.
+        """
 
     @abstractmethod
     def list_tables(self, database: str | None = None) -> list[TablePath]:
-        """The tables of this format, sorted; of all databases by default."""
+        """List the tables of this format.
+
+        Args:
+            database: Only the tables of this database. None lists those of all databases.
+
+        Returns:
+            The names, sorted.
+        """
 
 
 def same_table(found: TableInfo, wanted: TableDescriptor) -> TableInfo:
-    """``found``, for `LakeCatalog.create_table` to return. Raises `IncompatibleTable` unless it has the schema,
-    partitioning and buckets of ``wanted``, which are given as the format would store them, and its primary key, if it
-    asks for one."""
+    """Check that an existing table is the one that `LakeCatalog.create_table` was asked for.
+
+    Args:
+        found: The existing table.
+        wanted: The schema, partitions and buckets that were asked for, as the format would store them. Its primary key
+            is compared only if it has one.
+
+    Returns:
+        ``found``.
+
+    Raises:
+        IncompatibleTable: The two differ.
+    """
     there = found.descriptor
     for what, has, asked in (
         ("schema", there.schema, wanted.schema),
@@ -67,10 +123,20 @@ def same_table(found: TableInfo, wanted: TableDescriptor) -> TableInfo:
 
 
 def reshaped(table: TableInfo, changes: Sequence[SchemaChange]) -> pa.Schema:
-    """The schema of ``table`` after those of ``changes`` that are no additions. Each column is where it was, so that
-    the two schemas, side by side, say what is left to do. Raises `IncompatibleTable` for a column that is not there, a
-    name that is taken, a type that does not hold all values, and for columns of the partitions, buckets or primary key:
-    rows that are there were put where the old values and names say."""
+    """Compute the schema of a table after `WidenColumn` and `RenameColumn` changes. Additions are skipped. Columns keep
+    their positions, so the old and the new schema can be compared column by column.
+
+    Args:
+        table: The table before the changes.
+        changes: The changes. Those that are done already are skipped.
+
+    Returns:
+        The new schema.
+
+    Raises:
+        IncompatibleTable: A column does not exist, a name is taken, a type does not hold all values, or the column is
+            one of the partitions, buckets or the primary key, whose old values and names decided where rows were put.
+    """
     schema = table.schema
     renames = [change for change in changes if isinstance(change, RenameColumn)]
     done = {each.old: each.new for each in renames if each.new in schema.names and each.old not in schema.names}

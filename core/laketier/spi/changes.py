@@ -1,4 +1,4 @@
-"""A table as a log: what its commits appended. A capability that a format may add."""
+"""The rows that commits appended, so that a table can be read as a log. A capability that a format may add."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class VersionBounds:
-    """Which versions' changes can be read: from ``earliest`` to ``latest`` (exclusive). ``latest_at``: when the newest
-    was committed (ms since the epoch, UTC). ``lasting_id``: the table's identity, where `TableInfo.table_uuid` is one
-    that old versions take with them when they expire."""
+    """The versions whose changes can be read.
+
+    Attributes:
+        earliest: The first version.
+        latest: The version after the last one.
+        latest_at: When the newest version was committed, in ms since the epoch, UTC.
+        lasting_id: The table's identity, where `TableInfo.table_uuid` depends on old versions that expire.
+    """
 
     earliest: int
     latest: int
@@ -25,39 +30,72 @@ class VersionBounds:
 
 
 class LakeChanges(ABC):
-    """What the commits of one table appended. Made by `LakeStorage.changes`, for a format with
-    `Feature.INCREMENTAL_READ`. Every method runs on the driver. Picklable, as the log that holds it goes to executors;
-    there `LakeSource.read` reads the splits.
+    """The rows that commits appended to one table. Made by `LakeStorage.changes`, for a format with
+    `Feature.INCREMENTAL_READ`. All methods run on the driver. Picklable, as the log that contains it goes to executors,
+    where `LakeSource.read` reads the splits.
 
     Commits have *versions*: integers from 0 that only grow and need not be dense.
     """
 
     @abstractmethod
     def versions(self) -> VersionBounds:
-        """Which versions there are now. Costs no more for a long history than for a short one, but for a listing of
-        what is retained."""
+        """Look up the versions that can be read now. Its cost does not grow with the history, except for a listing of
+        the retained versions.
+
+        Returns:
+            The first and the last version.
+        """
 
     def snapshot_at(self, version: int) -> int | None:
-        """The id (`ScanRequest.snapshot_id`) of the snapshot that was current when ``version`` was the newest; None
-        when the table had none yet. By default the version is the id. Raises `SnapshotNotFound`."""
+        """Find the snapshot that was current when a version was the newest. By default the version is the snapshot's
+        id.
+
+        Args:
+            version: The version.
+
+        Returns:
+            The snapshot's id (`ScanRequest.snapshot_id`). None when the table had no snapshot yet.
+
+        Raises:
+            SnapshotNotFound: The version has expired, or does not exist yet.
+        """
         return version
 
     @abstractmethod
     def plan(self, start: int, end: int, *, skip_changes: bool = False) -> ScanPlan:
-        """Plan the rows that the commits ``start`` to ``end`` (exclusive) appended, in the columns that the table has
-        now. The same versions give the same rows each time. Reads what these commits wrote, not the history before
-        them.
+        """Plan the rows that commits appended, in the columns that the table has now. The same versions give the same
+        rows each time. Reads the files of these commits only, not the history before them.
 
-        Commits that moved rows to other files (compaction) or changed the schema alone add nothing. One that deleted,
-        updated or replaced rows raises `RowsChanged`; with ``skip_changes`` it is passed over whole, with the rows
-        that it added (`pass_over`). Raises `OffsetsExpired` when a version is retained no more, and `SnapshotNotFound`
-        when the table has not come to ``end``.
+        A commit that only moved rows to other files (compaction) or only changed the schema adds nothing.
+
+        Args:
+            start: The first version.
+            end: The version after the last one.
+            skip_changes: Skip a commit that deleted, updated or replaced rows, together with the rows that it added
+                (`pass_over`).
+
+        Returns:
+            The plan.
+
+        Raises:
+            RowsChanged: A commit deleted, updated or replaced rows, and ``skip_changes`` is false.
+            OffsetsExpired: A version is not retained any more.
+            SnapshotNotFound: The table has not reached ``end``.
         """
 
 
 def pass_over(version: int, operation: str, *, where: str, skip_changes: bool) -> None:
-    """What `LakeChanges.plan` does of a commit that changed rows: raises `RowsChanged`, or passes it over and says so
-    in the log."""
+    """Refuse or skip a commit that changed rows, for `LakeChanges.plan`. A skipped commit is logged as a warning.
+
+    Args:
+        version: The version of the commit.
+        operation: The name of its operation.
+        where: The name of the table.
+        skip_changes: Whether to skip it.
+
+    Raises:
+        RowsChanged: ``skip_changes`` is false.
+    """
     if skip_changes:
         log.warning("version %d (%s) of %s changed rows, and is passed over", version, operation, where)
         return

@@ -1,8 +1,8 @@
-"""Whose clock says what time it is: this host's, or the storage's.
+"""The clock of this host, and the clock of the storage.
 
-A host's clock may be wrong by any amount, and each host has another one. So nothing that deletes, refuses or expires
-goes by it alone: ages are told by the storage, which dated the files. What a host's clock may still do is name things
-and tell people when something was.
+A host's clock may be wrong by any amount, and hosts have different clocks. So nothing that deletes, refuses or expires
+relies on it alone: the storage, which dated the files, tells their age. A host's clock may only name things and tell
+people when something was.
 """
 
 from __future__ import annotations
@@ -24,13 +24,18 @@ _shift = 0
 
 
 def host_time() -> int:
-    """Ms since the epoch, UTC, by the clock of this host. The one place where laketier and its plugins read it."""
+    """The time by the clock of this host, in ms since the epoch, UTC. No other place in laketier and its plugins reads
+    that clock."""
     return time.time_ns() // 1_000_000 + _shift
 
 
 @contextmanager
 def shifted(milliseconds: int) -> Iterator[None]:
-    """Within the block, in all threads of this process, `host_time` is wrong by so much. For tests."""
+    """Shift `host_time` within the block, in all threads of this process. For tests.
+
+    Args:
+        milliseconds: The shift.
+    """
     global _shift
     before, _shift = _shift, milliseconds
     try:
@@ -40,12 +45,20 @@ def shifted(milliseconds: int) -> Iterator[None]:
 
 
 def time_of_storage(filesystem: pafs.FileSystem, root: str) -> int:
-    """What time it is now by the clock that dates the files below ``root``, a folder of ``filesystem`` that exists: ms
-    since the epoch, cut off where the storage cuts off.
+    """Ask for the time by the clock that dates the files of a folder. It writes an empty file and reads its date. On
+    local disks the file has no name. Elsewhere it has a fixed name and is deleted, so a killed process leaves one empty
+    file at most.
 
-    It writes an empty file and looks at its date. On local disks the file never has a name; elsewhere it has a fixed
-    one, and is deleted: what a killed process leaves is one empty file, and no more. Raises `OSError`, and
-    `StorageError` when other processes take the file away each time.
+    Args:
+        filesystem: The file system.
+        root: An existing folder in it.
+
+    Returns:
+        Milliseconds since the epoch, as exact as the storage.
+
+    Raises:
+        OSError: The file system does not answer.
+        StorageError: Other processes deleted the file each time.
     """
     if isinstance(filesystem, pafs.LocalFileSystem):
         with tempfile.TemporaryFile(dir=root) as probe:

@@ -12,21 +12,21 @@ from laketier.spi.writer import WR
 
 
 class TableState(ABC):
-    """One consistent, immutable view of the table. What `LakeCommitter.open` saw is valid for one publish attempt; what
-    `LakeStorage.state` gives is for reading.
+    """One consistent, immutable view of a table. A state from `LakeCommitter.open` is valid for one publish attempt. A
+    state from `LakeStorage.state` is for reading.
 
-    Plugins subclass it (usually a frozen dataclass) and add the handle that `publish` needs.
+    Plugins subclass it, usually as a frozen dataclass, and add the handle that `publish` needs.
     """
 
     @property
     @abstractmethod
     def table_uuid(self) -> str:
-        """Identity of the table; a dropped and recreated table has another one."""
+        """The identity of the table. A dropped and recreated table has another one."""
 
     @property
     @abstractmethod
     def schema_fingerprint(self) -> str:
-        """`laketier.spi.schema_fingerprint` of the schema that new files must have."""
+        """The fingerprint (`laketier.spi.schema_fingerprint`) of the schema that new files must have."""
 
     @property
     @abstractmethod
@@ -36,33 +36,59 @@ class TableState(ABC):
     @property
     @abstractmethod
     def snapshot_id(self) -> int | None:
-        """The current snapshot, None for a table that never had one."""
+        """The current snapshot. None for a table that never had one."""
 
     @abstractmethod
     def watermark(self, pipeline: str) -> Watermark | None:
-        """The last watermark of ``pipeline``, None if it never published here. O(1): no history scan.
+        """Read the last watermark of a pipeline. O(1): no history scan. A failure is never None.
 
-        Raises `RolledBack` when the format can tell that the snapshot that carried it left the table's history, and
-        `CorruptTable` when it is stored but can't be read. Never None for a failure.
+        Args:
+            pipeline: The name of the pipeline.
+
+        Returns:
+            The watermark. None if the pipeline never published into this table.
+
+        Raises:
+            RolledBack: The snapshot that carried the watermark left the table's history, where the format can tell.
+            CorruptTable: The watermark is stored but can't be read.
         """
 
     def pipelines(self) -> Sequence[str] | None:
-        """The names under which `watermark` may find one, in any order; None where the format can't list them. For
-        people: no decision reads it."""
+        """List the pipelines that may have a watermark. For people: no decision reads it.
+
+        Returns:
+            The names, in any order. None where the format can't list them.
+        """
         return None
 
     @abstractmethod
     def landed(self, commit_id: str) -> bool:
-        """Whether a commit with this id, of any pipeline or none, is part of the table's recent history.
+        """Say whether a commit is part of the table's recent history.
 
-        Resolves the unknown outcome of a batch without a pipeline, and decides after a conflict whether staged files
-        may be deleted; so it may look at as many commits as can have come since the first attempt. Raises
-        `UnknownOutcome` when the history does not reach back far enough to say."""
+        It resolves the unknown outcome of a batch without a pipeline, and decides after a conflict whether staged files
+        may be deleted. So it may read as many commits as can have come since the first attempt.
+
+        Args:
+            commit_id: The id of the commit, of any pipeline or none.
+
+        Returns:
+            Whether the commit landed.
+
+        Raises:
+            UnknownOutcome: The history does not reach back far enough to say.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
 class LakeCommitResult:
-    """What a commit did. ``rows``, ``files`` and ``bytes`` count what this commit added."""
+    """What a commit added.
+
+    Attributes:
+        snapshot_id: The snapshot that it made.
+        rows: Added rows.
+        files: Added data files.
+        bytes: The bytes of the added files.
+    """
 
     snapshot_id: int
     rows: int
@@ -71,50 +97,81 @@ class LakeCommitResult:
 
 
 class LakeCommitter(ABC, Generic[WR]):
-    """One *attempt* at the atomic step. Runs on the driver, used by one thread, made once per round attempt.
+    """Makes one *attempt* at the atomic step. Runs on the driver, used by one thread, made once per round attempt.
 
-    The core calls ``open``, decides, checks, calls ``publish`` against that very state, and starts over from
-    ``open`` after a `Conflict` or an unknown outcome. An author writes no loop and no retry, and switches off the
-    library's own: a library that rebases and retries on its own publishes a replayed epoch twice.
+    The core calls `open`, decides, checks, and calls `publish` against that very state. After a `Conflict` or an
+    unknown outcome it starts over with `open`. An author writes no loop and no retry, and switches off the library's
+    own: a library that rebases and retries by itself publishes a replayed epoch twice.
     """
 
     @abstractmethod
     def open(self) -> TableState:
-        """A fresh view of the table, never from a cache. Raises `TableNotFound`, `CorruptTable`, or `UnsafeTable`
-        where the table's settings would forget the watermark."""
+        """Read the table afresh, never from a cache.
+
+        Returns:
+            The state of the table.
+
+        Raises:
+            TableNotFound: There is no such table.
+            CorruptTable: Its metadata is damaged.
+            UnsafeTable: The table's settings would let it forget the watermark.
+        """
 
     @abstractmethod
     def publish(self, state: TableState, results: Sequence[WR], watermark: Watermark | None) -> LakeCommitResult:
-        """Make all files of ``results`` visible and store ``watermark``, in one atomic step, only if the table is
-        still as in ``state``.
+        """Make all files of ``results`` visible and store ``watermark``, in one atomic step, only if the table is still
+        as in ``state``. Durable before it returns.
 
-        - A compare-and-set also without files (an empty epoch moves the watermark) and without a watermark (a batch
-          without a pipeline; the context's commit id goes into the commit's metadata).
-        - With `WriteMode.UPSERT` the files that results name as ``replaced`` leave in the same step. The core made sure
-          that ``state`` is still the snapshot that they were read from; one that is not in it all the same is a
-          `CommitError`.
-        - Other pipelines' watermarks stay, with every write mode.
-        - Results are input from outside: a path in one that leads out of the table, or names a file that its attempt
-          did not stage, is `OutsideTable`; a file that is not there as its writer left it, or is named twice, is
-          `StagedFileLost`. All are found before anything is published.
-        - Raises `Conflict` or `Refused` only when it is certain that nothing landed. **Any other exception
-          means: unknown**, so never translate a time-out or a server error into these, and never clean up here.
-        - Durable before it returns.
+        - The step is a compare-and-set also without files (an empty epoch moves the watermark) and without a watermark
+          (a batch without a pipeline).
+        - The commit's metadata holds the commit id of the context, where `TableState.landed` finds it.
+        - With `WriteMode.UPSERT` the files in `WriteResult.replaced` leave the table in the same step. The core has
+          checked that ``state`` is the snapshot that they were read from. A replaced file that ``state`` does not hold
+          is a `CommitError`.
+        - Watermarks of other pipelines stay, with every write mode.
+        - Results are input from outside. All of them are checked before anything is published.
+
+        Args:
+            state: The state that `open` returned.
+            results: What the tasks staged.
+            watermark: The watermark to store. None for a batch without a pipeline.
+
+        Returns:
+            What the commit added.
+
+        Raises:
+            Conflict: Another commit came first, and it is **certain** that nothing of this one landed.
+            Refused: The attempt must not be published, and it is **certain** that nothing of it landed.
+            OutsideTable: A path in a result leads out of the table, or names a file that its attempt did not stage.
+            StagedFileLost: A file is missing or not as its writer left it, or is named twice.
+            Exception: **Any other exception means that the outcome is unknown.** Never translate a time-out or a server
+                error into one of the above, and never delete staged files here.
         """
 
     @abstractmethod
     def discard(self, results: Sequence[WR]) -> None:
-        """Delete the files of ``results``. Called only when it is certain that they did not land. Best effort: a
-        file that is gone is fine, a failure is logged, not raised. A path that leads out of the table, or names a file
-        of another attempt or of the table's own, is such a failure: nothing is deleted there."""
+        """Delete the files of ``results``. Called only when it is certain that they did not land.
+
+        Best effort: a missing file is fine, and a failure is logged rather than raised. A path that leads out of the
+        table, or names a file of another attempt or of the table's own, is such a failure: nothing is deleted there.
+
+        Args:
+            results: What the tasks staged.
+        """
 
     def storage_time(self) -> int | None:
-        """What time it is by the clock that dates the table's files, ms since the epoch: `time_of_storage` tells.
-        May write, and delete, a file of its own; changes nothing else. Raises `OSError` or `StorageError`.
+        """Ask for the time by the clock that dates the table's files, for example with `time_of_storage`. May write and
+        delete a file of its own, and changes nothing else.
 
-        None where the format can't ask. Orphans are then as old as the newest of them makes them.
+        Returns:
+            Milliseconds since the epoch. None where the format can't ask: the newest orphan then stands for the time,
+            when the age of orphans is computed.
+
+        Raises:
+            OSError: The storage does not answer.
+            StorageError: The storage can't say.
         """
         return None
 
     def close(self) -> None:
-        """Release what ``open`` holds. Called once, at the end."""
+        """Release the resources of `open`. Called once, at the end."""

@@ -1,4 +1,4 @@
-"""What a writer and a committer are told when they are made."""
+"""The parameters with which writers and committers are made."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from enum import Enum
 
 
 class WriteMode(Enum):
-    """What a round does to the rows that are there."""
+    """What a round does to the existing rows."""
 
     APPEND = "append"
     OVERWRITE = "overwrite"
     """Replace all rows, atomically. Watermarks of other pipelines stay."""
     UPSERT = "upsert"
-    """Rows for others: what the core merged by primary key takes the place of whole files of the base snapshot, which
-    the results name (`WriteResult.replaced`)."""
+    """Replace whole files of the base snapshot, which the results name (`WriteResult.replaced`), by files with the rows
+    that the core merged by primary key."""
 
 
 @dataclass(frozen=True)
 class WriterInitContext:
-    """For `LakeTieringFactory.create_writer`; made on an executor, once per task attempt.
+    """The parameter of `LakeTieringFactory.create_writer`. Made on an executor, once per task attempt.
 
-    - ``attempt``: unguessable and unique to this task attempt. Names of staged files carry it.
-    - ``split_index``: the task's number within the round, from 0.
+    Attributes:
+        attempt: An unguessable id, unique to this task attempt. The names of staged files contain it.
+        split_index: The task's number within the round, from 0.
+        mode: What the round does to the existing rows.
     """
 
     attempt: str
@@ -32,10 +34,12 @@ class WriterInitContext:
 
 @dataclass(frozen=True)
 class CommitterInitContext:
-    """For `LakeTieringFactory.create_committer`; made on the driver, once per round attempt.
+    """The parameter of `LakeTieringFactory.create_committer`. Made on the driver, once per round attempt.
 
-    - ``commit_id``: unique to the round attempt. `LakeCommitter.publish` stores it in the commit's metadata, and
-      `TableState.landed` finds it there.
+    Attributes:
+        commit_id: An id unique to the round attempt. `LakeCommitter.publish` stores it in the commit's metadata, where
+            `TableState.landed` finds it.
+        mode: What the round does to the existing rows.
     """
 
     commit_id: str

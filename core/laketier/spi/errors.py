@@ -1,7 +1,7 @@
-"""Every error that crosses the SPI.
+"""The errors that cross the SPI.
 
-An error says *what* happened, *where*, *why*, and what to do next (*fix*). The message is made of these four parts,
-so a command line or a log can also show them apart.
+An error says *what* happened, *where*, *why*, and what to do next (*fix*). The message consists of these four parts, so
+a command line or a log can also show them separately.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from laketier.spi.visible import visible
 
 
 class LaketierError(Exception):
-    """The base of all errors raised on purpose by laketier and its plugins.
+    """The base of all errors that laketier and its plugins raise on purpose. Picklable, so it survives the way from an
+    executor. Its text shows control characters and hides the passwords of URLs, whatever library the parts came from.
 
-    ``what`` is one clause that stands alone; ``where`` names the table, file or key; ``why`` the reason that is
-    known; ``fix`` the next step, an imperative sentence. As text it shows control characters and hides the passwords of
-    URLs, whatever library the parts came from. Picklable, so it survives the way from an executor.
+    Attributes:
+        what: What happened: one clause that stands alone.
+        where: The table, file or key.
+        why: The reason, where it is known.
+        fix: The next step: an imperative sentence.
     """
 
     def __init__(self, what: str, *, where: str | None = None, why: str | None = None, fix: str | None = None) -> None:
@@ -54,11 +57,11 @@ def _rebuild(kind: type[LaketierError], args: tuple[Any, ...], state: dict[str, 
 
 
 class ConfigError(LaketierError, ValueError):
-    """A setting is unknown, ill-typed, missing or in contradiction with another one."""
+    """A setting is unknown, ill-typed, missing, or contradicts another one."""
 
 
 class PluginError(LaketierError):
-    """A format plugin can't be used."""
+    """A plugin can't be used."""
 
 
 class PluginNotFound(PluginError, LookupError):
@@ -70,7 +73,7 @@ class PluginConflict(PluginError):
 
 
 class PluginBroken(PluginError):
-    """The plugin is installed, but it, or something it needs, can't be imported or does not keep the contract."""
+    """The plugin is installed, but breaks the contract or can't be imported."""
 
 
 class SpiVersionMismatch(PluginError):
@@ -78,8 +81,14 @@ class SpiVersionMismatch(PluginError):
 
 
 class FeatureNotSupported(LaketierError):
-    """The format declares that it can't do this. ``feature`` is the name of the `Feature`. ``format`` is None where
-    whoever raises it does not know the name, as the base classes of the SPI don't: laketier adds it (`name_format`)."""
+    """The format declares that it does not support a feature.
+
+    Attributes:
+        feature: The name of the `Feature`.
+        format: The name of the format. None where the raising code does not know it, as in the base classes of the SPI;
+            laketier adds it then (`name_format`).
+        reason: Why the feature is not supported.
+    """
 
     def __init__(self, feature: str, *, format: str | None = None, reason: str, fix: str | None = None) -> None:
         super().__init__(f"{format or 'the format'} does not support {feature}", why=reason, fix=fix)
@@ -88,7 +97,11 @@ class FeatureNotSupported(LaketierError):
         self.reason = reason
 
     def name_format(self, format: str) -> None:
-        """Say which format it is, where that is not said yet."""
+        """Set the format's name, if the error has none yet.
+
+        Args:
+            format: The name.
+        """
         if self.format is None:
             self.format = format
             self.what = f"{format} does not support {self.feature}"
@@ -99,7 +112,7 @@ class FeatureNotSupported(LaketierError):
 
 
 class TableError(LaketierError):
-    """Something about one table."""
+    """An error about one table."""
 
 
 class TableNotFound(TableError, LookupError):
@@ -107,12 +120,16 @@ class TableNotFound(TableError, LookupError):
 
 
 class IncompatibleTable(TableError):
-    """A table of that name exists and differs from what was asked for, or a change does not fit it."""
+    """A table of that name exists and differs from the requested one, or a change does not fit it."""
 
 
 class OffsetsExpired(TableError):
-    """A part of the range that was to be read is not in the source any more. ``gone``: bucket → ranges (start, and end
-    exclusive) that are all of what is missing; empty where the source can't tell, so that nobody may read around it."""
+    """A part of the range to read is not in the source any more.
+
+    Attributes:
+        gone: All missing ranges (start, and end exclusive) of each bucket. Empty where the source can't tell: then
+            nobody may read around them.
+    """
 
     def __init__(
         self, what: str, *, gone: Mapping[str, Sequence[tuple[int, int]]] | None = None, **parts: str | None
@@ -122,11 +139,11 @@ class OffsetsExpired(TableError):
 
 
 class OffsetsRewritten(TableError):
-    """What the source holds at offsets that it handed out has changed since, so a round can't be read again."""
+    """The source has changed records at offsets that it had handed out, so a round can't be read again."""
 
 
 class RowsChanged(TableError):
-    """A commit took rows back, or changed them, where only commits that append can be read."""
+    """A commit deleted or changed rows, where only commits that append can be read."""
 
 
 class UnsupportedType(TableError, TypeError):
@@ -138,7 +155,7 @@ class CorruptTable(TableError):
 
 
 class UnsafeTable(TableError):
-    """The table's own settings would let the watermark be forgotten, so rounds can't be exactly once on it."""
+    """The table's own settings would let it forget the watermark, so rounds can't be exactly once on it."""
 
 
 class IncompatibleData(LaketierError):
@@ -146,37 +163,37 @@ class IncompatibleData(LaketierError):
 
 
 class SnapshotNotFound(TableError, LookupError):
-    """The asked snapshot does not exist, or has expired."""
+    """The requested snapshot does not exist, or has expired."""
 
 
 class StorageError(LaketierError):
-    """The storage below refused: permissions, space, a missing mount. Whether trying again helps depends on ``why``."""
+    """The storage refused: permissions, space, a missing mount. ``why`` tells whether another try may help."""
 
 
 class SerializationError(LaketierError):
-    """Bytes are of an unknown version, or damaged."""
+    """Bytes are damaged, or of an unknown version."""
 
 
 # -- the atomic step ----------------------------------------------------------------------------------------------
 
 
 class CommitError(LaketierError):
-    """A commit did not end well."""
+    """A commit failed."""
 
 
 class Conflict(CommitError):
-    """The attempt lost against another commit, and it is **certain** that nothing of it landed."""
+    """Another commit came first, and it is **certain** that nothing of this attempt landed."""
 
 
 class UnknownOutcome(CommitError):
-    """Whether a commit landed could not be found out. Nothing was deleted. Running the same round again is safe."""
+    """It could not be found out whether a commit landed. Nothing was deleted. Running the same round again is safe."""
 
 
 # -- refusals of the protocol: nothing was published -----------------------------------------------------------------
 
 
 class Refused(LaketierError):
-    """The round must not be published. Nothing of it is, or will be, visible."""
+    """The round must not be published. Nothing of it is visible, or will be."""
 
 
 class Fenced(Refused):
@@ -188,15 +205,15 @@ class Stale(Refused):
 
 
 class Gap(Refused):
-    """Epochs, or the source range, are missing between the table and this round."""
+    """Epochs, or a part of the source's range, are missing between the table and this round."""
 
 
 class TokenMismatch(Refused):
-    """The epoch comes from another run (checkpoint), or read other input than the one already published."""
+    """The epoch belongs to another run (checkpoint), or read other input than the epoch that was published."""
 
 
 class WatermarkLost(Refused):
-    """The table does not know the pipeline although this is not its first epoch."""
+    """The table does not know the pipeline, although this is not its first epoch."""
 
 
 class RolledBack(Refused):
@@ -204,7 +221,8 @@ class RolledBack(Refused):
 
 
 class Overtaken(Refused):
-    """The table moved on while rows were merged with an older snapshot. The next round merges them with the new one."""
+    """Another commit changed the table while rows were merged with an older snapshot. The next round merges with the
+    new one."""
 
 
 class Collected(Refused):
@@ -212,12 +230,13 @@ class Collected(Refused):
 
 
 class OutsideTable(Refused):
-    """A path that should name a file of a table leads out of it: by its text, or through a symbolic link. Or it names a
-    file that is not its sender's: one of the table's own, or of another attempt."""
+    """A path that should name a file of a table leads out of it, by its text or through a symbolic link. Or it names a
+    file of the table's own, or of another attempt."""
 
 
 class StagedFileLost(Refused, CommitError):
-    """A staged file is gone, or is not the one that its writer left. Running the round again stages it anew."""
+    """A staged file is missing, or differs from the one that its writer left. Running the round again stages it
+    anew."""
 
 
 class TableChanged(Refused):
@@ -225,5 +244,5 @@ class TableChanged(Refused):
 
 
 class SchemaChanged(TableChanged):
-    """It is the same table, and its schema or partitioning changed while a round ran. The next round has the new one,
-    so running it again is all that is needed."""
+    """The schema or the partitioning of the same table changed while a round ran. Running the round again is enough: it
+    uses the new schema."""

@@ -1,4 +1,4 @@
-"""What a format may declare: features, and how strong its delivery guarantee is."""
+"""The features and delivery levels that a format declares."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from laketier.spi.errors import FeatureNotSupported
 
 
 class Feature(Enum):
-    """Every optional thing a format can do. A plugin names those that it knows, FULL or UNSUPPORTED with a reason; one
-    that it does not name counts as unsupported (`support_of`).
+    """The optional things that a format can do. A plugin declares each feature that it knows as FULL, or as UNSUPPORTED
+    with a reason. A feature that it does not name counts as unsupported (`support_of`).
 
-    What is unsupported must raise `FeatureNotSupported` for exactly that feature: the conformance suite
-    tests the refusal as it tests the feature.
+    A plugin raises `FeatureNotSupported` for exactly the features that it does not support. The conformance suite tests
+    each refusal as it tests each feature.
     """
 
     OVERWRITE = "overwrite"
     """Replace all rows in the same atomic step that publishes the new ones."""
     UPSERT = "upsert"
-    """Tables with a primary key: files leave the table in the same step that publishes those that replace them."""
+    """Tables with a primary key: replaced files leave the table in the step that publishes the new ones."""
     PARTITIONING = "partitioning"
     """Identity partitions on columns."""
     PARTITION_TRANSFORMS = "partition-transforms"
@@ -43,10 +43,10 @@ class Feature(Enum):
     HISTORY = "history"
     """List the snapshots that can be read, through `LakeStorage.history`."""
     INCREMENTAL_READ = "incremental-read"
-    """Read what commits appended, version by version, so that a table can be a log: through `LakeStorage.changes`."""
+    """Read the rows that commits appended, version by version, so that a table can be a log: `LakeStorage.changes`."""
     CHANGE_FEED = "change-feed"
-    """Read all that commits did to rows, deletes too, of tables that keep a feed of it: through `LakeStorage.feed`.
-    Needs `INCREMENTAL_READ`, which tells the versions."""
+    """Read all changes of rows, deletes too, of tables that keep a change feed: `LakeStorage.feed`. Needs
+    `INCREMENTAL_READ`, which gives the versions."""
     FILTER_PUSHDOWN = "filter-pushdown"
     """Skip files or rows by a predicate. Without it the source reports every predicate as remaining."""
     LIMIT_PUSHDOWN = "limit-pushdown"
@@ -54,38 +54,43 @@ class Feature(Enum):
     PLAIN_PARQUET = "plain-parquet"
     """Splits can be plain Parquet files without deletes, readable by any Parquet reader."""
     OBJECT_STORES = "object-stores"
-    """Warehouses beyond the local file system."""
+    """Warehouses on object stores, beside the local file system."""
     ROLLBACK_DETECTION = "rollback-detection"
-    """A foreign restore or rollback is noticed and refused (`RolledBack` or `WatermarkLost`)."""
+    """Notice a foreign restore or rollback, and refuse it (`RolledBack` or `WatermarkLost`)."""
     NESTED_TYPES = "nested-types"
-    """Struct, list and map columns. Without it, creating a table with one is refused, as this feature or as the type
-    (`UnsupportedType`)."""
+    """Struct, list and map columns. A format without it refuses to create a table with one, by this feature or by the
+    type (`UnsupportedType`)."""
     VECTORS = "vectors"
-    """FixedSizeList columns kept as such. Refused as NESTED_TYPES are."""
+    """FixedSizeList columns, kept as such. A format without it refuses them as with NESTED_TYPES."""
     INDEXING = "indexing"
     """Secondary indexes through `LakeStorage.indexer`."""
     ORPHAN_COLLECTION = "orphan-collection"
-    """Listing and deleting files that nothing references, through `LakeStorage.maintenance`."""
+    """List and delete unreferenced files, through `LakeStorage.maintenance`."""
 
 
 class DeliveryLevel(Enum):
-    """How strong the promise is that each acknowledged row is visible once. Declared by the plugin, and tested."""
+    """How strongly a format promises that each acknowledged row is visible once. The plugin declares it, and the suite
+    tests it."""
 
     EXACTLY_ONCE = "exactly-once"
-    """The watermark changes in the same atomic step as the data and is never forgotten."""
+    """The watermark changes in the same atomic step as the data, and is never forgotten."""
     IDEMPOTENT_UPSERT = "idempotent-upsert"
     """No atomic metadata: a replay overwrites the same keys with the same rows."""
 
 
 @dataclass(frozen=True)
 class Support:
-    """Whether a feature is there. ``reason`` is empty exactly when it is."""
+    """Whether a format supports a feature.
+
+    Attributes:
+        reason: Why it does not. Empty when it does.
+    """
 
     reason: str = ""
 
     @property
     def full(self) -> bool:
-        """True when the feature is supported."""
+        """Whether the feature is supported."""
         return not self.reason
 
 
@@ -93,34 +98,69 @@ FULL = Support()
 
 
 def unsupported(reason: str) -> Support:
-    """Declare that a feature is missing. ``reason`` is a clause that users read after "because"."""
+    """Declare that a feature is not supported.
+
+    Args:
+        reason: A clause that users read after "because".
+
+    Returns:
+        The declaration.
+
+    Raises:
+        ValueError: The reason is empty.
+    """
     if not reason.strip():
         raise ValueError("an unsupported feature needs a reason")
     return Support(reason)
 
 
 Features = Mapping[Feature, Support] | Mapping[Feature | str, Support]
-"""What a plugin names, by `Feature` or by its text. By text also what only a newer laketier knows: an older one, which
-has no such `Feature`, ignores it, and `laketier formats` says so."""
+"""The declaration of a plugin: support by `Feature`, or by a feature's text. Text can also name a feature that only a
+newer laketier knows. An older laketier ignores it, and ``laketier formats`` shows it."""
 
 UNNAMED = Support("the plugin does not name this feature, so it counts as unsupported")
 
 
 def support_of(features: Features, feature: Feature) -> Support:
-    """Whether a plugin with these ``features`` supports ``feature``. One that it does not name is unsupported: the
-    plugin may have been written before the feature was."""
+    """Look up the support of a feature. A feature that the plugin does not name is unsupported: the plugin may be older
+    than the feature.
+
+    Args:
+        features: The declaration of the plugin.
+        feature: The feature.
+
+    Returns:
+        The support.
+    """
     named: Mapping[Any, Support] = features
     return named.get(feature, named.get(feature.value, UNNAMED))
 
 
 def unknown_features(features: Features) -> tuple[str, ...]:
-    """The texts among ``features`` that are no `Feature` of this laketier, sorted: the plugin is newer, or mistaken."""
+    """List the declared texts that are no `Feature` of this laketier. The plugin is newer, or mistaken.
+
+    Args:
+        features: The declaration of the plugin.
+
+    Returns:
+        The texts, sorted.
+    """
     known = {feature.value for feature in Feature}
     return tuple(sorted(name for name in features if isinstance(name, str) and name not in known))
 
 
 def require(format: str, features: Features, feature: Feature, *, fix: str | None = None) -> None:
-    """Raise `FeatureNotSupported` unless ``feature`` is declared FULL. The one way plugins and core refuse."""
+    """Refuse unless a feature is supported. Plugins and core refuse in no other way.
+
+    Args:
+        format: The name of the format.
+        features: The declaration of its plugin.
+        feature: The feature.
+        fix: The next step for the user.
+
+    Raises:
+        FeatureNotSupported: The feature is not declared FULL.
+    """
     support = support_of(features, feature)
     if not support.full:
         raise FeatureNotSupported(feature.value, format=format, reason=support.reason, fix=fix)
@@ -130,7 +170,15 @@ _NEEDED = {WriteMode.OVERWRITE: Feature.OVERWRITE, WriteMode.UPSERT: Feature.UPS
 
 
 def require_mode(format: str, features: Features, mode: WriteMode) -> None:
-    """Raise `FeatureNotSupported` unless the format has the feature that ``mode`` needs. For the two methods of a
-    `LakeTieringFactory`."""
+    """Refuse unless the format has the feature that a write mode needs. For both methods of a `LakeTieringFactory`.
+
+    Args:
+        format: The name of the format.
+        features: The declaration of its plugin.
+        mode: The write mode.
+
+    Raises:
+        FeatureNotSupported: The feature is not declared FULL.
+    """
     if mode in _NEEDED:
         require(format, features, _NEEDED[mode], fix="Use another write mode, or a format that has this one.")

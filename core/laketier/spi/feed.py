@@ -1,4 +1,5 @@
-"""A table as a log: all that its commits did to rows. A capability that a format may add."""
+"""All changes that commits made to rows, so that a table can be read as a log of changes. A capability that a format
+may add."""
 
 from __future__ import annotations
 
@@ -7,16 +8,30 @@ from abc import ABC, abstractmethod
 from laketier.spi.source import ScanPlan
 
 CHANGE_TYPE = "_change_type"
-"""The column of `LakeFeed.plan`, named as Delta's and Iceberg's readers name it."""
+"""The name of the column that `LakeFeed.plan` adds, as in Delta's and Iceberg's readers."""
 
 
 class LakeFeed(ABC):
     """The change feed of one table. Made by `LakeStorage.feed`, for a format with `Feature.CHANGE_FEED`. Runs on the
-    driver. Picklable, as `LakeChanges` is; its versions are those of `LakeChanges.versions`."""
+    driver. Picklable, as `LakeChanges` is. Its versions are those of `LakeChanges.versions`."""
 
     @abstractmethod
     def plan(self, start: int, end: int) -> ScanPlan:
-        """As `LakeChanges.plan`, but of all that the commits did to rows, with the text column `CHANGE_TYPE` after the
-        table's: ``+I``, ``+U`` and ``-D``. No commit raises `RowsChanged`. The splits are in the order of the versions,
-        and within one the rows that went come before those that came. A row's old state is ``-D``, as a format knows
-        no key that would stay. Raises `IncompatibleTable` for versions from before the feed was kept."""
+        """Plan all changes that commits made to rows. The text column `CHANGE_TYPE` follows the table's columns and
+        holds ``+I``, ``+U`` or ``-D``.
+
+        The old state of a changed row is ``-D``, as the format does not know whether its key stays. Splits are in the
+        order of the versions. Within a version, removed rows come before added ones. No commit raises `RowsChanged`.
+
+        Args:
+            start: The first version.
+            end: The version after the last one.
+
+        Returns:
+            The plan.
+
+        Raises:
+            IncompatibleTable: The table kept no feed yet at a version.
+            OffsetsExpired: A version is not retained any more.
+            SnapshotNotFound: The table has not reached ``end``.
+        """

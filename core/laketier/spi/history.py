@@ -1,4 +1,4 @@
-"""Listing the snapshots of a table. A capability that a format may add."""
+"""The list of a table's snapshots. A capability that a format may add."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotInfo:
-    """One line of a table's history. ``committed_at``: ms since the epoch, UTC. ``rows`` were added (None: unknown).
-    ``pipeline`` and ``epoch`` where laketier made it."""
+    """One snapshot in a table's history.
+
+    Attributes:
+        snapshot_id: Its id.
+        committed_at: When it was committed, in ms since the epoch, UTC.
+        operation: The name of its operation, as the format has it.
+        rows: The rows that it added. None where unknown.
+        pipeline: The pipeline, where laketier made the snapshot.
+        epoch: The epoch, where laketier made the snapshot.
+    """
 
     snapshot_id: int
     committed_at: int | None
@@ -25,4 +33,11 @@ class LakeHistory(ABC):
 
     @abstractmethod
     def snapshots(self, limit: int) -> Sequence[SnapshotInfo]:
-        """The newest ``limit`` snapshots that can still be read, newest first. Looks at the table afresh."""
+        """List the newest snapshots that can still be read. Reads the table afresh.
+
+        Args:
+            limit: The number of snapshots at most.
+
+        Returns:
+            The snapshots, the newest first.
+        """

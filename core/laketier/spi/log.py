@@ -1,7 +1,7 @@
-"""A log: where rows come from continuously. Topics, landing zones, Fluss tables and lake tables are logs.
+"""Logs: ordered records that grow. Topics, landing zones, Fluss tables and lake tables are logs.
 
-A log has buckets (Kafka's partitions, Fluss's partition and bucket, one for a folder). Within a bucket rows have
-offsets that only grow; they need not be dense. A *range* is a start and an end per bucket, half open.
+A log has buckets: Kafka's partitions, Fluss's buckets of each partition, one bucket for a folder. Within a bucket, rows
+have offsets that only grow and need not be dense. A *range* is a start and an end offset per bucket, half open.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from laketier.spi.table import BucketSpec, PartitionField
 
 
 class LogOffsets(Mapping[str, int]):
-    """A position in a log: bucket → the next offset to read. Immutable; its text is canonical, so that equal positions
-    have equal text in tokens."""
+    """A position in a log: the next offset to read, per bucket. Immutable. Its text is canonical: equal positions have
+    equal text in tokens."""
 
     def __init__(self, offsets: Mapping[str, int] | None = None) -> None:
         self._offsets = dict(sorted((offsets or {}).items()))
@@ -43,12 +43,22 @@ class LogOffsets(Mapping[str, int]):
         return f"LogOffsets({self._offsets})"
 
     def to_text(self) -> str:
-        """Canonical JSON."""
+        """The position as canonical JSON."""
         return json.dumps(self._offsets, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str) -> LogOffsets:
-        """Read what `to_text` wrote. Raises `CorruptTable` for anything else."""
+        """Read text that `to_text` wrote.
+
+        Args:
+            text: The text.
+
+        Returns:
+            The position.
+
+        Raises:
+            CorruptTable: The text is no position.
+        """
         try:
             offsets = json.loads(text)
             if not isinstance(offsets, dict) or any(type(offset) is not int for offset in offsets.values()):
@@ -60,28 +70,40 @@ class LogOffsets(Mapping[str, int]):
 
 @dataclass(frozen=True)
 class LogRange:
-    """What a round reads: ``start`` (inclusive) and ``end`` (exclusive), with the same buckets."""
+    """A range of a log. Both positions have the same buckets.
+
+    Attributes:
+        start: The first offsets.
+        end: The offsets after the last ones.
+    """
 
     start: LogOffsets
     end: LogOffsets
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is in it."""
+        """Whether the range holds no offset."""
         return all(self.end[bucket] <= self.start.get(bucket, 0) for bucket in self.end)
 
     @property
     def offsets(self) -> int:
-        """How many offsets it spans: at least as many as records."""
+        """The number of offsets in the range: at least the number of records."""
         return sum(max(0, self.end[bucket] - self.start.get(bucket, 0)) for bucket in self.end)
 
 
 @dataclass(frozen=True)
 class BucketBounds:
-    """What a bucket holds: offsets from ``earliest`` to ``latest`` (exclusive). ``latest_at``: when its newest record
-    was written (ms since the epoch, UTC), None where that is unknown or there is none. ``initial``: where a reader
-    that has nothing of the bucket begins; None for ``earliest``. It may lie before that: then the log gives a range
-    from there to ``latest`` although the records as such expired, as lake tables do, which have them in a snapshot."""
+    """The offsets that a bucket holds.
+
+    Attributes:
+        earliest: The first offset.
+        latest: The offset after the last one.
+        latest_at: When the newest record was written, in ms since the epoch, UTC. None where that is unknown, or there
+            is no record.
+        initial: Where a reader starts that has read nothing of the bucket. None for ``earliest``. It may be lower than
+            ``earliest``: the log then serves the range from there to ``latest`` although its records expired, as lake
+            tables do from a snapshot.
+    """
 
     earliest: int
     latest: int
@@ -93,11 +115,18 @@ class BucketBounds:
 class LogTable:
     """One table of a source.
 
-    ``table_id`` is its identity: another one after it was dropped and made again under its name. ``schema`` are the
-    columns that `TableLog.read` yields. ``partition_by``, ``buckets`` and ``primary_key`` are what the lake table is
-    created with, unless the user says otherwise. ``change_column`` is the column of change types (``+I``, ``-U``,
-    ``+U``, ``-D``) of a log of changes, None for one of appends. ``former_names``: column → names that it had, where
-    the source keeps them: without, a renamed column is a new one, and the old one gets no more values.
+    Attributes:
+        name: Its name in the source.
+        table_id: Its identity. A table that was dropped and recreated under the same name has another one.
+        schema: The columns that `TableLog.read` yields.
+        partition_by: The partitions of the lake table, unless the user names others.
+        buckets: The buckets of the lake table, unless the user names others.
+        primary_key: The primary key, empty without one.
+        change_column: The column of change types (``+I``, ``-U``, ``+U``, ``-D``) of a log of changes. None for a log
+            of appends.
+        former_names: The former names of each renamed column, where the source keeps them. Without them a renamed
+            column is a new one, and the old column gets no more values.
+        properties: The source's own properties of the table.
     """
 
     name: str
@@ -123,8 +152,15 @@ class LogSplit:
     payload: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def cut(self, most: int) -> Iterator[LogSplit]:
-        """The same offsets in even parts of at most ``most`` each; none for no offsets. For logs whose rows lie evenly:
-        ``bytes`` are left out, and each part has the whole ``payload``."""
+        """Cut the split into even parts. For logs whose rows are spread evenly over the offsets: the parts have no
+        ``bytes``, and each part has the whole ``payload``.
+
+        Args:
+            most: The number of offsets of a part at most.
+
+        Returns:
+            The parts. None for a split without offsets.
+        """
         parts = -(-(self.end - self.start) // most)
         bounds = [self.start + (self.end - self.start) * part // parts for part in range(parts + 1)] if parts else []
         for first, last in pairwise(bounds):
@@ -133,7 +169,17 @@ class LogSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class BadRecord:
-    """A record that could not be made a row, as it was in the log. ``at``: its time, ms since the epoch, UTC."""
+    """A record that is no row of its table, as it was in the log.
+
+    Attributes:
+        bucket: Its bucket.
+        offset: Its offset.
+        error: Why it is no row.
+        value: Its bytes.
+        key: The bytes of its key.
+        at: Its time, in ms since the epoch, UTC.
+        schema_version: The version of the schema that it was read with, where the source has versions.
+    """
 
     bucket: str
     offset: int
@@ -145,11 +191,18 @@ class BadRecord:
 
 
 OnBadRecord = Callable[[BadRecord], None]
-"""What becomes of one. Raises when it must not be passed over."""
+"""Called with each bad record. Raises to stop the read."""
 
 
 def fail_on_bad_record(record: BadRecord) -> None:
-    """Raises `IncompatibleData`."""
+    """Stop the read at the first bad record.
+
+    Args:
+        record: The bad record.
+
+    Raises:
+        IncompatibleData: Always.
+    """
     raise IncompatibleData(
         f"the record at offset {record.offset} of bucket {record.bucket!r} can't be read",
         why=record.error,
@@ -158,8 +211,8 @@ def fail_on_bad_record(record: BadRecord) -> None:
 
 
 class TableLog(ABC):
-    """The log of one table. Made on the driver by `LogSource.open`, where `bounds` and `plan` run; picklable: `read`
-    runs on executors. Holds no connection while it is pickled."""
+    """The log of one table. Made on the driver by `LogSource.open`. `bounds`, `plan` and `decode` run on the driver,
+    `read` on executors. Picklable; it holds no connection while it is pickled."""
 
     @property
     @abstractmethod
@@ -168,29 +221,67 @@ class TableLog(ABC):
 
     @abstractmethod
     def bounds(self) -> Mapping[str, BucketBounds]:
-        """What each bucket holds now: all buckets that exist, empty ones too. Only what may be read for good counts
-        (of transactions: committed ones). Raises `StorageError` when the source does not answer."""
+        """Ask for the offsets that each bucket holds now. Only records that are final count, such as those of committed
+        transactions.
+
+        Returns:
+            The bounds of all existing buckets, empty buckets too.
+
+        Raises:
+            StorageError: The source does not answer.
+        """
 
     @abstractmethod
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
-        """Cut a range into splits, none for empty buckets. The same range gives the same rows each time, as long as
-        it has not expired. Raises `OffsetsExpired` when a part of it is gone already."""
+        """Cut a range into splits, none for empty buckets. The same range gives the same rows each time, as long as it
+        has not expired.
+
+        Args:
+            wanted: The range.
+
+        Returns:
+            The splits.
+
+        Raises:
+            OffsetsExpired: A part of the range has expired.
+            StorageError: The source does not answer, or the range ends beyond the log.
+        """
 
     @abstractmethod
     def read(
         self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a split, in the order of their offsets, with the columns of `table` (or these of them, in this
-        order). Ends when the split's end is reached, whatever is missing before it; never earlier: a source that does
-        not answer raises `StorageError`, and a range that is gone `OffsetsExpired`. A record that is none of the
-        table's rows goes to ``on_bad_record``."""
+        """Read the rows of a split, in the order of their offsets. Ends when the split's end is reached, even when
+        offsets before it are missing, and never earlier.
+
+        Args:
+            split: A split of a plan.
+            columns: The columns of `table` to read, in this order. None for all.
+            on_bad_record: Called with each record that is no row of the table.
+
+        Returns:
+            Batches of rows.
+
+        Raises:
+            StorageError: The source does not answer.
+            OffsetsExpired: A part of the split has expired.
+        """
 
     def decode(
         self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of records that were none when they were read, from what was kept of them, with the columns of
-        `table`. One that still is none goes to ``on_bad_record``: the same record, with the error of today. Driver.
-        Raises `FeatureNotSupported` where the source needs more of a record than is kept."""
+        """Decode bad records again, from the bytes that were kept. Driver.
+
+        Args:
+            records: The bad records.
+            on_bad_record: Called with each record that still is no row: the same record, with its present error.
+
+        Returns:
+            Batches of rows, with the columns of `table`.
+
+        Raises:
+            FeatureNotSupported: The source needs more of a record than is kept.
+        """
         raise FeatureNotSupported(
             "the replay of dead letters",
             format=f"the log of {self.table.name}",
@@ -198,7 +289,7 @@ class TableLog(ABC):
         )
 
     def close(self) -> None:
-        """Release what the driver's half holds."""
+        """Release the resources that the log has on the driver."""
         return
 
 
@@ -207,42 +298,71 @@ class LogSource(ABC):
 
     @abstractmethod
     def list_tables(self) -> Sequence[str]:
-        """The names of all tables there are now, sorted."""
+        """List the tables that exist now.
+
+        Returns:
+            The names, sorted.
+        """
 
     @abstractmethod
     def open(self, name: str, options: Any) -> TableLog:
-        """The log of a table. ``options``: an instance of the plugin's ``table_options_type``. Raises `TableNotFound`,
-        and `ConfigError` for options that do not fit it."""
+        """Open the log of a table.
+
+        Args:
+            name: The name of the table.
+            options: An instance of the plugin's ``table_options_type``.
+
+        Returns:
+            The log.
+
+        Raises:
+            TableNotFound: There is no such table.
+            ConfigError: The options do not fit the table.
+        """
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release the source's resources."""
         return
 
 
 @dataclass(frozen=True)
 class LogSourceConfig:
-    """What `LogSourcePlugin.create_source` gets: the name that the user gave the source, and the plugin's own options,
-    an instance of its ``options_type``, already checked."""
+    """The parameter of `LogSourcePlugin.create_source`.
+
+    Attributes:
+        name: The name that the user gave the source.
+        options: The plugin's own options: a checked instance of its ``options_type``.
+    """
 
     name: str
     options: Any = field(default_factory=NoOptions)
 
 
 class LogSourcePlugin(ABC):
-    """A kind of source. Returned by the hook ``laketier_source`` of the module that the entry point (group
-    ``laketier.sources``, name = `identifier`) points at. Importing that module must not import the client library: do
-    so inside `create_source` or later. Stateless."""
+    """A kind of source. The hook ``laketier_source`` returns it; the entry point (group ``laketier.sources``, name =
+    `identifier`) names the hook's module. Importing that module must not import the client library: import it in
+    `create_source` or later. Stateless."""
 
     identifier: ClassVar[str]
-    """The value of ``type`` in a service's file. Equal to the entry point's name."""
+    """The value of ``type`` in a service file. Equal to the entry point's name."""
     spi_version: ClassVar[int]
-    """The version that the plugin was written for (`SOURCE_SPI_VERSION` at the time), as a number. Not that constant,
-    which is another one with the next laketier."""
+    """The version that the plugin was written for, as a number: `SOURCE_SPI_VERSION` at that time. Do not use the
+    constant itself, which changes with the next laketier."""
     options_type: ClassVar[type] = NoOptions
-    """A frozen dataclass, see `laketier.spi.options`: how to reach the system."""
+    """The class of the source's options, such as its address: a frozen dataclass, see `laketier.spi.options`."""
     table_options_type: ClassVar[type] = NoOptions
-    """The same for one table: how its records are read."""
+    """The class of one table's options, such as how its records are read: a frozen dataclass."""
 
     @abstractmethod
     def create_source(self, config: LogSourceConfig) -> LogSource:
-        """Make the source, on the driver. Raises `ConfigError` for options that contradict each other."""
+        """Make the source. Driver.
+
+        Args:
+            config: The name and the options.
+
+        Returns:
+            The source.
+
+        Raises:
+            ConfigError: Options contradict each other.
+        """

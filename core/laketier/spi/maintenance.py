@@ -1,4 +1,4 @@
-"""What a format may add so that tables stay tidy. Driver only."""
+"""Maintenance of tables: orphan files and findings. A capability that a format may add. Driver only."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from dataclasses import dataclass
 from laketier.spi.errors import FeatureNotSupported
 
 COLLECTOR = "laketier-orphans"
-"""The pipeline whose watermark says how far orphan collection has come. No user's may have this name."""
+"""The pipeline whose watermark stores the horizon of orphan collection. No pipeline of a user may have this name."""
 
 
 @dataclass(frozen=True, order=True)
 class OrphanFile:
     """A file below a table that none of its snapshots needs.
 
-    ``path`` is relative to the table's location, with ``/``. ``modified_at``: ms since the epoch, UTC, by the
-    storage's clock. ``kind`` says what it was for: ``data``, or a word of the format's own (``manifest``, ``record``).
-    ``attempt``: of a file that a `LakeWriter` staged, from its name. Such a file is deleted only when its attempt can't
-    be published any more. None for all others, which a commit makes anew when it has to start over.
+    Attributes:
+        path: The path relative to the table's location, with ``/``.
+        bytes: The size.
+        modified_at: Milliseconds since the epoch, UTC, by the storage's clock.
+        kind: The purpose of the file: ``data``, or a word of the format's own (``manifest``, ``record``).
+        attempt: The attempt in the name of a file that a `LakeWriter` staged. Such a file is deleted only when its
+            attempt can't be published any more. None for all other files: a commit that starts over writes them again.
     """
 
     path: str
@@ -31,10 +34,12 @@ class OrphanFile:
 
 @dataclass(frozen=True)
 class TableFinding:
-    """Something in a table's metadata that other readers or writers stumble over, though rounds do not.
+    """A defect in a table's metadata that disturbs other readers or writers, but no round.
 
-    ``what`` is one clause that stands alone, ``why`` how it comes about and what it does. ``fix`` is the next step
-    where `LakeMaintenance.repair` can't mend it, and empty where it can.
+    Attributes:
+        what: The defect, as one clause that stands alone.
+        why: The cause and the effect.
+        fix: The next step where `LakeMaintenance.repair` can't mend the defect. Empty where it can.
     """
 
     what: str
@@ -43,28 +48,52 @@ class TableFinding:
 
 
 class LakeMaintenance(ABC):
-    """Made by `LakeStorage.maintenance`, for one table."""
+    """The maintenance of one table. Made by `LakeStorage.maintenance`, for a format with `Feature.ORPHAN_COLLECTION`.
+    Driver."""
 
     @abstractmethod
     def orphans(self, modified_before: int) -> Sequence[OrphanFile]:
-        """List what is unreferenced and older than ``modified_before`` (ms since the epoch, by the storage's clock).
+        """List the unreferenced files that are older than a moment. Reads the table afresh.
 
-        Looks at the table afresh. Unreferenced: no snapshot that can still be read needs it, nor does the newest
-        commit to be rolled forward, nor do the format's own rules keep it (a tombstone within its retention). Left out
-        is what the format does not know (a file of the user's), and whatever the format's own clean-up takes care of.
-        A staged file of a live round is listed like any other: `laketier.maintenance.orphans` keeps the two apart.
+        A file is unreferenced when no readable snapshot needs it, no newest commit that is to be rolled forward needs
+        it, and no rule of the format keeps it (such as a tombstone within its retention). Unknown files, such as a
+        user's, and files that the format's own clean-up deletes are left out. A staged file of a live round is listed
+        like any other; `laketier.maintenance.orphans` tells the two apart.
+
+        Args:
+            modified_before: The moment, in ms since the epoch by the storage's clock.
+
+        Returns:
+            The orphans.
         """
 
     @abstractmethod
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
-        """Delete these, which `orphans` listed, and return those that are gone. A file that is gone already counts as
-        gone; one that can't be deleted is logged and left out."""
+        """Delete orphans that `orphans` listed.
+
+        Args:
+            orphans: The files to delete.
+
+        Returns:
+            The files that are gone, whoever deleted them. A file that can't be deleted is logged and left out.
+        """
 
     def findings(self) -> Sequence[TableFinding]:
-        """Look at the table's metadata afresh for what is wrong with it, and change nothing."""
+        """Look for defects in the table's metadata. Reads the table afresh, and changes nothing.
+
+        Returns:
+            The defects.
+        """
         return ()
 
     def repair(self) -> Sequence[TableFinding]:
-        """Mend what `findings` has no ``fix`` for, in one atomic commit that keeps snapshots and watermarks, and return
-        what is left. Raises `Conflict` when others came first each time."""
+        """Mend the findings without a ``fix``, in one atomic commit that keeps snapshots and watermarks.
+
+        Returns:
+            The findings that are left.
+
+        Raises:
+            Conflict: Other commits came first each time.
+            FeatureNotSupported: The format has nothing to mend.
+        """
         raise FeatureNotSupported("repair", reason="there is nothing that it could mend")

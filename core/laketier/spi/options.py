@@ -18,7 +18,7 @@ from typing import Any
 
 
 class Secret:
-    """A value that never shows: ``repr``, ``str`` and formatting give ``***``."""
+    """A value that is never shown: ``repr``, ``str`` and formatting give ``***``."""
 
     __slots__ = ("_value",)
 
@@ -40,8 +40,7 @@ class Secret:
 
 
 class Passthrough(Mapping[str, str]):
-    """Keys below one prefix, handed to a library as they are. Its repr shows the keys and no value, as any of them
-    may be a secret."""
+    """The keys below one prefix, for a library. Its repr shows the keys and no value, as any value may be a secret."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self._values = dict(values or {})
@@ -60,8 +59,16 @@ class Passthrough(Mapping[str, str]):
 
 
 def option(default: Any, doc: str, *, least: float | None = None) -> Any:
-    """A field of an options dataclass, with its default and its one-line doc. ``least``: of a number; a smaller one is
-    refused, by its key, when the configuration is read."""
+    """Declare a field of an options dataclass.
+
+    Args:
+        default: The default.
+        doc: One line for people.
+        least: The least value of a number. The configuration refuses a smaller one, by its key.
+
+    Returns:
+        The field.
+    """
     if isinstance(default, Passthrough):
         return dataclasses.field(default_factory=Passthrough, metadata={"doc": doc})
     return dataclasses.field(default=default, metadata={"doc": doc, "least": least})
@@ -69,4 +76,4 @@ def option(default: Any, doc: str, *, least: float | None = None) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class NoOptions:
-    """For formats without options of their own."""
+    """The options of a plugin without any."""

@@ -1,4 +1,4 @@
-"""The entrance to a format."""
+"""The entry points of a format: plugin, storage and factory."""
 
 from __future__ import annotations
 
@@ -27,54 +27,108 @@ from laketier.spi.writer import WR, LakeWriter, WriteResult, new_attempt_id
 
 @dataclass(frozen=True)
 class LakeStorageConfig:
-    """What `LakeStoragePlugin.create_storage` gets: the warehouse (an absolute path or URI, unless the plugin says that
-    it is a name) and the plugin's own options, an instance of its ``options_type``, already checked."""
+    """The parameter of `LakeStoragePlugin.create_storage`.
+
+    Attributes:
+        warehouse: An absolute path or URI. A name, where `LakeStoragePlugin.warehouse_is_location` says so.
+        options: The plugin's own options: a checked instance of its ``options_type``.
+    """
 
     warehouse: str
     options: Any = field(default_factory=NoOptions)
 
 
 class LakeTieringFactory(ABC, Generic[WR]):
-    """Makes the writers and the committer of one table. Made on the driver by `LakeStorage.tiering_factory`;
-    picklable, crosses to executors. So it holds what a writer needs (schema, uuid, location, options) as plain
-    data, and imports its library inside the methods."""
+    """Makes the writers and the committer of one table. Made on the driver by `LakeStorage.tiering_factory`; picklable,
+    as it goes to executors. So it holds what a writer needs (schema, uuid, location, options) as plain data, and
+    imports its library inside the methods."""
 
     @abstractmethod
     def create_writer(self, context: WriterInitContext) -> LakeWriter[WR]:
-        """On an executor: a writer for one task attempt. Loads no table metadata."""
+        """Make a writer for one task attempt. Executor. Loads no table metadata.
+
+        Args:
+            context: The attempt, the task's number and the write mode.
+
+        Returns:
+            The writer.
+
+        Raises:
+            FeatureNotSupported: The format does not support the write mode.
+        """
 
     @abstractmethod
     def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WR]:
-        """On the driver: a committer for one round attempt."""
+        """Make a committer for one round attempt. Driver.
+
+        Args:
+            context: The commit id and the write mode.
+
+        Returns:
+            The committer.
+
+        Raises:
+            FeatureNotSupported: The format does not support the write mode.
+        """
 
     @property
     def write_result_serializer(self) -> SimpleVersionedSerializer[WR]:
-        """How write results travel. The default suits `WriteResult` itself."""
+        """The serializer of write results. The default suits `WriteResult` itself; override it for a subclass."""
         return DataclassSerializer(WriteResult)  # type: ignore[arg-type] # others override this
 
 
 class LakeStorage(ABC):
-    """One warehouse of one format. Driver only."""
+    """One warehouse of one format. Driver only.
+
+    A format may add capabilities: `history`, `changes`, `feed`, `maintenance` and `indexer`. Each is an object with a
+    `Feature` and a file in the conformance suite of its own. The defaults refuse.
+    """
 
     @abstractmethod
     def catalog(self) -> LakeCatalog:
-        """The warehouse's tables."""
+        """The catalog of the warehouse."""
 
     @abstractmethod
     def tiering_factory(self, table: TableInfo) -> LakeTieringFactory[Any]:
-        """The factory for rounds into ``table``, as loaded just now. Needs no look at the table where ``table`` has a
-        handle. Raises `UnsafeTable`."""
+        """Make the factory for rounds into a table. Does not load the table where ``table`` has a handle.
+
+        Args:
+            table: The table, as loaded just now.
+
+        Returns:
+            The factory.
+
+        Raises:
+            UnsafeTable: The table's settings would let it forget the watermark.
+        """
 
     @abstractmethod
     def source(self, table: TableInfo) -> LakeSource:
-        """The source that reads ``table``."""
+        """Make the source that reads a table.
+
+        Args:
+            table: The table.
+
+        Returns:
+            The source.
+        """
 
     def state(self, table: TableInfo) -> TableState:
-        """The state of ``table`` for those who read: its snapshot, schema and watermarks. Also for tables that can't be
-        written. As old as ``table`` where that has a handle, else fresh; never given to `LakeCommitter.publish`.
-        Raises `TableNotFound`, `CorruptTable`, and what the format can't read.
+        """Read the state of a table: snapshot, schema and watermarks. For readers, also of tables that can't be
+        written. The state is as old as the handle of ``table``, and fresh without one. It is never given to
+        `LakeCommitter.publish`.
 
-        A format overrides it. Without that it is what a committer sees, and fails where a table can't be written.
+        A format overrides it. The default opens a committer, and fails where a table can't be written.
+
+        Args:
+            table: The table.
+
+        Returns:
+            The state.
+
+        Raises:
+            TableNotFound: There is no such table.
+            CorruptTable: Its metadata is damaged.
         """
         committer = self.tiering_factory(table).create_committer(CommitterInitContext(commit_id=new_attempt_id()))
         try:
@@ -89,56 +143,130 @@ class LakeStorage(ABC):
     # -- capabilities: what a format may add. Each is an object, with a feature and a file of the suite of its own. ----
 
     def history(self, table: TableInfo) -> LakeHistory:
-        """The snapshots of ``table`` (`Feature.HISTORY`)."""
+        """Make the object that lists the snapshots of a table (`Feature.HISTORY`).
+
+        Args:
+            table: The table.
+
+        Returns:
+            The object.
+
+        Raises:
+            FeatureNotSupported: The format does not list snapshots.
+        """
         raise FeatureNotSupported(Feature.HISTORY.value, reason="it does not list its snapshots")
 
     def changes(self, table: TableInfo) -> LakeChanges:
-        """What commits appended to ``table`` (`Feature.INCREMENTAL_READ`)."""
+        """Make the object that plans the rows that commits appended to a table (`Feature.INCREMENTAL_READ`).
+
+        Args:
+            table: The table.
+
+        Returns:
+            The object.
+
+        Raises:
+            FeatureNotSupported: The format does not tell which rows a commit appended.
+        """
         raise FeatureNotSupported(Feature.INCREMENTAL_READ.value, reason="it does not tell what a commit appended")
 
     def feed(self, table: TableInfo) -> LakeFeed:
-        """What commits did to the rows of ``table`` (`Feature.CHANGE_FEED`). Raises `ConfigError` for a table that
-        keeps no feed."""
+        """Make the object that plans the changes that commits made to rows (`Feature.CHANGE_FEED`).
+
+        Args:
+            table: The table.
+
+        Returns:
+            The object.
+
+        Raises:
+            ConfigError: The table keeps no feed.
+            FeatureNotSupported: The format does not tell which rows a commit changed.
+        """
         raise FeatureNotSupported(Feature.CHANGE_FEED.value, reason="it does not tell which rows a commit changed")
 
     def maintenance(self, table: TableInfo) -> LakeMaintenance:
-        """What keeps ``table`` tidy (`Feature.ORPHAN_COLLECTION`)."""
+        """Make the object that finds and deletes orphans of a table (`Feature.ORPHAN_COLLECTION`).
+
+        Args:
+            table: The table.
+
+        Returns:
+            The object.
+
+        Raises:
+            FeatureNotSupported: The format has none.
+        """
         raise FeatureNotSupported(Feature.ORPHAN_COLLECTION.value, reason="it has no maintenance")
 
     def indexer(self, table: TableInfo) -> LakeIndexer:
-        """The secondary indexes of ``table`` (`Feature.INDEXING`)."""
+        """Make the object that builds secondary indexes of a table (`Feature.INDEXING`).
+
+        Args:
+            table: The table.
+
+        Returns:
+            The object.
+
+        Raises:
+            FeatureNotSupported: The format has none.
+        """
         raise FeatureNotSupported(Feature.INDEXING.value, reason="it has no indexer")
 
 
 class LakeStoragePlugin(ABC):
-    """A format. Returned by the hook ``laketier_format`` of the module that the entry point (group
-    ``laketier.formats``, name = `identifier`) points at. Importing that module must not import the engine: do so
-    inside `create_storage` or later. Picklable; stateless."""
+    """A format. The hook ``laketier_format`` returns it; the entry point (group ``laketier.formats``, name =
+    `identifier`) names the hook's module. Importing that module must not import the engine: import it in
+    `create_storage` or later. Picklable and stateless."""
 
     identifier: ClassVar[str]
     """The value of ``lake.format``: lower-case letters, digits and ``-``. Equal to the entry point's name."""
     spi_version: ClassVar[int]
-    """The version that the plugin was written for (`FORMAT_SPI_VERSION` at the time), as a number. Not that constant,
-    which is another one with the next laketier."""
+    """The version that the plugin was written for, as a number: `FORMAT_SPI_VERSION` at that time. Do not use the
+    constant itself, which changes with the next laketier."""
     delivery: ClassVar[DeliveryLevel]
     features: ClassVar[Features]
-    """Each `Feature` that the plugin knows, FULL or unsupported with a reason. What it does not name is unsupported."""
+    """The support of each `Feature` that the plugin knows. A feature that it does not name is unsupported."""
     options_type: ClassVar[type] = NoOptions
-    """A frozen dataclass, see `laketier.spi.options`."""
+    """The class of the plugin's options: a frozen dataclass, see `laketier.spi.options`."""
 
     def warehouse_is_location(self, warehouse: str, options: Mapping[str, str]) -> bool:
-        """Whether ``lake.warehouse`` is a path or URI, so that a relative one is made absolute when the configuration
-        is read; False where it is a name that a catalog knows. ``options`` are the format's own, not yet typed."""
+        """Say whether ``lake.warehouse`` is a path or URI. The configuration makes a relative location absolute.
+        Override it where a warehouse may be a name in a catalog.
+
+        Args:
+            warehouse: The value of ``lake.warehouse``.
+            options: The format's own options, not yet typed.
+
+        Returns:
+            Whether it is a location, rather than a name.
+        """
         return True
 
     @abstractmethod
     def create_storage(self, config: LakeStorageConfig) -> LakeStorage:
-        """Open a warehouse, on the driver. Touches storage as little as it can; a warehouse that does not exist yet
-        is fine. Raises `ConfigError` for options that contradict each other."""
+        """Open a warehouse. Driver. Touches storage as little as it can; the warehouse need not exist yet.
+
+        Args:
+            config: The warehouse and the options.
+
+        Returns:
+            The storage.
+
+        Raises:
+            ConfigError: Options contradict each other.
+        """
 
     def open_with(self, table: TableInfo) -> Mapping[str, str]:
-        """How people open the table without laketier: tool (``DuckDB``, ``Polars``, …) → one line of Python with its
-        imports, whose last expression is the table: ``import polars; polars.read_parquet("…")``. The line must run
-        as it stands, in a process without laketier (Spark's lines take a session named ``spark`` for given). Tested
-        by the conformance suite, and used by the demo to count with readers that are not ours."""
+        """Say how people open a table without laketier. The conformance suite runs each line, and the demo counts rows
+        with them.
+
+        Args:
+            table: The table.
+
+        Returns:
+            For each tool (``DuckDB``, ``Polars``, …) one line of Python with its imports, whose last expression is the
+            table: ``import polars; polars.read_parquet("…")``. The line runs as it stands, in a process without
+            laketier. Lines for Spark may use a session named ``spark``.
+        """
         return {}

@@ -1,5 +1,4 @@
-"""Predicates that can be pushed to a source: small, typed, and the same for every format. `laketier.kit` has their
-serialised form (`predicate_to_json`).
+"""Predicates that can be pushed down to a source: small, typed, serialisable, and the same for every format.
 
 Null semantics are SQL's: a row is kept when the predicate is true, not when it is null.
 """
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 
 
 class Op(Enum):
-    """Operators of a `Leaf`."""
+    """The operators of a `Leaf`."""
 
     EQ = "="
     NE = "!="
@@ -44,21 +43,21 @@ class Leaf:
 
 @dataclass(frozen=True)
 class And:
-    """All of ``children``."""
+    """True when all of ``children`` are."""
 
     children: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
 class Or:
-    """Any of ``children``."""
+    """True when any of ``children`` is."""
 
     children: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
 class Not:
-    """Not ``child``; null stays null."""
+    """True when ``child`` is false. Null stays null."""
 
     child: Predicate
 
@@ -67,7 +66,14 @@ Predicate = Leaf | And | Or | Not
 
 
 def columns_of(predicates: Iterable[Predicate]) -> set[str]:
-    """The columns that the predicates read."""
+    """Collect the columns that predicates read.
+
+    Args:
+        predicates: The predicates.
+
+    Returns:
+        The names of the columns.
+    """
     found: set[str] = set()
     for predicate in predicates:
         match predicate:
@@ -81,7 +87,14 @@ def columns_of(predicates: Iterable[Predicate]) -> set[str]:
 
 
 def to_arrow(predicate: Predicate) -> pc.Expression:
-    """The predicate as a pyarrow compute expression, for `pyarrow.dataset` and `Table.filter`."""
+    """Turn a predicate into a pyarrow compute expression, for `pyarrow.dataset` and `Table.filter`.
+
+    Args:
+        predicate: The predicate.
+
+    Returns:
+        The expression.
+    """
     return _expression(predicate, negated=False)
 
 

@@ -1,4 +1,4 @@
-"""Schemas: what identifies one, and what may follow another."""
+"""The identity of schemas, and the changes from one schema to the next."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ FIELD_ID = b"PARQUET:field_id"
 
 
 def schema_fingerprint(schema: pa.Schema) -> str:
-    """16 hex digits over names, order, types, nullability and Parquet field ids, at every level.
+    """Compute a fingerprint of a schema: over names, order, types, nullability and Parquet field ids, at every level.
+    Other metadata is left out, as it does not change the meaning of a file. A file of one schema fits every table with
+    the same fingerprint.
 
-    Other metadata is left out: it changes without changing what a file means. Two schemas with one fingerprint can
-    hold each other's files.
+    Args:
+        schema: The schema.
+
+    Returns:
+        16 hex digits.
     """
     digest = hashlib.sha256()
     for line in _lines(schema, ()):
@@ -49,15 +54,15 @@ def _children(kind: pa.DataType) -> list[pa.Field]:
 
 @dataclass(frozen=True)
 class AddColumn:
-    """A schema change: a nullable column after the last one. Applying it twice is the same as once."""
+    """A schema change: add a nullable column after the last one. Idempotent."""
 
     field: pa.Field
 
 
 @dataclass(frozen=True)
 class WidenColumn:
-    """A schema change: the column gets a type that holds all of its values (see `widens`). Applying it twice is the
-    same as once. Files that are there keep theirs, or are rewritten: rows read the same either way."""
+    """A schema change: give a column a type that holds all of its values (`widens`). Idempotent. Existing files keep
+    their type or are rewritten; rows read the same either way."""
 
     name: str
     type: pa.DataType
@@ -65,19 +70,28 @@ class WidenColumn:
 
 @dataclass(frozen=True)
 class RenameColumn:
-    """A schema change: the column keeps its values, its place and its type. Applying it twice is the same as once."""
+    """A schema change: rename a column. Its values, position and type stay. Idempotent."""
 
     old: str
     new: str
 
 
 SchemaChange = AddColumn | WidenColumn | RenameColumn
-"""The changes that `LakeCatalog.alter_table` may be asked for."""
+"""A change for `LakeCatalog.alter_table`."""
 
 
 def widens(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether ``new`` holds every value of ``old``, and more: integers and floats of more bits, decimals of more digits
-    before the point. Not across these, as other readers of a format would not take it. Nested types: never."""
+    """Say whether a type holds every value of another one, and more: integers or floats of more bits, decimals of more
+    digits before the point. Never across these kinds, as other readers of a format would refuse it, and never for
+    nested types.
+
+    Args:
+        old: The present type.
+        new: The type to change to.
+
+    Returns:
+        Whether ``new`` is wider.
+    """
     if pt.is_integer(old) and pt.is_integer(new):
         if pt.is_signed_integer(old) or pt.is_unsigned_integer(new):
             same_sign = pt.is_signed_integer(old) == pt.is_signed_integer(new)

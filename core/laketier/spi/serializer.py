@@ -32,25 +32,62 @@ class SimpleVersionedSerializer(ABC, Generic[E]):
     @property
     @abstractmethod
     def version(self) -> int:
-        """The version that `serialize` writes. Raise it whenever the bytes change their meaning."""
+        """The version that `serialize` writes. Raise it whenever the meaning of the bytes changes."""
 
     @abstractmethod
     def serialize(self, value: E) -> bytes:
-        """The bytes of ``value`` in the current `version`."""
+        """Turn a value into bytes of the current `version`.
+
+        Args:
+            value: The value.
+
+        Returns:
+            The bytes.
+        """
 
     @abstractmethod
     def deserialize(self, version: int, data: bytes) -> E:
-        """Read what `serialize` wrote in ``version``. Raises `SerializationError` for other versions and damage."""
+        """Read bytes that `serialize` wrote.
+
+        Args:
+            version: The version that they were written in.
+            data: The bytes.
+
+        Returns:
+            The value.
+
+        Raises:
+            SerializationError: The version is unknown, or the bytes are damaged.
+        """
 
 
 def pack(serializer: SimpleVersionedSerializer[E], value: E) -> bytes:
-    """Frame a serialised value: magic, version, CRC-32, payload."""
+    """Serialise a value into a frame: magic, version, CRC-32, payload.
+
+    Args:
+        serializer: The serializer.
+        value: The value.
+
+    Returns:
+        The frame.
+    """
     payload = serializer.serialize(value)
     return _HEADER.pack(_MAGIC, serializer.version, zlib.crc32(payload)) + payload
 
 
 def unpack(serializer: SimpleVersionedSerializer[E], data: bytes) -> E:
-    """Undo `pack`. Raises `SerializationError` when the frame, the checksum or the version is not right."""
+    """Read a frame that `pack` wrote.
+
+    Args:
+        serializer: The serializer.
+        data: The frame.
+
+    Returns:
+        The value.
+
+    Raises:
+        SerializationError: The frame, its checksum or its version is wrong.
+    """
     if len(data) < _HEADER.size:
         raise SerializationError(f"{len(data)} bytes are too short for a message of laketier")
     magic, version, checksum = _HEADER.unpack_from(data)
@@ -63,10 +100,10 @@ def unpack(serializer: SimpleVersionedSerializer[E], data: bytes) -> E:
 
 
 class DataclassSerializer(SimpleVersionedSerializer[E]):
-    """JSON of a frozen dataclass whose fields are str, int, float, bool, bytes, None, an Enum, another dataclass, or
-    ``X | None``, ``tuple[X, ...]``, ``tuple[X, Y]`` and ``Mapping[str, X]`` of these.
+    """Serialises a frozen dataclass as canonical JSON. Fields may be str, int, float, bool, bytes, None, an Enum,
+    another dataclass, or ``X | None``, ``tuple[X, ...]``, ``tuple[X, Y]`` and ``Mapping[str, X]`` of these.
 
-    Unknown, missing and ill-typed fields are refused: a reader must never guess.
+    It refuses unknown, missing and ill-typed fields: a reader must never guess.
     """
 
     def __init__(self, kind: type[E], version: int = 1) -> None:
@@ -75,11 +112,22 @@ class DataclassSerializer(SimpleVersionedSerializer[E]):
 
     @property
     def version(self) -> int:
-        """The version given to the constructor."""
+        """The version that the constructor got."""
         return self._version
 
     def serialize(self, value: E) -> bytes:
-        """Canonical JSON, UTF-8."""
+        """Turn a dataclass into canonical JSON, in UTF-8.
+
+        Args:
+            value: An instance of the class itself.
+
+        Returns:
+            The JSON.
+
+        Raises:
+            SerializationError: The value is of another class, such as a subclass, or a field has a type that JSON can't
+                hold.
+        """
         if type(value) is not self._kind:
             raise SerializationError(
                 f"a {type(value).__name__} was given to the serializer of {self._kind.__name__}",
@@ -90,7 +138,18 @@ class DataclassSerializer(SimpleVersionedSerializer[E]):
         return text.encode()
 
     def deserialize(self, version: int, data: bytes) -> E:
-        """Raises `SerializationError` for another version or any damage."""
+        """Read JSON that `serialize` wrote.
+
+        Args:
+            version: The version that it was written in.
+            data: The JSON.
+
+        Returns:
+            The dataclass.
+
+        Raises:
+            SerializationError: The version differs, or the JSON is damaged.
+        """
         if version != self._version:
             raise SerializationError(
                 f"{self._kind.__name__} has version {version}, and this reader knows version {self._version}",
@@ -105,7 +164,17 @@ class DataclassSerializer(SimpleVersionedSerializer[E]):
 
 
 def to_plain(value: Any) -> Any:
-    """A frozen dataclass, or a value of a field type that `DataclassSerializer` knows, as JSON's own types."""
+    """Turn a value into JSON's own types.
+
+    Args:
+        value: A frozen dataclass, or a value of one of its field types.
+
+    Returns:
+        The value as JSON's types.
+
+    Raises:
+        SerializationError: A value has a type that `DataclassSerializer` does not know.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, bytes):
@@ -122,7 +191,19 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: Any, plain: Any, where: str = "$") -> Any:
-    """Undo `to_plain` for the annotated type ``kind``. Raises `SerializationError` naming the place."""
+    """Read JSON's own types back into a value.
+
+    Args:
+        kind: The annotated type of the value.
+        plain: What `to_plain` returned.
+        where: The place in the document, for messages.
+
+    Returns:
+        The value.
+
+    Raises:
+        SerializationError: The document does not fit the type.
+    """
     origin = typing.get_origin(kind)
     if origin in (typing.Union, types.UnionType):
         choices = [choice for choice in typing.get_args(kind) if choice is not type(None)]

@@ -19,16 +19,19 @@ S = TypeVar("S", bound=TableState)
 
 @dataclass(frozen=True, kw_only=True)
 class ScanRequest:
-    """What a reader wants.
+    """The parameter of `LakeSource.plan`. Naming both ``snapshot_id`` and ``as_of`` is a `ConfigError`; naming neither
+    means the current snapshot.
 
-    ``columns``: names in the order wanted, None for all; may be empty (count only). A plan has these columns and no
-    others, whatever the filters name: the reader asks for those that it needs to apply what remains. ``filters``: a
-    conjunction. ``limit``: at most this many rows are needed, after the filters. ``snapshot_id`` or ``as_of`` (ms
-    since the epoch, UTC): which snapshot; neither means the current one, and both raise `ConfigError`.
-
-    ``state``: what `LakeStorage.state` said of the table a moment ago. Where no snapshot is named, the plan is of that
-    state, with its schema, and needs no other look. A source that does not know ``state`` plans what is current: so
-    whoever needs just that state compares `ScanPlan.snapshot_id`.
+    Attributes:
+        columns: The columns to read, in this order. None for all; empty to count only. The plan has these columns and
+            no others: a reader asks also for the columns that it needs for remaining filters.
+        filters: Predicates that each row has to fulfil.
+        limit: The number of rows that are needed at most, after the filters.
+        snapshot_id: The snapshot to read.
+        as_of: The moment to read, in ms since the epoch, UTC.
+        state: A state that `LakeStorage.state` returned a moment ago. A plan of the current snapshot uses it, with its
+            schema, and does not load the table again. A source that does not know ``state`` plans the current snapshot:
+            compare `ScanPlan.snapshot_id` where exactly that state is needed.
     """
 
     columns: tuple[str, ...] | None = None
@@ -43,13 +46,30 @@ class ScanRequest:
             raise ConfigError("a snapshot and a moment are both given", fix="Give one of them.")
 
     def seen(self, kind: type[S]) -> S | None:
-        """``state``, if a plan of it is asked for, and it is of this plugin's ``kind``."""
+        """The ``state``, for a plan of the current snapshot.
+
+        Args:
+            kind: The plugin's own class of states.
+
+        Returns:
+            The state. None where another snapshot is requested, or the state is not of that class.
+        """
         current = self.snapshot_id is None and self.as_of is None
         return self.state if current and isinstance(self.state, kind) else None
 
     def projected(self, schema: pa.Schema, *, where: str) -> pa.Schema:
-        """The columns wanted, of a snapshot's whole ``schema``: the schema of its plan. Raises `ConfigError` for
-        columns that are not there, those of filters too. ``where`` names the table."""
+        """Compute the schema of the plan.
+
+        Args:
+            schema: The whole schema of the snapshot.
+            where: The name of the table, for messages.
+
+        Returns:
+            The requested columns.
+
+        Raises:
+            ConfigError: A requested column, or a column of a filter, does not exist.
+        """
         columns = schema.names if self.columns is None else self.columns
         unknown = sorted({*columns, *columns_of(self.filters)}.difference(schema.names))
         if unknown:
@@ -82,11 +102,15 @@ class LakeSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class ScanPlan:
-    """The splits of one snapshot, and what is left to do.
+    """The splits of one snapshot, and the work that is left to the reader.
 
-    ``schema`` is what `LakeSource.read` yields. ``remaining``: the filters that the reader must apply itself (a
-    filter used only to skip files stays remaining). ``limit_done``: the splits together yield no more than the
-    limit; otherwise the reader must stop by itself.
+    Attributes:
+        snapshot_id: The snapshot. None for a table that never had one.
+        schema: The schema of the batches that `LakeSource.read` yields.
+        splits: The splits.
+        remaining: The filters that the reader must apply itself. A filter that only skips files remains.
+        limit_done: Whether all splits together yield no more rows than the limit. Otherwise the reader must stop by
+            itself.
     """
 
     snapshot_id: int | None
@@ -97,26 +121,46 @@ class ScanPlan:
 
 
 class LakeSource(ABC):
-    """Reads one table: plans on the driver, reads on executors. Picklable: it goes to them.
+    """Reads one table: plans on the driver, reads on executors. Picklable, as it goes to executors.
 
-    Whatever else a format can tell of a table is a capability of its own (`LakeStorage.history`, `LakeStorage.changes`,
-    `LakeStorage.feed`); the splits that these plan are read here.
+    History, changes and feed are capabilities of their own (`LakeStorage.history`, `LakeStorage.changes`,
+    `LakeStorage.feed`). This class reads the splits that they plan.
     """
 
     @abstractmethod
     def plan(self, request: ScanRequest) -> ScanPlan:
-        """Plan a scan on the driver. Raises `SnapshotNotFound`, `ConfigError` for unknown columns (as
-        `ScanRequest.projected` does), and `FeatureNotSupported` for time travel that the format can't do. An empty
-        table gives no splits."""
+        """Plan a scan. Driver. An empty table gives no splits.
+
+        Args:
+            request: The columns, filters, limit and snapshot.
+
+        Returns:
+            The plan.
+
+        Raises:
+            SnapshotNotFound: The snapshot does not exist, or has expired.
+            ConfigError: A column is unknown; `ScanRequest.projected` raises it.
+            FeatureNotSupported: The format does not support this kind of time travel.
+        """
 
     @abstractmethod
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Read a split on an executor: batches of exactly ``schema``, in the split's own order. That is the plan's, or
-        one with some of its columns. The filters that the plan accepted are applied. Columns added after a file was
-        written read as null, or as the default that the table has for them. Raises `CorruptTable`, or
-        `SnapshotNotFound`, when what the plan names is gone."""
+        """Read a split. Executor. The filters that the plan accepted are applied. A column that was added after a file
+        was written reads as null, or as the table's default for it.
+
+        Args:
+            split: A split of a plan.
+            schema: The plan's schema, or some of its columns.
+
+        Returns:
+            Batches of exactly ``schema``, in the split's own order.
+
+        Raises:
+            CorruptTable: A file of the split is missing or damaged.
+            SnapshotNotFound: The snapshot of the plan has expired.
+        """
 
     @property
     def split_serializer(self) -> SimpleVersionedSerializer[LakeSplit]:
-        """For splits that cross a process or are stored."""
+        """The serializer of splits that cross a process or are stored."""
         return DataclassSerializer(LakeSplit)

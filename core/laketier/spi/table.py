@@ -1,4 +1,4 @@
-"""What names and describes a table."""
+"""The name, the descriptor and the description of a table."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_\-]{0,248}\Z")
 
 @dataclass(frozen=True, order=True)
 class TablePath:
-    """``database.table``, as in Fluss. Both parts: up to 249 letters, digits, ``_`` and ``-``, not beginning with
-    ``-``."""
+    """The name ``database.table``, as in Fluss. Each part has up to 249 letters, digits, ``_`` and ``-``, and does not
+    start with ``-``."""
 
     database: str
     table: str
@@ -35,12 +35,29 @@ class TablePath:
 
     @staticmethod
     def is_name(part: str) -> bool:
-        """Whether a database or table may have this name."""
+        """Say whether a database or a table may have a name.
+
+        Args:
+            part: The name.
+
+        Returns:
+            Whether it may.
+        """
         return _NAME.match(part) is not None
 
     @classmethod
     def parse(cls, text: str) -> TablePath:
-        """Read ``database.table``. Raises `ConfigError` for anything else."""
+        """Read ``database.table``.
+
+        Args:
+            text: The name.
+
+        Returns:
+            The path.
+
+        Raises:
+            ConfigError: The text is no such name.
+        """
         database, dot, table = text.partition(".")
         if not dot:
             raise ConfigError(
@@ -66,7 +83,13 @@ class Transform(Enum):
 
 @dataclass(frozen=True)
 class PartitionField:
-    """One partition field. ``width`` is the bucket count or truncate width; None for the other transforms."""
+    """One partition field.
+
+    Attributes:
+        column: The column.
+        transform: The transform of its values.
+        width: The number of buckets, or the width to truncate to. None for the other transforms.
+    """
 
     column: str
     transform: Transform = Transform.IDENTITY
@@ -84,7 +107,17 @@ class PartitionField:
 
     @classmethod
     def parse(cls, text: str) -> PartitionField:
-        """Read ``column``, ``day(column)`` or ``bucket(16, column)``. Raises `ConfigError`."""
+        """Read ``column``, ``day(column)`` or ``bucket(16, column)``.
+
+        Args:
+            text: The text of one field.
+
+        Returns:
+            The field.
+
+        Raises:
+            ConfigError: The text is no partition field.
+        """
         text = text.strip()
         if "(" not in text:
             if not text:
@@ -101,7 +134,7 @@ class PartitionField:
 
     @property
     def name(self) -> str:
-        """The partition field's name, as Iceberg's engines derive it: ``ts_day``, ``id_bucket``, ``region``."""
+        """The name of the field, as Iceberg's engines derive it: ``ts_day``, ``id_bucket``, ``region``."""
         if self.transform is Transform.IDENTITY:
             return self.column
         suffix = {Transform.TRUNCATE: "trunc"}.get(self.transform, self.transform.value)
@@ -115,7 +148,13 @@ class PartitionField:
 
 @dataclass(frozen=True)
 class BucketSpec:
-    """A fixed number of buckets by key. ``function`` names a bucket function (``fluss``, ``iceberg``, …)."""
+    """A fixed number of buckets by key.
+
+    Attributes:
+        count: The number of buckets.
+        keys: The key columns.
+        function: The name of the bucket function (``fluss``, ``iceberg``, …).
+    """
 
     count: int
     keys: tuple[str, ...]
@@ -128,7 +167,16 @@ class BucketSpec:
 
 @dataclass(frozen=True)
 class TableDescriptor:
-    """What a table shall be. Names, order and nullability of ``schema`` count; its metadata does not."""
+    """The definition of a table, with which it is created.
+
+    Attributes:
+        schema: The columns. Names, order and nullability count; metadata does not.
+        partition_by: The partition fields.
+        buckets: The buckets. None without any.
+        primary_key: The primary key. Empty without one.
+        properties: The format's own table properties.
+        comment: A comment for people.
+    """
 
     schema: pa.Schema
     partition_by: tuple[PartitionField, ...] = ()
@@ -157,13 +205,19 @@ class TableDescriptor:
 
 @dataclass(frozen=True)
 class TableInfo:
-    """A table as it is: its descriptor and the identity that staged files are checked against.
-
-    ``schema`` is the Arrow schema that readers get and writers must write, with field ids where the format has
-    them. ``location`` is a URI or an absolute path. ``spec_id`` counts partition specs, 0 where a format has one.
+    """A table as it is: its descriptor, and the identity that staged files are checked against.
 
     It may carry the plugin's own *handle* of the table (`with_handle`), so that a round loads the table once. The
-    handle stays in its process: a pickled or copied description has none, and neither has one with other fields.
+    handle stays in its process: a pickled copy has none, nor has a copy with other fields.
+
+    Attributes:
+        path: The name.
+        descriptor: The definition. Its schema is the one that readers get and writers must write, with field ids where
+            the format has them.
+        table_uuid: The identity. A dropped and recreated table has another one.
+        location: A URI or an absolute path.
+        snapshot_id: The current snapshot. None for a table that never had one.
+        spec_id: The number of the partition spec. 0 where the format has only one.
     """
 
     path: TablePath
@@ -175,16 +229,23 @@ class TableInfo:
     _handle: ClassVar[Any] = None
 
     def with_handle(self, handle: object) -> Self:
-        """The same description with what the plugin loaded to make it, for `LakeCatalog`; with None for what outlives
-        the look: a factory or a source."""
+        """The same description with another handle.
+
+        Args:
+            handle: What the plugin loaded of the table, for `LakeCatalog`. None for an object that outlives the look,
+                such as a factory or a source.
+
+        Returns:
+            A copy.
+        """
         found = replace(self)
         object.__setattr__(found, "_handle", handle)
         return found
 
     @property
     def handle(self) -> Any:
-        """What the plugin loaded, as old as this description; None where there is none: then the plugin loads the
-        table. Never what `LakeCommitter.open` returns, which is always fresh."""
+        """What the plugin loaded of the table, as old as this description. None without a handle: the plugin then loads
+        the table. Never the result of `LakeCommitter.open`, which is always fresh."""
         return self._handle
 
     def __getstate__(self) -> dict[str, Any]:
@@ -197,5 +258,5 @@ class TableInfo:
 
     @property
     def schema_fingerprint(self) -> str:
-        """`schema_fingerprint` of the table's schema."""
+        """The fingerprint (`schema_fingerprint`) of the table's schema."""
         return schema_fingerprint(self.descriptor.schema)

@@ -1,7 +1,7 @@
-"""Tokens, watermarks, and the one rule that decides what becomes of a round.
+"""Tokens, watermarks, and the one rule that decides whether a round may publish.
 
-A *token* names a round before anything is written. The *watermark* is the last token, stored by the commit in the
-same atomic step as the data. `decide` compares the two; nothing else in laketier may.
+A *token* names a round before anything is written. The *watermark* is the last token of a pipeline. The commit stores
+it in the same atomic step as the data. `decide` compares the two; nothing else in laketier may.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ FIRST_EPOCH = 0
 
 @dataclass(frozen=True)
 class SourceRange:
-    """The half-open range of the source that a round read: canonical positions, ``start`` inclusive."""
+    """The range of the source that a round read, half open, as canonical text.
+
+    Attributes:
+        start: The first position.
+        end: The position after the last one.
+    """
 
     start: str
     end: str
@@ -36,12 +41,13 @@ class SourceRange:
 class Token:
     """The name of one round.
 
-    - ``pipeline``: given by the user, stable, one per query; several sinks of one job may share it.
-    - ``run``: the progress log that the epochs belong to (a Spark checkpoint's id). It survives failover.
-    - ``epoch``: counts from `FIRST_EPOCH` by one.
-    - ``fence``: the lease epoch of the driver; 0 where there is no lease.
-    - ``content``: identifies what the epoch read. None where that can't be known; then run and epoch alone decide.
-    - ``source``: the range read, where the source has one.
+    Attributes:
+        pipeline: The user's name for the flow. Stable, one per query; several sinks of one job may share it.
+        run: The progress log that the epochs belong to, such as the id of a Spark checkpoint. It survives failover.
+        epoch: The number of the round, from `FIRST_EPOCH` by one.
+        fence: The number of the driver's lease. 0 without a lease.
+        content: Identifies the input of the epoch. None where it is unknown; then run and epoch alone decide.
+        source: The range that was read, where the source has ranges.
     """
 
     pipeline: str
@@ -62,10 +68,13 @@ class Token:
 class Watermark:
     """The last token of a pipeline, as stored in the table.
 
-    ``commit_id`` is unique to the round attempt that published it, so an unknown outcome can be told from a rival's
-    success. ``snapshot_id`` is the snapshot that carried it (None until it is read back, for formats that know the
-    id only afterwards). ``rows`` and ``committed_at`` (ms since the epoch, UTC) are for people and audits; no
-    decision reads them. A ``forgotten`` watermark counts as none.
+    Attributes:
+        token: The token.
+        commit_id: The id of the round attempt that published it. It tells an unknown outcome from a rival's success.
+        rows: The rows of the commit. For people and audits: no decision reads it.
+        committed_at: When it was committed, in ms since the epoch, UTC. For people and audits: no decision reads it.
+        snapshot_id: The snapshot that carried it. None until it is read back, for formats that know the id only then.
+        forgotten: Whether it counts as none, as ``laketier pipeline forget`` was run.
     """
 
     token: Token
@@ -76,11 +85,18 @@ class Watermark:
     forgotten: bool = False
 
     def carried_by(self, snapshot_id: int) -> Watermark:
-        """The same watermark, naming the snapshot that carries it."""
+        """Name the snapshot that carries the watermark.
+
+        Args:
+            snapshot_id: The snapshot.
+
+        Returns:
+            A copy.
+        """
         return replace(self, snapshot_id=snapshot_id)
 
     def to_json(self) -> str:
-        """Canonical JSON: sorted keys, no spaces, a version."""
+        """The watermark as canonical JSON: sorted keys, no spaces, a version."""
         token = self.token
         document: dict[str, Any] = {
             "v": 1,
@@ -100,7 +116,17 @@ class Watermark:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Watermark:
-        """Read what `to_json` wrote. Raises `CorruptTable` for anything else."""
+        """Read JSON that `to_json` wrote.
+
+        Args:
+            text: The JSON.
+
+        Returns:
+            The watermark.
+
+        Raises:
+            CorruptTable: The text is no watermark, or one of a newer version.
+        """
         try:
             document = json.loads(text)
             if document["v"] != 1:
@@ -174,6 +200,7 @@ def decide(watermark: Watermark | None, token: Token) -> Decision:
 
     Raises:
         Refused: The round must not be published; one of the classes in the table says why.
+        ValueError: The watermark belongs to another pipeline.
     """
     if watermark is not None and watermark.forgotten:
         watermark = None

@@ -1,7 +1,7 @@
-"""Text from outside, as a terminal or a log may be given it.
+"""Makes text from outside safe for terminals and logs.
 
-Names of tables, columns and files, values and the errors of libraries may hold anything: escape sequences that clear a
-terminal or set its title, characters that turn the direction of what follows. They are shown, not sent.
+Names of tables, columns and files, values, and the errors of libraries may hold anything: escape sequences that clear a
+terminal or set its title, characters that turn the direction of text. These are shown, not sent.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _SENT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\
 
 
 def visible(text: str) -> str:
-    r"""``text`` with what a terminal would act upon as ``\x1b`` or ``\u202e``."""
+    r"""Escape the characters that a terminal would act upon, as ``\x1b`` or ``\u202e``."""
     return text if text.isprintable() else _SENT.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def visible_json(text: str) -> str:
-    """The same for JSON, whose strings it leaves as they are to whoever reads them."""
+    """Escape the same characters in JSON text. Its strings keep their values."""
     return _SENT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -22,23 +22,33 @@ _RANDOM_BYTES = 10
 
 
 LATEST = (1 << 4 * _TIME_DIGITS) - 1
-"""The last moment that the name of an attempt can hold, in ms since the epoch: in the year 10889."""
+"""The last moment that an attempt id can hold, in ms since the epoch: in the year 10889."""
 
 
 def new_attempt_id(after: int = 0) -> str:
-    """32 hex digits, unguessable. For task attempts and commit ids. They begin with the time, as UUIDs of version 7 do,
-    so that orphan collection can bar all attempts before a moment without knowing them.
+    """Make an id for a task attempt or a commit. Unguessable. It starts with the time, as UUIDs of version 7 do, so
+    that orphan collection can refuse all attempts before a moment without knowing them.
 
-    ``after``: the moment that attempts were barred up to when the round began (`TieringRound.attempts_after`). A host
-    whose clock is behind it takes that moment, as Lamport's clocks do: such an attempt did begin later, whatever the
-    clocks say.
+    Args:
+        after: The horizon of orphan collection when the round began (`TieringRound.attempts_after`), in ms since the
+            epoch. A host whose clock is behind uses this moment, as in Lamport's clocks: the attempt did begin later,
+            whatever the clocks say.
+
+    Returns:
+        32 hex digits.
     """
     return f"{min(max(host_time(), after), LATEST):0{_TIME_DIGITS}x}{secrets.token_hex(_RANDOM_BYTES)}"
 
 
 def attempt_began_at(attempt: str) -> int:
-    """The moment in its name: when `new_attempt_id` made it, in ms since the epoch by the clock of the host that did,
-    or the horizon that it was told. 0, which is before everything, for a name that it did not make."""
+    """Read the moment in an attempt id: the time of the host that made it, or the horizon that it was given.
+
+    Args:
+        attempt: The id.
+
+    Returns:
+        Milliseconds since the epoch. 0, which is before everything, for an id that `new_attempt_id` did not make.
+    """
     try:
         return int(attempt[:_TIME_DIGITS], 16) if len(attempt) == _TIME_DIGITS + 2 * _RANDOM_BYTES else 0
     except ValueError:
@@ -49,10 +59,14 @@ def attempt_began_at(attempt: str) -> int:
 class StagedFile:
     """One staged data file.
 
-    ``path`` is what `discard` needs to find it again: relative to the table's location, with ``/`` (`confined`), or to
-    the folder elsewhere that the table's metadata names for data. ``partition``
-    holds (partition field name, canonical text or None for null). ``payload`` is the format's own (a footer,
-    statistics, fragment metadata), small.
+    Attributes:
+        path: The path relative to the table's location, with ``/`` (`confined`), or relative to another folder that the
+            table's metadata names for data. `LakeCommitter.discard` finds the file by it.
+        rows: The number of rows.
+        bytes: The size on storage.
+        partition: The partition: (field name, canonical text or None for null) of each field.
+        bucket: The bucket. None without buckets.
+        payload: The format's own data, small: a footer, statistics, fragment metadata.
     """
 
     path: str
@@ -65,14 +79,20 @@ class StagedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class WriteResult:
-    """What a writer staged, and what it was written against: after each reload the core compares the last three
-    with the table and refuses to publish a file that was written for another one.
-
-    ``replaced``: with `WriteMode.UPSERT`, the files of the base snapshot (`LakeSplit.files`) that leave the table in
-    the step that publishes ``files``; set by the core.
+    """The files of one task attempt, and the table that they were written against. After each reload the core compares
+    uuid, fingerprint and spec with the table, and refuses files that were written for another one.
 
     A format may subclass it: a frozen dataclass, ``kw_only``, with fields that `DataclassSerializer` knows. Its factory
     then overrides `LakeTieringFactory.write_result_serializer` with a ``DataclassSerializer`` of the subclass.
+
+    Attributes:
+        attempt: The id of the attempt.
+        table_uuid: The identity of the table.
+        schema_fingerprint: The fingerprint of the schema.
+        spec_id: The partition spec.
+        files: The staged files.
+        replaced: With `WriteMode.UPSERT`, the files of the base snapshot (`LakeSplit.files`) that leave the table in
+            the step that publishes ``files``. Set by the core.
     """
 
     attempt: str
@@ -84,17 +104,27 @@ class WriteResult:
 
     @property
     def rows(self) -> int:
-        """Rows in all files."""
+        """The rows in all files."""
         return sum(f.rows for f in self.files)
 
     @property
     def bytes(self) -> int:
-        """Bytes on storage of all files."""
+        """The bytes on storage of all files."""
         return sum(f.bytes for f in self.files)
 
     @classmethod
     def of(cls, table: TableInfo, attempt: str, files: tuple[StagedFile, ...], **more: Any) -> Self:
-        """A result for files that were written against ``table``. ``more``: the fields of a subclass."""
+        """Make the result of files that were written against a table.
+
+        Args:
+            table: The table.
+            attempt: The id of the attempt.
+            files: The staged files.
+            more: The fields of a subclass.
+
+        Returns:
+            The result.
+        """
         return cls(
             attempt=attempt,
             table_uuid=table.table_uuid,
@@ -111,23 +141,34 @@ WR = TypeVar("WR", bound=WriteResult)
 class LakeWriter(ABC, Generic[WR]):
     """Stages the rows of one task attempt. Runs on an executor, used by one thread.
 
-    Call order: ``write`` any number of times, then exactly one of ``complete`` or ``abort``. As a context manager
-    it aborts when the block raises. Nothing it writes is visible to a reader. It loads no table metadata: all it
-    needs came with its factory and context. Memory is bounded whatever the number and size of the batches.
+    Call order: `write` any number of times, then exactly one of `complete` and `abort`. As a context manager it aborts
+    when the block raises. Readers see nothing of what it writes. It loads no table metadata: factory and context hold
+    all that it needs. Its memory is bounded, whatever the number and size of the batches.
     """
 
     @abstractmethod
     def write(self, batch: pa.RecordBatch) -> None:
-        """Stage rows. Columns are matched by name. Raises `IncompatibleData` when the batch does not fit."""
+        """Stage rows. Columns are matched by name.
+
+        Args:
+            batch: The rows.
+
+        Raises:
+            IncompatibleData: The batch does not fit the table.
+        """
 
     @abstractmethod
     def complete(self) -> WR:
-        """Make all that was written durable and describe it. No rows at all give a result without files."""
+        """Make the staged files durable, and describe them.
+
+        Returns:
+            The result. Without rows it has no files.
+        """
 
     @abstractmethod
     def abort(self) -> None:
-        """Delete what this attempt staged. Called when its result was, and will be, given to nobody. Never raises
-        for a file that is gone already; may be called twice, and after a failed ``write`` or ``complete``."""
+        """Delete the files that this attempt staged. Called when its result was given to nobody, and will be given to
+        nobody. Never raises for a missing file. May be called twice, and after a failed `write` or `complete`."""
 
     def __enter__(self) -> LakeWriter[WR]:
         return self
