@@ -1,4 +1,4 @@
-"""Every example in README and docs is run, on real Spark."""
+"""Every example in README, docs and the plugins' pages is run as it stands, on real Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNNER = ROOT / "tests" / "support" / "run_pages.py"
 # Reports for other projects speak of those projects' code.
 ALL_PAGES = [
-    ROOT / "README.md",
+    *(ROOT / page for page in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(ROOT.glob("plugins/*/README.md")),
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "upstream"),
 ]
 PAGES = [
@@ -23,19 +24,25 @@ PAGES = [
     for page in ALL_PAGES
     if any(snippet.language == "python" and snippet.why_not is None for snippet in snippets(page))
 ]
+DEEP = {"docs/howto/cluster.md", "docs/howto/foreach-batch.md"}
+"""Other tests on Spark do what their examples do."""
 RUN = {"python", "bash"}
 SHOWN = {"text"}
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
-    done = subprocess.run(
-        [sys.executable, str(RUNNER), *(str(ROOT / page) for page in PAGES)],
-        cwd=tmp_path_factory.mktemp("pages"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def results(request: pytest.FixtureRequest) -> dict[str, str | None]:
+    """What became of each page that is asked for, in one run: they share a JVM."""
+    mine = [
+        item
+        for item in request.session.items
+        if getattr(item, "originalname", "") == test_the_examples_of_a_page_run.__name__
+    ]
+    return run_pages(*(ROOT / item.callspec.params["page"] for item in mine))
+
+
+def run_pages(*pages: Path) -> dict[str, str | None]:
+    done = subprocess.run([sys.executable, str(RUNNER), *map(str, pages)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     answer: dict[str, str | None] = json.loads(done.stdout.splitlines()[-1])
     return answer
@@ -43,10 +50,36 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
 
 @pytest.mark.spark
 @pytest.mark.timeout(1200)  # the first one waits for the pages of all
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.deep) if page in DEEP else page for page in PAGES]
+)
 def test_the_examples_of_a_page_run(page: str, results: dict[str, str | None]) -> None:
     failure = results[str(ROOT / page)]
     assert failure is None, failure
+
+
+BROKEN = {
+    "nothing is defined": ("```python\nspark.range(1)\n```\n", "name 'spark' is not defined"),
+    "nothing is imported": ("```python\nPath('landing')\n```\n", "name 'Path' is not defined"),
+    "a package does not bring its parts": (
+        "```python\nimport laketier\n\nlaketier.spark.get_or_create()\n```\n",
+        "module 'laketier' has no attribute 'spark'",
+    ),
+    "a block that fails": ("```python\nassert 1 == 2\n```\n", "AssertionError"),
+    "a command that fails": ("```bash\nlaketier formats --no-such\n```\n", "exit code 2"),
+    "a command of others": ("```bash\npip list\n```\n", "excuse its block"),
+}
+
+
+def test_a_page_that_is_not_complete_fails(tmp_path: Path) -> None:
+    for name, (text, _) in BROKEN.items():
+        (tmp_path / f"{name}.md").write_text(text, encoding="utf-8")
+    # What one page did is gone for the next: this one is run first.
+    (tmp_path / "first.md").write_text("```python\nfrom pathlib import Path\n\nspark = Path('here')\n```\n")
+    found = run_pages(tmp_path / "first.md", *(tmp_path / f"{name}.md" for name in BROKEN))
+    assert found.pop(str(tmp_path / "first.md")) is None
+    for name, (_, expected) in BROKEN.items():
+        assert expected in (found[str(tmp_path / f"{name}.md")] or "it ran"), name
 
 
 def test_there_are_pages_with_examples() -> None:

@@ -19,6 +19,8 @@ from pathlib import Path
 
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr")
 """Most of what a short-lived JVM computes is its own optimisation. It tells nobody that an archive does not fit."""
+QUIET = ("-Dspark.ui.enabled=false", "-Dspark.ui.showConsoleProgress=false")
+"""Settings of Spark, which reads them from properties of its JVM. No test looks at its UI."""
 PATIENCE_SECONDS = 300
 
 
@@ -37,7 +39,7 @@ def options() -> str:
     """What the JVMs of tests are started with."""
     made = archive()
     shared = [] if made is None or not made.exists() else [f"-XX:SharedArchiveFile={made}"]
-    return " ".join([*SHORT_LIVED, *shared])
+    return " ".join([*SHORT_LIVED, *QUIET, *shared])
 
 
 def make() -> str | None:
@@ -52,7 +54,7 @@ def make() -> str | None:
             [sys.executable, __file__, folder],
             env={
                 **os.environ,
-                "SPARK_SUBMIT_OPTS": " ".join([*SHORT_LIVED, f"-XX:ArchiveClassesAtExit={fresh}"]),
+                "SPARK_SUBMIT_OPTS": " ".join([*SHORT_LIVED, *QUIET, f"-XX:ArchiveClassesAtExit={fresh}"]),
                 "SPARK_LOCAL_IP": "127.0.0.1",
                 "PYSPARK_PYTHON": sys.executable,
             },
@@ -75,7 +77,6 @@ def usual_work(folder: Path) -> None:
 
     session = (
         builder(app_name="classes", master="local[2]")
-        .config("spark.ui.enabled", False)
         .config("spark.local.dir", str(folder / "local"))
         .config("spark.sql.shuffle.partitions", 2)
         .config("spark.sql.warehouse.dir", str(folder / "tables"))

@@ -1,7 +1,7 @@
 """Code blocks of README and docs, and how they are run.
 
-In the order of a page: ``python`` blocks share one namespace (with ``spark``); ``bash`` blocks that begin with
-``laketier`` run line by line; a block with a title (```` ```yaml title="job.yaml" ````) is written to that file. A
+In the order of a page: ``python`` blocks share one namespace, which is empty at first; the commands of ``bash`` blocks
+run line by line; a block with a title (```` ```yaml title="job.yaml" ````) is written to that file. A
 block is left out only by a comment before it: ``<!-- not run: why -->``.
 """
 
