@@ -1,4 +1,4 @@
-"""A local Spark session for the command line and for examples."""
+"""A session of Spark for the command line and for examples."""
 
 from __future__ import annotations
 
@@ -20,11 +20,20 @@ _WORKER_PYTHON = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 
 def builder(*, app_name: str = "laketier", master: str | None = None) -> SparkSession.Builder:
-    """A session builder for this machine: quiet, on all cores, with this very interpreter for its workers (Spark would
-    otherwise take whatever ``python3`` the PATH holds), and with the Arrow setting that this session's jobs need.
+    """A session builder for this machine. Call ``.config`` on the result to set more, or to set these otherwise:
 
-    Raises `ConfigError` when pyspark or Java is missing, or Java is too old. ``SPARK_MASTER`` and Spark's own
-    configuration files still apply; call ``.config`` on the result for more.
+    - the application's name;
+    - the master: ``master``, else the variable ``SPARK_MASTER``, else ``local[*]``;
+    - ``spark.sql.session.timeZone``: UTC;
+    - ``spark.sql.streaming.numRecentProgressUpdates``: 1000, so that the totals of a stream are complete;
+    - ``spark.sql.execution.arrow.maxBytesPerBatch``: 2147483647, so that Spark measures no batch anew for every row.
+
+    It also sets three environment variables, unless they are set: ``PYSPARK_PYTHON`` and ``PYSPARK_DRIVER_PYTHON`` to
+    this interpreter, as Spark would take whatever ``python3`` the PATH holds, and ``SPARK_LOCAL_IP`` to 127.0.0.1. All
+    else is Spark's own default, or what its configuration files say: its UI and its progress bar, too.
+
+    Raises:
+        ConfigError: pyspark or Java is missing, or Java is too old.
     """
     require_pyspark()
     require_java()
@@ -38,8 +47,6 @@ def builder(*, app_name: str = "laketier", master: str | None = None) -> SparkSe
     return (
         SparkSession.builder.appName(app_name)
         .master(master or os.environ.get("SPARK_MASTER", "local[*]"))
-        .config("spark.ui.enabled", False)
-        .config("spark.ui.showConsoleProgress", False)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.numRecentProgressUpdates", 1000)
         .config(MAX_BYTES, UNBOUNDED)
@@ -47,14 +54,24 @@ def builder(*, app_name: str = "laketier", master: str | None = None) -> SparkSe
 
 
 def get_or_create(*, app_name: str = "laketier", master: str | None = None, log_level: str = "ERROR") -> SparkSession:
-    """The session of this process: the one that runs already, or a new one from `builder`."""
-    from_here = builder(app_name=app_name, master=master)
+    """The session of this process.
+
+    One that runs already is returned as it is: nothing of it, of its log and of the environment changes, and the
+    arguments have no effect. Else a new one is made by `builder`, which says what it sets, and its log gets the level
+    ``log_level``.
+
+    Raises:
+        ConfigError: pyspark or Java is missing, or Java is too old.
+    """
+    require_pyspark()
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
-    session = running or from_here.getOrCreate()
-    if running is None:
-        session.sparkContext.setLogLevel(log_level)
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:  # none is active, and there is no default
+        session = builder(app_name=app_name, master=master).getOrCreate()
+    session.sparkContext.setLogLevel(log_level)
     return session
 
 

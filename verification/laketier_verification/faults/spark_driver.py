@@ -38,6 +38,8 @@ def main() -> None:
     os.dup2(2, 1)
     spark = (
         builder(app_name="laketier faults", master=os.environ.get("FAULTS_MASTER", "local[2,4]"))
+        .config("spark.ui.enabled", False)
+        .config("spark.ui.showConsoleProgress", False)
         .config("spark.driver.memory", "1g")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")

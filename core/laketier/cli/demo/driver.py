@@ -20,6 +20,7 @@ def main(orders: dict[str, Any]) -> None:
     spark = (
         builder(app_name="laketier demo")
         .config("spark.ui.enabled", False)
+        .config("spark.ui.showConsoleProgress", False)
         .config("spark.sql.shuffle.partitions", 2)
         .getOrCreate()
     )
