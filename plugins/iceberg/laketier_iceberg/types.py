@@ -61,6 +61,7 @@ TYPE_TABLE: list[tuple[str, str, str]] = [
     ("fixed_size_list[n]", "refused", "Iceberg would forget the length. Cast it to list, or keep vectors in Lance."),
     ("list_view, large_list_view", "refused", "Cast it to list."),
     ("map", "map", ""),
+    ("union", "refused", "Iceberg has no unions. Make it a struct with a field for each type."),
     ("dictionary", "refused", "Iceberg has no dictionary type. Cast it to the type of its values."),
     ("run_end_encoded", "refused", "Cast it to the type of its values."),
     (
@@ -74,7 +75,9 @@ TYPE_TABLE: list[tuple[str, str, str]] = [
 ]
 """Arrow type, Iceberg type or ``refused``, and what to know. For the documentation."""
 
-_ADVICE = {arrow: note for arrow, iceberg, note in TYPE_TABLE if iceberg == "refused"}
+_ADVICE = {arrow: note for arrow, iceberg, note in TYPE_TABLE if iceberg == "refused"} | {
+    "decimal": "Cast it to decimal128 with at most 38 digits and a scale from 0 to the precision."
+}
 
 
 def check_types(schema: pa.Schema) -> None:
@@ -99,9 +102,7 @@ def _check(kind: pa.DataType, where: str) -> None:
     if not inside:
         row = _refused_as(kind)
         if row is not None:
-            advice = _ADVICE.get(
-                row, "Cast it to decimal128 with at most 38 digits and a scale from 0 to the precision."
-            )
+            advice = _ADVICE.get(row, "Cast it to a type that Iceberg has.")
             raise UnsupportedType(f"a column of type {kind} can't be stored as it is", where=where, fix=advice)
 
 
@@ -132,6 +133,8 @@ def _refused_as(kind: pa.DataType) -> str | None:
         return "dictionary"
     if pt.is_run_end_encoded(kind):
         return "run_end_encoded"
+    if pt.is_union(kind):
+        return "union"
     if pt.is_duration(kind) or pt.is_interval(kind):
         return "duration, interval"
     if pt.is_list_view(kind) or pt.is_large_list_view(kind):

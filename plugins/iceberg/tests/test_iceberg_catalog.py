@@ -69,6 +69,7 @@ _SAMPLES: dict[str, list[pa.DataType]] = {
     "fixed_size_list[n]": [pa.list_(pa.float32(), 4)],
     "list_view, large_list_view": [pa.list_view(pa.int32()), pa.large_list_view(pa.int32())],
     "map": [pa.map_(pa.string(), pa.list_(pa.int64()))],
+    "union": [pa.dense_union([pa.field("a", pa.int64())]), pa.sparse_union([pa.field("a", pa.int64())])],
     "dictionary": [pa.dictionary(pa.int32(), pa.string())],
     "run_end_encoded": [pa.run_end_encoded(pa.int32(), pa.string())],
     "duration, interval": [pa.duration("us"), pa.month_day_nano_interval()],

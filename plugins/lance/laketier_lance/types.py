@@ -37,6 +37,7 @@ TYPE_TABLE: list[tuple[str, str, str]] = [
     ("struct without fields", "refused", "give it a field"),
     ("map", "the same", "needs lance.data-storage-version 2.2"),
     ("map with sorted keys", "refused", "Lance does not keep that promise: declare the map without it"),
+    ("union", "refused", "make it a struct with a field for each type"),
     ("dictionary", "refused", "cast to the value type; Lance encodes repeated values by itself"),
     ("run_end_encoded", "refused", "decode it"),
     ("extension arrow.uuid", "the same", ""),
@@ -98,6 +99,12 @@ def _advice_for_scalar(kind: pa.DataType) -> str | None:
         return "Cast it to binary."
     if pt.is_null(kind) or pt.is_boolean(kind) or _fits_vector(kind) or _is_bytes(kind):
         return None
+    if pt.is_union(kind):
+        return "Make it a struct with a field for each type."
+    if pt.is_list_view(kind) or pt.is_large_list_view(kind):
+        return f"Cast it to list<{kind.value_type}>."
+    if pt.is_interval(kind):
+        return "Store months, days and nanoseconds in columns of their own."
     return "Cast it to a type that Lance holds; the table of types in the docs lists them."
 
 

@@ -43,6 +43,7 @@ TYPE_TABLE: list[tuple[str, str, str]] = [
     ("decimal of precision > 38", "refused", "DuckDB and others would read it as double: use string"),
     ("decimal of negative scale", "refused", "use scale 0"),
     ("struct without fields", "refused", "drop the column, or use bool"),
+    ("union", "refused", "Parquet has none: use a struct with a field for each type"),
     ("extension types", "refused", "use the storage type"),
 ]
 """(Arrow type, what it is in a file or "refused", note). For refused ones the note is the advice."""
@@ -96,6 +97,7 @@ def _refusal(kind: pa.DataType) -> str | None:
         "date64": pt.is_date64,
         "duration": pt.is_duration,
         "month_day_nano_interval": pt.is_interval,
+        "union": pt.is_union,
         "dictionary": pt.is_dictionary,
         "run_end_encoded": pt.is_run_end_encoded,
         "list_view, large_list_view": lambda k: pt.is_list_view(k) or pt.is_large_list_view(k),

@@ -202,6 +202,7 @@ REFUSED: dict[str, list[pa.DataType]] = {
     "decimal of precision > 38": [pa.decimal256(39, 0)],
     "decimal of negative scale": [pa.decimal128(10, -2)],
     "struct without fields": [pa.struct([])],
+    "union": [pa.dense_union([pa.field("a", pa.int64())]), pa.sparse_union([pa.field("a", pa.int64())])],
     "extension types": [pa.uuid(), pa.json_()],
 }
 
