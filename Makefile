@@ -162,6 +162,10 @@ model: python $(READY) ## explore the protocol's state space, and each removed g
 bench: java $(READY) ## measure each lane and format against Spark and raw pyarrow
 	$(BIN)/python -m benchmarks $(ARGS)
 
+.PHONY: pages
+pages: python $(READY) ## write the tables of docs/ anew that come from the code
+	$(BIN)/python scripts/page_tables.py
+
 .PHONY: docs
 docs: python $(READY) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,88 +1,35 @@
-"""Pages that are made from the code when the site is built: ``<!-- generated: name -->`` becomes a table."""
+"""What the site shows otherwise than a checkout: pages of plugins in full, and no links to files that it does not have."""
 
 from __future__ import annotations
 
-import importlib
+import posixpath
 import re
-from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from laketier.config import KeyDoc, document, lake_reference
-from laketier.config.job import job_reference
-from laketier.config.service import service_reference
-from laketier.registry import format_names, load_format, load_source
-from laketier.spi import Feature, support_of
-
-_MARK = re.compile(r"<!-- generated: (?P<name>[\w-]+) -->")
+ROOT = Path(__file__).resolve().parents[1]
+_README = re.compile(r"plugins/(?P<name>\w+)/README\.md")
+_LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]+)\]\((?P<target>(?!\w+:)[^)#\s]+)(?P<anchor>#[\w-]+)?\)")
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Called by mkdocs for each page."""
-    return _MARK.sub(lambda match: GENERATORS[match["name"]](), markdown)
+    here = f"docs/{page.file.src_uri}"
+    readme = ROOT / "plugins" / Path(here).stem / "README.md"
+    if Path(here).parent.name == "howto" and readme.exists() and f"plugins/{readme.parent.name}/README.md" in markdown:
+        return _of_the_site(readme.read_text(encoding="utf-8"), f"plugins/{readme.parent.name}/README.md", here)
+    return _of_the_site(markdown, here, here)
 
 
-def configuration() -> str:
-    """Every key of the core, of job files, and of every installed format."""
-    parts = ["## Keys of laketier", _keys(lake_reference())]
-    parts += ["## Job files", _keys(job_reference())]
-    parts += ["## Service files", _keys(service_reference())]
-    for name in _ours():
-        parts += [f"## Keys of {name}", _keys(document(load_format(name).options_type, f"lake.{name}."))]
-    return "\n\n".join(parts)
+def _of_the_site(markdown: str, origin: str, shown: str) -> str:
+    """``markdown`` of the file ``origin``, with its links as they are on the page ``shown``."""
 
+    def link(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(origin), match["target"]))
+        if (plugin := _README.fullmatch(target)) and (ROOT / "docs" / "howto" / f"{plugin['name']}.md").exists():
+            target = f"docs/howto/{plugin['name']}.md"
+        if not target.startswith("docs/"):
+            return match["text"]
+        return f"{match['image']}[{match['text']}]({posixpath.relpath(target, posixpath.dirname(shown))}{match['anchor'] or ''})"
 
-def features() -> str:
-    """What each format can do."""
-    names = _ours()
-    plugins = [load_format(name) for name in names]
-    rows = [["feature", *names], ["delivery", *(plugin.delivery.value for plugin in plugins)]]
-    for feature in Feature:
-        supports = [support_of(plugin.features, feature) for plugin in plugins]
-        rows.append([feature.value, *("yes" if support.full else f"no: {support.reason}" for support in supports)])
-    return _table(rows)
-
-
-def types() -> str:
-    """Arrow type → what each format makes of it."""
-    columns: dict[str, dict[str, str]] = {}
-    for name in _ours():
-        module = importlib.import_module(type(load_format(name)).__module__.partition(".")[0] + ".types")
-        for arrow, native, note in module.TYPE_TABLE:
-            columns.setdefault(arrow, {})[name] = f"{native}" + (f" ({note})" if note else "")
-    rows = [["Arrow", *_ours()]]
-    rows += [[f"`{arrow}`", *(cells.get(name, "") for name in _ours())] for arrow, cells in columns.items()]
-    return _table(rows)
-
-
-def kafka() -> str:
-    """The options of the source kafka: of a cluster, and of a topic."""
-    plugin = load_source("kafka")
-    parts = ["## Of the cluster: `options`", _keys(document(plugin.options_type, ""))]
-    parts += ["## Of a topic: `read`", _keys(document(plugin.table_options_type, ""))]
-    return "\n\n".join(parts)
-
-
-def fluss() -> str:
-    """The options of the source fluss: of a cluster, and of a table."""
-    plugin = load_source("fluss")
-    parts = ["## Of the cluster: `options`", _keys(document(plugin.options_type, ""))]
-    parts += ["## Of a table: `read`", _keys(document(plugin.table_options_type, ""))]
-    return "\n\n".join(parts)
-
-
-def _ours() -> list[str]:
-    return [name for name in format_names() if type(load_format(name)).__module__.startswith("laketier_")]
-
-
-def _keys(keys: Iterable[KeyDoc]) -> str:
-    rows = [["key", "type", "default", ""]]
-    return _table([*rows, *([f"`{key.key}`", key.type, key.default, key.doc] for key in keys)])
-
-
-def _table(rows: list[list[str]]) -> str:
-    head, *body = (["" if cell is None else str(cell).replace("|", "\\|") for cell in row] for row in rows)
-    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(row) for row in body)]
-    return "\n".join(f"| {line} |" for line in lines)
-
-
-GENERATORS = {"configuration": configuration, "features": features, "types": types, "kafka": kafka, "fluss": fluss}
+    return _LINK.sub(link, markdown)

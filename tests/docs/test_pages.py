@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,6 +17,9 @@ from laketier.config.service import parse_service
 from laketier.service.schedule import is_retryable
 from laketier.spi import FeatureNotSupported, LaketierError, errors
 from snippets import snippets
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import page_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -55,6 +59,48 @@ def _named(entry: Any) -> Iterator[str]:
     else:
         for each in entry.values() if isinstance(entry, dict) else entry:
             yield from _named(each)
+
+
+@pytest.mark.parametrize("page", [str(page.relative_to(ROOT)) for page in page_tables.marked()])
+def test_the_tables_of_a_page_are_those_of_the_code(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert text == page_tables.filled(ROOT / page, text), "run make pages, and look at what changed"
+
+
+READABLE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+READABLE += [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("plugins/*/README.md"))]
+_ANY_LINK = re.compile(r"\]\((?P<target>(?!\w+:)[^)#\s]*)(?:#(?P<anchor>[\w-]+))?\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def test_all_links_of_a_checkout_lead_somewhere() -> None:
+    lost = []
+    for page in READABLE:
+        for match in _ANY_LINK.finditer(_prose(page)):
+            target = page.parent.joinpath(match["target"]).resolve() if match["target"] else page
+            there = target.exists() and (match["anchor"] is None or match["anchor"] in _anchors(target))
+            lost += [] if there else [f"{page.relative_to(ROOT)}: {match[0]}"]
+    assert not lost
+
+
+def test_each_page_of_a_checkout_has_a_text() -> None:
+    """What only the site fills in is nothing to those who read a checkout."""
+    bare = [
+        str(page.relative_to(ROOT))
+        for page in READABLE
+        if not [each for each in _prose(page).splitlines()[1:] if re.match(r"[\w`|*\[-].*\w", each)]
+    ]
+    assert not bare
+
+
+def _prose(page: Path) -> str:
+    return re.sub(r"^ *```.*?^ *```$|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def _anchors(page: Path) -> set[str]:
+    """As mkdocs and GitHub make them of headings."""
+    texts = _HEADING.findall(page.read_text(encoding="utf-8"))
+    return {re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower()) for text in texts}
 
 
 def test_the_readme_stays_short() -> None:

@@ -24,7 +24,7 @@ PAGES = [
     for page in ALL_PAGES
     if any(snippet.language == "python" and snippet.why_not is None for snippet in snippets(page))
 ]
-DEEP = {"docs/howto/cluster.md", "docs/howto/foreach-batch.md"}
+DEEP = {"docs/howto/cluster.md", "docs/howto/foreach-batch.md", "docs/howto/reading.md"}
 """Other tests on Spark do what their examples do."""
 RUN = {"python", "bash"}
 SHOWN = {"text"}
