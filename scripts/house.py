@@ -79,8 +79,8 @@ def strongly_connected(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -
                 left.append(end)
         return found
 
-    reached = {node: reach(node) for node in after}
-    groups = {frozenset(other for other in reached[node] if node in reached[other]) for node in after}
+    closure = {node: reach(node) for node in after}
+    groups = {frozenset(other for other in closure[node] if node in closure[other]) for node in after}
     return sorted(sorted(group) for group in groups if len(group) > 1)
 
 

@@ -163,11 +163,11 @@ def types(_: str) -> str:
 def _made_of(kind: pa.DataType, lake_format: str, warehouse: str, table: str) -> str:
     lake = open_lake(configure({"lake.format": lake_format, "lake.warehouse": warehouse, "lake.table": table}))
     try:
-        held = prepare_table(lake, pa.schema({"c": kind})).descriptor.schema.field("c").type
+        kept = prepare_table(lake, pa.schema({"c": kind})).descriptor.schema.field("c").type
     except UnsupportedType as refusal:
         return f"**refused.** {_sentence(refusal.fix or refusal.why or '')}".rstrip()
-    native, note = _native(lake_format, held)
-    read_back = "" if held.equals(kind) else f", read as `{_short(held)}`"
+    native, note = _native(lake_format, kept)
+    read_back = "" if kept.equals(kind) else f", read as `{_short(kept)}`"
     return f"{native}{read_back}{f'. {_sentence(note)}' if note else ''}"
 
 
