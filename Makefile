@@ -139,11 +139,12 @@ soak: python $(READY) ## 10,000 epochs per format with kills, others and a reade
 	$(BIN)/python -m laketier_verification.faults.soak $(ARGS)
 
 .PHONY: lint
-lint: python $(READY) ## style, formatting, types, import rules
+lint: python $(READY) ## style, formatting, types, import rules, tables of docs/ that the code makes
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/page_tables.py --check
 
 .PHONY: format
 format: python $(READY) ## mend style and formatting where that is mechanical

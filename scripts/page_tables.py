@@ -34,11 +34,12 @@ MARKED = re.compile(
 
 def main(arguments: list[str]) -> int:
     stale = {page: new for page, (old, new) in pages().items() if old != new}
+    check = "--check" in arguments
     for page, text in stale.items():
-        if "--check" not in arguments:
+        if not check:
             page.write_text(text, encoding="utf-8")
-        print(page.relative_to(ROOT))
-    return 1 if stale and "--check" in arguments else 0
+        print(page.relative_to(ROOT), "says otherwise than the code: run make pages" if check else "is written anew")
+    return 1 if stale and check else 0
 
 
 def pages() -> dict[Path, tuple[str, str]]:
