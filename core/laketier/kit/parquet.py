@@ -69,6 +69,8 @@ class _Part:
     stream: Any = None
     writer: Any = None
     file_rows: int = 0
+    footers: list[Any] = field(default_factory=list)
+    """Where pyarrow leaves the footer of a file when it closes it."""
 
 
 class RollingParquetWriter:
@@ -203,6 +205,7 @@ class RollingParquetWriter:
             compression=self._settings.compression.value,
             compression_level=level,
             store_decimal_as_integer=True,
+            metadata_collector=part.footers,
             **encodings(self._file_schema),
         )
         part.file_rows = 0
@@ -217,7 +220,7 @@ class RollingParquetWriter:
         failpoint("stage.after_close_before_fsync")
         if self._on_closed is not None:
             self._on_closed(part.path)
-        self._closed.append(ClosedFile(part.path, part.file_rows, size, key, part.writer.writer.metadata))
+        self._closed.append(ClosedFile(part.path, part.file_rows, size, key, part.footers.pop()))
         part.path = part.stream = part.writer = None
         part.file_rows = 0
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
 
-_STAGE = "_update_and_stage_table"
 _finish: ContextVar[Callable[[TableMetadata, TableMetadata], TableMetadata]] = ContextVar("finish", default=in_order)
 
 
@@ -35,16 +34,16 @@ def keep_times(catalog: Catalog) -> bool:
 
     if not isinstance(catalog, MetastoreCatalog):
         return False
-    patched: Any = catalog
-    stage = getattr(patched, _STAGE, None)
-    if stage is None:
+    if not hasattr(catalog, "_update_and_stage_table"):
         raise PluginBroken(
             f"pyiceberg {version('pyiceberg')} stages commits in a way that laketier-iceberg does not know",
-            why=f"its {type(catalog).__name__} has no {_STAGE}",
+            why=f"its {type(catalog).__name__} has no _update_and_stage_table",
             fix="Install a pyiceberg that this laketier-iceberg allows. Nothing was committed.",
         )
-    if _STAGE in vars(catalog):
+    if "_update_and_stage_table" in vars(catalog):
         return True
+    patched: Any = catalog
+    stage = patched._update_and_stage_table
 
     def stage_in_order(current_table: Table | None, *rest: Any) -> Any:
         staged = stage(current_table, *rest)
@@ -52,7 +51,7 @@ def keep_times(catalog: Catalog) -> bool:
             staged.metadata = _finish.get()(current_table.metadata, staged.metadata)
         return staged
 
-    setattr(patched, _STAGE, stage_in_order)
+    patched._update_and_stage_table = stage_in_order
     return True
 
 

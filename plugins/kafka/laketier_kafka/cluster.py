@@ -111,7 +111,9 @@ class Cluster:
         return self._ask("asking for offsets", topic, ask)
 
     def _topic_id(self, name: str, controller: int) -> str:
-        from confluent_kafka import KafkaError, KafkaException, TopicCollection
+        from confluent_kafka import KafkaException, TopicCollection
+
+        from laketier_kafka import client_errors
 
         if controller < 0:
             return name  # describing topics waits for a controller, and there is none
@@ -120,7 +122,7 @@ class Cluster:
             try:
                 described = admin.describe_topics(TopicCollection([name]), request_timeout=seconds)[name].result()
             except KafkaException as error:
-                if error.args[0].code() == KafkaError._UNSUPPORTED_FEATURE:
+                if error.args[0].code() == client_errors.UNSUPPORTED_FEATURE:
                     return name
                 raise
             topic_id = str(described.topic_id)

@@ -128,9 +128,9 @@ class Reasons:
 
     def why(self) -> str | None:
         """The last one that says more than that all brokers are down."""
-        from confluent_kafka import KafkaError
+        from laketier_kafka import client_errors
 
-        telling = [error for error in self._last if error.code() != KafkaError._ALL_BROKERS_DOWN]
+        telling = [error for error in self._last if error.code() != client_errors.ALL_BROKERS_DOWN]
         return telling[-1].str() if telling else None
 
 
@@ -149,13 +149,15 @@ def refusal(connection: Connection, error: Any, doing: str, where: str | None, r
     """What a ``KafkaError`` is here."""
     from confluent_kafka import KafkaError
 
+    from laketier_kafka import client_errors
+
     code = error.code()
-    silent = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN)
+    silent = (client_errors.TRANSPORT, client_errors.TIMED_OUT, client_errors.ALL_BROKERS_DOWN)
     why = connection.redact((reasons.why() if code in silent else None) or error.str())
     where = where or connection.bootstrap_servers
-    if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION):
+    if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, client_errors.UNKNOWN_TOPIC, client_errors.UNKNOWN_PARTITION):
         return TableNotFound("there is no such topic", where=where, why=f"the broker says: {why}")
-    if code == KafkaError._INVALID_ARG:
+    if code == client_errors.INVALID_ARG:
         return ConfigError(
             "the client refuses its settings",
             where=where,
@@ -163,7 +165,7 @@ def refusal(connection: Connection, error: Any, doing: str, where: str | None, r
             fix="The keys below client. are librdkafka's; its CONFIGURATION.md lists them.",
         )
     fix = "Check bootstrap-servers, that this machine reaches the brokers, and whether they want TLS."
-    if code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED) or "SASL" in why or "SSL" in why:
+    if code in (client_errors.AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED) or "SASL" in why or "SSL" in why:
         fix = "Check client.security.protocol, client.sasl.* and client.ssl.*."
     elif "AUTHORIZATION" in error.name():
         fix = "Let this user describe and read the topic."

@@ -129,16 +129,20 @@ class _Reading:
             self._position = max(self._position, self._consumer.position([place])[0].offset)
 
     def _heed(self, error: Any, offset: int) -> None:
-        from confluent_kafka import KafkaError
+        from laketier_kafka import client_errors
 
         code = error.code()
-        if code == KafkaError._PARTITION_EOF:
+        if code == client_errors.PARTITION_EOF:
             # The end of what is there: all before it that can be read was read.
             self._position = max(self._position, offset)
             self._waiting_for = error  # an end before the range's: a new leader may not know yet how far it may tell
-        elif code == KafkaError._AUTO_OFFSET_RESET:
+        elif code == client_errors.AUTO_OFFSET_RESET:
             raise self._out_of_range(error)
-        elif error.retriable() or code in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE):
+        elif error.retriable() or code in (
+            client_errors.TRANSPORT,
+            client_errors.ALL_BROKERS_DOWN,
+            client_errors.RESOLVE,
+        ):
             self._waiting_for = error
         else:
             doing = f"offsets {self._wanted.start} to {self._wanted.end} were read"

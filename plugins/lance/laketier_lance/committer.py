@@ -30,9 +30,10 @@ from laketier.spi import (
 )
 from laketier_lance.clock import storage_time
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
-from laketier_lance.lance_schema import column_field_ids, with_field_ids, with_metadata
+from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.location import local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
+from laketier_lance.private import with_metadata
 from laketier_lance.state import LanceTableState, find_commit
 from laketier_lance.table import COMMIT_ID, EPOCH, LAST, LOST_PREFIX, PIPELINE, ROWS, TABLE_UUID, watermark_key
 from laketier_lance.writer import DATA, FRAGMENT, attempt_of, delete_files, described

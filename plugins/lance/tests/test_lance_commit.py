@@ -14,7 +14,6 @@ from laketier.spi import (
     Conflict,
     Decision,
     Gap,
-    PluginBroken,
     StagedFileLost,
     TableChanged,
     TableError,
@@ -24,7 +23,7 @@ from laketier.spi import (
     WriteMode,
 )
 from laketier.tiering import RoundOutcome
-from laketier_lance.lance_schema import field_ids, with_metadata
+from laketier_lance.lance_schema import field_ids
 
 
 def committer(table, commit_id="c1", mode=WriteMode.APPEND):
@@ -264,21 +263,3 @@ def test_landed_says_when_it_can_not_tell(table):
     table.open().cleanup_old_versions(older_than=timedelta(0))
     with pytest.raises(UnknownOutcome, match="cleaned up"):
         round_.open().landed("mine")
-
-
-def test_another_way_of_keeping_schemas_fails_closed(table):
-    class Other:
-        def __reduce__(self):
-            return (dict, ("{}",))
-
-        def to_pyarrow(self):
-            return table.schema
-
-    with pytest.raises(PluginBroken, match="Nothing was committed"):
-        with_metadata(Other(), {})
-
-
-def test_schema_metadata_may_hold_any_text(table):
-    kept = with_metadata(table.open().lance_schema, {b"a": "ü\n\"'\\".encode(), b"": b""})
-    assert kept.to_pyarrow().metadata == {b"a": "ü\n\"'\\".encode(), b"": b""}
-    assert field_ids(kept) == field_ids(table.open().lance_schema)

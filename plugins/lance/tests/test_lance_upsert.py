@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from laketier.spi import AddColumn, ScanRequest, UnknownOutcome, WriteMode
-from laketier_lance.lance_schema import with_metadata
+from laketier_lance.private import with_metadata
 
 
 def upsert(table, epoch, ids, replaced=()):

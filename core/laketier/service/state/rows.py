@@ -32,7 +32,7 @@ def _known(kind: type[_E], value: Any, what: str) -> _E:
 
 
 def as_table(row: Row[Any]) -> RegisteredTable:
-    values = dict(row._mapping)
+    values = row._asdict()
     state = _known(State, values["state"], f"the table {row.source}.{row.source_table}")
     return RegisteredTable(**{**values, "state": state})
 
@@ -43,7 +43,7 @@ def storable(text: str) -> str:
 
 
 def as_round(row: Row[Any]) -> RoundRecord:
-    kept = {name: value for name, value in row._mapping.items() if name != "id"}
+    kept = {name: value for name, value in row._asdict().items() if name != "id"}
     return RoundRecord(**{**kept, "ending": _known(LeaseEnd, kept["ending"], "the end of a round")})
 
 

@@ -1,0 +1,40 @@
+"""What `laketier_lance.private` relies on in pylance. A failure here means that pylance has changed."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import PluginBroken
+from laketier_lance.lance_schema import field_ids
+from laketier_lance.private import with_metadata
+
+
+def test_a_schema_is_pickled_as_its_metadata_and_a_message_for_each_field(table):
+    from lance.schema import LanceSchema
+
+    table.open().add_columns(pa.schema([pa.field("more", pa.struct([("x", pa.int64())]))]))
+    schema = table.open().lance_schema
+    rebuild, (metadata, *fields) = schema.__reduce__()
+    assert rebuild == LanceSchema._from_protos
+    assert isinstance(metadata, str)
+    assert len(fields) == len(field_ids(schema)), "one for each field, at every level"
+    assert field_ids(rebuild(metadata, *fields)) == field_ids(schema)
+
+
+def test_another_way_of_keeping_schemas_fails_closed(table):
+    class Other:
+        def __reduce__(self):
+            return (dict, ("{}",))
+
+        def to_pyarrow(self):
+            return table.schema
+
+    with pytest.raises(PluginBroken, match="Nothing was committed"):
+        with_metadata(Other(), {})
+
+
+def test_schema_metadata_may_hold_any_text(table):
+    kept = with_metadata(table.open().lance_schema, {b"a": "ü\n\"'\\".encode(), b"": b""})
+    assert kept.to_pyarrow().metadata == {b"a": "ü\n\"'\\".encode(), b"": b""}
+    assert field_ids(kept) == field_ids(table.open().lance_schema)
