@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -250,8 +251,15 @@ class MemoryFactory(LakeTieringFactory[WriteResult]):
 
 
 @dataclass(frozen=True)
+class MemoryFile:
+    name: str
+
+
+@dataclass(frozen=True)
 class MemorySource(LakeSource):
     """A split for each file. ``reads`` counts those that were read whole."""
+
+    split_payload: ClassVar[type] = MemoryFile
 
     table: MemoryTable
     reads: list[str] = field(default_factory=list)
@@ -263,13 +271,13 @@ class MemorySource(LakeSource):
         if version not in self.table.snapshots:
             raise SnapshotNotFound(f"there is no version {version}")
         splits = tuple(
-            LakeSplit(index=index, bucket=self.table.in_bucket[name], files=(name,), payload={"name": name})
+            LakeSplit(index=index, bucket=self.table.in_bucket[name], files=(name,), payload=MemoryFile(name))
             for index, name in enumerate(self.table.snapshots[version])
         )
         return ScanPlan(snapshot_id=version, schema=self.table.schema, splits=splits)
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        name = split.payload["name"]
+        name = split.payload.name
         if schema.names == self.table.schema.names:
             self.reads.append(name)
         yield from self.table.contents[name].select(schema.names).to_batches(max_chunksize=2)

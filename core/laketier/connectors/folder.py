@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyarrow import fs
@@ -26,6 +26,17 @@ from laketier.spi import (
 
 
 @dataclass(frozen=True)
+class RowGroups:
+    """Row groups ``first`` to ``last`` of a file. Its size and time name the rows, for a plan has no snapshot."""
+
+    path: str
+    first: int
+    last: int
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True)
 class ParquetFolder(LakeSource):
     """All Parquet files below ``location`` (a path or URI), hidden ones (``_x``, ``.x``) left out.
 
@@ -33,6 +44,8 @@ class ParquetFolder(LakeSource):
     null there, one with others is refused when it is planned. Symbolic links below the folder are refused. A file is
     split at row groups into parts of about ``split_bytes``.
     """
+
+    split_payload: ClassVar[type] = RowGroups
 
     location: str
     schema: pa.Schema | None = None
@@ -56,13 +69,7 @@ class ParquetFolder(LakeSource):
             full = schema if full is None else full
             _check_columns(info.path, schema, full)
             for first, last, rows, size in row_group_ranges(footer, self.split_bytes):
-                payload = {
-                    "path": info.path,
-                    "first": str(first),
-                    "last": str(last),
-                    "size": str(info.size),
-                    "mtime": str(info.mtime_ns),
-                }
+                payload = RowGroups(info.path, first, last, info.size, info.mtime_ns)
                 splits.append(LakeSplit(index=len(splits), rows=rows, bytes=size, payload=payload))
         if full is None:
             raise ConfigError(
@@ -80,10 +87,9 @@ class ParquetFolder(LakeSource):
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """See `LakeSource.read`."""
         filesystem, _ = filesystem_of(self.location)
-        payload = split.payload
-        with filesystem.open_input_file(payload["path"]) as file:
-            groups = range(int(payload["first"]), int(payload["last"]) + 1)
-            yield from read_row_groups(open_parquet(file), groups, schema)
+        part: RowGroups = split.payload
+        with filesystem.open_input_file(part.path) as file:
+            yield from read_row_groups(open_parquet(file), range(part.first, part.last + 1), schema)
 
     def _files(self) -> tuple[fs.FileSystem, list[fs.FileInfo]]:
         filesystem, folder = filesystem_of(self.location)

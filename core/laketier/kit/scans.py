@@ -8,11 +8,11 @@ from dataclasses import replace
 from laketier.spi import LakeSplit, OffsetsExpired, SnapshotNotFound, VersionBounds
 
 
-def cut_to_limit(splits: Sequence[LakeSplit], limit: int, *, key: str | None = None) -> list[LakeSplit] | None:
+def cut_to_limit(splits: Sequence[LakeSplit], limit: int) -> list[LakeSplit] | None:
     """The first splits that together have ``limit`` rows; None where one of them does not know its rows.
 
     The last one is cut to fit: it is no whole file any more (`LakeSplit.files`, `LakeSplit.plain_parquet`), and
-    `LakeSplit.rows` says how many of its first rows it has, as does its payload under ``key``, if one is given.
+    `LakeSplit.limit` says how many of its first rows are read.
     """
     taken: list[LakeSplit] = []
     missing = limit
@@ -22,8 +22,7 @@ def cut_to_limit(splits: Sequence[LakeSplit], limit: int, *, key: str | None = N
         if split.rows is None:
             return None
         if split.rows > missing:
-            payload = split.payload if key is None else {**split.payload, key: str(missing)}
-            taken.append(replace(split, rows=missing, plain_parquet=None, files=(), payload=payload))
+            taken.append(replace(split, rows=missing, limit=missing, plain_parquet=None, files=()))
         else:
             taken.append(split)
         missing -= split.rows

@@ -143,13 +143,14 @@ class LogTable:
 @dataclass(frozen=True, kw_only=True)
 class LogSplit:
     """A part of a range that one task reads: ``start`` to ``end`` of ``bucket``. ``bytes`` for the balance of tasks,
-    where known. ``payload`` is the source's own."""
+    where known. ``payload``: what else `TableLog.read` needs, a frozen dataclass of the source's own. It travels with
+    its log, in one pickle."""
 
     bucket: str
     start: int
     end: int
     bytes: int | None = None
-    payload: Mapping[str, str] = field(default_factory=dict, hash=False)
+    payload: Any = field(default=None, hash=False)
 
     def cut(self, most: int) -> Iterator[LogSplit]:
         """Cut the split into even parts. For logs whose rows are spread evenly over the offsets: the parts have no

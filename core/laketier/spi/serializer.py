@@ -24,6 +24,7 @@ E = TypeVar("E")
 
 _MAGIC = b"LKT1"
 _HEADER = struct.Struct(">4sII")
+_NO_FIELDS: Mapping[str, type] = types.MappingProxyType({})
 
 
 class SimpleVersionedSerializer(ABC, Generic[E]):
@@ -103,12 +104,14 @@ class DataclassSerializer(SimpleVersionedSerializer[E]):
     """Serialises a frozen dataclass as canonical JSON. Fields may be str, int, float, bool, bytes, None, an Enum,
     another dataclass, or ``X | None``, ``tuple[X, ...]``, ``tuple[X, Y]`` and ``Mapping[str, X]`` of these.
 
-    It refuses unknown, missing and ill-typed fields: a reader must never guess.
+    It refuses unknown, missing and ill-typed fields: a reader must never guess. ``fields`` are the types of the fields
+    that the dataclass leaves open (``Any``).
     """
 
-    def __init__(self, kind: type[E], version: int = 1) -> None:
+    def __init__(self, kind: type[E], version: int = 1, **fields: type) -> None:
         self._kind = kind
         self._version = version
+        self._fields = fields
 
     @property
     def version(self) -> int:
@@ -134,6 +137,14 @@ class DataclassSerializer(SimpleVersionedSerializer[E]):
                 why="what reads it would refuse the other fields",
                 fix=f"Override the serializer of whatever gave it: DataclassSerializer({type(value).__name__}).",
             )
+        for name, kind in self._fields.items():
+            given = type(getattr(value, name))
+            if given is not kind:
+                raise SerializationError(
+                    f"the {name} of a {self._kind.__name__} is a {given.__name__}, and a {kind.__name__} was declared",
+                    why="what reads it would refuse it",
+                    fix=f"Declare the type of the {name} where it is given.",
+                )
         text = json.dumps(to_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return text.encode()
 
@@ -159,7 +170,7 @@ class DataclassSerializer(SimpleVersionedSerializer[E]):
             plain = json.loads(data)
         except ValueError as error:
             raise SerializationError(f"{self._kind.__name__} is not JSON", why=str(error)) from error
-        result: E = from_plain(self._kind, plain)
+        result: E = _dataclass_from_plain(self._kind, plain, "$", self._fields)
         return result
 
 
@@ -231,9 +242,9 @@ def from_plain(kind: Any, plain: Any, where: str = "$") -> Any:
     return _scalar_from_plain(kind, plain, where)
 
 
-def _dataclass_from_plain(kind: Any, plain: Any, where: str) -> Any:
+def _dataclass_from_plain(kind: Any, plain: Any, where: str, fields: Mapping[str, type] = _NO_FIELDS) -> Any:
     document = _expect(dict, plain, where)
-    hints = typing.get_type_hints(kind)
+    hints = {**typing.get_type_hints(kind), **fields}
     names = {f.name for f in dataclasses.fields(kind)}
     if names != document.keys():
         odd = sorted(names.symmetric_difference(document))

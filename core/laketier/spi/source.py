@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from types import NoneType
+from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
@@ -88,6 +89,9 @@ class LakeSplit:
     split, and where the format can't upsert. ``plain_parquet`` is the URI or absolute path of a Parquet file that holds
     exactly this split's rows and columns, without deletes, and with the partition columns inside; None otherwise. So
     it is None too where `LakeSource.read` leaves out rows of the file, for a filter or a limit that the plan accepted.
+
+    ``limit``: where the plan's limit cut the split, how many rows are read of it at most. ``payload``: what else
+    `LakeSource.read` needs, a frozen dataclass of the type that `LakeSource.split_payload` names.
     """
 
     index: int
@@ -97,7 +101,8 @@ class LakeSplit:
     partition: tuple[tuple[str, str | None], ...] = ()
     plain_parquet: str | None = None
     files: tuple[str, ...] = ()
-    payload: Mapping[str, str] = field(default_factory=dict, hash=False)
+    limit: int | None = None
+    payload: Any = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +131,9 @@ class LakeSource(ABC):
     History, changes and feed are capabilities of their own (`LakeStorage.history`, `LakeStorage.changes`,
     `LakeStorage.feed`). This class reads the splits that they plan.
     """
+
+    split_payload: ClassVar[type] = NoneType
+    """The type of `LakeSplit.payload`: a frozen dataclass that `DataclassSerializer` knows. None by default."""
 
     @abstractmethod
     def plan(self, request: ScanRequest) -> ScanPlan:
@@ -163,4 +171,4 @@ class LakeSource(ABC):
     @property
     def split_serializer(self) -> SimpleVersionedSerializer[LakeSplit]:
         """The serializer of splits that cross a process or are stored."""
-        return DataclassSerializer(LakeSplit)
+        return DataclassSerializer(LakeSplit, payload=self.split_payload)

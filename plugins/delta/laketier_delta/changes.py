@@ -34,6 +34,7 @@ from laketier_delta.delta_log import DeltaLog
 from laketier_delta.engine import arrow_schema, open_table
 from laketier_delta.layout import bucket_of, relative_path
 from laketier_delta.location import LOG, Location
+from laketier_delta.log_file import LogFile
 from laketier_delta.partitions import text_of_log
 from laketier_delta.protocol import check_readable
 from laketier_delta.references import REQUESTS
@@ -195,7 +196,7 @@ def splits_of(
             bytes=add.get("size"),
             bucket=bucket_of(path) if buckets else -1,
             partition=tuple((name, text_of_log(values.get(name), kind)) for name, kind in kinds.items()),
-            payload={"path": path},
+            payload=LogFile(path),
         )
 
 

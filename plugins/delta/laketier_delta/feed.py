@@ -29,15 +29,13 @@ from laketier.spi import (
 from laketier_delta.changes import FEED, Appended, commits_of, has_feed, memory_of, splits_of
 from laketier_delta.engine import open_table
 from laketier_delta.location import Location
+from laketier_delta.log_file import Fed, LogFile
 
-_KIND = "change"
-"""Key of a split's payload: the change type of all its rows, or which rows of a file of changes it has."""
-_INSERT, _DELETE = "+I", "-D"
-_BEFORE, _AFTER = "before", "after"
+_ONE_TYPE = {Fed.INSERTS: "+I", Fed.DELETES: "-D"}
 _TYPES = {
     # Not -U: nothing keeps an update from changing the values that the reader takes for the key.
-    _BEFORE: {"delete": "-D", "update_preimage": "-D"},
-    _AFTER: {"insert": "+I", "update_postimage": "+U"},
+    Fed.BEFORE: {"delete": "-D", "update_preimage": "-D"},
+    Fed.AFTER: {"insert": "+I", "update_postimage": "+U"},
 }
 _KNOWN = [name for types in _TYPES.values() for name in types]
 
@@ -71,43 +69,38 @@ def _plan(table: TableInfo, location: Location, start: int, end: int) -> ScanPla
     buckets = table.descriptor.buckets is not None
     numbers = count()
 
-    def splits(actions: Iterable[Mapping[str, Any]], kind: str) -> Iterator[LakeSplit]:
+    def splits(actions: Iterable[Mapping[str, Any]], fed: Fed) -> Iterator[LakeSplit]:
         actions = list(actions)
         if known.partition_columns:
             _check_values(actions, location)
         for split in splits_of(actions, known.schema, known.partition_columns, buckets=buckets):
-            yield replace(split, index=next(numbers), payload={**split.payload, _KIND: kind})
+            yield replace(split, index=next(numbers), payload=replace(split.payload, fed=fed))
 
     planned: list[LakeSplit] = []
     for commit in commits:
         if commit.fed:
-            planned += [*splits(commit.fed, _BEFORE), *splits(commit.fed, _AFTER)]
+            planned += [*splits(commit.fed, Fed.BEFORE), *splits(commit.fed, Fed.AFTER)]
         else:
-            planned += [*splits(commit.removed, _DELETE), *splits(commit.files, _INSERT)]
+            planned += [*splits(commit.removed, Fed.DELETES), *splits(commit.files, Fed.INSERTS)]
     schema = known.schema.append(pa.field(CHANGE_TYPE, pa.string()))
     return ScanPlan(snapshot_id=end - 1, schema=schema, splits=tuple(planned))
 
 
-def is_of_feed(split: LakeSplit) -> bool:
-    """Whether the split's rows have change types."""
-    return _KIND in split.payload
-
-
 def with_change_types(
-    split: LakeSplit, schema: pa.Schema, read: Callable[[pa.Schema], Iterator[pa.RecordBatch]]
+    file: LogFile, schema: pa.Schema, read: Callable[[pa.Schema], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    """The split's rows in ``schema``. ``read`` gives those of its file. Raises `CorruptTable`."""
-    kind = split.payload[_KIND]
+    """What ``file`` gives to the feed, in ``schema``. ``read`` gives the file's rows. Raises `CorruptTable`."""
+    assert file.fed is not None
     rows = pa.schema([field for field in schema if field.name != CHANGE_TYPE])
-    if kind not in _TYPES:
+    if file.fed in _ONE_TYPE:
         for batch in read(rows):
-            yield _typed(batch, pa.repeat(pa.scalar(kind), batch.num_rows), schema)
+            yield _typed(batch, pa.repeat(pa.scalar(_ONE_TYPE[file.fed]), batch.num_rows), schema)
         return
-    types = _TYPES[kind]
+    types = _TYPES[file.fed]
     for batch in read(rows.append(pa.field(CHANGE_TYPE, pa.string()))):
         found = batch.column(CHANGE_TYPE)
         if not pc.all(pc.is_in(found, value_set=pa.array(_KNOWN))).as_py() and batch.num_rows:
-            raise CorruptTable(f"a file of changes has other change types than {_KNOWN}", where=split.payload["path"])
+            raise CorruptTable(f"a file of changes has other change types than {_KNOWN}", where=file.path)
         wanted = batch.filter(pc.is_in(found, value_set=pa.array(list(types))))
         places = pc.index_in(wanted.column(CHANGE_TYPE), value_set=pa.array(list(types)))
         yield _typed(wanted, pa.array(list(types.values())).take(places), schema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -26,9 +26,10 @@ from laketier.spi import (
 from laketier_delta.committer import DeltaTableState
 from laketier_delta.delta_log import DeltaLog
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
-from laketier_delta.feed import is_of_feed, with_change_types
+from laketier_delta.feed import with_change_types
 from laketier_delta.layout import bucket_of, fingerprint_of, relative_path
 from laketier_delta.location import Location
+from laketier_delta.log_file import LogFile
 from laketier_delta.nullability import declared
 from laketier_delta.partitions import partition_scalar
 from laketier_delta.protocol import check_deletions, check_readable
@@ -37,15 +38,14 @@ from laketier_delta.pruning import FilePruner, partition_rows, struct_columns
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-_PATH = "path"
-_ROWS = "rows"
-"""Keys of a split's payload: the file, and how many of its first rows belong to the split."""
 _BATCH_ROWS = 131_072
 
 
 @dataclass(frozen=True)
 class DeltaSource(LakeSource):
     """One table. Executors read its files with pyarrow, and never its log."""
+
+    split_payload: ClassVar[type] = LogFile
 
     table: TableInfo
     location: Location
@@ -65,7 +65,7 @@ class DeltaSource(LakeSource):
         splits = self._splits(files, schema, partition_columns, buckets=self.table.descriptor.buckets is not None)
         limit_done = False
         if request.limit is not None and not remaining:
-            cut = cut_to_limit(splits, request.limit, key=_ROWS)
+            cut = cut_to_limit(splits, request.limit)
             splits, limit_done = (splits, False) if cut is None else (cut, True)
         return ScanPlan(
             snapshot_id=handle.version(),
@@ -76,16 +76,17 @@ class DeltaSource(LakeSource):
         )
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        if is_of_feed(split):
-            return with_change_types(split, schema, lambda rows: self._read_file(split, rows))
-        return self._read_file(split, schema)
+        file: LogFile = split.payload
+        if file.fed is None:
+            return self._read_file(split, schema)
+        return with_change_types(file, schema, lambda rows: self._read_file(split, rows))
 
     def _read_file(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         import pyarrow.parquet as pq
 
         partition = dict(split.partition)
-        left = int(split.payload[_ROWS]) if _ROWS in split.payload else None
-        path = self.location.folder.full(split.payload[_PATH])
+        left = split.limit
+        path = self.location.folder.full(split.payload.path)
         try:
             stream = self.location.filesystem.open_input_file(path)
         except FileNotFoundError as error:
@@ -163,7 +164,7 @@ class DeltaSource(LakeSource):
                     partition=texts,
                     plain_parquet=f"{self.location.uri}/{path}" if whole[index] else None,
                     files=(path,),
-                    payload={_PATH: path},
+                    payload=LogFile(path),
                 )
             )
         return splits

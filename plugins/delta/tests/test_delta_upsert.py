@@ -114,7 +114,7 @@ def test_a_split_that_a_limit_cut_names_no_files(lake):
     [cut] = source.plan(ScanRequest(limit=1)).splits
     assert cut.files == ()
     [whole] = source.plan(ScanRequest()).splits
-    assert whole.files == (whole.payload["path"],)
+    assert whole.files == (whole.payload.path,)
 
 
 def test_a_tombstone_is_not_older_than_its_commit(lake):

@@ -7,8 +7,6 @@ default, null. A file's own names say nothing: a name may have belonged to anoth
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +17,9 @@ import pyarrow.types as pt
 from laketier.kit.nested import children
 from laketier.spi import CorruptTable, FeatureNotSupported
 from laketier.spi.schema import FIELD_ID
+from laketier_iceberg.listed_file import ListedFile
 from laketier_iceberg.promotion import promoted
 
-NAMES, PARTITION, DEFAULTS = "names", "partition", "defaults"
-"""Keys of a split's payload."""
 FORMAT = "iceberg"
 
 
@@ -32,20 +29,22 @@ def id_of(field: pa.Field) -> int | None:
     return None if found is None else int(found)
 
 
-def values_to_text(values: Mapping[int, pa.Scalar]) -> str:
-    """One value per field id, of any type, for a payload."""
+def values_to_bytes(values: Mapping[int, pa.Scalar]) -> bytes:
+    """One value per field id, of any type, for a `ListedFile`."""
     # Not through Python's own values, which end with the year 9999.
     arrays = [pa.repeat(value, 1) for value in values.values()]
     row = pa.RecordBatch.from_arrays(arrays, names=[str(field_id) for field_id in values])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, row.schema) as writer:
         writer.write_batch(row)
-    return base64.b64encode(sink.getvalue()).decode("ascii")
+    return bytes(sink.getvalue())
 
 
-def values_from_text(text: str) -> dict[int, pa.Scalar]:
-    """Undo `values_to_text`."""
-    with pa.ipc.open_stream(base64.b64decode(text, validate=True)) as reader:
+def values_from_bytes(data: bytes) -> dict[int, pa.Scalar]:
+    """Undo `values_to_bytes`; nothing for none."""
+    if not data:
+        return {}
+    with pa.ipc.open_stream(data) as reader:
         row = reader.read_next_batch()
     return {int(name): row.column(index)[0] for index, name in enumerate(row.schema.names)}
 
@@ -64,11 +63,10 @@ class Projection:
     defaults: Mapping[int, pa.Scalar]
 
     @classmethod
-    def of(cls, payload: Mapping[str, str]) -> Projection:
-        """From a split's payload."""
-        names = {int(key): value for key, value in json.loads(payload[NAMES]).items()} if NAMES in payload else None
-        given = {key: values_from_text(payload[key]) for key in (PARTITION, DEFAULTS) if key in payload}
-        return cls(payload["path"], names, given.get(PARTITION, {}), given.get(DEFAULTS, {}))
+    def of(cls, file: ListedFile) -> Projection:
+        """From what a split says of its file."""
+        names = None if file.names is None else {int(key): value for key, value in file.names.items()}
+        return cls(file.path, names, values_from_bytes(file.partition), values_from_bytes(file.defaults))
 
     def find(self, fields: Sequence[pa.Field], wanted: pa.Field, above: str = "") -> int | None:
         """Which of a file's ``fields`` is ``wanted``; None where it has none, or its partition's value goes first.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from laketier.spi import CorruptTable, LakeSplit
 from laketier_iceberg.files import Files
+from laketier_iceberg.listed_file import ListedFile
 from laketier_iceberg.projection import Projection
 
 _BATCH_ROWS = 131_072
@@ -22,17 +22,18 @@ def read_split(split: LakeSplit, schema: pa.Schema, io: Mapping[str, str]) -> It
     import pyarrow.parquet as pq
 
     files = Files(io)
-    deleted = _deleted_positions(split, files)
-    room = int(split.payload["limit"]) if "limit" in split.payload else None
-    projection = Projection.of(split.payload)
+    listed: ListedFile = split.payload
+    deleted = _deleted_positions(listed, files)
+    room = split.limit
+    projection = Projection.of(listed)
     # Spark's and Hive's INT96 as microseconds: as nanoseconds, moments outside 1677 to 2262 come out as other ones.
     with (
-        _open(files, split.payload["path"]) as source,
+        _open(files, listed.path) as source,
         pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as file,
     ):
         there = list(file.schema_arrow)
         chosen = [projection.find(there, field) for field in schema]
-        names = _names(there, {index for index in chosen if index is not None}, split.payload["path"])
+        names = _names(there, {index for index in chosen if index is not None}, listed.path)
         start = 0
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=names):
             rows = batch.num_rows
@@ -87,17 +88,17 @@ def _batch(columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBa
     return pa.RecordBatch.from_struct_array(empty).replace_schema_metadata(schema.metadata)
 
 
-def _deleted_positions(split: LakeSplit, files: Files) -> pa.Array | None:
-    """The rows of the split's file that files of positional deletes name; None when there are none."""
+def _deleted_positions(listed: ListedFile, files: Files) -> pa.Array | None:
+    """The rows of the file that files of positional deletes name; None when there are none."""
     import pyarrow.parquet as pq
 
-    if "deletes" not in split.payload:
+    if not listed.deletes:
         return None
     found = []
-    for path in json.loads(split.payload["deletes"]):
+    for path in listed.deletes:
         with _open(files, path) as source, pq.ParquetFile(source) as file:
             table = file.read(columns=["file_path", "pos"])
-        found.append(table.filter(pc.equal(table["file_path"], split.payload["path"]))["pos"])
+        found.append(table.filter(pc.equal(table["file_path"], listed.path))["pos"])
     return pa.concat_arrays([chunk.cast(pa.int64()) for column in found for chunk in column.chunks] or [_no_rows()])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,8 +12,9 @@ import pyarrow.types as pt
 
 from laketier.kit.nested import children
 from laketier.spi import CorruptTable
+from laketier_iceberg.listed_file import ListedFile
 from laketier_iceberg.metrics import leaves
-from laketier_iceberg.projection import DEFAULTS, NAMES, PARTITION, id_of, values_to_text
+from laketier_iceberg.projection import id_of, values_to_bytes
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -36,16 +36,15 @@ class Resolution:
     wanted: pa.Schema
     where: str
     _specs: dict[int, list[tuple[int, PartitionField]]] = field(default_factory=dict, init=False, compare=False)
-    _texts: dict[tuple[str, Hashable], str] = field(default_factory=dict, init=False, compare=False)
+    _encoded: dict[tuple[str, Hashable], bytes] = field(default_factory=dict, init=False, compare=False)
 
     @cached_property
-    def names(self) -> str | None:
-        """The name mapping, for a payload: field id → names, of the fields that it does not call by their own name
-        alone. None where the table has none."""
+    def names(self) -> Mapping[str, tuple[str, ...]] | None:
+        """The name mapping, see `ListedFile.names`."""
         mapped = name_mapping(self.metadata, self.where)
         if mapped is None:
             return None
-        return json.dumps(dict(_names(self.wanted, mapped)), separators=(",", ":"))
+        return dict(_names(self.wanted, mapped))
 
     @cached_property
     def _types(self) -> dict[int, pa.DataType]:
@@ -56,19 +55,19 @@ class Resolution:
         found = ((field_id, self.schema.find_field(field_id).initial_default) for field_id in self._types)
         return {field_id: self._value(field_id, value) for field_id, value in found if value is not None}
 
-    def payload(self, file: DataFile) -> dict[str, str]:
-        """What the reader of ``file`` needs to know beside the file."""
+    def listed(self, file: DataFile, deletes: tuple[str, ...]) -> ListedFile:
+        """What the reader of ``file`` needs to know."""
         known = frozenset(file.column_sizes or ())
-        payload = {} if self.names is None else {NAMES: self.names}
         defaults = frozenset(self._defaults.keys() - known)
-        if defaults:
-            payload[DEFAULTS] = self._text(DEFAULTS, defaults, lambda: {i: self._defaults[i] for i in sorted(defaults)})
-        partition = self._partition(file, known)
-        if partition is not None:
-            payload[PARTITION] = partition
-        return payload
+        return ListedFile(
+            file.file_path,
+            self.names,
+            self._partition(file, known),
+            self._bytes("defaults", defaults, lambda: {i: self._defaults[i] for i in sorted(defaults)}),
+            deletes,
+        )
 
-    def _partition(self, file: DataFile, known: frozenset[int]) -> str | None:
+    def _partition(self, file: DataFile, known: frozenset[int]) -> bytes:
         """Of the identity partitions' columns, those that are not known to be in the file with their ids: files that
         were moved in from Hive leave them out."""
         given = {
@@ -76,11 +75,9 @@ class Resolution:
             for position, each in self._identities(file.spec_id)
             if self.names is not None or each.source_id not in known
         }
-        if not given:
-            return None
         # By its text: 0.0 is equal to -0.0, and True to 1.
         key = tuple((field_id, repr(value)) for field_id, value in given.items())
-        return self._text(PARTITION, key, lambda: {i: self._value(i, value) for i, value in given.items()})
+        return self._bytes("partition", key, lambda: {i: self._value(i, value) for i, value in given.items()})
 
     def _identities(self, spec_id: int) -> list[tuple[int, PartitionField]]:
         found = self._specs.get(spec_id)
@@ -93,11 +90,15 @@ class Resolution:
             ]
         return found
 
-    def _text(self, kind: str, key: Hashable, values: Callable[[], Mapping[int, pa.Scalar]]) -> str:
-        """Once for all files of one partition."""
-        found = self._texts.get((kind, key))
+    def _bytes(
+        self, kind: str, key: frozenset[int] | tuple[Hashable, ...], values: Callable[[], Mapping[int, pa.Scalar]]
+    ) -> bytes:
+        """Once for all files of one partition; nothing for no values."""
+        if not key:
+            return b""
+        found = self._encoded.get((kind, key))
         if found is None:
-            found = self._texts[kind, key] = values_to_text(values())
+            found = self._encoded[kind, key] = values_to_bytes(values())
         return found
 
     def _value(self, field_id: int, value: Any) -> pa.Scalar:
@@ -161,18 +162,18 @@ def _check(mapped: Iterable[MappedField]) -> None:
         _check(each.fields)
 
 
-def _names(fields: Iterable[pa.Field], mapped: Iterable[MappedField]) -> Iterator[tuple[str, list[str]]]:
+def _names(fields: Iterable[pa.Field], mapped: Iterable[MappedField]) -> Iterator[tuple[str, tuple[str, ...]]]:
     by_id: Mapping[int | None, MappedField] = {each.field_id: each for each in mapped}
     for each in fields:
         field_id = id_of(each)
         entry = by_id.get(field_id)
         names = [] if entry is None else entry.names
         if names != [each.name]:
-            yield str(field_id), names
+            yield str(field_id), tuple(names)
         yield from _inside(each.type, () if entry is None else entry.fields)
 
 
-def _inside(kind: pa.DataType, mapped: Sequence[MappedField]) -> Iterator[tuple[str, list[str]]]:
+def _inside(kind: pa.DataType, mapped: Sequence[MappedField]) -> Iterator[tuple[str, tuple[str, ...]]]:
     inside = children(kind)
     if pt.is_struct(kind):
         yield from _names((child for _, child in inside), mapped)

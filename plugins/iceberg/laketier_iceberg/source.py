@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
@@ -25,6 +25,7 @@ from laketier_iceberg.catalog import load
 from laketier_iceberg.committer import IcebergState
 from laketier_iceberg.connection import CatalogSettings
 from laketier_iceberg.filters import is_exact, is_positive, to_expression
+from laketier_iceberg.listed_file import ListedFile
 from laketier_iceberg.manifests import naming_damaged_manifests
 from laketier_iceberg.plain import plain_files
 from laketier_iceberg.resolution import Resolution
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class IcebergSource(LakeSource):
     """Reads one table. Picklable."""
+
+    split_payload: ClassVar[type] = ListedFile
 
     settings: CatalogSettings
     table: TableInfo
@@ -63,7 +66,7 @@ class IcebergSource(LakeSource):
         splits = [split_of(index, task, resolution, plain) for index, task in enumerate(tasks)]
         limited = request.limit is not None and not remaining and not any(task.delete_files for task in tasks)
         if limited:
-            cut = cut_to_limit(splits, request.limit or 0, key="limit")
+            cut = cut_to_limit(splits, request.limit or 0)
             splits, limited = (splits, False) if cut is None else (cut, True)
         return ScanPlan(
             snapshot_id=snapshot_id, schema=wanted, splits=tuple(splits), remaining=remaining, limit_done=limited

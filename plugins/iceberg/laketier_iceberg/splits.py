@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +24,7 @@ def split_of(index: int, task: FileScanTask, resolution: Resolution, plain: froz
         )
     _refuse_encrypted(file)
     partition, bucket = _partition(task, resolution.metadata)
-    payload = {"path": file.file_path, **resolution.payload(file)}
-    if task.delete_files:
-        payload["deletes"] = json.dumps([_delete(delete) for delete in task.delete_files])
+    deletes = tuple(_delete(delete) for delete in task.delete_files)
     return LakeSplit(
         index=index,
         rows=None if task.delete_files else file.record_count,
@@ -36,7 +33,7 @@ def split_of(index: int, task: FileScanTask, resolution: Resolution, plain: froz
         partition=partition,
         plain_parquet=file.file_path if file.file_path in plain and not task.delete_files else None,
         files=(file.file_path,),
-        payload=payload,
+        payload=resolution.listed(file, deletes),
     )
 
 

@@ -417,8 +417,8 @@ def test_what_a_file_lacks_is_encoded_once_for_a_partition(
     for epoch, row in enumerate(rows):
         table.round_of(table.token(epoch), *_staged_without_partition_columns(table, row))
     encoded: list[Any] = []
-    encode = resolution.values_to_text
-    monkeypatch.setattr(resolution, "values_to_text", lambda values: (encoded.append(values), encode(values))[1])
+    encode = resolution.values_to_bytes
+    monkeypatch.setattr(resolution, "values_to_bytes", lambda values: (encoded.append(values), encode(values))[1])
     assert len(plan(table).splits) == 4
     assert len(encoded) == 2
     assert ours(table) == rows

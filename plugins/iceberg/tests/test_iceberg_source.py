@@ -195,7 +195,7 @@ def test_files_that_pyiceberg_wrote_are_read(make: Any) -> None:
 def test_a_missing_file_is_named(events: Any) -> None:
     events.round(events.token(0), events.batch(0, 10))
     (split,) = _plan(events).splits
-    Path(split.payload["path"]).unlink()
+    Path(split.payload.path).unlink()
     with pytest.raises(CorruptTable, match="a file that the snapshot lists is missing"):
         events.read()
 
@@ -278,7 +278,7 @@ def test_positional_deletes_of_another_engine_are_applied(events: Any) -> None:
 
     events.round(events.token(0), events.batch(0, 10))
     (split,) = _plan(events).splits
-    path = split.payload["path"]
+    path = split.payload.path
     deletes = {"file_path": [path, path, "another"], "pos": [0, 7, 3]}
     _add_deletes(events, DataFileContent.POSITION_DELETES, deletes, None)
     (split,) = _plan(events).splits
@@ -302,7 +302,7 @@ def test_a_file_with_positional_deletes_is_replaced(events: Any) -> None:
 
     events.round(events.token(0), events.batch(0, 4))
     events.round(events.token(1), events.batch(4, 8))
-    first, second = (split.payload["path"] for split in _plan(events).splits)
+    first, second = (split.payload.path for split in _plan(events).splits)
     deletes = {"file_path": [first, second], "pos": [0, 1]}
     _add_deletes(events, DataFileContent.POSITION_DELETES, deletes, None)
     [split] = [split for split in _plan(events).splits if split.files == (first,)]

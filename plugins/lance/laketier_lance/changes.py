@@ -7,7 +7,6 @@ them the transaction says whether it moved rows (a `Rewrite`) or changed them.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from laketier.spi import (
 )
 from laketier.spi.schema import FIELD_ID
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction, unreadable
-from laketier_lance.fragments import batch_rows, fragments_of, grouped
+from laketier_lance.fragments import FragmentRun, fragments_of, grouped
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.options import LanceOptions
 from laketier_lance.table import TABLE_UUID, metadata_of
@@ -36,10 +35,6 @@ from laketier_lance.table import TABLE_UUID, metadata_of
 if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.fragment import LanceFragment
-
-COLUMNS = "columns"
-"""Key of a split's payload: JSON, the name of a column as asked for → its name in the split's version, or null. For
-columns that came later, or were renamed, alone."""
 
 _FOREIGN = uuid.UUID("0b5cf2b4-5a43-4b0a-8f0c-3d8f2f3c6d55")
 
@@ -70,13 +65,7 @@ class LanceChanges(LakeChanges):
         for each in appended(newest, location, storage, start, end, skip_changes=skip_changes):
             then = names_at(each.dataset, newest)
             for group in grouped(fragments_of(each.fragments), self.options.split_rows):
-                payload = {
-                    "version": str(each.version),
-                    "fragments": json.dumps([fragment.id for fragment in group]),
-                    "filter": "",
-                    "limit": "",
-                    "batch_rows": str(batch_rows(group)),
-                } | ({COLUMNS: json.dumps(then)} if then else {})
+                payload = FragmentRun.of(group, each.version, names_then=then)
                 rows, size = sum(fragment.rows for fragment in group), sum(fragment.bytes for fragment in group)
                 splits.append(LakeSplit(index=len(splits), rows=rows, bytes=size, payload=payload))
         return ScanPlan(snapshot_id=end - 1, schema=newest.schema.remove_metadata(), splits=tuple(splits))
@@ -152,12 +141,6 @@ def shaped(batch: pa.RecordBatch, schema: pa.Schema, then: Mapping[str, str | No
         for field, old in names
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def names_then(payload: Mapping[str, str]) -> dict[str, str | None]:
-    """What `COLUMNS` of a split says."""
-    found: dict[str, str | None] = json.loads(payload.get(COLUMNS, "{}"))
-    return found
 
 
 def _at(location: str, storage: Mapping[str, str], version: int) -> LanceDataset:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +24,30 @@ class Fragment:
     id: int
     rows: int
     bytes: int
+
+
+@dataclass(frozen=True)
+class FragmentRun:
+    """What one task reads: these fragments of a version. ``condition``: in SQL, empty for all rows. ``names_then``: the
+    name of a column as asked for → its name in that version, or None; of columns that came later, or were renamed,
+    alone."""
+
+    version: int
+    fragments: tuple[int, ...]
+    batch_rows: int
+    condition: str = ""
+    names_then: Mapping[str, str | None] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def of(
+        cls,
+        group: Sequence[Fragment],
+        version: int,
+        condition: str = "",
+        names_then: Mapping[str, str | None] = MappingProxyType({}),
+    ) -> FragmentRun:
+        """In batches of so many rows that wide ones, vectors above all, don't make gigabytes."""
+        return cls(version, tuple(fragment.id for fragment in group), _batch_rows(group), condition, dict(names_then))
 
 
 def fragments_of(fragments: Iterable[LanceFragment]) -> list[Fragment]:
@@ -52,8 +77,7 @@ def grouped(fragments: list[Fragment], most_rows: int) -> list[list[Fragment]]:
     return groups
 
 
-def batch_rows(group: list[Fragment]) -> int:
-    """Rows per batch such that wide rows, vectors above all, don't make batches of gigabytes."""
+def _batch_rows(group: Sequence[Fragment]) -> int:
     rows = sum(fragment.rows for fragment in group)
     width = sum(fragment.bytes for fragment in group) // max(rows, 1)
     return max(_SMALLEST_BATCH, min(_LARGEST_BATCH, _BATCH_BYTES // max(width, 1)))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
@@ -18,10 +17,10 @@ from laketier.spi import (
     SnapshotNotFound,
     TableInfo,
 )
-from laketier_lance.changes import names_then, shaped
+from laketier_lance.changes import shaped
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadable
 from laketier_lance.filters import to_sql
-from laketier_lance.fragments import batch_rows, fragments_of, grouped
+from laketier_lance.fragments import FragmentRun, fragments_of, grouped
 from laketier_lance.history import committed_at
 from laketier_lance.options import LanceOptions
 from laketier_lance.state import LanceTableState
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class LanceSource(LakeSource):
     """Splits are runs of fragments at one version. Deleted rows never show. Opens the dataset inside `read`."""
+
+    split_payload: ClassVar[type] = FragmentRun
 
     table: TableInfo
     options: LanceOptions
@@ -58,13 +59,7 @@ class LanceSource(LakeSource):
             if counted and limit is not None:
                 share = rows = min(limit, rows)
                 limit -= share
-            payload = {
-                "version": str(dataset.version),
-                "fragments": json.dumps([fragment.id for fragment in group]),
-                "filter": condition,
-                "limit": "" if share is None else str(share),
-                "batch_rows": str(batch_rows(group)),
-            }
+            payload = FragmentRun.of(group, int(dataset.version), condition)
             size = sum(fragment.bytes for fragment in group)
             whole_group = not condition and rows == sum(fragment.rows for fragment in group)
             splits.append(
@@ -73,6 +68,7 @@ class LanceSource(LakeSource):
                     rows=None if condition else rows,
                     bytes=size,
                     files=tuple(str(fragment.id) for fragment in group) if whole_group else (),
+                    limit=share,
                     payload=payload,
                 )
             )
@@ -85,16 +81,16 @@ class LanceSource(LakeSource):
         )
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        payload = split.payload
-        dataset = open_dataset(self.table.location, self.options.storage_options(), int(payload["version"]))
-        fragments = [self._fragment(dataset, number) for number in json.loads(payload["fragments"])]
-        then = names_then(payload)
+        run: FragmentRun = split.payload
+        dataset = open_dataset(self.table.location, self.options.storage_options(), run.version)
+        fragments = [self._fragment(dataset, number) for number in run.fragments]
+        then = run.names_then
         columns = [old for name in schema.names if (old := then.get(name, name)) is not None]
         scanner = dataset.scanner(
             columns=columns,
-            filter=payload["filter"] or None,
-            limit=int(payload["limit"]) if payload["limit"] else None,
-            batch_size=int(payload["batch_rows"]),
+            filter=run.condition or None,
+            limit=split.limit,
+            batch_size=run.batch_rows,
             fragments=fragments,
             scan_in_order=True,
             # A scan of no columns at all is refused; the row id is there without being read.
@@ -111,7 +107,7 @@ class LanceSource(LakeSource):
         except LANCE_ERRORS as error:
             if "not found" in reason(error).lower():
                 raise CorruptTable(
-                    f"a data file of version {payload['version']} is missing",
+                    f"a data file of version {run.version} is missing",
                     where=self.table.location,
                     why=reason(error),
                     fix="Read a newer version.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,8 +20,19 @@ from laketier_localfile.settle import locate
 
 
 @dataclass(frozen=True)
+class PublishedFile:
+    """A data file as it was published: ``path`` is relative to the table, ``footer`` the digest of its footer."""
+
+    path: str
+    bytes: int
+    footer: str
+
+
+@dataclass(frozen=True)
 class LocalFileSource(ManifestSource):
     """It finds files in whichever place they are, and moves none."""
+
+    split_payload: ClassVar[type] = PublishedFile
 
     def prune(
         self, snapshot: ManifestSnapshot, filters: tuple[Predicate, ...]
@@ -41,18 +53,18 @@ class LocalFileSource(ManifestSource):
 
     def split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
         plain = self._plain_path(entry, snapshot) if _has(snapshot.written_with(entry), wanted) else None
-        payload = {"path": entry.path, "bytes": str(entry.bytes), "footer": entry.details["footer"]}
+        payload = PublishedFile(entry.path, entry.bytes, entry.details["footer"])
         return replace(super().split(index, entry, snapshot, wanted), plain_parquet=plain, payload=payload)
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        name, size, footer = split.payload["path"], int(split.payload["bytes"]), split.payload["footer"]
-        where = f"{self.table.location}/{name}"
-        with _opened(self.table.location, name) as file:
+        published: PublishedFile = split.payload
+        where = f"{self.table.location}/{published.path}"
+        with _opened(self.table.location, published.path) as file:
             try:
-                found = footer_digest(file, size)
+                found = footer_digest(file, published.bytes)
             except CorruptTable as error:
                 raise CorruptTable("a data file is damaged", where=where, why=error.what) from error
-            if found != footer:
+            if found != published.footer:
                 raise CorruptTable(
                     "a data file is not the one that was published",
                     where=where,

@@ -7,14 +7,14 @@ from dataclasses import replace
 from crooked import CrookedPlugin
 from feather_lake.plugin import Source
 
-from laketier import spi
+from laketier import kit, spi
 from laketier.registry import hookimpl
 
 
 class GlobbingSource(Source):
     def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:
         files = sorted(path.name for path in self.table.location.glob("*.feather"))
-        splits = tuple(spi.LakeSplit(index=n, payload={"path": file}) for n, file in enumerate(files))
+        splits = tuple(spi.LakeSplit(index=n, payload=kit.ManifestFile(file)) for n, file in enumerate(files))
         return replace(super().plan(request), splits=splits)
 
 

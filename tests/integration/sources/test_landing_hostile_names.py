@@ -218,12 +218,13 @@ def test_another_file_of_the_same_name_size_and_time_is_told(zone: Path, caplog:
 
 
 def test_a_ledger_that_leads_out_of_its_folder_is_not_followed(zone: Path, secret: Path) -> None:
+    from laketier.connectors.files.files import LandedFile, LandedPart
     from laketier.spi import LogSplit
 
     log = log_of(zone)
     found = secret.stat()
     for path in ("../../only-the-service-may-read", str(secret)):
-        payload = {"path": path, "size": str(found.st_size), "mtime_ns": str(found.st_mtime_ns)}
+        payload = LandedPart(LandedFile(path, found.st_size, found.st_mtime_ns), path)
         split = LogSplit(bucket="files", start=0, end=1, payload=payload)
         bad: list[object] = []
         try:

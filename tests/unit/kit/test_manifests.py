@@ -62,8 +62,8 @@ class TrustingTable(TextTable):
 
 class TextSource(kit.ManifestSource):
     def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        numbers = [int(line) for line in (self.table.location / split.payload["path"]).read_text().split()]
-        yield pa.record_batch({"id": pa.array(numbers[: split.rows], pa.int64())}).select(schema.names)
+        numbers = [int(line) for line in (self.table.location / split.payload.path).read_text().split()]
+        yield pa.record_batch({"id": pa.array(numbers[: split.limit], pa.int64())}).select(schema.names)
 
 
 class UncountedSource(TextSource):

@@ -7,10 +7,7 @@ import pytest
 from laketier.kit.scans import check_versions, cut_to_limit
 from laketier.spi import LakeSplit, OffsetsExpired, SnapshotNotFound, VersionBounds
 
-SPLITS = [
-    LakeSplit(index=i, rows=rows, plain_parquet=f"/{i}", files=(f"f{i}",), payload={"path": f"{i}"})
-    for i, rows in enumerate((3, 0, 4, 5))
-]
+SPLITS = [LakeSplit(index=i, rows=rows, plain_parquet=f"/{i}", files=(f"f{i}",)) for i, rows in enumerate((3, 0, 4, 5))]
 
 
 @pytest.mark.parametrize(
@@ -18,7 +15,7 @@ SPLITS = [
     [(0, []), (2, [2]), (3, [3]), (4, [3, 0, 1]), (7, [3, 0, 4]), (12, [3, 0, 4, 5]), (99, [3, 0, 4, 5])],
 )
 def test_splits_are_cut_to_a_limit(limit: int, rows: list[int]) -> None:
-    taken = cut_to_limit(SPLITS, limit, key="rows")
+    taken = cut_to_limit(SPLITS, limit)
     assert taken is not None
     assert [split.rows for split in taken] == rows
     for split, whole in zip(taken, SPLITS, strict=False):
@@ -26,13 +23,13 @@ def test_splits_are_cut_to_a_limit(limit: int, rows: list[int]) -> None:
             assert split is whole
         else:
             assert (split.plain_parquet, split.files) == (None, ())
-            assert split.payload == {**whole.payload, "rows": str(split.rows)}
+            assert split.limit == split.rows
 
 
 def test_a_split_that_does_not_know_its_rows_matters_only_where_it_is_reached() -> None:
     unknown = [SPLITS[0], LakeSplit(index=1)]
-    assert cut_to_limit(unknown, 4, key="rows") is None
-    assert cut_to_limit(unknown, 3, key="rows") == SPLITS[:1]
+    assert cut_to_limit(unknown, 4) is None
+    assert cut_to_limit(unknown, 3) == SPLITS[:1]
 
 
 def test_versions() -> None:

@@ -61,8 +61,7 @@ def _plans(draw: st.DrawFn) -> list[LogSplit]:
             parts = draw(st.integers(1, 3)) if length == 1 else 1
             for part in range(parts):
                 size = draw(st.sampled_from([1, BIG // 3, BIG]))
-                payload = {"part": str(part)}
-                splits.append(LogSplit(bucket=bucket, start=offset, end=offset + length, bytes=size, payload=payload))
+                splits.append(LogSplit(bucket=bucket, start=offset, end=offset + length, bytes=size, payload=part))
             offset += length
     return splits
 
@@ -71,7 +70,7 @@ def _plans(draw: st.DrawFn) -> list[LogSplit]:
 def test_rounds_get_there_whatever_is_left_unread(plan: list[LogSplit], data: st.DataObject) -> None:
     end = LogOffsets({split.bucket: max(s.end for s in plan if s.bucket == split.bucket) for split in plan})
     at = LogOffsets(dict.fromkeys(end, 0))
-    published: Counter[tuple[str, int, str]] = Counter()
+    published: Counter[tuple[str, int, int]] = Counter()
     while at != end:
         wanted = LogRange(at, end)
         groups = split_groups([split for split in plan if split.start >= at[split.bucket]])
@@ -81,7 +80,7 @@ def test_rounds_get_there_whatever_is_left_unread(plan: list[LogSplit], data: st
         assert kept <= run
         assert all(then[bucket] > at[bucket] or at[bucket] == end[bucket] for bucket in end), "each bucket gets on"
         rows = [split for index in kept for split in groups[index]]
-        published.update((split.bucket, split.start, split.payload["part"]) for split in rows)
+        published.update((split.bucket, split.start, split.payload) for split in rows)
         assert all(at[split.bucket] <= split.start and split.end <= then[split.bucket] for split in rows)
         at = then
-    assert published == Counter((split.bucket, split.start, split.payload["part"]) for split in plan)
+    assert published == Counter((split.bucket, split.start, split.payload) for split in plan)

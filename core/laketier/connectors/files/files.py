@@ -28,6 +28,16 @@ class LandedFile:
     inode: int = 0
 
 
+@dataclass(frozen=True)
+class LandedPart:
+    """What a split reads: a file, or the row groups ``groups`` (the first and the last) of one. ``place``: where it was
+    when it was planned, as it may have been renamed since it was taken."""
+
+    entry: LandedFile
+    place: str
+    groups: tuple[int, int] | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Files:
     """Files by the same columns, for work on 100,000 of them at once."""

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyarrow.parquet import read_metadata
 
 from laketier.codecs.said import said
-from laketier.connectors.files.files import Files, LandedFile
+from laketier.connectors.files.files import Files, LandedFile, LandedPart
 from laketier.connectors.files.folder import Folder, FolderListing
 from laketier.connectors.files.identity import known_otherwise, renamed, replaced
 from laketier.connectors.files.ledger import Ledger
@@ -133,12 +133,9 @@ class LandingLog(TableLog):
         """See `TableLog.read`. The file is looked at before and after, so rows of one that is rewritten meanwhile
         don't count. One that is renamed is read all the same. Raises also `OffsetsRewritten`."""
         schema = self._chosen(columns)
-        payload = split.payload
-        entry = LandedFile(
-            payload["path"], int(payload["size"]), int(payload["mtime_ns"]), int(payload.get("inode", "0"))
-        )
-        place = payload.get("now", entry.path)
-        groups = range(int(payload["first"]), int(payload["last"]) + 1) if "first" in payload else None
+        part: LandedPart = split.payload
+        entry, place = part.entry, part.place
+        groups = None if part.groups is None else range(part.groups[0], part.groups[1] + 1)
         _, folder = self._folder.open()
 
         def bad(error: str, value: bytes | None) -> None:
@@ -268,10 +265,8 @@ class LandingLog(TableLog):
         return place if found is None else found.path
 
     def _splits(self, ordinal: int, entry: LandedFile, place: str) -> Iterator[LogSplit]:
-        payload = {"path": entry.path, "size": str(entry.size), "mtime_ns": str(entry.mtime_ns)}
-        payload |= {"inode": str(entry.inode)} if entry.inode else {}
-        payload |= {"now": place} if place != entry.path else {}
-        whole = LogSplit(bucket=BUCKET, start=ordinal, end=ordinal + 1, bytes=entry.size, payload=payload)
+        part = LandedPart(entry, place)
+        whole = LogSplit(bucket=BUCKET, start=ordinal, end=ordinal + 1, bytes=entry.size, payload=part)
         if self._options.format is not FileFormat.PARQUET or entry.size <= self._options.split_bytes:
             yield whole
             return
@@ -282,8 +277,8 @@ class LandingLog(TableLog):
             yield whole  # which the task then finds to be bad
             return
         for first, last, _, size in row_group_ranges(footer, self._options.split_bytes):
-            part = {**payload, "first": str(first), "last": str(last)}
-            yield LogSplit(bucket=BUCKET, start=ordinal, end=ordinal + 1, bytes=size, payload=part)
+            some = replace(part, groups=(first, last))
+            yield LogSplit(bucket=BUCKET, start=ordinal, end=ordinal + 1, bytes=size, payload=some)
 
     def _chosen(self, columns: Sequence[str] | None) -> pa.Schema:
         schema = self._table.schema

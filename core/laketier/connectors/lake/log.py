@@ -7,8 +7,6 @@ where the change feed is read, all that they did to rows.
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,6 +37,14 @@ from laketier.spi import (
 BUCKET = "table"
 INITIAL = 0
 """Where a range begins that is read from a snapshot."""
+
+
+@dataclass(frozen=True)
+class LakePart:
+    """A split of the format's, packed, and the columns that its snapshot lacks."""
+
+    split: bytes
+    absent: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class LakeLog(TableLog):
             plan = self.changes.plan(start, end, skip_changes=self.skip_changes)
         if plan is None:
             return []
-        absent = self._absent(plan, may_lack=start == INITIAL)
+        absent = tuple(self._absent(plan, may_lack=start == INITIAL))
         serializer = self.source.split_serializer
         return [
             LogSplit(
@@ -86,7 +92,7 @@ class LakeLog(TableLog):
                 start=start,
                 end=end,
                 bytes=split.bytes,
-                payload={"split": base64.b64encode(pack(serializer, split)).decode("ascii"), **absent},
+                payload=LakePart(pack(serializer, split), absent),
             )
             for split in plan.splits
         ]
@@ -98,11 +104,11 @@ class LakeLog(TableLog):
         meanwhile: the next plan is of a newer one."""
         schema = self.described.schema
         wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-        absent = json.loads(split.payload.get("absent", "[]"))
-        stored = pa.schema([self.stored.field(name) for name in wanted.names if name not in absent])
-        part = unpack(self.source.split_serializer, base64.b64decode(split.payload["split"]))
+        part: LakePart = split.payload
+        stored = pa.schema([self.stored.field(name) for name in wanted.names if name not in part.absent])
+        planned = unpack(self.source.split_serializer, part.split)
         try:
-            for batch in self.source.read(part, stored):
+            for batch in self.source.read(planned, stored):
                 if batch.num_rows:
                     yield _shaped(batch, wanted, self.described.change_column)
         except (CorruptTable, SnapshotNotFound) as error:
@@ -117,7 +123,7 @@ class LakeLog(TableLog):
                 f"the snapshot at version {version} can't be read any more", where=self.described.name, why=str(error)
             ) from error
 
-    def _absent(self, plan: ScanPlan, *, may_lack: bool) -> dict[str, str]:
+    def _absent(self, plan: ScanPlan, *, may_lack: bool) -> list[str]:
         """The columns that the table has got since the plan's snapshot. Values of a new column must not be left out,
         and one that went, or has another name now, must not read as null."""
         types = {field.name: field.type for field in plan.schema}
@@ -130,7 +136,7 @@ class LakeLog(TableLog):
                 where=self.described.name,
                 fix="Nothing: the log is opened again when the source's tables are listed.",
             )
-        return {"absent": json.dumps(absent)} if absent else {}
+        return absent
 
     def _gone(self, split: LogSplit, error: Exception) -> OffsetsExpired | StorageError:
         if split.start == INITIAL:

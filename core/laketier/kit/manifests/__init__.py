@@ -11,7 +11,7 @@ from laketier.kit.manifests.maintenance import ManifestMaintenance
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.rollup import files_at
 from laketier.kit.manifests.snapshot import ManifestSnapshot
-from laketier.kit.manifests.source import ManifestSource
+from laketier.kit.manifests.source import ManifestFile, ManifestSource
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "ManifestCatalog",
     "ManifestChanges",
     "ManifestCommitter",
+    "ManifestFile",
     "ManifestHistory",
     "ManifestLayout",
     "ManifestLog",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -17,13 +18,22 @@ from laketier.spi.source import LakeSource, LakeSplit, ScanPlan, ScanRequest
 
 
 @dataclass(frozen=True)
+class ManifestFile:
+    """A data file. ``path``: relative to the table."""
+
+    path: str
+
+
+@dataclass(frozen=True)
 class ManifestSource(LakeSource):
     """Reads a `ManifestTable`: one split per data file of a snapshot, pinned by its manifest. Needs read access only.
 
-    An author derives it and writes `read`. A split's payload has the ``path`` of the entry, relative to the table;
-    `split` adds to it. Where the format has `Feature.LIMIT_PUSHDOWN`, a split may be cut: ``split.rows`` says how many
-    of the file's first rows it has. Time travel is refused unless ``features`` have it.
+    An author derives it and writes `read`. A split's payload is a `ManifestFile`; a format that needs more overrides
+    `split` and ``split_payload``. Where the format has `Feature.LIMIT_PUSHDOWN`, a split may be cut: ``split.limit``
+    says how many of the file's first rows are read. Time travel is refused unless ``features`` have it.
     """
+
+    split_payload: ClassVar[type] = ManifestFile
 
     table: ManifestTable
 
@@ -43,7 +53,7 @@ class ManifestSource(LakeSource):
             bucket=-1 if entry.bucket is None else entry.bucket,
             partition=entry.partition,
             files=(entry.path,),
-            payload={"path": entry.path},
+            payload=ManifestFile(entry.path),
         )
 
     def plan(self, request: ScanRequest) -> ScanPlan:

@@ -90,7 +90,7 @@ class Source(kit.ManifestSource):
     """A split is a file. Filters and limits are left to the reader."""
 
     def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        path = self.table.location / self.table.layout.data_path(split.payload["path"], where="a split")
+        path = self.table.location / self.table.layout.data_path(split.payload.path, where="a split")
         try:
             with pa.ipc.open_file(str(path)) as file:
                 for batch in map(file.get_batch, range(file.num_record_batches)):
