@@ -79,6 +79,8 @@ def test_a_split_travels_unchanged(table: Table) -> None:
     splits = source.plan(ScanRequest()).splits
     assert splits
     for split in splits:
+        if split.payload is not None:
+            assert type(split.payload).__dataclass_params__.frozen, "the payload of a split is a frozen dataclass"
         assert unpack(serializer, pack(serializer, split)) == split
         with pytest.raises(SerializationError):
             serializer.deserialize(serializer.version + 1, serializer.serialize(split))

@@ -142,9 +142,15 @@ class LogTable:
 
 @dataclass(frozen=True, kw_only=True)
 class LogSplit:
-    """A part of a range that one task reads: ``start`` to ``end`` of ``bucket``. ``bytes`` for the balance of tasks,
-    where known. ``payload``: what else `TableLog.read` needs, a frozen dataclass of the source's own. It travels with
-    its log, in one pickle."""
+    """A part of a range that one task reads. It travels with its log, in one pickle.
+
+    Attributes:
+        bucket: The bucket.
+        start: The first offset.
+        end: The offset after the last one.
+        bytes: The size of the split, by which tasks are balanced. None where it is unknown.
+        payload: What else `TableLog.read` needs: a frozen dataclass of the source's own.
+    """
 
     bucket: str
     start: int

@@ -82,16 +82,23 @@ class ScanRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class LakeSplit:
-    """A part of a snapshot that one task reads. Serialisable (see `DataclassSerializer`); carries all it needs.
+    """A part of a snapshot that one task reads. It carries all that the task needs, and travels by
+    `LakeSource.split_serializer`.
 
-    ``bucket`` is -1 where unaware. ``files`` names the data files (or fragments) whose live rows are just this split's;
-    a round that rewrites the split names them as `WriteResult.replaced`. It is empty where a filter or a limit cut the
-    split, and where the format can't upsert. ``plain_parquet`` is the URI or absolute path of a Parquet file that holds
-    exactly this split's rows and columns, without deletes, and with the partition columns inside; None otherwise. So
-    it is None too where `LakeSource.read` leaves out rows of the file, for a filter or a limit that the plan accepted.
-
-    ``limit``: where the plan's limit cut the split, how many rows are read of it at most. ``payload``: what else
-    `LakeSource.read` needs, a frozen dataclass of the type that `LakeSource.split_payload` names.
+    Attributes:
+        index: The number of the split in its plan, from 0.
+        rows: The rows of the split. None where they are unknown.
+        bytes: The size of the split. None where it is unknown.
+        bucket: The bucket of the rows. -1 where the table has none, or the split spans several.
+        partition: The partition fields and their values as canonical text, None for null.
+        plain_parquet: The URI or absolute path of a Parquet file that holds exactly the rows and columns of the split,
+            partition columns included, without deletes. None where there is no such file, and where `LakeSource.read`
+            leaves out rows of it for a filter or limit that the plan accepted.
+        files: The data files or fragments whose live rows are exactly those of the split. A round that rewrites the
+            split names them as `WriteResult.replaced`. Empty where a filter or limit cut the split, and where the
+            format does not support upserts.
+        limit: The most rows that are read of the split, where the limit of the plan cut it.
+        payload: What else `LakeSource.read` needs: an instance of `LakeSource.split_payload`.
     """
 
     index: int
@@ -171,4 +178,4 @@ class LakeSource(ABC):
     @property
     def split_serializer(self) -> SimpleVersionedSerializer[LakeSplit]:
         """The serializer of splits that cross a process or are stored."""
-        return DataclassSerializer(LakeSplit, payload=self.split_payload)
+        return DataclassSerializer(LakeSplit, version=2, payload=self.split_payload)

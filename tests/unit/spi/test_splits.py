@@ -11,7 +11,16 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from laketier.spi import LakeSource, LakeSplit, ScanPlan, ScanRequest, SerializationError, pack, unpack
+from laketier.spi import (
+    DataclassSerializer,
+    LakeSource,
+    LakeSplit,
+    ScanPlan,
+    ScanRequest,
+    SerializationError,
+    pack,
+    unpack,
+)
 
 
 class Kind(Enum):
@@ -94,3 +103,10 @@ def test_a_hostile_payload_is_refused(changes: Any) -> None:
     document["payload"] = document["payload"] | changes if isinstance(changes, dict) else changes
     with pytest.raises(SerializationError):
         serializer.deserialize(serializer.version, json.dumps(document).encode())
+
+
+def test_a_split_of_an_older_laketier_is_refused_by_its_version() -> None:
+    serializer = Typed().split_serializer
+    older = DataclassSerializer(LakeSplit, version=1, payload=Part)
+    with pytest.raises(SerializationError, match="LakeSplit has version 1, and this reader knows version 2"):
+        unpack(serializer, pack(older, SPLIT))
