@@ -90,7 +90,7 @@ def test_union_by_key_in_spark(spark: SparkSession, service: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"union": "yes"}, "union = 'yes' is not true or false"),
+        ({"union": "perhaps"}, "union = 'perhaps' is not true or false"),
         ({"union": "true"}, "a union read needs lake.service"),
         ({"union": "true", "lake.servce": "x"}, "Did you mean 'lake.service'?"),
     ],

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from laketier.config import flatten, from_environment, read_yaml
+from laketier.config.origins import gathered
 from laketier.registry import Lake, complete_commands, configure, open_lake
 from laketier.spi import ConfigError, LaketierError, TableInfo
 from laketier.spi.redaction import is_secret, redacted
@@ -59,8 +59,7 @@ class LakeOptions:
         """Whether a table is named, by the argument or in any other way. Raises `ConfigError`."""
         if self.table is not None:
             return True
-        values = {**(flatten(read_yaml(self.config)) if self.config else {}), **from_environment(), **self._values()}
-        return any(key.lower() == "lake.table" for key in values)
+        return any(key.lower() == "lake.table" for key in gathered(self._values(), file=self.config)[0])
 
     @property
     def words(self) -> str:

@@ -9,8 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from laketier.config.origins import flatten, read_yaml
-from laketier.config.sections import Section, dashed, document_sections, typed_section
-from laketier.config.typed import KeyDoc
+from laketier.config.parsing import KeyDoc, Section, dashed, parsed, reference
 from laketier.spi import ConfigError
 
 
@@ -81,7 +80,7 @@ def parse_job(values: Mapping[str, Any], *, origin: str) -> Job:
     stray = [key for key in flatten(values) if key.startswith("lake.")]
     if stray:
         raise ConfigError(f"{stray[0]} is outside of `sink`", where=origin, fix="Indent it below `sink:`.")
-    job = typed_section(Job, values, origin=origin)
+    job = parsed(Job, values, origin=origin)
     _check(job, origin)
     return job
 
@@ -121,4 +120,4 @@ def _check(job: Job, origin: str) -> None:
 
 def job_reference() -> Iterator[KeyDoc]:
     """The rows of the configuration reference for a job file's keys."""
-    return document_sections(Job)
+    return reference(Job)

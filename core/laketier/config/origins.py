@@ -147,6 +147,27 @@ def load_config(
     Raises:
         ConfigError: A key is unknown, ill-typed or missing, or the file can't be read.
     """
+    merged, origins = gathered(values, file=file, environment=environment, origin=origin)
+    return parse_lake_config(
+        merged, origin=", ".join(origins) or origin or "the configuration", formats=formats, **parse
+    )
+
+
+def gathered(
+    values: Mapping[str, Any] | None,
+    *,
+    file: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    origin: str | None = None,
+) -> tuple[dict[str, Any], list[str]]:
+    """Merge the keys of a file, the environment and a mapping, as `load_config` does, without typing them.
+
+    Returns:
+        Each key once, and the origins that give keys, for messages.
+
+    Raises:
+        ConfigError: The file can't be read.
+    """
     merged: dict[str, Any] = {}
     origins = []
     if file is not None:
@@ -159,9 +180,7 @@ def load_config(
     if values:
         _override(merged, flatten(values))
         origins.append(origin or "the configuration")
-    return parse_lake_config(
-        merged, origin=", ".join(origins) or origin or "the configuration", formats=formats, **parse
-    )
+    return merged, origins
 
 
 def _override(merged: dict[str, Any], values: Mapping[str, Any]) -> None:

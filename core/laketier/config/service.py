@@ -11,10 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from laketier.config.origins import read_yaml
+from laketier.config.parsing import KeyDoc, Named, Section, parsed, reference
 from laketier.config.problems import together
-from laketier.config.sections import Section, document_sections, typed_section
 from laketier.config.suggest import nearest
-from laketier.config.typed import KeyDoc
 from laketier.spi import ConfigError
 
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)\Z")
@@ -35,7 +34,7 @@ def _seconds(value: Any) -> float:
     return seconds
 
 
-Duration = Annotated[float, BeforeValidator(_seconds)]
+Duration = Annotated[float, BeforeValidator(_seconds), Named("a duration")]
 """Seconds, written as a number with a unit."""
 
 
@@ -117,7 +116,7 @@ class Service(Section):
 
 def parse_service(values: Mapping[str, Any], *, origin: str) -> Service:
     """Type a service. Raises `ConfigError`, which names each wrong key."""
-    service = typed_section(Service, values, origin=origin)
+    service = parsed(Service, values, origin=origin)
     problems = list(_problems(service, origin))
     if problems:
         raise together(problems, origin=origin)
@@ -166,4 +165,4 @@ def load_service(path: str | Path) -> Service:
 
 def service_reference() -> Iterator[KeyDoc]:
     """The rows of the configuration reference for a service file's keys."""
-    return document_sections(Service)
+    return reference(Service)

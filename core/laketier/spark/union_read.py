@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import pyarrow as pa
+from pydantic import Field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from laketier.config.origins import SPARK_KEYS
+from laketier.config.parsing import STRIPPED, TextKeys, own_options, parsed
 from laketier.config.suggest import did_you_mean
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spi import ConfigError, Predicate, ScanRequest
@@ -22,7 +25,17 @@ if TYPE_CHECKING:
 UNION = "union"
 SERVICE = "lake.service"
 _TABLE = "lake.table"
+_KEYS = (SERVICE, _TABLE)
+_ORIGIN = "the options"
 _TASKS_PER_CORE = 2
+
+
+class UnionKeys(TextKeys):
+    """Options of Spark for a union read: which lake table and which log, the service file says."""
+
+    union: Annotated[bool, STRIPPED] = Field(False, description="Whether to read lake and log as one.")
+    service: str | None = Field(None, alias="lake.service", description="The service file.")
+    table: str | None = Field(None, alias="lake.table", description="The table, as source.table; in Spark also `.load`.")
 
 
 @dataclass(frozen=True)
@@ -35,31 +48,27 @@ class UnionOptions:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> UnionOptions | None:
         """None when no union is asked for. Raises `ConfigError` for what does not belong to one."""
-        given = {key.lower(): value for key, value in options.items()}
-        wanted = given.pop(UNION, "false").strip().lower()
-        if wanted not in ("true", "false"):
-            raise ConfigError(f"union = {wanted!r} is not true or false", where="the options")
-        if wanted == "false":
+        asked = [value for key, value in options.items() if key.lower() == UNION]
+        if not asked or not parsed(UnionKeys, {UNION: asked[0]}, origin=_ORIGIN).union:
             return None
-        table = given.pop(_TABLE, None) or given.get("path")
-        service = given.pop(SERVICE, None)
-        stray = sorted(key for key in given if key.startswith("lake."))
+        given = own_options(UnionKeys, options, SPARK_KEYS)
+        stray = sorted(key for key in given if key.lower().startswith("lake.") and key not in _KEYS)
         if stray:
-            known = (SERVICE, _TABLE)
             raise ConfigError(
                 f"{stray[0]!r} is not for a union read",
-                where="the options",
+                where=_ORIGIN,
                 why="the service file says which lake table and which log",
-                fix=did_you_mean(stray[0], known),
+                fix=did_you_mean(stray[0], _KEYS),
             )
-        if service is None or table is None:
-            missing = SERVICE if service is None else _TABLE
+        keys = parsed(UnionKeys, given, origin=_ORIGIN)
+        table = keys.table or next((value for key, value in options.items() if key.lower() == "path"), None)
+        if keys.service is None or table is None:
             raise ConfigError(
-                f"a union read needs {missing}",
-                where="the options",
+                f"a union read needs {_TABLE if keys.service else SERVICE}",
+                where=_ORIGIN,
                 fix='Write .option("lake.service", "service.yaml").load("source.table").',
             )
-        return cls(service, table)
+        return cls(keys.service, table)
 
     def plan(self, request: ScanRequest | None = None) -> UnionScan:
         """Plan on the driver. Raises as `laketier.union_read.scan.plan_union`."""

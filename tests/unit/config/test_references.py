@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from laketier.config import load_config, parse_options
 from laketier.config.origins import read_yaml
 from laketier.config.references import resolved
-from laketier.config.typed import parse_value
-from laketier.spi import ConfigError
+from laketier.spi import ConfigError, option
+
+
+@dataclass(frozen=True)
+class Options:
+    n: int = option(0, "A number.")
+    size_bytes: int = option(0, "A size.")
+    strict: bool = option(False, "Whether.")
+
 
 SET = {"PASSWORD": "p$1", "HOST": "broker"}
 
@@ -23,13 +32,30 @@ def test_texts_at_any_depth_are_resolved_and_nothing_else_is() -> None:
     }
 
 
-def test_no_error_of_an_option_shows_what_came_from_the_environment() -> None:
-    values = resolved({"n": " ${PASSWORD} ", "plain": "x$$1"}, where="f", environment=SET)
-    with pytest.raises(ConfigError, match="an integer") as told:
-        parse_value("n", int, values["n"], origin="f")
+@pytest.mark.parametrize("key", ["n", "size-bytes", "strict"])
+def test_no_error_of_an_option_shows_what_came_from_the_environment(key: str) -> None:
+    values = resolved({"secret": " ${PASSWORD} ", "plain": "x$$1"}, where="f", environment=SET)
+    with pytest.raises(ConfigError, match=r"= \(a text from the environment\) is not") as told:
+        parse_options(Options, {key: values["secret"]}, prefix="", origin="f")
     assert "p$1" not in str(told.value)
-    with pytest.raises(ConfigError, match=r"'x\$1' is not an integer"):
-        parse_value("n", int, values["plain"], origin="f")
+    with pytest.raises(ConfigError, match=r"'x\$1' is not"):
+        parse_options(Options, {key: values["plain"]}, prefix="", origin="f")
+
+
+@pytest.mark.parametrize("key", ["table", "pipeline", "epoch", "as-of", "snapshot-id", "bucket-by", "warehouse"])
+def test_no_error_of_a_key_shows_what_came_from_the_environment(key: str) -> None:
+    values = resolved({key: "s3://u:${PASSWORD}@h"}, where="f", environment=SET)
+    with pytest.raises(ConfigError, match=r"= \(a text from the environment\) ") as told:
+        load_config({"lake": {"format": "one", "warehouse": "/w", "table": "d.t", **values}}, environment={})
+    assert "p$1" not in str(told.value)
+
+
+def test_what_came_from_the_environment_is_known_when_a_plugin_types_it() -> None:
+    values = resolved({"n": "${PASSWORD}"}, where="f", environment=SET)
+    config = load_config({"lake": {"format": "one", "warehouse": "/w", "table": "d.t", "one": values}}, environment={})
+    with pytest.raises(ConfigError, match="is not an integer") as told:
+        parse_options(Options, config.format_options, prefix="lake.one.", origin=config.origin)
+    assert "p$1" not in str(told.value)
 
 
 def test_what_is_not_set_is_told_with_its_key() -> None:

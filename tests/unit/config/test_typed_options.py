@@ -79,6 +79,32 @@ def test_what_can_not_be_meant_is_refused(values: dict[str, Any], says: str) -> 
     assert message.startswith("here: ")
 
 
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    told = refusal({"target-file-bytes": "big", "codec": "gzip", "rato": 1, "token": "hunter2"})
+    assert told.startswith("here: 3 things are wrong. Mend each:")
+    assert "is not an integer, because" in told
+    assert "It is: Bytes per file." in told
+    assert "Did you mean 'lake.x.ratio'?" in told
+    assert "hunter2" not in told
+
+
+@dataclass(frozen=True)
+class Names:
+    """Words that a model of pydantic has for itself."""
+
+    schema: str = option("", "A schema.")
+    copy: bool = option(False, "Whether.")
+    model_config: str = option("", "A name.")
+    json: Passthrough = option(Passthrough(), "Handed on.")
+
+
+def test_an_option_may_have_any_name() -> None:
+    values = {"schema": "s", "copy": " true ", "model-config": "7", "json.a": 1}
+    found = parse_options(Names, values, prefix="", origin="here")
+    assert found == Names("s", True, "7", found.json)
+    assert dict(found.json) == {"a": "1"}
+
+
 def test_the_reference_has_a_row_for_each_key() -> None:
     rows = {row.key: row for row in document(Options, "lake.x.")}
     assert list(rows) == [

@@ -1,0 +1,92 @@
+"""Options of plugins: a dataclass of the SPI, which knows no library, becomes a model here."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, ByteSize, Field, PlainValidator, create_model
+
+from laketier.config.parsing import STRIPPED, KeyDoc, Named, TextKeys, Unfit, dashed, parsed, reference, without_none
+from laketier.spi import ConfigError, Passthrough, Secret
+
+_ANY = "<key>"
+"""The last part of a `Passthrough`'s key in the reference: a library's own."""
+_FIELD = "option_"
+"""Leads a model's fields: a plugin may call an option as pydantic calls a method of its own."""
+
+
+def parse_options(options_type: type, values: Mapping[str, Any], *, prefix: str, origin: str) -> Any:
+    """Make an ``options_type`` (see `laketier.spi.options`) from keys without ``prefix``. Driver.
+
+    Raises `ConfigError` for an unknown key (with the nearest match), and for a value that is ill-typed or less than the
+    option's least, naming key and origin.
+    """
+    model = _model_of(options_type)
+    keys = [str(field.alias) for field in model.model_fields.values()]
+    through = [key.removesuffix(_ANY) for key in keys if key.endswith(_ANY)]
+    given: dict[str, Any] = {}
+    for key, value in values.items():
+        head = next((each for each in through if key.startswith(each)), None)
+        if head is None:
+            given[key] = value
+        else:
+            given.setdefault(head + _ANY, {})[key.removeprefix(head)] = str(value)
+    typed = parsed(model, given, origin=origin, prefix=prefix)
+    try:
+        return options_type(**{name.removeprefix(_FIELD): getattr(typed, name) for name in typed.model_fields_set})
+    except ConfigError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"the options below {prefix} contradict each other", where=origin, why=str(error)) from error
+
+
+def document(options_type: type, prefix: str) -> Iterator[KeyDoc]:
+    """The rows of the configuration reference for an options dataclass."""
+    return reference(_model_of(options_type), prefix)
+
+
+@functools.cache
+def _model_of(options_type: Any) -> type[TextKeys]:
+    hints = typing.get_type_hints(options_type)
+    fields: dict[str, Any] = {}
+    for each in dataclasses.fields(options_type):
+        key = dashed(each.name) + (f".{_ANY}" if hints[each.name] is Passthrough else "")
+        told: dict[str, Any] = {"alias": key, "description": each.metadata.get("doc")}
+        if each.default is not dataclasses.MISSING:
+            told["default"] = each.default
+        elif each.default_factory is not dataclasses.MISSING:
+            told["default_factory"] = each.default_factory
+        fields[_FIELD + each.name] = (_from_text(hints[each.name], key, each.metadata.get("least")), Field(**told))
+    return create_model(options_type.__name__, __base__=TextKeys, **fields)
+
+
+def _from_text(kind: Any, key: str, least: float | None) -> Any:
+    """``kind``, also where its value is given as a text."""
+    plain = without_none(kind)
+    if plain is Passthrough:
+        return Annotated[Passthrough, PlainValidator(Passthrough), Named("text")]
+    if plain is Secret:
+        return Annotated[kind, PlainValidator(lambda value: None if value is None else Secret(str(value)))]
+    if isinstance(plain, type) and issubclass(plain, Enum):
+        members = {str(member.value).lower(): member for member in plain}
+        return Annotated[kind, BeforeValidator(lambda value: members.get(str(value).strip().lower(), value))]
+    if plain is str:
+        return kind
+    if plain is int and key.endswith("bytes"):
+        kind = Annotated[ByteSize if plain is kind else ByteSize | None, AfterValidator(_as_int)]
+
+    def check(value: Any) -> Any:
+        if least is not None and value is not None and not value >= least:  # a NaN is not
+            raise Unfit("is too small", fix=f"Set it to {least} or more.", typed=value)
+        return value
+
+    return Annotated[kind, STRIPPED, AfterValidator(check)]
+
+
+def _as_int(value: int | None) -> int | None:
+    return None if value is None else int(value)
