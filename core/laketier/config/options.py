@@ -1,4 +1,4 @@
-"""Options of plugins: a dataclass of the SPI, which knows no library, becomes a model here."""
+"""Parses the options of plugins: makes a pydantic model of each dataclass, as the SPI depends on no such library."""
 
 from __future__ import annotations
 
@@ -15,16 +15,26 @@ from laketier.config.parsing import STRIPPED, KeyDoc, Named, TextKeys, Unfit, da
 from laketier.spi import ConfigError, Passthrough, Secret
 
 _ANY = "<key>"
-"""The last part of a `Passthrough`'s key in the reference: a library's own."""
+"""The last part of the key of a `Passthrough` in the reference. The library defines it."""
 _FIELD = "option_"
-"""Leads a model's fields: a plugin may call an option as pydantic calls a method of its own."""
+"""The prefix of the model's fields, as an option may have the name of a method of pydantic's models."""
 
 
 def parse_options(options_type: type, values: Mapping[str, Any], *, prefix: str, origin: str) -> Any:
-    """Make an ``options_type`` (see `laketier.spi.options`) from keys without ``prefix``. Driver.
+    """Make the options of a plugin from its keys. Driver.
 
-    Raises `ConfigError` for an unknown key (with the nearest match), and for a value that is ill-typed or less than the
-    option's least, naming key and origin.
+    Args:
+        options_type: The class of the options, see `laketier.spi.options`.
+        values: Keys, without ``prefix``, and values.
+        prefix: The prefix of the keys, for messages.
+        origin: Where the values come from, for messages.
+
+    Returns:
+        An instance of ``options_type``.
+
+    Raises:
+        ConfigError: A key is unknown (the message names the nearest match), or a value is ill-typed or less than the
+            option's least value.
     """
     model = _model_of(options_type)
     keys = [str(field.alias) for field in model.model_fields.values()]
@@ -66,7 +76,7 @@ def _model_of(options_type: Any) -> type[TextKeys]:
 
 
 def _from_text(kind: Any, key: str, least: float | None) -> Any:
-    """``kind``, also where its value is given as a text."""
+    """An annotation of type ``kind`` that also takes text."""
     plain = without_none(kind)
     if plain is Passthrough:
         return Annotated[Passthrough, PlainValidator(Passthrough), Named("text")]

@@ -1,4 +1,4 @@
-"""One parser for all that is configured: keys are fields of a model, and what does not fit is said in one way."""
+"""Parses all configuration: keys are fields of pydantic models, and all misfits become errors of one form."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ from laketier.spi import ConfigError, Secret
 
 
 def dashed(name: str) -> str:
-    """``target_file_rows`` → ``target-file-rows``: a field's name as its key is spelled."""
+    """The spelling of a field's name as a key: ``target_file_rows`` → ``target-file-rows``."""
     return name.replace("_", "-")
 
 
 class Keys(BaseModel):
-    """Keys that stand together: unknown ones are errors, nothing changes later, and no error shows all values."""
+    """A group of keys. Unknown keys are errors, it is immutable, and pydantic's own errors show no values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=dashed, hide_input_in_errors=True)
 
 
 class Section(Keys):
-    """Keys of a file: it has types of its own, so none is guessed."""
+    """Keys of a YAML file. YAML has types, so none is guessed."""
 
     model_config = ConfigDict(strict=True)
 
 
 class TextKeys(Keys):
-    """Keys whose values may all be texts: Spark's options and the environment's variables have no other type."""
+    """Keys whose values may be text, as in Spark's options and in the environment."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
 
 def _stripped(value: Any) -> Any:
-    """Of the same type: a text from the environment stays one that no error shows."""
+    """Keeps the type: no error shows a `FromEnvironment`."""
     return type(value)(value.strip()) if isinstance(value, str) else value
 
 
 STRIPPED = BeforeValidator(_stripped)
-"""In an annotation: blanks around the value mean nothing."""
+"""For an annotation: strips blanks around the value."""
 
 
 @dataclass(frozen=True)
 class Named:
-    """In an annotation: what a type is called in the reference and in errors, as in ``a duration``."""
+    """For an annotation: the name of the type in the reference and in errors, such as ``a duration``."""
 
     name: str
 
 
 class Unfit(ValueError):
-    """Raised by a validator: what is wrong, in words that follow the key and its value. ``typed``: show this instead of
-    the value as it was written."""
+    """Raised by validators. ``what`` follows the key and its value in the message. ``typed`` replaces the value as
+    it was written."""
 
     def __init__(self, what: str, *, why: str | None = None, fix: str | None = None, typed: object = None) -> None:
         super().__init__(what)
@@ -74,8 +74,20 @@ _K = TypeVar("_K", bound=Keys)
 
 
 def parsed(model: type[_K], values: Mapping[str, Any], *, origin: str, prefix: str = "") -> _K:
-    """Type ``values``, whose keys errors show behind ``prefix``. Raises `ConfigError` for all that does not fit, each
-    with its key, and with the nearest match of an unknown one."""
+    """Type values.
+
+    Args:
+        model: The model of the keys.
+        values: Keys, without ``prefix``, and values.
+        origin: Where the values come from, for messages.
+        prefix: The prefix of the keys, for messages.
+
+    Returns:
+        The model with its values.
+
+    Raises:
+        ConfigError: Values do not fit. The message names each key, and the nearest match of each unknown one.
+    """
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -85,9 +97,17 @@ def parsed(model: type[_K], values: Mapping[str, Any], *, origin: str, prefix: s
 
 
 def own_options(model: type[Keys], values: Mapping[str, Any], foreign: Collection[str]) -> dict[str, Any]:
-    """Of options that an engine hands on in any case: the model's own ones as it spells them, and those that nobody
-    knows. ``foreign``: keys of the engine, which are left out unless they look like a slip of one of ours; a trailing
-    ``*`` stands for anything."""
+    """Select the options that concern a model. Names are case-insensitive.
+
+    Args:
+        model: The model of the keys.
+        values: The options, as an engine hands them on.
+        foreign: Keys of the engine, with a trailing ``*`` for a prefix. One that is nearly a key of the model counts as
+            a misspelt one.
+
+    Returns:
+        The keys of the model, as it spells them, and unknown ones as they are.
+    """
     spelled = {_alias(name, field).lower(): _alias(name, field) for name, field in model.model_fields.items()}
     return {
         spelled.get(key.lower(), key): value
@@ -135,8 +155,7 @@ def _what(annotation: Any, field: FieldInfo, trouble: str) -> str:
 
 
 def _shown(value: Any, trouble: str) -> str:
-    """A value, unless it may hold a secret: of one from the environment (see `references`), and of a whole section that
-    was mistyped, the kind alone."""
+    """The value, or its kind alone where it may hold a secret: a whole section, or a `FromEnvironment`."""
     if isinstance(value, dict):
         return "(keys and values)"
     if isinstance(value, list):
@@ -147,7 +166,7 @@ def _shown(value: Any, trouble: str) -> str:
 
 
 def _meant(model: type[Keys], place: list[str]) -> str:
-    """What belongs at ``place``, or nearest above it."""
+    """The description of the key at ``place``, or of the nearest one above it."""
     for end in range(len(place), 0, -1):
         field = _field_at(model, place[:end])
         if field is not None:
@@ -195,21 +214,21 @@ def _alias(name: str, field: FieldInfo) -> str:
 
 
 def model_in(annotation: Any) -> type[Keys] | None:
-    """The model that an annotation is, or holds."""
+    """The model in an annotation, or None."""
     if isinstance(annotation, type) and issubclass(annotation, Keys):
         return annotation
     return next((model for kind in get_args(annotation) if (model := model_in(kind)) is not None), None)
 
 
 def without_none(kind: Any) -> Any:
-    """What an annotation is but for ``None``."""
+    """An annotation without ``None``."""
     if get_origin(kind) in (typing.Union, types.UnionType):
         return next(choice for choice in get_args(kind) if choice is not type(None))
     return kind
 
 
 def _plain(kind: Any) -> Any:
-    """Nor for what says more of it than its type."""
+    """The bare type of an annotation."""
     kind = without_none(kind)
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
@@ -228,7 +247,7 @@ _NAMES: dict[Any, str] = {
 
 
 def type_name(kind: Any, field: FieldInfo | None = None) -> str:
-    """A type as users read it: ``an integer``, ``true or false``, …"""
+    """The name of a type for users: ``an integer``, ``true or false``, …"""
     kind = without_none(kind)
     named = [each.name for each in (*(field.metadata if field else ()), *get_args(kind)) if isinstance(each, Named)]
     if named:

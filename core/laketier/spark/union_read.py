@@ -31,11 +31,11 @@ _TASKS_PER_CORE = 2
 
 
 class UnionKeys(TextKeys):
-    """Options of Spark for a union read: which lake table and which log, the service file says."""
+    """Options of Spark for a union read. The service file names the lake table and the log."""
 
     union: Annotated[bool, STRIPPED] = Field(False, description="Whether to read lake and log as one.")
     service: str | None = Field(None, alias="lake.service", description="The service file.")
-    table: str | None = Field(None, alias="lake.table", description="The table, as source.table; in Spark also `.load`.")
+    table: str | None = Field(None, alias="lake.table", description="The table, as source.table; or `.load`.")
 
 
 @dataclass(frozen=True)
