@@ -179,6 +179,6 @@ def test_rows_merged_with_a_state_that_is_over(lake: Lake) -> None:
     assert tiering.base_snapshot == info.snapshot_id
     message = table.stage(ids_of(1), factory=storage.tiering_factory(info), mode=WriteMode.UPSERT)
     table.append(0, ids_of(5), pipeline="other")
-    with pytest.raises(LaketierError, match="moved on"):
+    with pytest.raises(LaketierError, match="changed while"):
         tiering.commit_messages([message])
     assert table.ids == sorted(ids_of(0) + ids_of(5))

@@ -219,7 +219,7 @@ def test_what_others_stumble_over_is_found_and_mended_only_when_told(cli: Cli, t
     words = ("db.t", "-f", "iceberg", "-w", str(tmp_path / "lake"))
     append(lake, rows_of(1, 2), epoch=0)
     append(lake, rows_of(3), epoch=1)
-    assert cli("maintain", "repair", *words).out == "nothing to mend\n"
+    assert cli("maintain", "repair", *words).out == "nothing to repair\n"
     newest = max((tmp_path / "lake/db/t/metadata").glob("*.metadata.json"), key=lambda path: path.name)
     document = json.loads(newest.read_text())
     document["snapshot-log"][0]["timestamp-ms"] += 3_600_000
@@ -232,7 +232,7 @@ def test_what_others_stumble_over_is_found_and_mended_only_when_told(cli: Cli, t
     again = cli("maintain", "repair", *words).out
     # It tells the time, too.
     assert re.sub(r"\d", "", again) == re.sub(r"\d", "", listed.out), "looking changes nothing"
-    assert "mended: times in the snapshot log" in cli("maintain", "repair", *words, "--apply").out
+    assert "repaired: times in the snapshot log" in cli("maintain", "repair", *words, "--apply").out
     assert cli("maintain", "repair", *words, "--json").json() == {"findings": [], "left": []}
     assert not any("repair" in finding["fix"] for finding in cli("doctor", *words, "--json").json())
     assert ids(lake) == [1, 2, 3]

@@ -101,9 +101,9 @@ def test_a_table_that_was_made_again(feed: Feed, source: OpenSource, tmp_path: P
     feed.create(name, ORDERS, bucket_count=1)
     feed.append(name, orders(7, 8, 9))
     for ask in (log.bounds, lambda: list(log.read(split))):
-        with pytest.raises(TableChanged, match="dropped and made again"):
+        with pytest.raises(TableChanged, match="dropped and recreated"):
             ask()
-    with pytest.raises(TableChanged, match="was made anew"):
+    with pytest.raises(TableChanged, match="was recreated"):
         tier(source.open(name), tmp_path, "delta")
 
 

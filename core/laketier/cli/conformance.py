@@ -28,7 +28,7 @@ def conformance(
     to pytest. Exit code 0 means conformant."""
     load_format(format)
     if any(word.startswith("--lake-report") for word in context.args):
-        raise ConfigError("--lake-report is this command's own", fix="Say --report FILE before the --.")
+        raise ConfigError("--lake-report is this command's own", fix="Give --report FILE before the --.")
     if importlib.util.find_spec("pytest") is None:
         raise ConfigError("the conformance suite needs pytest", fix="Install laketier's extra `conformance`.")
     command = [sys.executable, "-m", "pytest", "--pyargs", "laketier_conformance", f"--lake-format={format}"]

@@ -115,7 +115,9 @@ def horizon_text(found: Horizon | None) -> str:
 @takes_lake
 def repair(
     options: LakeOptions,
-    apply: Annotated[bool, typer.Option("--apply", help="Mend it. Without it nothing is changed.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Repair the defects. Without --apply nothing is changed.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """List what is wrong with a table's metadata for other tools; mend it with --apply.
@@ -129,12 +131,12 @@ def repair(
     if json:
         print_json({"findings": [asdict(each) for each in found], "left": [asdict(each) for each in left]})
     elif not found:
-        say("nothing to mend")
+        say("nothing to repair")
     else:
         for each in found:
-            say(f"{'still' if each in left else 'mended'}: {each.what}" if apply else f"{each.what}: {each.why}")
+            say(f"{'still' if each in left else 'repaired'}: {each.what}" if apply else f"{each.what}: {each.why}")
         if not apply:
-            say("nothing was changed; --apply mends it")
+            say("nothing was changed; --apply repairs it")
     if left:
         raise typer.Exit(1)
 

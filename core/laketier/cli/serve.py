@@ -114,7 +114,7 @@ def serve(
                         say(_left_out(described, here.id, worker.left_out))
                         raise typer.Exit(1)
                     if worker.interrupted:
-                        say(f"{described.name}: worker {here.id} was told to stop before all was tiered")
+                        say(f"{described.name}: worker {here.id} was stopped before all tables were tiered")
                         raise typer.Exit(1)
                     say(f"{described.name}: worker {here.id} is done")
         finally:

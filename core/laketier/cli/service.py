@@ -64,7 +64,7 @@ def opened_store(file: Path) -> Iterator[StateStore]:
 @app.command(epilog="Example: [bold]laketier service status service.yaml --watch[/]")
 def status(
     file: File,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it anew every second, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh every second, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
     """Show each table: its state, how far and how long it is behind, its last round, its failure and next try."""

@@ -49,7 +49,7 @@ def parsed_schema(text: str | bytes, where: str | None) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ConfigError("the Avro schema is not JSON", where=where, why=why, fix="Mend the schema.") from None
+        raise ConfigError("the Avro schema is not JSON", where=where, why=why, fix="Correct the schema.") from None
 
 
 def check_bounded(schema: Any, where: str | None) -> Extent:
@@ -65,7 +65,7 @@ def check_bounded(schema: Any, where: str | None) -> Extent:
             "the Avro schema is refused",
             where=where,
             why=f"a type in it lacks what it must have: {type(error).__name__}: {error}",
-            fix="Mend the schema.",
+            fix="Correct the schema.",
         ) from None
 
 

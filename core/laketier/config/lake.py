@@ -57,7 +57,7 @@ def _warehouse(text: str) -> str:
     if holds_secret(text):
         raise Unfit(
             "holds a password",
-            why="where tables are is written into their metadata, into logs and into Spark's plans",
+            why="the locations of tables are written into their metadata, into logs and into Spark's plans",
             fix="Leave the user and the password out of the URL; give them as settings of the format's storage, or in "
             "the environment.",
         )
@@ -82,7 +82,7 @@ def _moment(value: Any) -> Any:
     except ValueError as error:
         raise Unfit("is no moment", fix=_MOMENTS) from error
     if read.tzinfo is None:
-        raise Unfit("names no time zone", why="it would be another moment on each host", fix=_MOMENTS)
+        raise Unfit("has no time zone", why="it would be another moment on each host", fix=_MOMENTS)
     return (read - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)
 
 

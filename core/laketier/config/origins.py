@@ -83,7 +83,7 @@ def _check_keys(node: yaml.Node | None, done: set[int], within: tuple[yaml.Node,
             if first is not key:
                 line = first.start_mark.line + 1
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} is there twice, first in line {line}", key.start_mark
+                    None, None, f"the key {key.value!r} is given twice, first in line {line}", key.start_mark
                 )
         inner = [part for pair in node.value for part in pair]
     for part in inner:
@@ -113,7 +113,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
         why = getattr(error, "problem", None)
-        raise ConfigError("the file is not YAML", where=place, why=why, fix="Mend it at this place.") from error
+        raise ConfigError("the file is not YAML", where=place, why=why, fix="Correct it at this place.") from error
     if not isinstance(document, dict):
         raise ConfigError(
             "the file's top level is not a mapping", where=str(path), fix="Write keys and values, as in `name: value`."

@@ -28,4 +28,4 @@ def together(problems: Sequence[LaketierError], *, origin: str) -> LaketierError
         told.__cause__ = only
         return told
     lines = "".join(f"\n  - {str(each).removeprefix(f'{origin}: ').removeprefix(f'{origin}, ')}" for each in problems)
-    return ConfigError(f"{len(problems)} things are wrong", where=origin, fix=f"Mend each:{lines}")
+    return ConfigError(f"{len(problems)} settings are wrong", where=origin, fix=f"Correct each:{lines}")

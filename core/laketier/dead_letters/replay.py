@@ -260,7 +260,7 @@ class _Replay:
             if token_of(pipelines.show(beside.current_state(), self._pipeline)) != last:
                 raise _overtaken(self._where, "it went on while this one looked how far they are")
             raise WatermarkLost(
-                f"the lake table holds {lake} replays, and the table of what was replayed knows {chosen}",
+                f"the lake table holds {lake} replays, and the table of replays knows {chosen}",
                 where=str(replayed_table(self._config.table)),
                 why="it was dropped or taken back to an older state",
                 fix="Restore it: without it, dead letters would be replayed twice.",
@@ -275,7 +275,7 @@ class _Replay:
         )
         if last.content not in (_content(dead_letters), _content(chosen_then)):
             raise CorruptTable(
-                "letters that a replay had chosen are not in the dead-letter table any more",
+                "dead letters that a replay had chosen are not in the dead-letter table any more",
                 where=str(dead_letter_table(self._config.table)),
                 fix="Restore it to where it was when the replay was killed.",
             )
@@ -310,7 +310,7 @@ def _overtaken(where: str, why: str) -> Stale:
         "another replay of the table runs at the same time",
         where=where,
         why=why,
-        fix="Run this one again when the other has ended; it goes on from there.",
+        fix="Run this one again when the other has ended; it continues from there.",
     )
 
 

@@ -44,12 +44,12 @@ def check_still_bad(config: LakeConfig, log: TableLog, start: Mapping[str, int],
     if fit:
         places = ", ".join(f"{bucket}:{offset}" for bucket, offset in fit[:_NAMED])
         raise ConfigError(
-            f"{len(fit)} dead letters of a killed round are rows by now: a replay would append them twice "
+            f"{len(fit)} dead letters of a killed round can be decoded now: a replay would append them twice "
             f"(bucket:offset {places})",
             where=str(config.table),
             why="`read`, or a schema, changed after the round published its dead letters and before its rows",
             fix="Put the former settings back until the round is through, then replay the dead letters. Or drop "
-            f"{dead_letter_table(config.table)}: what is still bad goes there again.",
+            f"{dead_letter_table(config.table)}: records that are still bad are stored there again.",
         )
 
 

@@ -47,7 +47,7 @@ def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
     if not fits(array.type, field.type):
         raise IncompatibleData(
             f"column {field.name!r} is {array.type}, and the table's is {field.type}",
-            fix="Cast it in the query, where you decide what becomes of values that do not fit.",
+            fix="Cast it in the query, where you choose how to convert values that do not fit.",
         )
     try:
         return array.cast(field.type, safe=True)
@@ -55,7 +55,7 @@ def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
         raise IncompatibleData(
             f"column {field.name!r} has values that {field.type} can't hold",
             why=str(error),
-            fix="Cast it in the query, where you decide what becomes of values that do not fit.",
+            fix="Cast it in the query, where you choose how to convert values that do not fit.",
         ) from error
 
 

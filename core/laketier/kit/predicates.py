@@ -250,7 +250,7 @@ def _check_depth(depth: int) -> None:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key is given twice")
     return found
 
 

@@ -52,7 +52,7 @@ def refuse_foreign(results: Sequence[WriteResult], attempt_of: AttemptOf, *, whe
                 raise StagedFileLost(
                     "a staged file was handed over twice; nothing was published",
                     where=f"{where}: {file.path}",
-                    fix="Run the round again: it will be staged anew.",
+                    fix="Run the round again: it stages its files again.",
                 )
             seen.add(file.path)
 
@@ -150,14 +150,14 @@ def refuse_lost(path: str, found: int | None, wrote: int, *, where: str) -> None
             where=f"{where}: {path}",
             why="something deleted it (a VACUUM or orphan removal with too short a retention), or the driver does "
             "not see the executors' disks",
-            fix="Run the round again: it will be staged anew. Keep the retention longer than the slowest round, and "
+            fix="Run the round again: it stages its files again. Keep the retention longer than the slowest round, and "
             "the warehouse on storage that driver and executors share.",
         )
     if found != wrote:
         raise StagedFileLost(
             f"a staged file has {found} bytes, and its writer wrote {wrote}; nothing was published",
             where=f"{where}: {path}",
-            fix="Run the round again: it will be staged anew.",
+            fix="Run the round again: it stages its files again.",
         )
 
 
@@ -174,7 +174,7 @@ def replaced_files(results: Sequence[WriteResult], live: Collection[str], *, whe
                 else "a file that was to be replaced is no live file of the table; nothing was published",
                 where=f"{where}: {name}",
                 why="two tasks rewrote it" if name in seen else "the round read another snapshot than this one",
-                fix="Run the round again: it will be planned anew.",
+                fix="Plan the round again.",
             )
         seen.add(name)
     return tuple(named)

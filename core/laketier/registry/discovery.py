@@ -270,7 +270,7 @@ def _of_another_version(offer: InstalledPlugin, lacking: str) -> SpiVersionMisma
         f"{offer} was written for another version of the SPI of {group.noun}s, "
         f"and this laketier accepts {_told(group.versions)}",
         where=offer.module,
-        why=f"it asks for what this laketier does not have: {lacking}",
+        why=f"it uses names that this laketier does not have: {lacking}",
         fix=f"Upgrade whichever is older: `pip install --upgrade {offer.distribution}`, or "
         f'`pip install --upgrade {_PROJECT}`. Its author follows "Versions" in {group.guide}.',
     )
@@ -279,7 +279,7 @@ def _of_another_version(offer: InstalledPlugin, lacking: str) -> SpiVersionMisma
 def _check_format(offer: InstalledPlugin, plugin: Any) -> None:
     features = getattr(plugin, "features", None)
     if not isinstance(features, Mapping):
-        raise _broken(offer, "it does not declare its features: they are a mapping of features to what it supports")
+        raise _broken(offer, "it does not declare its features: a mapping of features to their support is needed")
     for name, support in features.items():
         if not isinstance(name, Feature | str) or not isinstance(support, Support):
             raise _broken(offer, f"it declares the feature {name!r} as {support!r}: give FULL, or unsupported(reason)")

@@ -86,7 +86,7 @@ class LatestChanges:
             if nulls := rows.column(name).null_count:
                 raise IncompatibleData(
                     f"{nulls} rows have null in {name!r}, which is part of the primary key",
-                    fix="Mend the producer, or choose a key whose columns are always set.",
+                    fix="Correct the producer, or choose a key whose columns are always set.",
                 )
         deleted = pa.repeat(pa.scalar(False), rows.num_rows) if kinds is None else pc.equal(kinds, DELETE)
         self._pending.append(rows.append_column(_DELETED, deleted))

@@ -142,7 +142,7 @@ class LogRound:
 
     @contextmanager
     def _overtaken_as_stale(self) -> Iterator[None]:
-        """A refusal because another driver moved the table on while this round ran is no fault that a person must
+        """A refusal because another driver published while this round ran is no fault that a person must
         mend: the next round goes on from there. Such are a zombie's commit after its lease was taken over, and a
         commit whose driver took the answer to be lost."""
         try:
@@ -151,10 +151,10 @@ class LogRound:
             if not self._moved_on():
                 raise
             raise Stale(
-                "another driver moved the table on while this round ran",
+                "another driver published while this round ran",
                 where=str(self.config.table),
                 why=str(refused),
-                fix="Nothing was published; the next round goes on from where that one ended.",
+                fix="Nothing was published. The next round starts where that one ended.",
             ) from refused
 
     def _moved_on(self) -> bool:

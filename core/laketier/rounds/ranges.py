@@ -186,7 +186,7 @@ def next_range(
             raise TableChanged(
                 f"bucket {bucket!r} ends at offset {log.latest}, and the table has read up to {first}",
                 why="the log was dropped and recreated, or lost its newest records",
-                fix="If the log is another one now, register the table anew; else restore the log.",
+                fix="If this is another log now, register the table again. Otherwise restore the log.",
             )
         if first < log.earliest:
             if on_expired is OnExpired.FAIL:

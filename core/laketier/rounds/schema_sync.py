@@ -19,7 +19,7 @@ def check_same(before: LogTable, now: LogTable, *, where: str) -> None:
     """
     if now.table_id != before.table_id:
         raise TableChanged(
-            f"the source's table {before.name!r} was made anew while it was read: its id was {before.table_id!r} "
+            f"the source's table {before.name!r} was recreated while it was read: its id was {before.table_id!r} "
             f"and is {now.table_id!r}",
             where=where,
             fix="Nothing was published.",

@@ -138,7 +138,7 @@ def plan_merges(
     planned = source.plan(ScanRequest(state=state))
     if planned.snapshot_id != base_snapshot:
         raise Overtaken(
-            f"the table moved on while a round was planned: from snapshot {base_snapshot} to {planned.snapshot_id}",
+            f"the table changed while a round was planned: from snapshot {base_snapshot} to {planned.snapshot_id}",
             where=str(table.path),
             fix="Nothing was written. Plan the round again.",
         )

@@ -49,12 +49,14 @@ def is_asked_for(environment: Mapping[str, str] = os.environ) -> bool:
         return False
     if exporter not in ("", "otlp"):
         raise ConfigError(
-            f"{_EXPORTER} = {exporter!r} is not there", where="the environment", fix=f"Set {_EXPORTER} to otlp or none."
+            f"{_EXPORTER} = {exporter!r} is not supported",
+            where="the environment",
+            fix=f"Set {_EXPORTER} to otlp or none.",
         )
     name = next((name for name in _PROTOCOLS if environment.get(name)), _PROTOCOLS[-1])
     spoken = environment.get(name) or _SPOKEN
     if spoken != _SPOKEN:
-        raise ConfigError(f"{name} = {spoken!r} is not spoken", where="the environment", fix=f"Set it to {_SPOKEN}.")
+        raise ConfigError(f"{name} = {spoken!r} is not supported", where="the environment", fix=f"Set it to {_SPOKEN}.")
     return True
 
 
@@ -75,7 +77,10 @@ def exporting(
         provider = provider_of(PeriodicExportingMetricReader(OTLPMetricExporter()), worker)
     except ValueError as error:
         raise ConfigError(
-            "the OTEL_* variables can't be read", where="the environment", why=str(error), fix="See OpenTelemetry's."
+            "the OTEL_* variables can't be read",
+            where="the environment",
+            why=str(error),
+            fix="Check them against OpenTelemetry's documentation.",
         ) from error
     try:
         yield OtelMetrics.of(provider, store, lease_seconds, most)

@@ -60,7 +60,7 @@ class LeasedRound:
             raise StorageError(
                 "the lease is for another table of that name",
                 where=self.key,
-                why="the source's table was made anew, and not all workers have seen it yet",
+                why="the source's table was recreated, and not all workers have seen that yet",
                 fix="Nothing: the sources are being listed again.",
             )
         settings = table.round_settings(fence=self.lease.fence)
@@ -102,7 +102,7 @@ class LeasedRound:
         if isinstance(error, TableChanged):
             self.tables.expire()
         if not isinstance(error, LaketierError):
-            log.error("[table=%s] the round failed in a way that nobody foresaw", self.key, exc_info=error)
+            log.error("[table=%s] the round failed with an unexpected error", self.key, exc_info=error)
         else:
             with suppress(ConfigError):  # the service has the table no more
                 complete_commands(error, self.tables.table(self.key).config)

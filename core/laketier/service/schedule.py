@@ -84,7 +84,9 @@ def move(table: str, *path: State) -> State:
         if after not in TRANSITIONS[before]:
             allowed = ", ".join(sorted(TRANSITIONS[before])) or "nothing"
             raise IllegalTransition(
-                f"a table that is {before} can't become {after}", where=table, why=f"only {allowed} may follow {before}"
+                f"a table in state {before} can't become {after}",
+                where=table,
+                why=f"only {allowed} may follow {before}",
             )
     return path[-1]
 

@@ -164,7 +164,7 @@ def _matches_nothing(rule: TableRule, names: list[str], where: str) -> Iterator[
     if not missing and excludes_all(rule, names):
         yield ConfigError(
             f"no table of the source {rule.source!r} is left", where=f"{where}.exclude",
-            why="each that `include` names is excluded", fix="Exclude fewer, or leave the entry out.",
+            why="each table that `include` names is excluded", fix="Exclude fewer, or leave the entry out.",
         )  # fmt: skip
 
 

@@ -145,7 +145,7 @@ class TieringWorker:
                 return True
             if time.monotonic() > deadline or self._hurry.is_set():
                 self.cut_off = self._leases.abandon()
-                log.error("%s still ran: what is under way is cut off", running.name)
+                log.error("%s still ran: its rounds under way are cut off", running.name)
                 return False
             running.join(min(0.2, self.settings.drain_seconds))
 
@@ -180,7 +180,7 @@ class TieringWorker:
         try:
             self.tables.discover()
         except LaketierError as error:
-            log.warning("the tables could not be looked for; those that are known go on: %s", error)
+            log.warning("the tables could not be listed; known tables continue: %s", error)
 
     def work_once(self) -> bool:
         """Lease what is due and run one round of each; False when there was nothing to do. Raises `StateError`."""

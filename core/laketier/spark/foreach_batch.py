@@ -76,7 +76,7 @@ def _checkpoint(
     if location is None:
         on_connect = is_connect(df.sparkSession)
         raise ConfigError(
-            "which query this batch belongs to can't be told",
+            "the query of this batch is unknown",
             where=str(config.table),
             why="on Spark Connect a foreachBatch can't ask for its query" if on_connect else "no running query has it",
             fix="Call write_batch in the function that foreachBatch calls, with the DataFrame that it gets or one made "

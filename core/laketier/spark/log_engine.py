@@ -32,7 +32,7 @@ class SparkLogEngine:
             raise StorageError(
                 "the Spark job ended without answers",
                 why=(why or str(error)).partition("\n")[0],
-                fix="What it staged stays invisible; the rounds are run again.",
+                fix="The staged files stay invisible. The rounds are run again.",
             ) from error
 
 

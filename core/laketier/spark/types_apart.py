@@ -23,7 +23,7 @@ def refuse_types_apart(schema: st.StructType) -> None:
             raise _refused(
                 path,
                 f"of the user-defined type {type(kind).__name__}",
-                "as Arrow it would be what Spark keeps it in, and nothing would tell what it was",
+                "as Arrow it would be what Spark keeps it in, and its former type would be lost",
                 "Turn it into plain columns in the query; a vector of Spark's ML with vector_to_array(…).",
             )
         collation = getattr(kind, "collation", _PLAIN) if isinstance(kind, st.StringType) else _PLAIN

@@ -97,11 +97,11 @@ def pass_over(version: int, operation: str, *, where: str, skip_changes: bool) -
         RowsChanged: ``skip_changes`` is false.
     """
     if skip_changes:
-        log.warning("version %d (%s) of %s changed rows, and is passed over", version, operation, where)
+        log.warning("version %d (%s) of %s changed rows, and is skipped", version, operation, where)
         return
     raise RowsChanged(
         f"version {version} ({operation}) deleted, updated or replaced rows, and only appended ones can be followed",
         where=where,
-        fix="Set read.skip-changes to pass such commits over, with the rows that they added; or read the table anew "
+        fix="Set read.skip-changes to skip such commits, with the rows that they added; or read the table again "
         "into another one.",
     )

@@ -213,7 +213,7 @@ def fail_on_bad_record(record: BadRecord) -> None:
     raise IncompatibleData(
         f"the record at offset {record.offset} of bucket {record.bucket!r} can't be read",
         why=record.error,
-        fix="Mend the producer or the schema, or set on-bad-record to dead-letter or drop.",
+        fix="Correct the producer or the schema, or set on-bad-record to dead-letter or drop.",
     )
 
 

@@ -96,4 +96,4 @@ class LakeMaintenance(ABC):
             Conflict: Other commits came first each time.
             FeatureNotSupported: The format has nothing to mend.
         """
-        raise FeatureNotSupported("repair", reason="there is nothing that it could mend")
+        raise FeatureNotSupported("repair", reason="it has no findings that could be repaired")

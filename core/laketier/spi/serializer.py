@@ -134,8 +134,8 @@ class DataclassSerializer(SimpleVersionedSerializer[E]):
         if type(value) is not self._kind:
             raise SerializationError(
                 f"a {type(value).__name__} was given to the serializer of {self._kind.__name__}",
-                why="what reads it would refuse the other fields",
-                fix=f"Override the serializer of whatever gave it: DataclassSerializer({type(value).__name__}).",
+                why="its reader would refuse the other fields",
+                fix=f"Override the serializer of the plugin's object: DataclassSerializer({type(value).__name__}).",
             )
         for name, kind in self._fields.items():
             given = type(getattr(value, name))

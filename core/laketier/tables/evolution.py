@@ -186,7 +186,7 @@ def _check_key(table: TableInfo, wanted: tuple[str, ...]) -> None:
         raise ConfigError(
             f"the table has the primary key {_spelled(actual)}, and these rows would be appended to it",
             where=where,
-            why="a row whose key is there already would be there twice",
+            why="a row whose key exists already would be in the table twice",
             fix="Write to another table, or let a service merge changes into this one (see `primary-key`).",
         )
     if set(actual) != set(wanted):
@@ -212,7 +212,7 @@ def _check_where_keys_lie(table: TableDescriptor, where: str) -> None:
             raise ConfigError(
                 f"the table is {what} by {other[0]!r}, which is not part of its primary key",
                 where=where,
-                why="a row whose key is there already could come to lie elsewhere, and be there twice",
+                why="a row whose key exists already could be written to another place, and be in the table twice",
                 fix=f"The primary key is {_spelled(table.primary_key)}: use its columns, or add {other[0]!r} to it.",
             )
 

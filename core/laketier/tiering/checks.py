@@ -30,13 +30,13 @@ def check_results(state: TableState, results: Sequence[WriteResult]) -> None:
             raise SchemaChanged(
                 "the table's schema changed after the files were staged "
                 f"(from {result.schema_fingerprint} to {state.schema_fingerprint})",
-                fix="Run the round again: it will be staged with the new schema.",
+                fix="Run the round again: it uses the new schema.",
             )
         if result.spec_id != state.spec_id:
             raise SchemaChanged(
                 f"the table's partitioning changed after the files were staged (spec {result.spec_id} to "
                 f"{state.spec_id})",
-                fix="Run the round again: it will be staged with the new partitioning.",
+                fix="Run the round again: it uses the new partitioning.",
             )
 
 
@@ -52,9 +52,9 @@ def check_base(state: TableState, base: BaseSnapshot | None) -> None:
     undone, or be there twice. None: nothing was merged. Raises `Overtaken`."""
     if base is not None and state.snapshot_id != base.snapshot_id:
         raise Overtaken(
-            f"the table moved on while rows were merged: from snapshot {base.snapshot_id} to {state.snapshot_id}",
+            f"the table changed while rows were merged: from snapshot {base.snapshot_id} to {state.snapshot_id}",
             why="another writer, or maintenance, committed meanwhile",
-            fix="Run the round again: it will be merged with what the table holds now.",
+            fix="Run the round again: it merges with the present rows of the table.",
         )
 
 
@@ -73,7 +73,7 @@ def check_not_collected(state: TableState, results: Sequence[WriteResult], clock
             f"the round's files were staged from {_moment(oldest)} on, and orphans from before {_moment(horizon)} have "
             "been collected since",
             why="so some of these files may have been deleted as orphans",
-            fix="Run the round again: it will be staged anew, after that moment. If rounds take this long, collect "
+            fix="Run the round again: it stages its files again, after that moment. If rounds take this long, collect "
             "orphans with a longer grace period (`laketier maintain orphans --older-than`); if that moment lies in the "
             "future, a clock was ahead (`laketier maintain horizon --lower`).",
         )

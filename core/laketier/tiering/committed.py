@@ -13,7 +13,7 @@ def committed_offsets(watermark: Watermark | None, table: LogTable, *, where: st
     token = watermark.token
     if token.run != table.table_id:
         raise TableChanged(
-            f"the source's table {table.name!r} was made anew: its id is {table.table_id!r}, and the lake table was "
+            f"the source's table {table.name!r} was recreated: its id is {table.table_id!r}, and the lake table was "
             f"tiered from {token.run!r}",
             where=where,
             fix="Register it with another target, or drop the lake table; `laketier pipeline adopt` continues into it.",

@@ -143,7 +143,7 @@ def lower_horizon(factory: LakeTieringFactory[Any], table_uuid: str) -> tuple[in
     if now is None:
         raise ConfigError(
             "the horizon can't be lowered",
-            why="the format can't say what time it is by the storage's clock, so nobody knows what would be safe",
+            why="the format can't ask for the time of the storage's clock, so a safe horizon is unknown",
             fix="Wait until the horizon has passed; rounds that begin now are not refused.",
         )
     was = 0

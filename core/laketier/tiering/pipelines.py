@@ -188,7 +188,7 @@ class _Change:
                 f"the watermark of pipeline {self.pipeline!r} was not set: of {attempts} attempts each lost to another "
                 "commit",
                 why=str(self.last_error),
-                fix="Run it again when less is written to the table.",
+                fix="Run it again when fewer commits are made to the table.",
             ) from self.last_error
         raise UnknownOutcome(
             f"the watermark of pipeline {self.pipeline!r} could not be set in {attempts} attempts",

@@ -224,7 +224,7 @@ class _Loop:
         raise UnknownOutcome(
             f"publishing failed {len(self.unknown)} times",
             why=f"{type(error).__name__}: {error}",
-            fix="It had not landed when the table was last read, and nothing was deleted. Mend the cause and run the "
+            fix="It had not landed when the table was last read, and nothing was deleted. Remove the cause and run the "
             "same round again.",
         ) from error
 

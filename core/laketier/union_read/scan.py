@@ -140,7 +140,11 @@ def plan_union(
     request = request or ScanRequest()
     where = str(config.table)
     if request.snapshot_id is not None or request.as_of is not None:
-        raise ConfigError("a union read is of now", where=where, fix="Read the lake alone for an older snapshot.")
+        raise ConfigError(
+            "a union read can only read the present state",
+            where=where,
+            fix="Read the lake alone for an older snapshot.",
+        )
     if log.table.change_column is not None and not log.table.primary_key:
         raise FeatureNotSupported("union read", format=f"the log of changes {log.table.name}", reason="it has no key")
     with naming_storage_errors("a union read was planned"):
@@ -217,9 +221,9 @@ def _look(config: LakeConfig, log: TableLog) -> _Look | None:
         check_same_key(table, log.table)
         return _Look(lake, table, state.snapshot_id, offsets)
     raise TableChanged(
-        f"the table changed its schema, or was made anew, during each of {_LOOKS} looks",
+        f"the table changed its schema or was recreated during each of {_LOOKS} attempts to read it",
         where=str(config.table),
-        fix="Try again when it is quieter.",
+        fix="Try again when fewer changes are made.",
     )
 
 

@@ -41,7 +41,7 @@ def alter(location: Location, change: Callable[[DeltaTable, CommitProperties], b
         f"{what} in {_ATTEMPTS} attempts",
         where=location.uri,
         why="other writers committed each time",
-        fix="Try again when the table is quieter.",
+        fix="Try again when fewer commits are made to the table.",
     )
 
 

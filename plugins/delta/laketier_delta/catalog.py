@@ -264,7 +264,7 @@ def _missing(schema: pa.Schema, changes: Sequence[AddColumn], where: str) -> lis
             raise IncompatibleTable(
                 f"column {wanted.name!r} can't be added as not null",
                 where=where,
-                why="the rows that are there have no value for it",
+                why="the existing rows have no value for it",
                 fix="Add it as nullable.",
             )
         if not there:

@@ -179,7 +179,7 @@ def splits_of(
                 "a file that was appended has a deletion vector",
                 where=path,
                 why="the delta plugin of laketier does not apply them",
-                fix="Run REORG TABLE … APPLY (PURGE) with Spark, and read the table anew into another one.",
+                fix="Run REORG TABLE … APPLY (PURGE) with Spark, and read the table again into another one.",
             )
         values = add.get("partitionValues") or {}
         if values.keys() != kinds.keys():

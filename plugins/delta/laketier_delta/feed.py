@@ -134,7 +134,7 @@ def _was_on(location: Location, version: int) -> bool:
         return has_feed(open_table(location, version).metadata().configuration)
     except CorruptTable as error:
         raise OffsetsExpired(
-            f"whether version {version} has a change feed can't be told any more",
+            f"whether version {version} has a change feed is not known any more",
             where=location.uri,
             why=error.why or error.what,
             fix="Keep delta.logRetentionDuration longer than rounds lag behind.",

@@ -93,7 +93,7 @@ class DeltaSource(LakeSource):
             raise CorruptTable(
                 "a data file of the snapshot is missing",
                 where=path,
-                why="VACUUM, or somebody, deleted it",
+                why="VACUUM or another program deleted it",
                 fix="Read a newer snapshot.",
             ) from error
         with stream, pq.ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:

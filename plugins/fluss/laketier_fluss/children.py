@@ -109,10 +109,10 @@ class Child:
         patience = self._connection.timeout + _GRACE
         if not self._ready.select(patience):
             raise StorageError(
-                f"the process that reads from Fluss said nothing for {patience:g} s",
+                f"the process that reads from Fluss did not answer for {patience:g} s",
                 where=self._connection.bootstrap_servers,
                 why=self._tail(),
-                fix="It was ended. Is this machine overloaded?",
+                fix="The process was ended. Check whether this machine is overloaded.",
             )
         data = os.read(self._out, _CHUNK)
         if not data:

@@ -77,7 +77,7 @@ class Client:
                 "the client of Fluss refuses its settings",
                 where=self.where,
                 why=why,
-                fix="Check bootstrap-servers, and that what stands below client is a setting of pyfluss.",
+                fix="Check bootstrap-servers, and that each key below client is a setting of pyfluss.",
             )
         fix = "Check bootstrap-servers, and that this machine reaches the coordinator and the tablet servers."
         if code == _AUTHENTICATION or "uthenticat" in why:

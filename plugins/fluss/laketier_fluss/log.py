@@ -208,7 +208,7 @@ class FlussLog(TableLog):
         for bucket in sorted(self._seen.keys() - found.keys()):
             _LOG.warning(
                 "[table=%s] bucket %s is gone with its partition; it ended at offset %d when it was last seen, and "
-                "what was written to it after that is lost",
+                "records written to it after that are lost",
                 self._table.name,
                 bucket,
                 self._seen[bucket],

@@ -209,8 +209,8 @@ def expired(table: str, bucket: str, start: int, end: int, earliest: int) -> Off
     return OffsetsExpired(
         f"offsets {start} to {min(end, earliest) - 1} of bucket {bucket} are gone, of the range {start} to {end}",
         where=table,
-        why=f"table.log.ttl deleted what was before {earliest}",
-        fix="Raise table.log.ttl. To go on without them, set on-expired to skip.",
+        why=f"table.log.ttl deleted the records before {earliest}",
+        fix="Raise table.log.ttl. To continue without them, set on-expired to skip.",
     )
 
 
@@ -220,5 +220,5 @@ def partition_gone(table: str, bucket: str, start: int, end: int) -> OffsetsExpi
         f"offsets {start} to {end - 1} of bucket {bucket} are gone",
         where=table,
         why="their partition was dropped",
-        fix="Keep partitions for longer (table.auto-partition.num-retention); the next round goes on without this one.",
+        fix="Keep partitions for longer (table.auto-partition.num-retention); the next round continues without this bucket.",
     )

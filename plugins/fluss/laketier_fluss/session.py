@@ -118,10 +118,10 @@ class Session:
         )
         if identity(info) != table_id:
             raise TableChanged(
-                "the Fluss table was dropped and made again",
+                "the Fluss table was dropped and recreated",
                 where=name,
                 why=f"its id is {identity(info)}, and was {table_id} when it was opened",
-                fix="Open it again, and decide what becomes of the lake table.",
+                fix="Open it again. Decide first whether the lake table is kept, dropped or renamed.",
             )
         return info
 

@@ -32,7 +32,7 @@ class FlussSource(LogSource):
             raise TableNotFound(
                 f"there is no database {', '.join(missing)}",
                 where=self._connection.bootstrap_servers,
-                fix=f"Mend databases. There are: {', '.join(sorted(there))}.",
+                fix=f"Correct databases. There are: {', '.join(sorted(there))}.",
             )
         databases = self._databases or there
         return sorted(

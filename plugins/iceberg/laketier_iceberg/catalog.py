@@ -302,7 +302,7 @@ def _is_new(info: TableInfo, change: AddColumn) -> bool:
         raise IncompatibleTable(
             f"column {field.name!r} can't be added as not null",
             where=where,
-            why="the rows that are there have no value for it",
+            why="the existing rows have no value for it",
             fix="Add it as a nullable column.",
         )
     return True

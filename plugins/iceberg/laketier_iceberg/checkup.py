@@ -68,7 +68,7 @@ def mend(settings: CatalogSettings, path: TablePath) -> Sequence[TableFinding]:
                     f"other commits came first, {attempt} times",
                     where=str(path),
                     why=str(error),
-                    fix="Run it again when less is written to the table.",
+                    fix="Run it again when fewer commits are made to the table.",
                 ) from error
     table = load(settings, path)
     return checkup(table.metadata, known_time(table))
@@ -80,7 +80,7 @@ def _refuse_wrong_clocks(now: int, where: str) -> None:
         raise StorageError(
             f"this host's clock says {_moment(here)}, and the storage's {_moment(now)}; nothing was changed",
             where=where,
-            why="which of them is right can't be told, and the times of the table would be put in order by a wrong one",
+            why="it is unknown which of them is right, and a wrong one would spoil the times of the table",
             fix="Set the clock that is wrong, and run it again.",
         )
 

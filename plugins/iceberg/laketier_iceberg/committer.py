@@ -201,7 +201,7 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
                 "the catalog refused the commit, and nothing that it depends on has changed",
                 where=str(self._plan.table.path),
                 why=str(error),
-                fix="The table is read again; if this goes on, look into the catalog's log.",
+                fix="The table is read again. If this repeats, read the catalog's log.",
             ) from error
         staged.forget()
         raise Conflict("another commit came first", where=str(self._plan.table.path), why=str(error)) from error

@@ -163,7 +163,7 @@ def naming_catalog_errors(settings: CatalogSettings) -> Iterator[None]:
             f"the catalog {settings.name!r} did not answer",
             where=str(settings.database) if settings.embedded else None,
             why=_without_secrets(str(error.orig), dict(settings.properties)),
-            fix="Try again. If it goes on, look for a process that holds the catalog's database.",
+            fix="Try again. If this repeats, find the process that locks the catalog's database.",
         ) from error
 
 

@@ -104,7 +104,7 @@ class IcebergMaintenance(LakeMaintenance):
         refuse_version(table)
         if str(metadata.table_uuid) != self._table.table_uuid or metadata.location.rstrip("/") != self._location:
             raise TableChanged(
-                "the table was recreated or moved while its orphans were looked for",
+                "the table was recreated or moved while its orphans were listed",
                 where=str(self._table.path),
                 fix="Run it again.",
             )
@@ -142,7 +142,7 @@ class IcebergMaintenance(LakeMaintenance):
             if name in references.names_outside:
                 _refuse(
                     f"the metadata names {references.names_outside[name]}, and there is {self._location}/{file.path}: "
-                    "it can't be told whether they are one file",
+                    "it is unknown whether they are one file",
                     "Move away what is not the table's, or collect orphans with the tool that wrote the table.",
                 )
             if name in references.names_inside:
@@ -168,7 +168,7 @@ class _Folders:
             )
         for key, value in given.items():
             if value and below.path(value) is None:
-                log.warning("orphans in %s are not looked for: %s leads out of %s", value, key, location)
+                log.warning("orphans in %s are not collected: %s leads out of %s", value, key, location)
         data = [each for each in (f"{location}/data", given[DATA_PATH]) if each]
         self._data = {path for each in data if (path := below.path(each)) is not None}
         self._metadata = {path for each in metadata if (path := below.path(each)) is not None}

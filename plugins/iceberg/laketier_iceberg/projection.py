@@ -97,7 +97,7 @@ class Projection:
                 f"two columns of a file are the table's column {above}{wanted.name!r}: {both}",
                 where=self.path,
                 why="the name mapping names both" if id_of(fields[found[0]]) is None else "they have the same field id",
-                fix="Take one of the names out of schema.name-mapping.default, or write the file anew.",
+                fix="Take one of the names out of schema.name-mapping.default, or rewrite the file.",
             )
         return found[0] if found else None
 
@@ -112,7 +112,7 @@ class Projection:
             raise CorruptTable(
                 f"a file has no column {above}{wanted.name!r}, which is required and has no default",
                 where=self.path,
-                fix="Make the column optional, or write the file anew.",
+                fix="Make the column optional, or rewrite the file.",
             )
         return pa.nulls(rows, wanted.type)
 
@@ -171,7 +171,7 @@ class Projection:
             f"column {above}{target.name!r} is {target.type}, and a file has it as {found}",
             where=self.path,
             why=why or "no promotion leads from one to the other",
-            fix="Write the file anew with the table's types.",
+            fix="Rewrite the file with the table's types.",
         )
 
 

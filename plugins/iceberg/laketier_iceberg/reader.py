@@ -63,7 +63,7 @@ def _names(fields: list[pa.Field], chosen: set[int], path: str) -> list[str]:
     twice = next((name for name in names if every.count(name) > 1), None)
     if twice is not None:
         raise CorruptTable(
-            f"a file has two columns with the name {twice!r}", where=path, fix="Write the file anew, with other names."
+            f"a file has two columns with the name {twice!r}", where=path, fix="Rewrite the file with other names."
         )
     return names
 

@@ -73,7 +73,7 @@ def _why_files_stay(catalog: Catalog, table: Table) -> str | None:
     try:
         foreign = foreign_metadata(folder, (file.path for file in folder.files()), str(table.metadata.table_uuid))
     except OSError as error:
-        return f"it can't be told whether all are the table's: {error}"
+        return f"it is unknown whether all are the table's: {error}"
     if foreign is not None:
         return f"{foreign} there is the metadata of another table"
     other = neighbour(catalog, table, Below(location), unread=True)

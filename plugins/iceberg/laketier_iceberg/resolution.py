@@ -111,7 +111,7 @@ class Resolution:
                 f"{value!r}, which files without column {name!r} have there, is no {kind}",
                 where=self.where,
                 why="a partition value or an initial default in the table's metadata is of another type",
-                fix="Write these files anew with the engine that made them.",
+                fix="Rewrite these files with the engine that made them.",
             ) from error
 
 
@@ -130,7 +130,7 @@ def name_mapping(metadata: TableMetadata, where: str) -> Sequence[MappedField] |
             f"the table's property {NAME_MAPPING} can't be understood",
             where=where,
             why=_reason(error),
-            fix="Set it anew, as Iceberg's specification says; files without field ids can't be read without it.",
+            fix="Set it again as Iceberg's specification says; files without field ids can't be read without it.",
         ) from error
     return mapped
 

@@ -95,8 +95,8 @@ def _snapshot(table: Table, request: ScanRequest, where: str) -> tuple[int | Non
         raise SnapshotNotFound(
             what,
             where=where,
-            why="it never existed, or has expired",
-            fix="Run `laketier history` to see what is there.",
+            why="it never existed or has expired",
+            fix="Run `laketier history` to list the snapshots.",
         )
     own = next((s for s in metadata.schemas if s.schema_id == snapshot.schema_id), table.schema())
     return snapshot.snapshot_id, own

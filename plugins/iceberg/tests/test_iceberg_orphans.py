@@ -425,7 +425,7 @@ def test_a_name_that_the_metadata_has_elsewhere_is_refused(events: Any, tmp_path
     (folder(events, "data") / "0dead.parquet").write_bytes(b"")
     assert orphans(events) == {"data/0dead.parquet": "data"}
     (folder(events, "data") / "0live.parquet").write_bytes(b"")
-    with pytest.raises(FeatureNotSupported, match="it can't be told whether they are one file"):
+    with pytest.raises(FeatureNotSupported, match="it is unknown whether they are one file"):
         orphans(events)
     with pytest.raises(FeatureNotSupported):
         collect(events)

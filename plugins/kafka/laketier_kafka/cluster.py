@@ -86,7 +86,7 @@ class Cluster:
                 f"there is no topic {name!r}", where=self.connection.bootstrap_servers, fix="Check the table's name."
             )
         if not found.partitions:
-            raise StorageError("the topic has no partitions by now", where=name, why=str(found.error or "it is new"))
+            raise StorageError("the topic has no partitions yet", where=name, why=str(found.error or "it is new"))
         return Topic(name, self._topic_id(name, metadata.controller_id), tuple(sorted(found.partitions)))
 
     def offsets(

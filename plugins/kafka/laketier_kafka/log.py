@@ -83,7 +83,7 @@ class KafkaLog(TableLog):
                 f"the topic has no partitions {', '.join(missing)}",
                 where=self._topic.name,
                 why=f"it has {len(partitions)}",
-                fix="Was it made again? Compare it with the lake table.",
+                fix="Check whether it was recreated, and compare it with the lake table.",
             )
         numbers = [partitions[bucket] for bucket in asked]
         earliest = self._offsets(numbers, Asked.EARLIEST, self._options.isolation_level)
@@ -97,7 +97,7 @@ class KafkaLog(TableLog):
                 raise StorageError(
                     f"the log of partition {bucket} ends at {last}, before the range {start} to {end}",
                     where=self._topic.name,
-                    fix="Was the topic made again, or did its leader lose records? Compare it with the lake table.",
+                    fix="Check whether the topic was recreated or its leader lost records, and compare it with the lake table.",
                 )
             splits.extend(LogSplit(bucket=bucket, start=start, end=end).cut(self._options.split_offsets))
         return tuple(splits)
@@ -187,10 +187,10 @@ class KafkaLog(TableLog):
         now = self._cluster.topic(self._topic.name)
         if now.topic_id != self._topic.topic_id:
             raise TableChanged(
-                "the topic was deleted and made again",
+                "the topic was deleted and recreated",
                 where=self._topic.name,
                 why=f"its id is {now.topic_id}, and was {self._topic.topic_id} when it was opened",
-                fix="Open it again, and decide what becomes of the lake table.",
+                fix="Open it again. Decide first whether the lake table is kept, dropped or renamed.",
             )
         return now.partitions
 

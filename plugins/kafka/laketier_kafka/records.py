@@ -161,7 +161,7 @@ class _Reading:
             f"the log ends at {high}, before the range {wanted.start} to {wanted.end}",
             where=str(wanted),
             why=self._connection.redact(error.str()),
-            fix="Was the topic made again, or did its leader lose records? Compare it with the lake table.",
+            fix="Check whether the topic was recreated or its leader lost records, and compare it with the lake table.",
         )
 
     def _silence(self) -> StorageError:
@@ -180,7 +180,7 @@ def expired(topic: str, bucket: str, start: int, end: int, earliest: int) -> Off
     return OffsetsExpired(
         f"offsets {start} to {min(end, earliest)} of partition {bucket} are gone, of the range {start} to {end}",
         where=topic,
-        why=f"the topic's retention deleted what was before {earliest}",
-        fix="Keep records for longer than rounds are apart. To go on without them, set on-expired to skip.",
+        why=f"the topic's retention deleted the records before {earliest}",
+        fix="Keep records for longer than the time between rounds. To continue without them, set on-expired to skip.",
         gone={bucket: [(start, min(end, earliest))]},
     )

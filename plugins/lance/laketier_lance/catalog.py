@@ -164,7 +164,7 @@ def _missing(info: TableInfo, changes: Sequence[AddColumn]) -> list[pa.Field]:
             raise IncompatibleTable(
                 f"column {field.name!r} is not nullable",
                 where=info.location,
-                why="the rows that are there have no value for it",
+                why="the existing rows have no value for it",
                 fix="Add it as nullable.",
             )
         same_name = [f for f in (*present, *missing) if f.name.lower() == field.name.lower()]

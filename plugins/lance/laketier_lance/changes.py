@@ -114,7 +114,8 @@ def appended(
         operation = _operation(newest, version)
         if operation is None and changed:
             raise OffsetsExpired(
-                f"the transaction of version {version} is gone, so what it appended can't be told", where=location
+                f"the transaction of version {version} is gone, so the rows that it appended are unknown",
+                where=location,
             )
         if operation == "Rewrite":
             continue

@@ -56,7 +56,7 @@ def _not_whole(location: str, file: StagedFile, why: str) -> StagedFileLost:
         f"a staged file does not end after the {file.bytes} bytes that its writer wrote; nothing was published",
         where=f"{location}: {file.path}",
         why=why,
-        fix="Run the round again: it will be staged anew.",
+        fix="Run the round again: it stages its files again.",
     )
 
 
@@ -171,8 +171,8 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             raise OutsideTable(
                 f"the fragment that was staged as {file.path!r} is not the one of that file; nothing was published",
                 where=self._location,
-                why="somebody else than the writer made the result",
-                fix="Run the round again: it will be staged anew.",
+                why="something other than the writer made the result",
+                fix="Run the round again: it stages its files again.",
             )
 
     def _check_files(self, results: Sequence[WriteResult]) -> None:
@@ -198,7 +198,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
                 f"{min(twice)!r} is a file of the table already; nothing was published",
                 where=self._location,
                 why="an old result was handed over again",
-                fix="Run the round again: it will be staged anew.",
+                fix="Run the round again: it stages its files again.",
             )
 
     def _check_end(self, session: LanceFileSession, file: StagedFile) -> None:
@@ -211,7 +211,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
                 refuse_lost(file.path, None, file.bytes, where=self._location)
             if "range" in text.lower():
                 raise _not_whole(self._location, file, text) from error
-            raise CommitError("a staged file could not be looked at", where=self._location, why=text) from error
+            raise CommitError("a staged file could not be read", where=self._location, why=text) from error
         if end != _MARK:
             raise _not_whole(self._location, file, f"its last bytes are {end!r}")
 
@@ -254,7 +254,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         deleted = [fragment.id for fragment in kept if fragment.deletion_file is not None]
         if deleted:
             raise TableError(
-                f"rows of fragments {deleted} were deleted by somebody else, and the fragments stay",
+                f"rows of fragments {deleted} were deleted by another program, and the fragments stay",
                 where=self._location,
                 why="Lance can't replace other fragments in the step that stores the watermark while there are such",
                 fix="Run `dataset.optimize.compact_files(materialize_deletions_threshold=0)`, and the round again.",

@@ -135,7 +135,7 @@ def unreadable(location: str, error: Exception) -> LaketierError:
         return CorruptTable(
             "a data file of the snapshot is missing",
             where=missing[1],
-            why="a clean-up of old versions, or somebody, deleted it",
+            why="a clean-up of old versions or another program deleted it",
             fix="Read a newer version.",
         )
     if isinstance(error, ValueError) and not _STORE_ERROR.search(text):

@@ -121,7 +121,7 @@ def find_commit(dataset: LanceDataset, is_it: Callable[[Transaction], bool], *, 
         transaction = read_transaction(dataset, version)
         if transaction is None:
             raise UnknownOutcome(
-                f"version {version} was cleaned up, so whether the commit made it can't be told",
+                f"version {version} was cleaned up, so it is unknown whether the commit landed",
                 where=dataset.uri,
                 fix="Look for the rows in the table before running the batch again.",
             )

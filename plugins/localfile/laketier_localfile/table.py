@@ -106,7 +106,7 @@ def _replaced(path: Path, why: str) -> StagedFileLost:
         "a staged file is not the one that its writer left; nothing was published",
         where=str(path),
         why=why,
-        fix="Find out what writes into the table's folder, and run the round again: it will be staged anew.",
+        fix="Find out what writes into the table's folder, and run the round again: it stages its files again.",
     )
 
 

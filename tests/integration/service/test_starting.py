@@ -128,7 +128,7 @@ def test_all_that_is_wrong_is_said_at_once(described: Described) -> None:
     described.set(
         "tables", [{"source": "drop", "include": ["orderz"]}, {"source": "drop", "sink": {"lake.format": "delt"}}]
     )
-    with pytest.raises(ConfigError, match="3 things are wrong") as caught:
+    with pytest.raises(ConfigError, match="3 settings are wrong") as caught:
         described.serve()
     lines = str(caught.value).splitlines()[1:]
     for line, said in zip(lines, ("state, ", "sources.x.type: ", "tables.1, "), strict=True):
@@ -148,7 +148,7 @@ def test_a_state_that_can_not_be_is_told_with_its_key(described: Described, tmp_
 def test_each_rule_s_own_trouble_is_said_and_that_of_the_defaults_once(described: Described) -> None:
     wrong = {"sink": {"lake.format": "delt"}}
     described.set("tables", [{"source": "drop", "include": ["orders"], **wrong}, {"source": "drop", **wrong}])
-    with pytest.raises(ConfigError, match=r"(?s)2 things are wrong.*tables\.0.*tables\.1"):
+    with pytest.raises(ConfigError, match=r"(?s)2 settings are wrong.*tables\.0.*tables\.1"):
         described.serve()
     described.set("tables", [{"source": "drop", "include": ["orders"]}, {"source": "drop"}])
     described.set("defaults/sink/lake.format", "delt")
@@ -371,12 +371,12 @@ def test_what_may_come_is_a_warning_where_somebody_waits(
     assert set(sources) == {"drop", "kafka"}
     assert "matches 'later'" in caplog.text
     assert "s.yaml, sources.kafka.options: the tables of the source can't be listed" in caplog.text
-    with pytest.raises(ConfigError, match="2 things are wrong"):
+    with pytest.raises(ConfigError, match="2 settings are wrong"):
         checked_tables(service, sources, origin="s.yaml", strict=True)
 
 
 def test_a_key_that_is_there_twice_is_refused(described: Described) -> None:
     file = described.folder / "twice.yaml"
     file.write_text("name: a\nstate: sqlite:///a.db\nstate: sqlite:///b.db\n")
-    with pytest.raises(ConfigError, match=r"twice\.yaml:3:1: .*'state' is there twice, first in line 2"):
+    with pytest.raises(ConfigError, match=r"twice\.yaml:3:1: .*'state' is given twice, first in line 2"):
         serve(file, engine="local", until_idle=True, http=None, http_token_file=None, log_format="text")

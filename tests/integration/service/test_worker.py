@@ -157,7 +157,7 @@ def test_a_round_that_merged_with_an_older_snapshot_is_merged_anew_at_once(make:
         worker.work_once()
     failed = service.table("t")
     assert failed.state is State.FAILED
-    assert "the table moved on while rows were merged" in str(failed.error)
+    assert "the table changed while rows were merged" in str(failed.error)
     worker.work_once()
     assert service.table("t").state is State.SCHEDULED, "though no time went by"
     lake = open_lake(config)
@@ -432,7 +432,7 @@ def test_a_source_table_made_anew_stops_and_the_old_rows_stay(make: Callable[...
     with observed(anew):
         worker.work_once()
     assert service.ids(worker, "t") == [1]
-    assert "made anew while it was read" in (service.table("t").error or "")
+    assert "recreated while it was read" in (service.table("t").error or "")
     assert worker.tables.is_due, "the new table is looked for at once"
 
 

@@ -227,7 +227,7 @@ def test_a_topic_made_again_is_another_table(broker: KafkaBroker, topic: str) ->
     broker.create_topic(topic, 1)
     assert source.open(topic, RAW).table.table_id != log.table.table_id
     for ask in (log.bounds, lambda: log.plan(wanted)):
-        with pytest.raises(TableChanged, match=r"was deleted and made again, because its id is"):
+        with pytest.raises(TableChanged, match=r"was deleted and recreated, because its id is"):
             ask()
     again = source.open(topic, RAW)
     with pytest.raises(StorageError, match="has no partitions 1"):

@@ -108,7 +108,7 @@ def test_another_writer_between_makes_the_round_merge_anew(keyed: KeyedLines) ->
     answers = list(keyed.engine.run(tasks))
     before = files_of(keyed)
     other.round()
-    with pytest.raises(Overtaken, match="the table moved on while rows were merged") as refused:
+    with pytest.raises(Overtaken, match="the table changed while rows were merged") as refused:
         made.finish(answers)
     assert is_retryable(refused.value)
     assert files_of(keyed) - before, "the other's files are there"

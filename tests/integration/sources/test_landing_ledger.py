@@ -238,13 +238,13 @@ def test_a_ledger_that_was_removed_is_told_and_a_new_one_is_another_table(zone: 
     log = log_of(zone)
     wanted = all_of(log)
     shutil.rmtree(zone / "_laketier")
-    with pytest.raises(TableNotFound, match="made anew"):
+    with pytest.raises(TableNotFound, match="recreated"):
         log.bounds()
     again = log_of(zone)
     assert again.table.table_id != log.table.table_id
     with pytest.raises(CorruptTable, match="holds 0 files, and the range ends at 1"):
         again.plan(wanted)
-    with pytest.raises(TableNotFound, match="made anew"):
+    with pytest.raises(TableNotFound, match="recreated"):
         log.bounds()
 
 

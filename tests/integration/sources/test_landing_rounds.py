@@ -84,7 +84,7 @@ def test_a_file_deleted_in_the_middle_stops_the_table_or_is_passed_over(zone: Zo
 def test_a_file_that_is_put_back_is_read(zone: Zone) -> None:
     zone.taken(0, 1, 2)
     zone.delete(1)
-    with pytest.raises(OffsetsExpired, match="Put it back as it was, its time included"):
+    with pytest.raises(OffsetsExpired, match="Restore the file, with its former time"):
         zone.round(LogRoundSettings())
     land(zone.folder, "1.json", 1, at=2)
     zone.round(LogRoundSettings())

@@ -182,7 +182,7 @@ def test_a_source_that_was_made_anew_is_told_apart(tiered: Tiered) -> None:
     tiered.source.append(1)
     tiered.round()
     tiered.source.create(buckets=2).append(7, 8)
-    with pytest.raises(TableChanged, match="made anew"):
+    with pytest.raises(TableChanged, match="recreated"):
         tiered.round()
     assert tiered.ids() == [1]
 

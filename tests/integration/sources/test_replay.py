@@ -134,7 +134,7 @@ def test_a_dead_letter_of_a_killed_round_that_is_a_row_by_now_stops_the_table(le
     with observed(kill), pytest.raises(_Killed):
         made.finish(answers)
     lettered.mend()
-    with pytest.raises(ConfigError, match=r"1 dead letters of a killed round are rows by now.*0:4"):
+    with pytest.raises(ConfigError, match=r"1 dead letters of a killed round can be decoded now.*0:4"):
         lettered.round()
     lettered.mend(mended=False)
     lettered.round()
@@ -369,7 +369,7 @@ def test_what_a_lost_table_of_replays_would_double_is_refused(lettered: Lettered
     lettered.replay()
     for folder in Path(lettered.config.warehouse).rglob(replayed_table(lettered.config.table).table):
         shutil.rmtree(folder)
-    with pytest.raises(WatermarkLost, match="holds 1 replays, and the table of what was replayed knows 0"):
+    with pytest.raises(WatermarkLost, match="holds 1 replays, and the table of replays knows 0"):
         lettered.replay()
     assert lettered.ids() == [1, 2, 3]
 
@@ -476,7 +476,7 @@ def test_lines_of_files_are_decoded_as_they_were_read(tmp_path: Path, format: st
         (0, value) for value in sorted(lines[2:] if format == "json" else lines[1:])
     ]
     assert [each.error for each in still if each.value is None] == [
-        "its bytes were not kept; land what was mended in a new file"
+        "its bytes were not kept; land the corrected rows in a new file"
     ]
     with pytest.raises(FeatureNotSupported, match="the header says what is in it"):
         _decoded(log_of(tmp_path, {"format": "csv", "columns.id": "int64"}), bad)

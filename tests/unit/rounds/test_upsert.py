@@ -306,7 +306,7 @@ def test_a_round_that_was_overtaken_deletes_what_it_staged_and_is_merged_anew() 
     keyed.round()
     keyed.log.append(("+U", 1, "b"))
     keyed.table.rivals.append(lambda: compact(keyed.table))
-    with pytest.raises(Overtaken, match="the table moved on while rows were merged: from snapshot 1 to 2"):
+    with pytest.raises(Overtaken, match="the table changed while rows were merged: from snapshot 1 to 2"):
         keyed.round()
     assert len(keyed.table.discarded) == 1
     assert keyed.rows == [(1, "a")]

@@ -180,10 +180,10 @@ def test_only_the_environment_asks(environment: dict[str, str], asked: bool) -> 
 @pytest.mark.parametrize(
     ("environment", "told"),
     [
-        ({"OTEL_METRICS_EXPORTER": "console"}, "OTEL_METRICS_EXPORTER = 'console' is not there"),
+        ({"OTEL_METRICS_EXPORTER": "console"}, "OTEL_METRICS_EXPORTER = 'console' is not supported"),
         (
             {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
-            "OTEL_EXPORTER_OTLP_PROTOCOL = 'grpc' is not spoken",
+            "OTEL_EXPORTER_OTLP_PROTOCOL = 'grpc' is not supported",
         ),
     ],
 )

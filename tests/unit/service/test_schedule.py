@@ -28,7 +28,7 @@ def test_only_the_table_of_transitions_allows(before: State, after: State) -> No
     if after in TRANSITIONS[before]:
         assert move("s.t", before, after) is after
     else:
-        with pytest.raises(IllegalTransition, match=rf"s\.t: a table that is {before} can't become {after}"):
+        with pytest.raises(IllegalTransition, match=rf"s\.t: a table in state {before} can't become {after}"):
             move("s.t", before, after)
 
 

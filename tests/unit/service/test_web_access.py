@@ -127,7 +127,7 @@ def test_a_page_that_breaks_takes_nothing_with_it(caplog: pytest.LogCaptureFixtu
     assert server._thread is not None
     server._thread.join()
     server.close()
-    assert "the web page ended; tiering goes on" in caplog.text
+    assert "the web page ended; tiering continues" in caplog.text
 
 
 async def _no_app(scope: object, receive: object, send: object) -> None:

@@ -198,7 +198,7 @@ class Ledger:
 
     def _gone(self) -> TableNotFound:
         return TableNotFound(
-            "the ledger was removed, or made anew, while it was in use",
+            "the ledger was removed or recreated while it was in use",
             where=str(self.folder),
             fix="Restore it from a backup, or start again with a new table in the lake.",
         )

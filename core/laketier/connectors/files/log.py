@@ -162,7 +162,7 @@ class LandingLog(TableLog):
                 why = said(error)
             self._check(entry, place, split.start)
         if why is None and not was_read:
-            raise StorageError("the file was not there for a moment", where=path, fix="It is there now. Try it again.")
+            raise StorageError("the file was missing for a moment", where=path, fix="It exists now. Try again.")
         if why is not None:
             bad(f"{path} can't be read: {why}", None)
 
@@ -175,7 +175,7 @@ class LandingLog(TableLog):
                 "the replay of dead letters",
                 format="CSV with a header",
                 reason="a dead letter is one line, and the header says what is in it",
-                fix="Land what was mended in a new file.",
+                fix="Land the corrected rows in a new file.",
             )
         yield from decode_lines(records, self._table.schema, self._options, on_bad_record)
 
@@ -252,7 +252,7 @@ class LandingLog(TableLog):
             self._warned.update(others)
             log.warning(
                 "%s: %d files were replaced by others of the same size and time, unless their file system was mounted "
-                "anew: %s. Land what is new under a new name.",
+                "again: %s. Land new data under a new name.",
                 escaped(self._table.name),
                 len(others),
                 ", ".join(map(escaped, others[:_NAMED])),

@@ -182,7 +182,7 @@ def decode_lines(
     lines: list[BadRecord] = []
     for record in records:
         if not options.format.is_text or record.value is None:
-            on_bad_record(replace(record, error="its bytes were not kept; land what was mended in a new file"))
+            on_bad_record(replace(record, error="its bytes were not kept; land the corrected rows in a new file"))
         elif b"\n" in record.value:
             on_bad_record(replace(record, error="it is more than one line"))
         elif not record.value.strip(decoder.blanks):

@@ -41,7 +41,7 @@ def check_unchanged(entries: Sequence[LandedFile], now: Sequence[LandedFile | No
             + (f", and {len(gone) - 1} more up to offset {gone[-1]}" if len(gone) > 1 else ""),
             where=table,
             why="it was deleted, or moved out of the table's folder, after it was taken and before it was read",
-            fix="Put it back as it was, its time included. To go on without it, set on-expired to skip: the table "
+            fix="Restore the file, with its former time. To continue without it, set on-expired to skip: the table "
             "then records which offsets it never read.",
             gone={BUCKET: [(at, at + 1) for at in gone]},
         )
@@ -56,7 +56,7 @@ def rewritten(taken: LandedFile, found: LandedFile, offset: int, table: str) -> 
         f"the file {escaped(taken.path)!r} (offset {offset}) has changed since it was taken",
         where=table,
         why=f"it had {taken.size} bytes of {_utc(taken)}, and has {found.size} of {_utc(found)}",
-        fix="Put it back as it was, its time included, and land what is new under a new name.",
+        fix="Restore the file, with its former time, and land new data under a new name.",
     )
 
 

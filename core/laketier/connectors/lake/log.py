@@ -147,7 +147,7 @@ class LakeLog(TableLog):
                 fix="Nothing, if the table was cleaned up meanwhile: the next round reads a newer snapshot.",
             )
         return OffsetsExpired(
-            f"what versions {split.start} to {split.end - 1} appended can't be read any more",
+            f"the rows that versions {split.start} to {split.end - 1} appended can't be read any more",
             where=self.described.name,
             why=str(error),
             fix="Keep the files of the source's table for longer than its rounds lag behind.",

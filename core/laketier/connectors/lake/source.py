@@ -54,7 +54,7 @@ class LakeTables(LogSource):
             raise ConfigError(
                 "read.changes: feed and read.skip-changes contradict each other",
                 where=name,
-                fix="Leave out skip-changes: with the feed, no change has to be passed over.",
+                fix="Remove skip-changes: the feed contains changes, so none has to be skipped.",
             )
         lake = self._lake()
         opening = naming_storage_errors("a table of the lake was opened", setting="the source's options")

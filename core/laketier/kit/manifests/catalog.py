@@ -183,7 +183,7 @@ class ManifestCatalog(LakeCatalog):
                 raise IncompatibleTable(
                     f"column {added.name!r} can't be added as not null",
                     where=str(table.path),
-                    why="rows that are there have no value for it",
+                    why="existing rows have no value for it",
                     fix="Declare it nullable.",
                 )
             else:

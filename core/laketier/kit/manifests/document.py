@@ -61,11 +61,11 @@ def decode(data: bytes, path: Path, build: Callable[[dict[str, Any], str], T]) -
         raise CorruptTable(
             f"{error.where}: {error.what}",
             where=str(path),
-            why=error.why or "somebody else than laketier wrote it",
+            why=error.why or "another program than laketier wrote it",
             fix="Find out who wrote the file, and restore it from a backup. Nothing outside of the table was touched.",
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
-        raise CorruptTable("the file is not what its place says", where=str(path), why=repr(error)) from error
+        raise CorruptTable("the file's content does not match its place", where=str(path), why=repr(error)) from error
 
 
 def whole(number: Any) -> int:

@@ -82,7 +82,7 @@ class Database:
         if not isinstance(error, OperationalError) or _is_of_sql(error):
             fix = "Check that the file is a state database of laketier's, and whole; or name another one."
             if not self.is_sqlite:
-                fix = "Check the URL, and what its user may do in the database."
+                fix = "Check the URL, and the rights of its user in the database."
             return StateError("the state database refused", where=self.shown, why=why, fix=fix)
         fix = "Check that the file's folder exists, can be written and has space."
         if not self.is_sqlite:

@@ -152,7 +152,7 @@ def lost(lease: Lease) -> LeaseLost:
         f"the lease with fence {lease.fence} is not held by {lease.worker}",
         where=lease.table.name,
         why="it ran out and was taken over, or the table was dropped, moved or recreated meanwhile",
-        fix="Drop what this round staged; whoever holds the table now goes on from its watermark.",
+        fix="Discard the staged files of this round. The worker that has the lease now continues from the watermark.",
     )
 
 

@@ -58,7 +58,7 @@ def _is_newest(connection: Connection, scripts: ScriptDirectory, shown: str) -> 
             "the database has tables with the names of laketier's, and no version of theirs",
             where=shown,
             why="they are another program's, or the table alembic_version was lost",
-            fix="Restore it whole, or name another database: the lake tables know how far each one is.",
+            fix="Restore it whole, or name another database: the lake tables have the watermarks.",
         )
     if heads - known:
         raise StateError(

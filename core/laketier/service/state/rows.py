@@ -27,7 +27,7 @@ def _known(kind: type[_E], value: Any, what: str) -> _E:
         raise StateError(
             f"the state database says {value!r} of {what}, which this laketier does not know",
             why="a newer laketier wrote it, or a hand",
-            fix="Update laketier here; or take the row out, the lake table knows how far it is.",
+            fix="Update laketier here. Or delete the row: the lake table has the watermark.",
         ) from error
 
 

@@ -62,7 +62,7 @@ class PageServer:
             server.run(sockets=[self._socket])
         except (Exception, SystemExit):
             # uvicorn exits the process where it can't start; here that ends the thread.
-            log.exception("the web page ended; tiering goes on")
+            log.exception("the web page ended; tiering continues")
 
     def close(self) -> None:
         """Stop listening. Requests under way have a few seconds."""
