@@ -300,7 +300,7 @@ def test_a_moment_is_told_with_its_zone(cli: Cli, table: tuple[str, ...]) -> Non
     there = now.astimezone(timezone(timedelta(hours=-5))).isoformat()
     assert cli("read", *table, "-s", f"lake.as-of={there}", "--count").out.strip() == "3"
     naive = cli("read", *table, "-s", "lake.as-of=2026-11-22T06:00:00", "--count")
-    assert (naive.code, "names no time zone" in naive.err) == (2, True)
+    assert (naive.code, "has no time zone" in naive.err) == (2, True)
     assert "is no moment" in cli("read", *table, "-s", "lake.as-of=yesterday", "--count").err
 
 

@@ -149,7 +149,7 @@ def test_a_batch_that_is_none_of_a_running_query_is_refused(
 ) -> None:
     named = target.options(pipeline="events-v1")
     rows = spark.range(3)
-    with pytest.raises(ConfigError, match="which query this batch belongs to"):
+    with pytest.raises(ConfigError, match="the query of this batch is unknown"):
         laketier.spark.write_batch(rows, 0, named)
     landing.land(2)
     run_batches(landing, target.checkpoint, lambda df, batch_id: None)

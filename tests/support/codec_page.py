@@ -24,7 +24,7 @@ and cast only where no value changes.
 
 | What | Becomes |
 |---|---|
-| An Avro union of several types beside null, an Avro type that holds itself | refused by name |
+| An Avro union of several types beside null, an Avro type that contains itself | refused by name |
 | An Avro array of items that take no bytes | refused by name |
 | An Avro value whose decimal has more digits than its precision | bad record |
 | Bytes left after an Avro or Protobuf record | bad record |

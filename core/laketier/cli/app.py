@@ -67,9 +67,7 @@ app.add_typer(dead_letter.app, name="dead-letter")
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log what happens, with pipeline and epoch.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each step, with pipeline and epoch.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     if version:
@@ -116,7 +114,7 @@ def main() -> None:
             print_json(error_document(error, exit_code(error)))
         console.print(f"[bold red]{type(error).__name__}[/] {escape(str(error))}")
         if logging.getLogger().isEnabledFor(logging.INFO):
-            logging.getLogger("laketier").info("where it came from", exc_info=error)
+            logging.getLogger("laketier").info("the traceback of the error", exc_info=error)
         sys.exit(exit_code(error))
     except KeyboardInterrupt:
         if as_json:

@@ -15,7 +15,7 @@ from laketier.cli.lakes import Json
 from laketier.cli.shown import console, print_json, say
 from laketier.spi import ConfigError, TableNotFound
 
-app = typer.Typer(name="dead-letter", help="Records that could not be made rows: look at them, and try them again.")
+app = typer.Typer(name="dead-letter", help="Show records that are no rows of their table, and replay them.")
 
 File = Annotated[Path, typer.Argument(help="The service file.", show_default=False)]
 Named = Annotated[str, typer.Argument(help="The table: source.table, or the lake table's name.", show_default=False)]
@@ -24,7 +24,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @app.command("list", epilog="Example: [bold]laketier dead-letter list service.yaml[/]")
 def list_(file: File, json: Json = False) -> None:
-    """Show how many dead letters each table has, how many of them were replayed, and why they are bad."""
+    """Show for each table the number of dead letters, the number of replayed ones, and the errors."""
     from laketier.dead_letters.records import DeadLetterState, summarize_dead_letters
     from laketier.rounds.configured import list_configured_tables
 
@@ -64,13 +64,13 @@ def list_(file: File, json: Json = False) -> None:
 def show(
     file: File,
     table: Named,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The newest so many.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The number of rows, the newest first.")] = 20,
     where: Annotated[
         str | None, typer.Option(metavar="BUCKET/OFFSET", help="Only the record at this place.", show_default=False)
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show dead letters: place, state, error, key and value. Bytes that are no UTF-8 are shown in hexadecimal."""
+    """Show dead letters: place, state, error, key and value. Bytes that are not UTF-8 are shown in hexadecimal."""
     from laketier.dead_letters.records import read_replays, scan_dead_letters
     from laketier.rounds.configured import open_configured_table
 
@@ -110,8 +110,8 @@ def replay(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what fits; publish nothing.")] = False,
     json: Json = False,
 ) -> None:
-    """Decode dead letters with the table's present `read` settings, and append those that are rows now, each once.
-    Those that still are none stay as they are."""
+    """Decode dead letters with the table's present `read` settings, and append each decoded row once.
+    Dead letters that still can't be decoded stay as they are."""
     from laketier.dead_letters.replay import replay as replayed
     from laketier.rounds.configured import open_configured_table
 
@@ -133,9 +133,9 @@ def replay(
         )
         return
     fit = "would be replayed" if dry_run else "replayed"
-    say(f"{configured.key}: {done.replayed} {fit} ({done.rows} rows), {done.unfit} still are no rows")
+    say(f"{configured.key}: {done.replayed} {fit} ({done.rows} rows), {done.unfit} still can't be decoded")
     if done.waiting:
-        say(f"{done.waiting} more are of a round that has not ended yet: replay them after it")
+        say(f"{done.waiting} more belong to a round that has not ended: replay them after it")
     for record in done.errors:
         say(f"  {record.bucket}/{record.offset}: {record.error}")
 

@@ -27,7 +27,7 @@ def parse_filter(text: str, schema: pa.Schema) -> Leaf:
     where = f"--where {text!r}"
     match = _of_a_column(text, schema) or _FILTER.match(text)
     if match is None:
-        raise ConfigError("it is no comparison", where=where, why=f"it has none of {_known()}", fix=_EXAMPLE)
+        raise ConfigError("the text is no comparison", where=where, why=f"it has none of {_known()}", fix=_EXAMPLE)
     column, spelling = match["column"], " ".join(match["op"].lower().split())
     op = Op(_SPELLINGS.get(spelling, spelling))
     index = schema.get_field_index(column)

@@ -33,21 +33,23 @@ def orphans(
     older_than: Annotated[str, typer.Option("--older-than", help="The grace period: 90m, 36h or 3d.")] = (
         f"{DEFAULT_GRACE.days}d"
     ),
-    delete: Annotated[bool, typer.Option("--delete", help="Delete them. Without it nothing is changed.")] = False,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete the orphans. Without --delete nothing is changed.")
+    ] = False,
     no_other_writers: Annotated[
         bool,
         typer.Option(
             "--no-other-writers",
-            help="Nobody but laketier writes to the table, so a grace period below 24 hours is safe.",
+            help="Only laketier writes to the table, so a grace period below 24 hours is safe.",
         ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """List the files of a table that nothing references, with sizes and ages; delete them with --delete.
+    """List the unreferenced files of a table, with sizes and ages; delete them with --delete.
 
-    Rounds of laketier that staged files so long ago and are not committed yet will be refused, and must be run again.
-    Other writers know nothing of that: against them only the grace period helps. With --delete the storage is asked
-    for the time; a list, which changes nothing, takes this host's.
+    Rounds of laketier that staged files before the grace period and are not committed yet are refused, and must be run
+    again. Other writers are not refused: only the grace period protects their files. --delete uses the clock of the
+    storage. A list, which changes nothing, uses this host's clock.
     """
     grace = parse_duration(older_than)
     if delete and grace < _LEAST_GRACE and not no_other_writers:
@@ -73,16 +75,16 @@ def orphans(
 def horizon(
     options: LakeOptions,
     lower: Annotated[
-        bool, typer.Option("--lower", help="Take a horizon that lies in the future back to the storage's now.")
+        bool, typer.Option("--lower", help="Lower a horizon in the future to the present time of the storage.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
 ) -> None:
-    """Show up to when orphans were collected: files staged before that are not published any more.
+    """Show the horizon: the moment up to which orphans were collected. Files staged before it are not published.
 
-    It lies in the future where a clock was ahead when orphans were collected. Rounds that begin now start after it all
-    the same, but those that were under way are refused, and what fails is not collected until then. --lower undoes it.
-    Run it while nobody collects orphans.
+    The horizon lies in the future if a clock was ahead when orphans were collected. Rounds that begin now are not
+    affected. Rounds that were under way are refused, and new orphans are not collected until that moment. --lower
+    corrects the horizon. Do not run it while orphans are collected.
     """
     lake, info = options.opened()
     if lower:
@@ -120,9 +122,9 @@ def repair(
     ] = False,
     json: Json = False,
 ) -> None:
-    """List what is wrong with a table's metadata for other tools; mend it with --apply.
+    """List defects in a table's metadata that disturb other tools; repair them with --apply.
 
-    Snapshots, rows and pipelines stay as they are. Exit code 1 when something is left that has to be mended.
+    Snapshots, rows and pipelines stay as they are. The exit code is 1 when defects are left.
     """
     lake, info = options.opened()
     maintenance = lake.maintenance(info)

@@ -41,7 +41,7 @@ def serve(
     engine: Annotated[
         Literal["spark", "local"], typer.Option(help="Who runs the tasks: Spark, or threads of this process.")
     ] = "spark",
-    until_idle: Annotated[bool, typer.Option(help="Stop once every table was tiered and nothing is due.")] = False,
+    until_idle: Annotated[bool, typer.Option(help="Stop when every table was tiered and none is due.")] = False,
     http: Annotated[
         str | None,
         typer.Option(help="Serve a read-only page and metrics there: HOST:PORT, or a port of 127.0.0.1.",
@@ -49,7 +49,7 @@ def serve(
     ] = None,
     health: Annotated[
         str | None,
-        typer.Option(help="Serve /healthz and /metrics alone there as well, whatever the page is doing.",
+        typer.Option(help="Serve only /healthz and /metrics there, independent of the page.",
                      metavar="HOST:PORT", show_default=False),
     ] = None,
     http_token_file: Annotated[
@@ -124,16 +124,16 @@ def serve(
 def _cut_off(described: Service, worker: str, tables: Sequence[str]) -> str:
     named = ", ".join(tables[:_NAMED]) + (f" and {len(tables) - _NAMED} more" if len(tables) > _NAMED else "")
     return (
-        f"{described.name}: worker {worker} ends though rounds are under way, as its grace ({described.grace:g} s) is "
-        f"over; cut off: {named or 'no table, but something still ran'}. Nothing is lost: the next round of each reads "
-        "the same offsets again"
+        f"{described.name}: worker {worker} ends with rounds under way, because its grace period of "
+        f"{described.grace:g} s is over; cut off: {named or 'no table, but something still ran'}. Nothing is lost: the "
+        "next round of each table reads the same offsets again"
     )
 
 
 def _left_out(described: Service, worker: str, tables: Mapping[str, str]) -> str:
     lines = "".join(f"\n  - {name}: {why}" for name, why in list(tables.items())[:_NAMED])
     more = f"\n  and {len(tables) - _NAMED} more: see `laketier service status`" if len(tables) > _NAMED else ""
-    return f"{described.name}: worker {worker} is done, and {len(tables)} tables did not get there:{lines}{more}"
+    return f"{described.name}: worker {worker} is done, and {len(tables)} tables were not tiered:{lines}{more}"
 
 
 def _leave_in(seconds: float) -> None:

@@ -25,7 +25,7 @@ from laketier.spi import ConfigError, TableNotFound
 if TYPE_CHECKING:
     from laketier.service.state import RegisteredTable, StateStore, TableStatus
 
-app = typer.Typer(name="service", help="The tables of a service: how they are, and what they shall do.")
+app = typer.Typer(name="service", help="Show and control the tables of a service.")
 
 File = Annotated[Path, typer.Argument(help="The service file.", show_default=False)]
 Pattern = Annotated[str, typer.Argument(help="A table (source.table) or a pattern: 'clicks.orders_*'.")]
@@ -67,7 +67,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Refresh every second, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
-    """Show each table: its state, how far and how long it is behind, its last round, its failure and next try."""
+    """Show each table: state, lag, age, last round, last failure and next attempt."""
     with opened_store(file) as store:
         if json:
             # sqlalchemy, which the state needs, is an extra.
@@ -89,7 +89,7 @@ def status(
 def rounds(
     file: File,
     table: Annotated[str, typer.Argument(help="The table, as source.table.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The newest so many.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The number of rows, the newest first.")] = 20,
     json: Json = False,
 ) -> None:
     """Show the last rounds of a table."""
@@ -128,7 +128,7 @@ def rounds(
 
 @app.command()
 def workers(file: File, json: Json = False) -> None:
-    """Show the workers that have given a sign, and when."""
+    """Show the workers, and the time of their last sign of life."""
     with opened_store(file) as store:
         seen = store.workers()
     if json:
@@ -146,13 +146,13 @@ def workers(file: File, json: Json = False) -> None:
 
 @app.command()
 def pause(file: File, pattern: Pattern) -> None:
-    """Tier these tables no more until they are resumed. A round under way ends first."""
+    """Stop tiering tables until they are resumed. A round under way ends first."""
     _tell(file, lambda store: store.pause(pattern), "paused")
 
 
 @app.command()
 def resume(file: File, pattern: Pattern) -> None:
-    """Go on with paused, stopped and dropped tables, now."""
+    """Resume paused, stopped and dropped tables now."""
     _tell(file, lambda store: store.resume(pattern), "resumed")
 
 

@@ -79,7 +79,7 @@ def _list_tables(lake: Lake, *, json: bool) -> None:
 @takes_lake
 def history(
     options: LakeOptions,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many snapshots.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The number of snapshots.")] = 20,
     json: Json = False,
 ) -> None:
     """List a table's newest snapshots."""
@@ -107,7 +107,7 @@ def read(
     options: LakeOptions,
     columns: Annotated[str | None, typer.Option(help="Comma-separated names; all by default.")] = None,
     where: Annotated[list[str] | None, typer.Option(help="column OP value; may be repeated (and).")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many rows.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="The number of rows.")] = 20,
     count: Annotated[bool, typer.Option("--count", help="Print the number of rows that match, nothing else.")] = False,
     json: Json = False,
 ) -> None:

@@ -134,7 +134,7 @@ class _Walk:
             if one in self._named:
                 found = self._named[one]
                 if found is None:
-                    raise self._refusal(f"the Avro type {one} holds itself")
+                    raise self._refusal(f"the Avro type {one} contains itself")
                 return found
         raise self._refusal(f"the Avro schema names a type {name!r} that it does not have")
 

@@ -68,7 +68,9 @@ class _Types:
         name, namespace = self._name(schema, namespace)
         if name in self._inside:
             raise ConfigError(
-                f"the Avro type {name} holds itself", where=self._where, fix="Read values as raw, or change the schema."
+                f"the Avro type {name} contains itself",
+                where=self._where,
+                fix="Read values as raw, or change the schema.",
             )
         self._inside.append(name)
         found = {field["name"]: self._column(field["type"], namespace) for field in schema["fields"]}

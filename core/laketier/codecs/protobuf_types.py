@@ -74,7 +74,7 @@ def _well_known(files: Any) -> list[Any]:
 
 
 def message_columns(message: Any, where: str) -> Mapping[str, MessageColumn]:
-    """A column for each field. Raises `ConfigError` for a message that holds itself, and for messages that name each
+    """A column for each field. Raises `ConfigError` for a message that contains itself, and for messages that name each
     other so often that they become any number of columns."""
     return _Columns(where).of(message)
 
@@ -87,7 +87,7 @@ class _Columns:
 
     def of(self, message: Any) -> Mapping[str, MessageColumn]:
         if message.full_name in self._inside:
-            raise self._refusal(f"the message {message.full_name} holds itself")
+            raise self._refusal(f"the message {message.full_name} contains itself")
         if len(self._inside) > SCHEMA_DEPTH:
             raise self._refusal(f"its messages are nested more than {SCHEMA_DEPTH} deep")
         self._inside.append(message.full_name)

@@ -48,7 +48,7 @@ def _pipeline(value: Any) -> str:
             "is not a pipeline id", fix="Use up to 128 letters, digits, _, - and dots, for example `orders-v1`."
         )
     if text == COLLECTOR:
-        raise Unfit("is the name under which orphans are collected", fix="Use another one.")
+        raise Unfit("is reserved for orphan collection", fix="Use another one.")
     return text
 
 

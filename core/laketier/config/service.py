@@ -130,19 +130,19 @@ def _problems(service: Service, origin: str) -> Iterator[ConfigError]:
             yield ConfigError(
                 f"{where}.freshness is {settings.freshness:g} s",
                 where=origin,
-                fix="Give whole seconds, one at least: tables are looked for in this rhythm.",
+                fix="Set it to whole seconds, 1 or more: rounds are planned in whole seconds.",
             )
     if service.lease < 1:
         yield ConfigError(
             f"lease is {service.lease:g} s",
             where=origin,
-            fix="Give 1 s at least: a heartbeat must come in time; 2 min.",
+            fix="Set it to 1 s or more, for example 2 min: a worker must renew its leases in time.",
         )
     if service.discover_every <= 0:
         yield ConfigError(
             f"discover-every is {service.discover_every:g} s",
             where=origin,
-            fix="Give more than nothing, for example 30 s.",
+            fix="Set it to more than 0 s, for example 30 s.",
         )
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}", service.name):
         yield ConfigError(

@@ -163,7 +163,11 @@ def _configured(service: Service, rule: TableRule, name: str, origin: str) -> Co
     sink = {**flatten(defaults.sink), **flatten(rule.sink)}
     for key in _KEPT_OUT:
         if key in sink:
-            raise ConfigError(f"{key} is not for `sink`", where=origin, fix="The service sets it; see `target`.")
+            raise ConfigError(
+                f"{key} is not for `sink`",
+                where=origin,
+                fix="Remove it: the service sets it. `target` names the lake table.",
+            )
     target = _of("target", rule, defaults) or "{source}.{table}"
     try:
         path = target.format(source=_plain(rule.source), table=_plain(name))

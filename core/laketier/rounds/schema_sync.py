@@ -47,7 +47,7 @@ def prepared_table(lake: Lake, table: LogTable) -> TableInfo:
         raise ConfigError(
             "the table would be tiered into itself",
             where=where,
-            fix="Give it another target; where a lake is read, best one in another warehouse.",
+            fix="Set another target. If the source is a lake, prefer another warehouse.",
         )
     return found
 

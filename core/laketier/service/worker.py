@@ -170,7 +170,7 @@ class TieringWorker:
                 until = self._until or UntilIdle(self._now())
                 self.left_out = until.left_out(self.store.snapshot())
             except StateError as error:
-                log.warning("the state database was not asked which tables got there: %s", error)
+                log.warning("the state database could not be asked which tables were tiered: %s", error)
 
     def _discover_when_due(self) -> None:
         if (self._discovery is None or not self._discovery.is_alive()) and self.tables.is_due:

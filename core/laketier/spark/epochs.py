@@ -116,7 +116,7 @@ def epoch_token(config: LakeConfig, checkpoint: Checkpoint | Unreadable, run: st
             round_log(__name__, config, epoch),
             "weak token",
             run,
-            message=f"epochs are told apart by their number alone, as {weak.why}: after an older checkpoint is "
-            f"restored, other rows under the same number would be taken for the ones that are here. {weak.fix}",
+            message=f"only the number identifies an epoch, as {weak.why}: after an older checkpoint is "
+            f"restored, an epoch with other rows and the same number would be skipped. {weak.fix}",
         )
     return Token(pipeline=config.pipeline, run=run, epoch=epoch, content=content)

@@ -229,7 +229,9 @@ def _check_types(lake: Lake, table: TableInfo, schema: pa.Schema) -> None:
     absent = [f.name for f in table.schema if not f.nullable and f.name not in schema.names]
     if absent:
         raise IncompatibleTable(
-            f"the input lacks columns {absent}, which the table declares not null", where=str(lake.config.table)
+            f"the input lacks columns {absent}, which the table declares not null",
+            where=str(lake.config.table),
+            fix="Add them to the query.",
         )
 
 

@@ -185,7 +185,7 @@ class _Loop:
         try:
             landed = state.landed(self.commit_id)
         except UnknownOutcome as error:
-            log.info("whether the attempt landed that ended in a conflict can't be looked up: %s", error)
+            log.info("it is unknown whether an attempt that ended in a conflict landed: %s", error)
             return None
         if landed:
             log.warning("an attempt landed although it ended in a conflict: the store, or the format, was wrong")

@@ -299,7 +299,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         winner = self._log.commit_info(target)
         if winner is None:
             raise CommitError(
-                f"version {target} could not be committed, and who did is not in the log",
+                f"version {target} could not be committed, and the log does not name the writer that committed it",
                 where=self._location.uri,
                 why=str(error),
             ) from error

@@ -220,5 +220,5 @@ def partition_gone(table: str, bucket: str, start: int, end: int) -> OffsetsExpi
         f"offsets {start} to {end - 1} of bucket {bucket} are gone",
         where=table,
         why="their partition was dropped",
-        fix="Keep partitions for longer (table.auto-partition.num-retention); the next round continues without this bucket.",
+        fix="Keep partitions for longer (table.auto-partition.num-retention). The next round skips the bucket.",
     )

@@ -292,7 +292,7 @@ def _is_new(info: TableInfo, change: AddColumn) -> bool:
         there = without_ids(info.schema).field(existing)
         if existing != field.name or there.type != wanted.type or not there.nullable:
             raise IncompatibleTable(
-                f"column {existing!r} is there as {there.type}{'' if there.nullable else ' not null'}, "
+                f"column {existing!r} exists as {there.type}{'' if there.nullable else ' not null'}, "
                 f"and {field.name!r} {field.type} was to be added",
                 where=where,
                 fix="Give the new column another name.",

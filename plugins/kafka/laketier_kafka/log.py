@@ -97,7 +97,7 @@ class KafkaLog(TableLog):
                 raise StorageError(
                     f"the log of partition {bucket} ends at {last}, before the range {start} to {end}",
                     where=self._topic.name,
-                    fix="Check whether the topic was recreated or its leader lost records, and compare it with the lake table.",
+                    fix="Check whether the topic was recreated or its leader lost records. Compare it with the table.",
                 )
             splits.extend(LogSplit(bucket=bucket, start=start, end=end).cut(self._options.split_offsets))
         return tuple(splits)

@@ -161,7 +161,7 @@ class _Reading:
             f"the log ends at {high}, before the range {wanted.start} to {wanted.end}",
             where=str(wanted),
             why=self._connection.redact(error.str()),
-            fix="Check whether the topic was recreated or its leader lost records, and compare it with the lake table.",
+            fix="Check whether the topic was recreated or its leader lost records. Compare it with the table.",
         )
 
     def _silence(self) -> StorageError:

@@ -172,7 +172,7 @@ def _missing(info: TableInfo, changes: Sequence[AddColumn]) -> list[pa.Field]:
             missing.append(field)
         elif schema_fingerprint(pa.schema([same_name[0]])) != schema_fingerprint(pa.schema([field])):
             raise IncompatibleTable(
-                f"column {same_name[0].name!r} is there as {same_name[0].type}"
+                f"column {same_name[0].name!r} exists as {same_name[0].type}"
                 f"{'' if same_name[0].nullable else ' not null'}, and {field.name!r} as {field.type} was asked for",
                 where=info.location,
                 fix="Use another name, or cast the input.",

@@ -125,7 +125,7 @@ def unreadable(location: str, error: Exception) -> LaketierError:
     text = reason(error)
     if "No object store provider" in text:
         return ConfigError(
-            "Lance knows no such store",
+            "Lance does not know this kind of store",
             where=location,
             why=text.splitlines()[0],
             fix="Use a local path, s3://, gs://, az:// or abfss:// in lake.warehouse.",

@@ -226,7 +226,7 @@ def test_who_is_told_to_stop_before_all_is_tiered_says_so(
         described.serve()
     assert ended.value.exit_code == 1
     told = capsys.readouterr().err
-    assert "2 tables did not get there" in told
+    assert "2 tables were not tiered" in told
     assert "drop.orders: NEW" in told
 
 
@@ -307,7 +307,7 @@ def test_a_table_that_can_not_be_opened_is_in_the_status(
         described.serve()
     assert ended.value.exit_code == 1
     told = capsys.readouterr().err
-    assert "1 tables did not get there" in told
+    assert "1 tables were not tiered" in told
     assert "drop.visits: STOPPED" in told
     states = described.states()
     assert states["drop.orders"] == (State.SCHEDULED, "")

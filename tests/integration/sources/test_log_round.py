@@ -104,7 +104,7 @@ def test_a_driver_that_was_overtaken_by_a_zombie_plans_again(tiered: Tiered) -> 
     newer, tasks = tiered.planned(LogRoundSettings(fence=2))
     answers = tiered.engine.run(tasks)
     assert zombie.finish(tiered.engine.run(old)).rows == 2
-    with pytest.raises(Stale, match="another driver moved the table on") as refused:
+    with pytest.raises(Stale, match="another driver published") as refused:
         newer.finish(answers)
     assert is_retryable(refused.value), "nobody needs to resume the table"
     assert tiered.round(LogRoundSettings(fence=2)).rows == 1
@@ -119,7 +119,7 @@ def test_dead_letters_of_a_zombie_make_the_next_round_plan_again(tiered: Tiered)
     answers = list(tiered.engine.run(tasks))
     _publish_dead_letters_only(zombie, tiered.engine.run(old))
     before = tiered.files
-    with pytest.raises(Stale, match="another driver moved the table on"):
+    with pytest.raises(Stale, match="another driver published"):
         newer.finish(answers)
     assert len(tiered.files) < len(before), "what was staged for the target is deleted too"
     tiered.round(replace(DEAD, fence=2))

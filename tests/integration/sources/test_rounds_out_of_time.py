@@ -122,7 +122,7 @@ def test_two_drivers_that_got_differently_far(tiered: Tiered) -> None:
     one, tasks = tiered.planned()
     other, others = tiered.planned()
     assert one.finish(tiered.run(tasks, {1})).rows == 6
-    with pytest.raises(Stale, match="another driver moved the table on"):
+    with pytest.raises(Stale, match="another driver published"):
         other.finish(tiered.run(others, {1, 2}))
     tiered.round(1, 2, 3, 4, 5)
     assert tiered.ids() == [0, 1, 2, 3, 4, 5, 6, 10, 11, 12]

@@ -150,9 +150,9 @@ def nested(levels: int) -> Any:
 @pytest.mark.parametrize(
     ("field", "why"),
     [
-        (["null", "r"], "holds itself"),
-        ({"type": "array", "items": "r"}, "holds itself"),
-        ({"type": "map", "values": {"type": "array", "items": "r"}}, "holds itself"),
+        (["null", "r"], "contains itself"),
+        ({"type": "array", "items": "r"}, "contains itself"),
+        ({"type": "map", "values": {"type": "array", "items": "r"}}, "contains itself"),
         ({"type": "array", "items": "null"}, "take no bytes"),
         ({"type": "array", "items": {"type": "fixed", "name": "f", "size": 0}}, "take no bytes"),
         ({"type": "array", "items": {"type": "record", "name": "e", "fields": []}}, "take no bytes"),

@@ -101,7 +101,7 @@ def test_no_misspelt_key_passes(name: str, data: st.DataObject) -> None:
         ({"lake.epoch": "1"}, "lake.epoch is set without lake.pipeline"),
         ({"lake.pipeline": "a/b"}, "is not a pipeline id"),
         ({"lake.pipeline": ""}, "is not a pipeline id"),
-        ({"lake.pipeline": "laketier-orphans"}, "is the name under which orphans are collected"),
+        ({"lake.pipeline": "laketier-orphans"}, "is reserved for orphan collection"),
         ({"mergeSchema": "perhaps"}, "mergeSchema = 'perhaps' is not true or false"),
         ({"lake.table": "orders"}, "'orders' names no database"),
         ({"lake.table": "db/../x.t"}, "is not a name for a database or table"),

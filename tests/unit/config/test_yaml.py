@@ -44,7 +44,7 @@ d: *inner
     ],
 )
 def test_a_key_that_is_there_twice_is_refused(tmp_path: Path, text: str, place: str) -> None:
-    with pytest.raises(ConfigError, match=f"f.yaml{place}: .* is there twice"):
+    with pytest.raises(ConfigError, match=f"f.yaml{place}: .* is given twice"):
         read(tmp_path, text)
 
 

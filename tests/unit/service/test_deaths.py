@@ -258,7 +258,7 @@ def test_where_every_table_kills_its_worker_it_is_not_the_tables(store: StateSto
     stopped = [each.table for each in store.snapshot() if each.table.state is State.STOPPED]
     assert len(stopped) == 1
     others = [each.table for each in store.snapshot() if each.table.state is not State.STOPPED]
-    assert all(f"no round of the service went well since {stopped[0].name} was set aside" in (each.error or "")
+    assert all(f"no round of the service succeeded since {stopped[0].name} was set aside" in (each.error or "")
                for each in others)  # fmt: skip
     clock.pass_seconds(LEASE)
     (lease,) = take(store, A)

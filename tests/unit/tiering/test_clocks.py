@@ -207,7 +207,7 @@ def test_a_horizon_is_not_lowered_by_a_guess() -> None:
     storage = Storage(asks=False)
     factory = MemoryFactory(storage.table)
     raise_horizon(factory, storage.table.uuid, storage.now + DAY)
-    with pytest.raises(ConfigError, match="by the storage's clock"):
+    with pytest.raises(ConfigError, match="of the storage's clock"):
         lower_horizon(factory, storage.table.uuid)
 
 

@@ -61,7 +61,9 @@ def run_driver(
         deadline = time.monotonic() + _DEADLINE_SECONDS
         while driver.poll() is None and _count(flags) < streams:
             if time.monotonic() > deadline:
-                raise DriverFailed(f"the driver did not come to an end in {_DEADLINE_SECONDS} s", where=str(log))
+                raise DriverFailed(
+                    f"the driver did not end within {_DEADLINE_SECONDS} s", where=str(log), fix="Read its log."
+                )
             tick()
             time.sleep(_POLL_SECONDS)
     finally:

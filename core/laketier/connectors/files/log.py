@@ -218,8 +218,8 @@ class LandingLog(TableLog):
         ahead = int(np.count_nonzero(files.mtimes > now + _CLOCKS_DIFFER))
         if ahead and ahead != self._told_ahead:
             log.warning(
-                "%s: %d files changed after now, by this host's clock, and are not taken before read.min-age is over: "
-                "its clock is behind the storage's, or they were dated by hand",
+                "%s: %d files have times in the future of this host's clock, so read.min-age delays them until then: "
+                "the clock is behind the storage's, or somebody set the files' times",
                 self._table.name,
                 ahead,
             )

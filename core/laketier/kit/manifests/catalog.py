@@ -213,7 +213,7 @@ def _refuse_foreign(location: Path, own: frozenset[str]) -> None:
         if not location.exists():
             raise
         raise IncompatibleTable(
-            "the table's place is taken by a file", where=str(location), fix="Use another table name."
+            "a file lies in the table's place", where=str(location), fix="Use another table name."
         ) from error
     if names:
         raise IncompatibleTable(

@@ -32,7 +32,7 @@ PATIENCE_MS = 60_000
 takes no others beside one. A round that hangs must not hold up all others."""
 APART_MS = 1_800_000
 """So long no other suspect is leased beside one: with two of them nobody would know which one to charge."""
-_ALONE = "which ran alone or was the only one there that had been held at such a death before"
+_ALONE = "which ran alone, or was the only one there with an earlier death"
 _RAN_OUT = "its lease ran out without a sign of its worker"
 
 
@@ -112,7 +112,7 @@ def charged(
         elif not table.alone:
             why = (
                 f"worker {table.lease_owner} died, or no longer answered, while it had this table and others; "
-                "the table runs alone, for a minute at least, until a round of it goes well"
+                "the table runs alone, for a minute at least, until one of its rounds succeeds"
             )
             yield table, Charge(LeaseEnd.EXPIRED, why, {"deaths": table.deaths, "suspect": True, "error": why})
         else:
@@ -129,14 +129,14 @@ def _charged_alone(connection: Connection, service: str, table: RegisteredTable)
     other = _set_aside_before(connection, service, table)
     if other is not None:
         why = (
-            f"{died}: {deaths} in a row. It is tried again, as no round of the service went well since {other} was set "
-            "aside for the same: look at the workers and their hosts (memory, the log of the kernel), not at the tables"
+            f"{died}: {deaths} in a row. It is tried again, as no round of the service succeeded since {other} was set "
+            "aside for the same reason: check the workers and hosts (memory, the kernel's log), not the tables"
         )
         return Charge(LeaseEnd.EXPIRED, why, {**columns, "error": why})
     why = (
         f"set aside: {deaths} workers in a row died, or no longer answered, in rounds of this table, {_ALONE}; "
-        f"the last one was {table.lease_owner}. Look for what killed it (its log, the kernel's for lack of memory) and "
-        "at what this table's source holds beyond the last epoch; then `laketier service resume` it"
+        f"the last one was {table.lease_owner}. Find out why it died (its log; the kernel's log, for lack of memory), "
+        "and check the table's source beyond the last epoch; then run `laketier service resume`"
     )
     return Charge(LeaseEnd.STOPPED, why, {**columns, "error": why})
 
@@ -154,7 +154,7 @@ def _dead(connection: Connection, workers: set[str], lease_ms: int, now: int) ->
 
 
 def _set_aside_before(connection: Connection, service: str, table: RegisteredTable) -> str | None:
-    """Another table that was set aside, if no round of the service went well since: in the order in which they were
+    """Another table that was set aside, if no round of the service succeeded since: in the order in which they were
     recorded, as the clock may have been set right between the two."""
     aside = (
         select(TABLES.c.source, TABLES.c.source_table, func.max(ROUNDS.c.id).label("round"))

@@ -25,8 +25,8 @@ def _known(kind: type[_E], value: Any, what: str) -> _E:
         return kind(value)
     except ValueError as error:
         raise StateError(
-            f"the state database says {value!r} of {what}, which this laketier does not know",
-            why="a newer laketier wrote it, or a hand",
+            f"the state database has {value!r} for {what}, and this laketier does not know that value",
+            why="a newer laketier or a person wrote it",
             fix="Update laketier here. Or delete the row: the lake table has the watermark.",
         ) from error
 
