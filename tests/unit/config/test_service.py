@@ -55,7 +55,7 @@ def test_keys_are_given_to_all_tables_or_one() -> None:
         ),
         ({"tables": []}, "tables"),
         ({"tables": [{"source": "clicks", "freshness": "3"}]}, "write a duration, for example 30s"),
-        ({"tables": [{"source": "clicks", "freshness": "500 ms"}]}, "tables.0.freshness is 0.5 s. Set it to whole seconds"),
+        ({"tables": [{"source": "clicks", "freshness": "500 ms"}]}, "tables.0.freshness is 0.5 s. Set it to whole"),
         ({"tables": [{"source": "clicks", "on-bad-record": "ignore"}]}, "tables.0.on-bad-record = 'ignore'"),
         ({"name": "a b"}, "name = 'a b' does not fit"),
         ({"defaults": {"priority": 10**20}}, f"defaults.priority = {10**20} does not fit"),

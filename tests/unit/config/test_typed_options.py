@@ -81,7 +81,7 @@ def test_what_can_not_be_meant_is_refused(values: dict[str, Any], says: str) -> 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     told = refusal({"target-file-bytes": "big", "codec": "gzip", "rato": 1, "token": "hunter2"})
-    assert told.startswith("here: 3 things are wrong. Mend each:")
+    assert told.startswith("here: 3 settings are wrong. Correct each:")
     assert "is not an integer, because" in told
     assert "It is: Bytes per file." in told
     assert "Did you mean 'lake.x.ratio'?" in told

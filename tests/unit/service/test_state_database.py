@@ -140,7 +140,7 @@ def _unknown_state(connection: sqlite3.Connection) -> None:
             _half_migrated,
             r"the state database refused.*duplicate column.*a state database of laketier's, and whole",
         ),
-        (True, _unknown_state, r"has 'MOVED' for the table s\.t, and this laketier does not know that value.*Update laketier"),
+        (True, _unknown_state, r"has 'MOVED' for the table s\.t, and.*does not know that value.*Update laketier"),
     ],
     ids=lambda each: getattr(each, "__name__", None),
 )
