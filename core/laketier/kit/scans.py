@@ -8,8 +8,8 @@ from dataclasses import replace
 from laketier.spi import LakeSplit, OffsetsExpired, SnapshotNotFound, VersionBounds
 
 
-def cut_to_limit(splits: Sequence[LakeSplit], limit: int) -> list[LakeSplit] | None:
-    """The first splits that together have ``limit`` rows; None where one of them does not know its rows.
+def cut_to_limit(splits: Sequence[LakeSplit], limit: int) -> list[LakeSplit]:
+    """The first splits that together have ``limit`` rows; all of them where one of these does not know its rows.
 
     The last one is cut to fit: it is no whole file any more (`LakeSplit.files`, `LakeSplit.plain_parquet`), and
     `LakeSplit.limit` says how many of its first rows are read.
@@ -20,7 +20,7 @@ def cut_to_limit(splits: Sequence[LakeSplit], limit: int) -> list[LakeSplit] | N
         if missing <= 0:
             break
         if split.rows is None:
-            return None
+            return list(splits)
         if split.rows > missing:
             taken.append(replace(split, rows=missing, limit=missing, plain_parquet=None, files=()))
         else:

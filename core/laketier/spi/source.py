@@ -121,15 +121,12 @@ class ScanPlan:
         schema: The schema of the batches that `LakeSource.read` yields.
         splits: The splits.
         remaining: The filters that the reader must apply itself. A filter that only skips files remains.
-        limit_done: Whether all splits together yield no more rows than the limit. Otherwise the reader must stop by
-            itself.
     """
 
     snapshot_id: int | None
     schema: pa.Schema
     splits: tuple[LakeSplit, ...]
     remaining: tuple[Predicate, ...] = ()
-    limit_done: bool = False
 
 
 class LakeSource(ABC):

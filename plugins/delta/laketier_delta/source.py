@@ -63,16 +63,13 @@ class DeltaSource(LakeSource):
         files = files.filter(pruner.keep(request.filters))
         remaining = tuple(predicate for predicate in request.filters if not pruner.exact(predicate))
         splits = self._splits(files, schema, partition_columns, buckets=self.table.descriptor.buckets is not None)
-        limit_done = False
         if request.limit is not None and not remaining:
-            cut = cut_to_limit(splits, request.limit)
-            splits, limit_done = (splits, False) if cut is None else (cut, True)
+            splits = cut_to_limit(splits, request.limit)
         return ScanPlan(
             snapshot_id=handle.version(),
             schema=wanted,
             splits=tuple(splits),
             remaining=remaining,
-            limit_done=limit_done,
         )
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -178,10 +178,10 @@ def test_a_limit_takes_the_files_it_needs_and_cuts_the_last(lake, support, limit
     for start in (0, 3, 6):
         lake.append(support.ids(start, start + 1, start + 2))
     plan = lake.storage.source(lake.table).plan(ScanRequest(limit=limit))
-    assert (len(plan.splits), plan.limit_done) == (files, True)
+    assert (len(plan.splits), sum(split.rows for split in plan.splits)) == (files, min(limit, 9))
     assert lake.read(limit=limit).num_rows == min(limit, 9)
     filtered = lake.storage.source(lake.table).plan(ScanRequest(limit=1, filters=(Leaf("id", Op.GE, 0),)))
-    assert (len(filtered.splits), filtered.limit_done) == (3, False)
+    assert [split.limit for split in filtered.splits] == [None] * 3
 
 
 def test_time_travel_by_version_and_by_time(lake, support):

@@ -57,20 +57,16 @@ class IcebergSource(LakeSource):
         where = str(self.table.path)
         wanted = request.projected(to_arrow(schema, where=where), where=where)
         if snapshot_id is None:
-            return ScanPlan(snapshot_id=None, schema=wanted, splits=(), limit_done=request.limit is not None)
+            return ScanPlan(snapshot_id=None, schema=wanted, splits=())
         with naming_damaged_manifests(table, [s for s in table.snapshots() if s.snapshot_id == snapshot_id], where):
             tasks, filtered = _tasks(table, snapshot_id, request, schema)
         remaining = _remaining(request, schema, table.metadata, tasks) if filtered else request.filters
         plain = plain_files(table.metadata, schema, [task.file for task in tasks], self.io)
         resolution = Resolution(table.metadata, schema, wanted, where)
         splits = [split_of(index, task, resolution, plain) for index, task in enumerate(tasks)]
-        limited = request.limit is not None and not remaining and not any(task.delete_files for task in tasks)
-        if limited:
-            cut = cut_to_limit(splits, request.limit or 0)
-            splits, limited = (splits, False) if cut is None else (cut, True)
-        return ScanPlan(
-            snapshot_id=snapshot_id, schema=wanted, splits=tuple(splits), remaining=remaining, limit_done=limited
-        )
+        if request.limit is not None and not remaining and not any(task.delete_files for task in tasks):
+            splits = cut_to_limit(splits, request.limit)
+        return ScanPlan(snapshot_id=snapshot_id, schema=wanted, splits=tuple(splits), remaining=remaining)
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         from laketier_iceberg.reader import read_split

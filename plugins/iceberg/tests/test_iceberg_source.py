@@ -85,13 +85,12 @@ def test_a_limit_plans_fewer_splits_and_exactly_its_rows(events: Any) -> None:
     for epoch in range(3):
         events.round(events.token(epoch), events.batch(epoch * 10, epoch * 10 + 10))
     plan = _plan(events, limit=15)
-    assert (len(plan.splits), plan.limit_done) == (2, True)
+    assert [split.limit for split in plan.splits] == [None, 5]
     assert plan.splits[1].plain_parquet is None
     assert events.read(limit=15).num_rows == 15
     assert events.read(limit=0).num_rows == 0
     filtered = _plan(events, limit=15, filters=(Leaf("id", Op.GE, 5),))
-    assert not filtered.limit_done
-    assert len(filtered.splits) == 3
+    assert [split.limit for split in filtered.splits] == [None] * 3
 
 
 def test_time_travel_by_snapshot_and_by_moment_with_the_schema_of_then(events: Any) -> None:
@@ -284,7 +283,7 @@ def test_positional_deletes_of_another_engine_are_applied(events: Any) -> None:
     (split,) = _plan(events).splits
     assert split.plain_parquet is None
     assert split.rows is None
-    assert not _plan(events, limit=2).limit_done
+    assert [split.limit for split in _plan(events, limit=2).splits] == [None]
     assert events.read()["id"].to_pylist() == [1, 2, 3, 4, 5, 6, 8, 9]
     assert events.ids() == [1, 2, 3, 4, 5, 6, 8, 9]
     events.round(events.token(1), events.batch(0, 3), mode=WriteMode.OVERWRITE)

@@ -77,7 +77,6 @@ class LanceSource(LakeSource):
             schema=schema,
             splits=tuple(splits),
             remaining=remaining,
-            limit_done=counted,
         )
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -78,7 +78,6 @@ def test_a_limit_is_planned_where_nothing_is_filtered(make_table, limit):
     for epoch in range(4):
         table.append(epoch, epoch * 2, epoch * 2 + 1)
     plan = table.storage.source(table.info).plan(ScanRequest(limit=limit))
-    assert plan.limit_done
     assert sum(split.rows for split in plan.splits) == min(limit, 8)
     assert table.scan(limit=limit).num_rows == min(limit, 8)
 
@@ -88,7 +87,7 @@ def test_a_limit_behind_a_filter_bounds_each_split(make_table):
     table.append(0, *range(4))
     table.append(1, *range(4, 8))
     plan = table.storage.source(table.info).plan(ScanRequest(filters=(Leaf("id", Op.GE, 2),), limit=1))
-    assert (plan.limit_done, len(plan.splits)) == (False, 2)
+    assert [split.limit for split in plan.splits] == [1, 1]
     assert table.scan(filters=(Leaf("id", Op.GE, 2),), limit=1).column("id").to_pylist() == [2, 4]
 
 
@@ -98,7 +97,7 @@ def test_a_limit_waits_for_filters_that_the_reader_applies(make_table):
     table.round(0).commit([table.stage(rows)])
     request = ScanRequest(filters=(Leaf("f", Op.GT, 1.0),), limit=1)
     plan = table.storage.source(table.info).plan(request)
-    assert (plan.remaining, plan.limit_done, plan.splits[0].rows) == (request.filters, False, 3)
+    assert (plan.remaining, plan.splits[0].limit, plan.splits[0].rows) == (request.filters, None, 3)
 
 
 def test_time_travel_by_version_and_by_moment(table):

@@ -149,6 +149,7 @@ def test_a_plugin_that_knows_newer_features_loads_and_formats_says_so(
     [
         (99, "the plugin is the newer", r"Upgrade laketier: `pip install --upgrade laketier`"),
         (2, "laketier is the newer", r"pip install --upgrade far-lake`.*\"Versions\" in docs/authors/guide\.md"),
+        (1, "laketier is the newer", r"sets `spi_version = 3` in the plugin's class"),
         (0, "laketier is the newer", r"sets `spi_version = 3` in the plugin's class"),
     ],
 )

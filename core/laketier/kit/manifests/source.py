@@ -62,13 +62,13 @@ class ManifestSource(LakeSource):
         kept, remaining = self.prune(snapshot, request.filters)
         splits = [self.split(index, entry, snapshot, wanted) for index, entry in enumerate(kept)]
         limits = support_of(self.table.features, Feature.LIMIT_PUSHDOWN).full
-        cut = None if request.limit is None or remaining or not limits else cut_to_limit(splits, request.limit)
+        if request.limit is not None and not remaining and limits:
+            splits = cut_to_limit(splits, request.limit)
         return ScanPlan(
             snapshot_id=snapshot.manifest.number,
             schema=wanted,
-            splits=tuple(splits if cut is None else cut),
+            splits=tuple(splits),
             remaining=remaining,
-            limit_done=cut is not None,
         )
 
     def _snapshot(self, request: ScanRequest) -> ManifestSnapshot:
