@@ -223,14 +223,18 @@ def _shown(
 def _exported(described: Service, store: MeasuredStore, worker: str) -> Iterator[None]:
     """Push metrics over OTLP, if the environment asks for it, until the worker is done."""
     from laketier.service.otel import exporting, is_asked_for
-    from laketier.service.state import StateStore
 
     if not is_asked_for():
         yield
         return
+    from laketier.service.looked import SharedLook
+    from laketier.service.metrics import TableCollector
+    from laketier.service.state import StateStore
+
     with (
         StateStore.open(described.state, service=described.name) as own,
-        exporting(own, described.lease, worker, described.metrics_tables) as metrics,
+        # The last export must have the last rounds, so no look is old enough to be shared.
+        exporting(TableCollector(SharedLook(own, 0), described.lease, described.metrics_tables), worker) as metrics,
     ):
         store.metrics = store.metrics if metrics is None else (*store.metrics, metrics)
         yield

@@ -105,6 +105,8 @@ STATE = ("laketier_table_state", "1 for the state that the table is in.")
 WORKERS = ("laketier_workers", "Workers of the service that gave a sign within a lease's time.")
 DATABASE_UP = ("laketier_state_database_up", "1 when the state database answered, else 0; then no table is shown.")
 ROUNDS = ("laketier_worker_rounds_total", "Rounds that this worker ended, by how.")
+ENDINGS = ("tiered", "force-completed", "failed", "stopped")
+"""The values of the label ``ending``."""
 SECONDS = ("laketier_worker_round_seconds", "From the lease to the end of a round of this worker.")
 
 METRICS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
@@ -229,7 +231,7 @@ class WorkerMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._rounds = prometheus_client.Counter(*ROUNDS, ["ending"], registry=registry)
-        for ending in ("tiered", "force-completed", "failed", "stopped"):
+        for ending in ENDINGS:
             # A rate needs the zero before the first one.
             self._rounds.labels(ending)
         self._seconds = Histogram(*SECONDS, buckets=BUCKETS, registry=registry)

@@ -1,33 +1,29 @@
-"""The same metrics through OpenTelemetry: pushed over OTLP when the standard environment variables ask for it."""
+"""Pushes the metrics over OTLP, when OpenTelemetry's own environment variables ask for it."""
 
 from __future__ import annotations
 
 import importlib.util
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from prometheus_client.core import Metric
 
 from laketier.service.metrics import (
     BUCKETS,
     DATABASE_UP,
+    ENDINGS,
     ROUNDS,
     SECONDS,
-    SERVICE_METRICS,
-    STATE,
-    TABLE_METRICS,
-    TABLES,
-    TABLES_WITH_SERIES,
-    WORKERS,
-    counted,
+    TableCollector,
     ending_of,
-    one_per_name,
     seconds_of,
-    with_series,
 )
-from laketier.service.state import Failure, Lease, StateError, StateStore, Success, TableStatus
+from laketier.service.state import Failure, Lease, Success
 from laketier.spi import ConfigError
 
 log = logging.getLogger(__name__)
@@ -36,6 +32,10 @@ _ENDPOINTS = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOIN
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _EXPORTER = "OTEL_METRICS_EXPORTER"
 _SPOKEN = "http/protobuf"
+_TEMPORALITY = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
+_UNKNOWN = 0
+"""The start of a series with an unknown start. The totals of tables are older than this process: a receiver must not
+take them for counts of this process."""
 _UNITS = {"_seconds": "s", "_bytes": "By"}
 
 
@@ -61,11 +61,19 @@ def is_asked_for(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 @contextmanager
-def exporting(
-    store: StateStore, lease_seconds: float, worker: str, most: int = TABLES_WITH_SERIES
-) -> Iterator[OtelMetrics | None]:
-    """Export as the environment says, and a last time at the end. None, and a warning, where the SDK is missing. Asks
-    ``store`` at each export, in a thread of its own. Raises `ConfigError` for variables that the SDK refuses."""
+def exporting(collector: TableCollector, worker: str) -> Iterator[OtelMetrics | None]:
+    """Export in a thread of its own, as the environment says, and a last time at the end.
+
+    Args:
+        collector: Finds the metrics of the tables. It is asked at each export.
+        worker: The worker's id.
+
+    Returns:
+        What counts the rounds of this worker. None, and a warning, where the SDK is missing.
+
+    Raises:
+        ConfigError: The SDK refuses the variables.
+    """
     if importlib.util.find_spec("opentelemetry") is None:
         log.warning("the environment asks for metrics over OTLP, which needs laketier's extra `otel`: there are none")
         yield None
@@ -73,8 +81,9 @@ def exporting(
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 
+    tables = TableSeries(collector, is_delta=os.environ.get(_TEMPORALITY, "").strip().upper() == "DELTA")
     try:
-        provider = provider_of(PeriodicExportingMetricReader(OTLPMetricExporter()), worker)
+        provider = provider_of(PeriodicExportingMetricReader(with_tables(OTLPMetricExporter, tables)()), worker)
     except ValueError as error:
         raise ConfigError(
             "the OTEL_* variables can't be read",
@@ -83,13 +92,13 @@ def exporting(
             fix="Check them against OpenTelemetry's documentation.",
         ) from error
     try:
-        yield OtelMetrics.of(provider, store, lease_seconds, most)
+        yield OtelMetrics(provider, tables)
     finally:
         provider.shutdown()
 
 
 def provider_of(reader: Any, worker: str) -> Any:
-    """A provider of the SDK, which names this worker. It does not become the process's."""
+    """Make a provider of the SDK, which names this worker. It does not become the process's."""
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.resources import SERVICE_INSTANCE_ID, SERVICE_NAME, Resource
 
@@ -99,66 +108,92 @@ def provider_of(reader: Any, worker: str) -> Any:
 
 
 @dataclass
-class _Looked:
-    """What the state database said, once for all instruments of one collection: the next one begins when an
-    instrument asks again. One thread at a time."""
+class TableSeries:
+    """The series of the tables, as /metrics has them, in OpenTelemetry's form. One thread at a time.
 
-    store: StateStore
-    lease_seconds: float
-    most: int
-    asked: set[str] = field(default_factory=set)
-    every: Sequence[TableStatus] | None = None
-    statuses: Sequence[TableStatus] | None = None
-    alive: int = 0
+    They are no instruments of the SDK: an instrument keeps each table that it ever saw, and merges all beyond 2000 into
+    one series. ``is_delta``: sums are sent as what was added since the export before.
+    """
 
-    def at(self, instrument: str) -> _Looked:
-        if not self.asked or instrument in self.asked:
-            self.asked = set()
-            try:
-                statuses, workers = self.store.snapshot(), self.store.workers()
-            except StateError as error:
-                log.warning("the metrics of the tables could not be read: %s", error)
-                self.every = self.statuses = None
+    collector: TableCollector
+    is_delta: bool = False
+    _families: Sequence[Metric] = ()
+    _sent: dict[tuple[str, frozenset[tuple[str, str]]], float] = field(default_factory=dict)
+    _sent_at: int = _UNKNOWN
+
+    def look(self, _options: object = None) -> Iterator[Any]:
+        """Observe whether the state database answers, and keep the rest for `metrics`. The SDK asks this at each
+        collection. It exports nothing unless an instrument has a value, and this one always has."""
+        from opentelemetry.metrics import Observation
+
+        up, *self._families = self.collector.collect()
+        for each in up.samples:
+            yield Observation(each.value, each.labels)
+
+    def metrics(self) -> list[Any]:
+        """What the last `look` found."""
+        from opentelemetry.sdk.metrics.export import Gauge, NumberDataPoint
+        from opentelemetry.sdk.metrics.export import Metric as Sent
+
+        now, found = time.time_ns(), []
+        sent: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+        for family in self._families:
+            if family.type == "counter":
+                sent |= {(family.name, frozenset(each.labels.items())): float(each.value) for each in family.samples}
+                data = self._sum(family, now)
             else:
-                self.every = one_per_name(statuses)
-                self.statuses = with_series(self.every, self.most)
-                now = self.store.now()
-                self.alive = sum(each.is_heard_of(now, self.lease_seconds) for each in workers)
-        self.asked.add(instrument)
-        return self
+                data = Gauge(
+                    [NumberDataPoint(each.labels, _UNKNOWN, now, float(each.value)) for each in family.samples]
+                )
+            if data.data_points:
+                found.append(Sent(instrument_name(family.name), family.documentation, _unit(family.name), data))
+        self._sent, self._sent_at = sent, now
+        return found
+
+    def _sum(self, family: Metric, now: int) -> Any:
+        from opentelemetry.sdk.metrics.export import AggregationTemporality, NumberDataPoint, Sum
+
+        points = []
+        for each in family.samples:
+            value, start = float(each.value), _UNKNOWN
+            if self.is_delta:
+                before = self._sent.get((family.name, frozenset(each.labels.items())))
+                if before is None:
+                    continue
+                # A table that was made anew counts from 0.
+                value, start = value - before if value >= before else value, self._sent_at
+            points.append(NumberDataPoint(each.labels, start, now, value))
+        kind = AggregationTemporality.DELTA if self.is_delta else AggregationTemporality.CUMULATIVE
+        return Sum(points, kind, is_monotonic=True)
+
+
+def with_tables(exporter: type, tables: TableSeries) -> type:
+    """Make a kind of ``exporter`` that sends the series of the tables, too."""
+
+    class WithTables(exporter):
+        def export(self, metrics_data: Any, *arguments: Any, **named: Any) -> Any:
+            first, *others = metrics_data.resource_metrics
+            scope, *scopes = first.scope_metrics
+            scope = replace(scope, metrics=[*scope.metrics, *tables.metrics()])
+            first = replace(first, scope_metrics=[scope, *scopes])
+            return super().export(replace(metrics_data, resource_metrics=[first, *others]), *arguments, **named)
+
+    return WithTables
 
 
 class OtelMetrics:
     """The instruments of one worker. Their names are those of Prometheus, counters without ``_total``."""
 
-    def __init__(self, rounds: Any, seconds: Any) -> None:
-        """Use `of`."""
-        self._rounds = rounds
-        self._seconds = seconds
-
-    @classmethod
-    def of(cls, provider: Any, store: StateStore, lease_seconds: float, most: int = TABLES_WITH_SERIES) -> OtelMetrics:
-        """Make them. ``store`` is asked whenever they are collected."""
+    def __init__(self, provider: Any, tables: TableSeries) -> None:
         meter = provider.get_meter("laketier")
-        looked, service = _Looked(store, lease_seconds, most), store.service
-
-        def observed(kind: str, name: str, doc: str, values: Callable[[_Looked], Iterator[Any]]) -> None:
-            make = meter.create_observable_counter if kind == "counter" else meter.create_observable_gauge
-            make(instrument_name(name), [lambda _: values(looked.at(name))], unit=_unit(name), description=doc)
-
-        for metric in TABLE_METRICS:
-            observed(metric.kind, metric.name, metric.doc, _of_tables(service, metric.value))
-        for each in SERVICE_METRICS:
-            observed(each.kind, each.name, each.doc, _of_all(service, each.value))
-        observed("gauge", *TABLES, _counts(service))
-        observed("gauge", *STATE, _states(service))
-        observed("gauge", *WORKERS, lambda seen: iter(() if seen.statuses is None else [_at(seen.alive, service)]))
-        observed("gauge", *DATABASE_UP, lambda seen: iter([_at(int(seen.statuses is not None), service)]))
-        rounds = meter.create_counter(instrument_name(ROUNDS[0]), description=ROUNDS[1])
-        seconds = meter.create_histogram(
+        meter.create_observable_gauge(DATABASE_UP[0], [tables.look], description=DATABASE_UP[1])
+        self._rounds = meter.create_counter(instrument_name(ROUNDS[0]), description=ROUNDS[1])
+        self._seconds = meter.create_histogram(
             SECONDS[0], unit="s", description=SECONDS[1], explicit_bucket_boundaries_advisory=list(BUCKETS)
         )
-        return cls(rounds, seconds)
+        for ending in ENDINGS:
+            # As in /metrics: a rate needs the zero before the first one.
+            self._rounds.add(0, {"ending": ending})
 
     def ended(self, lease: Lease, result: Success | Failure, at: int) -> None:
         """A round of this worker. ``at``: ms since the epoch."""
@@ -169,46 +204,10 @@ class OtelMetrics:
 
 
 def instrument_name(name: str) -> str:
-    """What an instrument is called whose metric Prometheus calls ``name``."""
+    """The name of the instrument for a metric of Prometheus."""
     return name.removesuffix("_total")
 
 
 def _unit(name: str) -> str:
-    return next((unit for ending, unit in _UNITS.items() if instrument_name(name).endswith(ending)), "1")
-
-
-def _of_tables(service: str, value: Callable[[TableStatus], float | None]) -> Callable[[_Looked], Iterator[Any]]:
-    def values(looked: _Looked) -> Iterator[Any]:
-        for each in looked.statuses or ():
-            known = value(each)
-            if known is not None:
-                yield _at(float(known), service, table=each.table.name)
-
-    return values
-
-
-def _states(service: str) -> Callable[[_Looked], Iterator[Any]]:
-    def values(looked: _Looked) -> Iterator[Any]:
-        for each in looked.statuses or ():
-            yield _at(1, service, table=each.table.name, state=each.table.state.value)
-
-    return values
-
-
-def _of_all(service: str, value: Callable[[Sequence[TableStatus]], float]) -> Callable[[_Looked], Iterator[Any]]:
-    return lambda looked: iter(() if looked.every is None else [_at(float(value(looked.every)), service)])
-
-
-def _counts(service: str) -> Callable[[_Looked], Iterator[Any]]:
-    def values(looked: _Looked) -> Iterator[Any]:
-        if looked.every is not None:
-            for state, count in counted(looked.every).items():
-                yield _at(count, service, state=state.value)
-
-    return values
-
-
-def _at(value: float, service: str, **labels: str) -> Any:
-    from opentelemetry.metrics import Observation
-
-    return Observation(value, {"service": service, **labels})
+    """Empty for a count: a unit of 1 becomes a suffix ``_ratio`` where a collector hands gauges to Prometheus."""
+    return next((unit for suffix, unit in _UNITS.items() if instrument_name(name).endswith(suffix)), "")

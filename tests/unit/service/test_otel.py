@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -11,10 +13,24 @@ from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    MetricExporter,
+    MetricExportResult,
+    PeriodicExportingMetricReader,
+)
 
-from laketier.service.metrics import METRICS, MeasuredStore
-from laketier.service.otel import OtelMetrics, exporting, instrument_name, is_asked_for, provider_of
+from laketier.service.looked import SharedLook
+from laketier.service.metrics import METRICS, MeasuredStore, TableCollector
+from laketier.service.otel import (
+    OtelMetrics,
+    TableSeries,
+    exporting,
+    instrument_name,
+    is_asked_for,
+    provider_of,
+    with_tables,
+)
 from laketier.service.state import Failure, StateStore, Success
 from laketier.spi import ConfigError
 from service_page import fill
@@ -29,12 +45,51 @@ def _no_otel(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-def _collected(reader: InMemoryMetricReader) -> dict[str, Any]:
-    data = reader.get_metrics_data()
-    assert data is not None
-    metrics = [each for of in data.resource_metrics for scope in of.scope_metrics for each in scope.metrics]
-    assert len({each.name for each in metrics}) == len(metrics)
-    return {each.name: each for each in metrics}
+class Exporter(MetricExporter):
+    """Keeps what the SDK exports last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: Any = None
+
+    def export(self, metrics_data: Any, timeout_millis: float = 10_000, **kwargs: Any) -> MetricExportResult:
+        self.last = metrics_data
+        return MetricExportResult.SUCCESS
+
+    def force_flush(self, timeout_millis: float = 10_000) -> bool:
+        return True
+
+    def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:
+        return
+
+
+@dataclass
+class Exports:
+    """Exports on demand through the SDK."""
+
+    provider: Any
+    exporter: Any
+    metrics: OtelMetrics
+
+    def families(self) -> dict[str, Any]:
+        self.exporter.last = None
+        self.provider.force_flush()
+        metrics = [
+            each for of in self.exporter.last.resource_metrics for scope in of.scope_metrics for each in scope.metrics
+        ]
+        assert len({each.name for each in metrics}) == len(metrics)
+        return {each.name: each for each in metrics}
+
+
+@contextmanager
+def _exports(store: StateStore, most: int = 1000, *, is_delta: bool = False) -> Iterator[Exports]:
+    tables = TableSeries(TableCollector(SharedLook(store, 0), 30, most), is_delta)
+    exporter = with_tables(Exporter, tables)()
+    provider = provider_of(PeriodicExportingMetricReader(exporter, math.inf), "w1")
+    try:
+        yield Exports(provider, exporter, OtelMetrics(provider, tables))
+    finally:
+        provider.shutdown()
 
 
 def _point(metric: Any, **labels: str) -> Any:
@@ -43,16 +98,14 @@ def _point(metric: Any, **labels: str) -> Any:
     return points[0]
 
 
-def test_the_instruments_are_those_of_prometheus(store: StateStore, clock: Clock) -> None:
+def test_the_series_are_those_of_prometheus(store: StateStore, clock: Clock) -> None:
     fill(store, clock)
-    reader = InMemoryMetricReader()
-    provider = provider_of(reader, "w1")
-    metrics = OtelMetrics.of(provider, store, 30)
-    (lease, *_) = store.acquire(A, 1, 30)
-    clock.pass_seconds(3)
-    metrics.ended(lease, Success(), clock())
-    metrics.ended(lease, Failure("x", retryable=False), clock())
-    found = _collected(reader)
+    with _exports(store) as exports:
+        (lease, *_) = store.acquire(A, 1, 30)
+        clock.pass_seconds(3)
+        exports.metrics.ended(lease, Success(), clock())
+        exports.metrics.ended(lease, Failure("x", retryable=False), clock())
+        found = exports.families()
     assert {(name, each.description) for name, each in found.items()} == {
         (instrument_name(name), doc) for name, _, _, doc in METRICS
     }
@@ -64,41 +117,79 @@ def test_the_instruments_are_those_of_prometheus(store: StateStore, clock: Clock
             point = _point(found["laketier_table_rows"], table=status.table.name)
             assert (point.value, point.attributes["service"]) == (status.table.rows_total, "default")
     assert _point(found["laketier_worker_rounds"], ending="stopped").value == 1
+    assert _point(found["laketier_worker_rounds"], ending="failed").value == 0
     assert _point(found["laketier_worker_round_seconds"]).sum == 6.0
     assert _point(found["laketier_state_database_up"]).value == 1
-    assert found["laketier_table_behind_seconds"].unit == "s"
-    provider.shutdown()
+    # A unit of 1 would become a suffix where a collector hands gauges to Prometheus.
+    units = {name: each.unit for name, each in found.items() if each.unit}
+    assert set(units.values()) == {"s", "By"}
+    assert all(name.endswith({"s": "_seconds", "By": "_bytes"}[unit]) for name, unit in units.items())
 
 
-def test_each_collection_asks_the_database_once(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_export_asks_the_database_once(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.register([table("t")])
     asked = []
     snapshot = store.snapshot
     monkeypatch.setattr(store, "snapshot", lambda: (asked.append(1), snapshot())[1])
-    reader = InMemoryMetricReader()
-    provider = provider_of(reader, "w1")
-    OtelMetrics.of(provider, store, 30)
-    for times in (1, 2, 3):
-        _collected(reader)
-        assert len(asked) == times
-    provider.shutdown()
+    with _exports(store) as exports:
+        for times in (1, 2, 3):
+            exports.families()
+            assert len(asked) == times
 
 
 def test_a_database_that_is_gone_is_a_metric(tmp_path: Path) -> None:
     with StateStore.open(f"sqlite:///{tmp_path}/folder.db") as store:
         store.register([table("t")])
-        reader = InMemoryMetricReader()
-        provider = provider_of(reader, "w1")
-        OtelMetrics.of(provider, store, 30)
-        assert "laketier_table_fresh" in _collected(reader)
-        store.close()
-        for file in tmp_path.glob("folder.db*"):
-            file.unlink()
-        (tmp_path / "folder.db").mkdir()
-        found = _collected(reader)
-        assert _point(found["laketier_state_database_up"]).value == 0
-        assert "laketier_table_fresh" not in found
-        provider.shutdown()
+        with _exports(store) as exports:
+            assert "laketier_table_fresh" in exports.families()
+            store.close()
+            for file in tmp_path.glob("folder.db*"):
+                file.unlink()
+            (tmp_path / "folder.db").mkdir()
+            found = exports.families()
+            assert _point(found["laketier_state_database_up"]).value == 0
+            assert "laketier_table_fresh" not in found
+
+
+def test_many_tables_have_series_of_their_own(store: StateStore) -> None:
+    store.register([table(f"t{number}") for number in range(2100)])
+
+    def names(metric: Any) -> set[str]:
+        return {point.attributes["table"] for point in metric.data.data_points}
+
+    with _exports(store, 3000) as exports:
+        assert names(exports.families()["laketier_table_fresh"]) == {f"s.t{number}" for number in range(2100)}
+
+
+def test_the_totals_of_tables_have_no_start(store: StateStore) -> None:
+    store.register([table("t")])
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish_all([(lease, Success(rows=5))])
+    with _exports(store) as exports:
+        rows = exports.families()["laketier_table_rows"].data
+    assert (_point_of(rows).value, _point_of(rows).start_time_unix_nano) == (5, 0)
+    assert rows.aggregation_temporality is AggregationTemporality.CUMULATIVE
+
+
+def test_sums_are_sent_as_deltas_where_they_are_asked_for(store: StateStore, clock: Clock) -> None:
+    store.register([table("t")])
+    (lease,) = store.acquire(A, 1, 30)
+    store.finish_all([(lease, Success(rows=5))])
+    with _exports(store, is_delta=True) as exports:
+        assert "laketier_table_rows" not in exports.families(), "it is older than this process"
+        clock.pass_seconds(100)
+        (lease,) = store.acquire(A, 1, 30)
+        store.finish_all([(lease, Success(rows=7))])
+        for added in (7, 0):
+            rows = exports.families()["laketier_table_rows"].data
+            assert _point_of(rows).value == added
+            assert 0 < _point_of(rows).start_time_unix_nano < _point_of(rows).time_unix_nano
+            assert rows.aggregation_temporality is AggregationTemporality.DELTA
+
+
+def _point_of(data: Any) -> Any:
+    (point,) = data.data_points
+    return point
 
 
 @dataclass
@@ -140,7 +231,7 @@ def test_metrics_are_pushed_to_a_receiver(tmp_path: Path, receiver: Receiver, mo
     assert is_asked_for()
     with MeasuredStore.open(f"sqlite:///{tmp_path}/state.db", service="shop") as store:
         store.register([table("t")])
-        with exporting(store, 30, "worker-1") as metrics:
+        with exporting(TableCollector(SharedLook(store, 0), 30), "worker-1") as metrics:
             assert metrics is not None
             store.metrics = (metrics,)
             (lease,) = store.acquire(A, 1, 30)
@@ -155,8 +246,9 @@ def test_metrics_are_pushed_to_a_receiver(tmp_path: Path, receiver: Receiver, mo
     (bad,) = metrics_of["laketier_table_bad_records"].sum.data_points
     assert (bad.as_int or bad.as_double) == 2
     assert {each.key: each.value.string_value for each in bad.attributes} == {"service": "shop", "table": "s.t"}
-    (rounds,) = metrics_of["laketier_worker_rounds"].sum.data_points
-    assert rounds.as_int == 1
+    rounds = {each.attributes[0].value.string_value: each.as_int
+              for each in metrics_of["laketier_worker_rounds"].sum.data_points}  # fmt: skip
+    assert rounds == {"tiered": 1, "force-completed": 0, "failed": 0, "stopped": 0}
     (seconds,) = metrics_of["laketier_worker_round_seconds"].histogram.data_points
     assert seconds.count == 1
 
