@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -24,8 +25,15 @@ PAGES = [
     for page in ALL_PAGES
     if any(snippet.language == "python" and snippet.why_not is None for snippet in snippets(page))
 ]
-DEEP = {"docs/howto/cluster.md", "docs/howto/foreach-batch.md", "docs/howto/reading.md"}
-"""Other tests on Spark do what their examples do."""
+DEEP = {
+    "docs/tutorial.md",
+    "docs/howto/cluster.md",
+    "docs/howto/foreach-batch.md",
+    "docs/howto/reading.md",
+    "docs/howto/service.md",
+}
+"""Each of them starts several jobs or drivers of Spark. Other tests on Spark do what their examples do."""
+CORE = ROOT / "core" / "laketier"
 RUN = {"python", "bash"}
 SHOWN = {"text"}
 
@@ -80,6 +88,51 @@ def test_a_page_that_is_not_complete_fails(tmp_path: Path) -> None:
     assert found.pop(str(tmp_path / "first.md")) is None
     for name, (_, expected) in BROKEN.items():
         assert expected in (found[str(tmp_path / f"{name}.md")] or "it ran"), name
+
+
+def test_each_name_of_a_page_is_defined_before_its_use(tmp_path: Path) -> None:
+    """Of the deep pages, too: this runs nothing."""
+    for page in PAGES:
+        (tmp_path / f"{page.replace('/', '.')}.py").write_text(python_of(ROOT / page), encoding="utf-8")
+    assert undefined(tmp_path) == []
+
+
+def test_an_undefined_name_is_found(tmp_path: Path) -> None:
+    lost = {name for name, (_, why) in BROKEN.items() if "not defined" in why or "no attribute" in why}
+    for name in lost:
+        (tmp_path / f"{name}.md").write_text(BROKEN[name][0], encoding="utf-8")
+        (tmp_path / f"{name}.py").write_text(python_of(tmp_path / f"{name}.md"), encoding="utf-8")
+    found = "\n".join(undefined(tmp_path))
+    assert all(f"{name}.py:2:" in found or f"{name}.py:4:" in found for name in lost), found
+
+
+def python_of(page: Path) -> str:
+    """The examples of ``page`` as one module, each on its own line of the page."""
+    lines = [""] * len(page.read_text(encoding="utf-8").splitlines())
+    for snippet in snippets(page):
+        if snippet.language == "python" and snippet.why_not is None:
+            code = snippet.code.splitlines()
+            lines[snippet.line - 1 : snippet.line - 1 + len(code)] = code
+    return "\n".join(lines) + "\n"
+
+
+def undefined(folder: Path) -> list[str]:
+    ruff = [str(Path(sys.executable).with_name("ruff")), "check", "--isolated", "--no-cache", "--output-format=concise"]
+    done = subprocess.run([*ruff, "--select=F821", str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    found = [line for line in done.stdout.splitlines() if "F821" in line]
+    for file in sorted(folder.glob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        imported = {
+            (each.name, node.lineno) for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "laketier":
+                part = f"laketier.{node.attr}"
+                a_module = (CORE / node.attr).is_dir() or (CORE / f"{node.attr}.py").exists()
+                if a_module and not any(name == part and line <= node.lineno for name, line in imported):
+                    found.append(f"{file.name}:{node.lineno}: {part} is not imported")
+    return found
 
 
 def test_there_are_pages_with_examples() -> None:
