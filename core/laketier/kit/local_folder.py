@@ -10,13 +10,17 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
+import shutil
 import stat
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from laketier.kit.confine import confined, escapes
+from laketier.kit.failpoints import failpoint
 from laketier.spi.errors import OutsideTable
 
 log = logging.getLogger(__name__)
@@ -110,6 +114,22 @@ class LocalFolder:
                 here = below
         finally:
             os.close(here)
+
+    def remove_folder(self, path: str) -> None:
+        """Take a folder away with all below it. One rename does that for readers and writers; what follows may be
+        interrupted, and the next folder of this name that is removed takes what was left with it. Follows no links.
+        Raises `FileNotFoundError`, and `OutsideTable` if it is a link itself."""
+        with self._parent(path) as (folder, name):
+            if _is_link(folder, name):
+                raise self._link(path, path)
+            gone = f".dropped-{name[:100]}-"  # of any name, nobody needs it
+            os.rename(name, f"{gone}{uuid.uuid4().hex}", src_dir_fd=folder, dst_dir_fd=folder)
+            os.fsync(folder)
+            failpoint("drop.after_rename")
+            for left in os.listdir(folder):
+                if re.fullmatch(re.escape(gone) + "[0-9a-f]{32}", left):
+                    with suppress(FileNotFoundError):  # another one removes it
+                        shutil.rmtree(left, dir_fd=folder)
 
     def sync_folder(self, path: str = "") -> None:
         """Flush a folder: the names created or removed in it. Raises `FileNotFoundError`."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -133,11 +131,7 @@ class DeltaCatalog(LakeCatalog):
         if not location.is_local:
             filesystem.delete_dir(location.root)
             return
-        # Renamed first, so that a reader sees the whole table or none, also if the removal is cut short.
-        LocalFolder(Path(location.root).parent).refuse_links(path.table)
-        gone = f"{self._warehouse.root}/{path.database}/.dropped-{path.table}-{uuid4().hex}"
-        filesystem.move(location.root, gone)
-        shutil.rmtree(gone)  # which follows no links
+        LocalFolder(Path(location.root).parent).remove_folder(path.table)
 
     def list_tables(self, database: str | None = None) -> list[TablePath]:
         filesystem = self._warehouse.filesystem

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from laketier.kit import LocalFolder
 from laketier.spi import (
     AddColumn,
     Feature,
@@ -30,7 +31,7 @@ from laketier.spi import (
 from laketier_lance.dataset import LANCE_ERRORS, create_dataset, open_dataset, reason, unreadable
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
-from laketier_lance.location import SUFFIX, table_location
+from laketier_lance.location import SUFFIX, local_path, table_location
 from laketier_lance.options import LanceOptions
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
 from laketier_lance.types import check_types
@@ -110,6 +111,11 @@ class LanceCatalog(LakeCatalog):
 
         location = table_location(self._warehouse, path)
         open_dataset(location, self._storage)
+        local = local_path(location)
+        if local is not None:
+            # Lance would remove one file after the other, and a reader, or what a kill left, be without some.
+            LocalFolder(local.parent).remove_folder(local.name)
+            return
         try:
             lance.LanceDataset.drop(location, self._storage or None)
         except LANCE_ERRORS as error:

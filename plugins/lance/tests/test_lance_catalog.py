@@ -8,7 +8,9 @@ import lance
 import pyarrow as pa
 import pytest
 
+from laketier import kit
 from laketier.config import parse_options
+from laketier.kit import failpoints
 from laketier.spi import (
     AddColumn,
     BucketSpec,
@@ -137,6 +139,23 @@ def test_dropping_removes_the_data(table, catalog):
     catalog.drop_table(table.path)
     assert not Path(table.location).exists()
     assert catalog.list_tables() == []
+
+
+def test_a_drop_that_is_cut_short_leaves_no_part_of_the_table(table, catalog, monkeypatch):
+    """Lance itself removes one file after the other."""
+    table.append(0, 1)
+    monkeypatch.setenv(failpoints.VARIABLE, "drop.after_rename=error")
+    with pytest.raises(kit.FailpointError):
+        catalog.drop_table(table.path)
+    monkeypatch.delenv(failpoints.VARIABLE)
+    assert catalog.list_tables() == []
+    with pytest.raises(TableNotFound):
+        catalog.load_table(table.path)
+    [left] = Path(table.location).parent.iterdir()
+    assert left.name.startswith(".dropped-")
+    catalog.create_table(table.path, TableDescriptor(IDS))
+    catalog.drop_table(table.path)
+    assert list(Path(table.location).parent.iterdir()) == []
 
 
 def test_adding_a_column_is_idempotent_and_keeps_ids(table, catalog):

@@ -24,6 +24,7 @@ ACTS: dict[str, Act] = {
     "link": lambda folder, path: folder.link(path, "new"),
     "link to": lambda folder, path: folder.link("own", path),
     "make folders": LocalFolder.make_folders,
+    "remove": LocalFolder.remove_folder,
     "sync": LocalFolder.sync_folder,
     "list": lambda folder, path: list(folder.files(path)),
 }
@@ -128,6 +129,29 @@ def test_moving_and_deleting(folder: LocalFolder) -> None:
     assert (folder.root / "k=1" / "l=2" / "own").read_text() == "mine"
     with pytest.raises(IsADirectoryError):
         folder.unlink("data")
+
+
+def test_a_folder_is_removed_with_what_is_left_of_others_of_its_name(folder: LocalFolder, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "theirs").write_text("theirs")
+    top = folder.root
+    (top / "t" / "deep").mkdir(parents=True)
+    (top / "t" / "deep" / "file").write_text("x")
+    (top / "t" / "link").symlink_to(other)
+    (top / f".dropped-t-{'0' * 32}").mkdir()
+    for kept in (f".dropped-t2-{'0' * 32}", ".dropped-t-by-hand", "t2"):
+        (top / kept).mkdir()
+    before = {path.name for path in top.iterdir()} - {"t", f".dropped-t-{'0' * 32}"}
+    folder.remove_folder("t")
+    assert {path.name for path in top.iterdir()} == before
+    assert (other / "theirs").read_text() == "theirs"
+    with pytest.raises(FileNotFoundError):
+        folder.remove_folder("t")
+    (top / "t").symlink_to(other)
+    with pytest.raises(OutsideTable, match="link"):
+        folder.remove_folder("t")
+    assert (other / "theirs").read_text() == "theirs"
 
 
 def test_the_folder_itself_may_be_reached_through_a_link(folder: LocalFolder, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from laketier.kit.access import access
-from laketier.kit.durable import create_exclusively, fsync_directory, make_directories
+from laketier.kit.durable import create_exclusively, make_directories
 from laketier.kit.failpoints import failpoint
 from laketier.kit.local_folder import LocalFolder
 from laketier.kit.manifests.committer import next_manifest
@@ -92,17 +92,12 @@ class ManifestCatalog(LakeCatalog):
     def drop_table(self, path: TablePath) -> None:
         location = self.location(path)
         LocalFolder(location.parent).refuse_links(location.name)
-        table_uuid = self._open(path).table_uuid
+        self._open(path)
         self.table_type(location).folder.refuse_tables_below(self.table_type.layout.folder)
-        # One rename takes the table away from readers and writers; what follows may be interrupted.
-        dropped = location.with_name(f".dropped-{location.name}-{table_uuid}")
         try:
-            location.rename(dropped)
+            LocalFolder(location.parent).remove_folder(location.name)
         except FileNotFoundError as error:
             raise TableNotFound("there is no such table", where=str(path)) from error
-        fsync_directory(location.parent)
-        failpoint("drop.after_rename")
-        shutil.rmtree(dropped)
 
     def list_tables(self, database: str | None = None) -> list[TablePath]:
         pattern = f"{database if database is not None else '*'}/*/{self.table_type.layout.table_file}"
