@@ -10,12 +10,15 @@ import json
 import os
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
 from laketier.kit.failpoints import VARIABLE
-from laketier.spi import LaketierError, TableDescriptor, WriteMode, unpack
+from laketier.maintenance.orphans import collect_orphans
+from laketier.spi import AddColumn, LaketierError, TableDescriptor, WriteMode, unpack
 from laketier.tiering import TieringRound
+from laketier_conformance.interposed.supervisor import be_supervised
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
 
 
@@ -27,6 +30,8 @@ def serve(name: str) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         lake = Lake(name, request["warehouse"], request["options"])
+        if "supervised" in request:
+            be_supervised(request["supervised"])
         try:
             answer = _REQUESTS[request["do"]](lake, request, answers)
         except LaketierError as error:
@@ -101,6 +106,30 @@ def _create(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, A
     return {"uuid": catalog.create_table(path, TableDescriptor(SCHEMA)).table_uuid}
 
 
+def _alter(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    import pyarrow as pa
+
+    path = lake.table(request["table"]).path
+    column = pa.field(request["column"], pa.int64())
+    return {"columns": lake.storage.catalog().alter_table(path, [AddColumn(column)]).schema.names}
+
+
+def _drop(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    lake.storage.catalog().drop_table(lake.table(request["table"]).path)
+    return {"dropped": True}
+
+
+def _collect(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Delete all orphans that are there."""
+    collected = collect_orphans(lake.storage, lake.table(request["table"]).info, grace=timedelta(0))
+    return {"removed": [file.path for file in collected.removed]}
+
+
+def _make(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Create a table, or find it."""
+    return {"uuid": lake.create(name=request["table"]).info.table_uuid}
+
+
 def _watch(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     """Read the table over and over until the file ``until`` is there. The distinct states seen, in order."""
     table = lake.table(request["table"])
@@ -153,6 +182,10 @@ _REQUESTS = {
     "replace": _replace,
     "rounds": _rounds,
     "create": _create,
+    "make": _make,
+    "alter": _alter,
+    "drop": _drop,
+    "collect": _collect,
     "watch": _watch,
     "stage": _stage,
     "read": _read,

@@ -57,6 +57,11 @@ class Child:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
+    def answers_within(self, seconds: float) -> bool:
+        """Whether it has said something, or ended."""
+        assert self._process.stdout is not None
+        return bool(self._buffer or select.select([self._process.stdout], [], [], seconds)[0])
+
     def stop(self) -> None:
         """End it, whatever it does."""
         self._process.kill()

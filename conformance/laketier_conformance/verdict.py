@@ -9,15 +9,20 @@ from typing import Any
 import pytest
 
 CONFORMANT, PARTIAL, FAIL = "conformant", "partial", "fail"
-NOT_RUN = "not run"
+WITHOUT_EFFECTS = "conformant-without-effects"
+"""Everything ran but `test_effects`: the system does not let the suite interpose."""
+NOT_RUN, NOT_INTERPOSED = "not run", "not interposed"
 UNPROVEN = "laketier_unproven"
+INTERPOSED = "laketier_interposed"
+"""Name of a test's property: what was interposed, or why nothing could be."""
 _SHOWN = 12
 
 
 @dataclass
 class Result:
-    """What became of one test. ``outcome``: passed, refused (as declared), failed, skipped, or not run: only its own
-    phase, the call, can pass a test, and not those before and after it (``--setup-only``)."""
+    """What became of one test. ``outcome``: passed, refused (as declared), failed, skipped, not interposed (skipped,
+    as the system does not allow what it needs), or not run: only its own phase, the call, can pass a test, and not
+    those before and after it (``--setup-only``)."""
 
     name: str
     outcome: str = NOT_RUN
@@ -37,7 +42,8 @@ class Result:
         elif self.outcome == "failed":
             return
         elif report.skipped:
-            self.outcome, self.detail = "skipped", _last_line(report)
+            interposed = any(name == INTERPOSED for name, _ in report.user_properties)
+            self.outcome, self.detail = NOT_INTERPOSED if interposed else "skipped", _last_line(report)
         elif report.when == "call":
             self.outcome, self.detail = ("passed", "") if refused is None else ("refused", refused)
 
@@ -58,21 +64,24 @@ class Verdict:
 
     @property
     def conformant(self) -> bool:
-        """Everything ran, and everything passed or was refused as declared."""
-        return self.name == CONFORMANT
+        """Everything ran that could, and everything passed or was refused as declared."""
+        return self.name in (CONFORMANT, WITHOUT_EFFECTS)
 
 
 def judge(results: Iterable[Result], expected: Collection[str], exit_status: int) -> Verdict:
-    """Conformant: all expected tests ran, and each passed or was refused as declared. Partial: some did not run, and
+    """Conformant: all expected tests ran, and each passed or was refused as declared; "without effects" where the
+    system kept the suite from interposing. Partial: some did not run, and
     nothing failed. Else fail: a run without any result shows nothing, and of a failure that has no name while results
     are missing, nobody knows whose it was."""
     found = {result.name: result for result in results if result.outcome != NOT_RUN}
     failed = sorted(name for name, result in found.items() if result.outcome == "failed")
     skipped = sorted(name for name, result in found.items() if result.outcome == "skipped")
+    blind = sorted(name for name, result in found.items() if result.outcome == NOT_INTERPOSED)
     missing = sorted(set(expected) - set(found))
     unknown = sorted(set(found) - set(expected))
     why = [f"failed: {name} ({found[name].detail})" for name in failed]
     why += [f"skipped: {name} ({found[name].detail})" for name in skipped]
+    why += [f"{NOT_INTERPOSED}: {name} ({found[name].detail})" for name in blind]
     why += _some("not run", missing)
     why += _some("not in the suite's MANIFEST", unknown)
     if not found:
@@ -82,7 +91,8 @@ def judge(results: Iterable[Result], expected: Collection[str], exit_status: int
     if broken or nameless:
         why.append(f"pytest ended with exit code {exit_status}")
     wrong = failed or unknown or broken or nameless or not found
-    name = FAIL if wrong else PARTIAL if skipped or missing else CONFORMANT
+    complete = WITHOUT_EFFECTS if blind else CONFORMANT
+    name = FAIL if wrong else PARTIAL if skipped or missing else complete
     unproven: dict[str, str] = {}
     for result in found.values():
         unproven.update(result.unproven)

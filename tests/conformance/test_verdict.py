@@ -12,10 +12,10 @@ import pytest
 
 from conformance_runs import Run, suite_in
 from laketier_conformance.manifest import MANIFEST, collected_tests, expected_tests, name_of
-from laketier_conformance.verdict import Result, judge
+from laketier_conformance.verdict import INTERPOSED, Result, judge
 
 SOME = "test_serializer.py::test_a_result_travels_unchanged"
-REFUSED = "test_capabilities.py::test_indexing"
+REFUSED = "test_indexing.py::test_indexing"
 NAMES = ("a.py::one", "a.py::two")
 
 
@@ -29,6 +29,9 @@ def results(*outcomes: str) -> list[Result]:
         (("passed", "passed"), 0, "conformant"),
         (("passed", "refused"), 0, "conformant"),
         (("passed", "skipped"), 0, "partial"),
+        (("passed", "not interposed"), 0, "conformant-without-effects"),
+        (("skipped", "not interposed"), 0, "partial"),
+        (("failed", "not interposed"), 1, "fail"),
         (("passed",), 0, "partial"),
         ((), 0, "fail"),
         ((), 5, "fail"),
@@ -71,6 +74,10 @@ def test_a_failing_teardown_fails_the_test() -> None:
         ([phase("setup"), phase("teardown")], "not run"),
         ([phase("setup"), phase("call", "rerun", longrepr="E"), phase("setup"), phase("call")], "failed"),
         ([phase("setup", "skipped", longrepr="S"), phase("teardown")], "skipped"),
+        (
+            [phase("setup", "skipped", longrepr="S", user_properties=[(INTERPOSED, "no seccomp")]), phase("teardown")],
+            "not interposed",
+        ),
     ],
 )
 def test_only_the_call_passes_a_test_and_only_at_once(phases: list[pytest.TestReport], outcome: str) -> None:
@@ -78,7 +85,7 @@ def test_only_the_call_passes_a_test_and_only_at_once(phases: list[pytest.TestRe
     for report in phases:
         result.add(report, None)
     assert result.outcome == outcome
-    assert judge([result], NAMES[:1], 0).conformant == (outcome == "passed")
+    assert judge([result], NAMES[:1], 0).conformant == (outcome in ("passed", "not interposed"))
 
 
 def test_an_imperative_xfail_is_no_refusal() -> None:

@@ -1,0 +1,74 @@
+"""The system calls that have effects: their numbers on each machine, and where their arguments say on what."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+X86_64, AARCH64 = "x86_64", "aarch64"
+AUDIT_ARCH: Mapping[str, int] = {X86_64: 0xC000003E, AARCH64: 0xC00000B7}
+SECCOMP: Mapping[str, int] = {X86_64: 317, AARCH64: 277}
+OPENS_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+
+
+@dataclass(frozen=True)
+class Call:
+    """``paths``: pairs of the arguments that hold a folder's descriptor (None: the working directory) and a path.
+    ``descriptor``: the argument that holds the descriptor of a file. ``flags``: of a call that opens, the argument with
+    its flags."""
+
+    name: str
+    x86_64: int | None
+    aarch64: int | None
+    paths: tuple[tuple[int | None, int], ...] = ()
+    descriptor: int | None = None
+    flags: int | None = None
+
+    def number(self, machine: str) -> int | None:
+        """None: the machine does not have it."""
+        return self.x86_64 if machine == X86_64 else self.aarch64
+
+
+CALLS = (
+    Call("write", 1, 64, descriptor=0),
+    Call("pwrite64", 18, 68, descriptor=0),
+    Call("writev", 20, 66, descriptor=0),
+    Call("pwritev", 296, 70, descriptor=0),
+    Call("pwritev2", 328, 287, descriptor=0),
+    Call("sendfile", 40, 71, descriptor=0),
+    Call("copy_file_range", 326, 285, descriptor=2),
+    Call("ftruncate", 77, 46, descriptor=0),
+    Call("fallocate", 285, 47, descriptor=0),
+    Call("fsync", 74, 82, descriptor=0),
+    Call("fdatasync", 75, 83, descriptor=0),
+    Call("open", 2, None, paths=((None, 0),), flags=1),
+    Call("creat", 85, None, paths=((None, 0),)),
+    Call("openat", 257, 56, paths=((0, 1),), flags=2),
+    Call("truncate", 76, 45, paths=((None, 0),)),
+    Call("rename", 82, None, paths=((None, 0), (None, 1))),
+    Call("renameat", 264, 38, paths=((0, 1), (2, 3))),
+    Call("renameat2", 316, 276, paths=((0, 1), (2, 3))),
+    Call("link", 86, None, paths=((None, 0), (None, 1))),
+    Call("linkat", 265, 37, paths=((0, 1), (2, 3))),
+    Call("symlink", 88, None, paths=((None, 1),)),
+    Call("symlinkat", 266, 36, paths=((1, 2),)),
+    Call("unlink", 87, None, paths=((None, 0),)),
+    Call("unlinkat", 263, 35, paths=((0, 1),)),
+    Call("rmdir", 84, None, paths=((None, 0),)),
+    Call("mkdir", 83, None, paths=((None, 0),)),
+    Call("mkdirat", 258, 34, paths=((0, 1),)),
+    Call("sendto", 44, 206, descriptor=0),
+    Call("sendmsg", 46, 211, descriptor=0),
+    Call("sendmmsg", 307, 269, descriptor=0),
+)
+
+
+def by_number(machine: str = "") -> dict[int, Call]:
+    """The calls of this machine. Empty where it is not known."""
+    machine = machine or platform.machine()
+    if machine not in AUDIT_ARCH:
+        return {}
+    numbered = ((call.number(machine), call) for call in CALLS)
+    return {number: call for number, call in numbered if number is not None}

@@ -1,0 +1,110 @@
+"""Requests to another process, each effect of which is decided on."""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from laketier_conformance.children import Child, ChildDied
+from laketier_conformance.interposed.effects import Effect
+from laketier_conformance.interposed.supervisor import KILL, Supervisor
+from laketier_conformance.lake import Lake
+
+SYNCS = ("fsync", "fdatasync")
+"""Before and after these a process leaves the same, unless the power is cut."""
+_MOST = 400
+"""Steps of one request. More are a loop."""
+
+
+@dataclass
+class Run:
+    """What one request did. ``steps``: its effects, of which many alike that follow each other are one, or two where
+    the process is killed. ``answer``: None if it died."""
+
+    steps: list[Effect] = field(default_factory=list)
+    answer: dict[str, Any] | None = None
+
+    @property
+    def last(self) -> Effect:
+        """The step that came last."""
+        return self.steps[-1]
+
+
+Meanwhile = Callable[[], None]
+
+
+class Interposed:
+    """Runs requests for one warehouse."""
+
+    def __init__(self, take: Callable[[int], list[Child]], lake: Lake) -> None:
+        self._take, self._lake = take, lake
+
+    def run(
+        self,
+        do: str,
+        *,
+        at: int,
+        decided: int = 0,
+        meanwhile: Meanwhile | None = None,
+        but: Container[str] = (),
+        **request: Any,
+    ) -> Run:
+        """Ask a process of its own. Before step number ``at``, of which the first is 0, call ``meanwhile``, and then
+        let it happen, fail it with the errno ``decided``, or kill it. Calls named in ``but`` are no steps."""
+        run = Run()
+        alike = 0
+
+        def decide(effect: Effect) -> int:
+            nonlocal alike
+            alike = alike + 1 if run.steps and run.last == effect else 0
+            # A second one alike may come after the first half of a file, which matters to who dies there.
+            if alike > (decided == KILL) or effect.call in but:
+                return 0
+            run.steps.append(effect)
+            if len(run.steps) > _MOST:
+                return KILL
+            if len(run.steps) - 1 != at:
+                return 0
+            if meanwhile is not None:
+                meanwhile()
+            return decided
+
+        (child,) = self._take(1)
+        # Names of sockets are short, and folders of tests are not.
+        with tempfile.TemporaryDirectory(prefix="effects-") as folder, Supervisor(decide, Path(folder, "s")) as by:
+            try:
+                run.answer = child.ask(self._lake, do, supervised=str(by.path), **request)
+            except ChildDied:
+                run.answer = None
+            finally:
+                child.stop()
+        assert len(run.steps) <= _MOST, f"{do} has no end: {run.last.below(self._lake.location)}"
+        return run
+
+    def told(self, run: Run, happened: str) -> str:
+        """For messages."""
+        return f"{happened} step {len(run.steps)}, {run.last.below(self._lake.location)}"
+
+
+def killed_at_each(runs: Interposed, do: Callable[[int], dict[str, Any]]) -> Iterator[Run]:
+    """Kill the request that ``do`` makes of the number of the step before each step in turn, until one run ends by
+    itself, which comes last."""
+    for at in count():
+        run = runs.run(at=at, decided=KILL, but=SYNCS, **do(at))
+        yield run
+        if run.answer is not None:
+            return
+
+
+def failed_at_each(runs: Interposed, do: Callable[[int], dict[str, Any]]) -> Iterator[Run]:
+    """The same with an input/output error."""
+    for at in count():
+        run = runs.run(at=at, decided=errno.EIO, **do(at))
+        if len(run.steps) <= at:
+            return
+        yield run

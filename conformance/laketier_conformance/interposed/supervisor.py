@@ -1,0 +1,93 @@
+"""The process that answers: it sees each effect of another process, and decides."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from laketier_conformance.interposed.effects import Effect, effect_of
+from laketier_conformance.interposed.seccomp import answer, install, receive
+
+KILL = -1
+Decide = Callable[[Effect], int]
+"""For each effect, before it: 0 lets it happen, an errno fails it, `KILL` ends the process."""
+
+
+class Supervisor:
+    """Supervises one process, from a thread. ``with`` it: the process asks for it by `wait_for_me`."""
+
+    def __init__(self, decide: Decide, path: Path) -> None:
+        """``path``: where a socket may be made."""
+        self._decide = decide
+        self.path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._ended, self._end = os.pipe()
+        self._thread = threading.Thread(target=self._run, name="supervisor")
+        self.failed: BaseException | None = None
+
+    def __enter__(self) -> Supervisor:
+        self._socket.bind(str(self.path))
+        self._socket.listen(1)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        os.write(self._end, b".")
+        self._thread.join()
+        for descriptor in (self._ended, self._end):
+            os.close(descriptor)
+        self._socket.close()
+        self.path.unlink()
+        if self.failed is not None:
+            raise self.failed
+
+    def _run(self) -> None:
+        try:
+            if self._waits_for(self._socket.fileno()):
+                with self._socket.accept()[0] as peer:
+                    message, [listener], _, _ = socket.recv_fds(peer, 64, 1)
+                    try:
+                        peer.send(b".")
+                        self._supervise(listener, int(message))
+                    finally:
+                        os.close(listener)
+        except BaseException as error:  # noqa: BLE001 - raised where the block ends
+            self.failed = error
+
+    def _supervise(self, listener: int, pid: int) -> None:
+        while self._waits_for(listener):
+            notification = receive(listener)
+            if notification is None:
+                continue
+            effect = effect_of(notification)
+            decided = 0 if effect is None else self._decide(effect)
+            if decided == KILL:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            else:
+                answer(listener, notification, decided)
+
+    def _waits_for(self, descriptor: int) -> bool:
+        """Whether there is something on it; False when all is over."""
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.register(self._ended, select.POLLIN)
+        events = dict(poll.poll())
+        return bool(events.get(descriptor, 0) & select.POLLIN)
+
+
+def be_supervised(path: str) -> None:
+    """From now on, effects of this process and of those it starts wait for who listens at ``path``."""
+    ours = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.connect(path)
+    listener = install(ours.fileno())
+    socket.send_fds(ours, [str(os.getpid()).encode()], [listener])
+    os.close(listener)
+    ours.recv(1)
+    ours.close()

@@ -1,0 +1,177 @@
+"""Each effect in turn: what a process changes is cut off, fails, or has a rival, wherever it could have.
+
+Nobody has to name these steps: the kernel does. Where it can't, these tests are skipped, and the verdict says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from laketier.maintenance.orphans import list_orphans
+from laketier.spi import AddColumn, Feature, TableNotFound
+from laketier.tiering import RoundOutcome
+from laketier_conformance.children import Child
+from laketier_conformance.interposed.runs import SYNCS, Interposed, failed_at_each, killed_at_each
+from laketier_conformance.interposed.seccomp import why_not
+from laketier_conformance.lake import Lake, Table, ids_of
+from laketier_conformance.verdict import INTERPOSED
+
+Take = Callable[[int], list[Child]]
+
+RIVALS = 900_000
+PATIENCE_SECONDS = 1.0
+
+
+@pytest.fixture
+def runs(children: Take, lake: Lake, request: pytest.FixtureRequest) -> Interposed:
+    reason = why_not()
+    if reason is not None:
+        request.node.user_properties.append((INTERPOSED, reason))
+        pytest.skip(f"effects can't be seen here: {reason}")
+    return Interposed(children, lake)
+
+
+def _round(epoch: int, pipeline: str = "p") -> dict[str, Any]:
+    tasks = [ids_of(epoch, 0), ids_of(epoch, 1)]
+    return {"do": "round", "table": "db.t", "pipeline": pipeline, "epoch": epoch, "tasks": tasks}
+
+
+def _expected(epochs: int) -> list[int]:
+    return sorted(i for epoch in range(epochs) for split in (0, 1) for i in ids_of(epoch, split))
+
+
+def _replay(table: Table, epoch: int) -> RoundOutcome:
+    return table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1)).outcome
+
+
+def _made_whole(table: Table, epoch: int, told: str) -> None:
+    """The epoch is there or not, and the replay knows."""
+    seen = table.ids
+    assert seen in (_expected(epoch), _expected(epoch + 1)), f"{told}: the table holds a part of epoch {epoch}"
+    outcome = _replay(table, epoch)
+    expected = RoundOutcome.PUBLISHED if seen == _expected(epoch) else RoundOutcome.ALREADY_THERE
+    assert outcome is expected, f"{told}: the replay ended as {outcome.value!r}, and {len(seen)} rows were there"
+    assert table.ids == _expected(epoch + 1), f"{told}: after the replay rows are lost or doubled"
+
+
+def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
+    for epoch, run in enumerate(killed_at_each(runs, _round)):
+        _made_whole(table, epoch, runs.told(run, "killed before"))
+
+
+def test_a_replay_is_killed(table: Table, runs: Interposed) -> None:
+    """It stages again, finds its epoch there, and dies while it tidies up."""
+    _replay(table, 0)
+    for run in killed_at_each(runs, lambda _: _round(0)):
+        assert table.ids == _expected(1), runs.told(run, "killed before")
+    assert _replay(table, 1) is RoundOutcome.PUBLISHED
+    assert table.ids == _expected(2)
+
+
+def test_an_effect_of_a_round_fails(table: Table, runs: Interposed) -> None:
+    """With an input/output error: the round survives it, or says that it failed."""
+    for epoch, run in enumerate(failed_at_each(runs, _round)):
+        told = runs.told(run, "EIO from")
+        assert run.answer is not None, f"{told}: the process died"
+        if "outcome" in run.answer:
+            assert table.ids == _expected(epoch + 1), f"{told}: acknowledged, and not there"
+        _made_whole(table, epoch, told)
+
+
+def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interposed) -> None:
+    """Another pipeline publishes while a round waits before one of its effects; where a lock keeps it from that, the
+    round goes on first."""
+    for epoch in count():
+        rivals: list[Child] = []
+        run = runs.run(at=epoch, but=SYNCS, meanwhile=partial(_rival, table, children, epoch, rivals), **_round(epoch))
+        if not rivals:
+            return
+        told = runs.told(run, "a rival came before")
+        [rival] = rivals
+        answer = rival.answer()
+        rival.stop()
+        assert "outcome" in answer, f"{told}: the rival's round ended with {answer}"
+        assert "outcome" in (run.answer or {}), f"{told}: the round ended with {run.answer}"
+        seen = table.ids
+        assert [i for i in seen if i < RIVALS] == _expected(epoch + 1), f"{told}: rows are lost or doubled"
+        theirs = [i - RIVALS for i in seen if i >= RIVALS]
+        assert theirs == list(range(epoch + 1)), f"{told}: rows of the rival are lost or doubled"
+
+
+def _rival(table: Table, children: Take, epoch: int, rivals: list[Child]) -> None:
+    (rival,) = children(1)
+    rivals.append(rival)
+    rival.begin(table.lake, "round", table="db.t", pipeline="rival", epoch=epoch, tasks=[[RIVALS + epoch]])
+    rival.answers_within(PATIENCE_SECONDS)
+
+
+def test_creating_is_killed(lake: Lake, runs: Interposed) -> None:
+    """A table that was half made is made by whoever comes next, or was never there."""
+    for number, run in enumerate(killed_at_each(runs, lambda at: {"do": "make", "table": f"db.t{at}"})):
+        table = lake.create(name=f"db.t{number}")
+        table.append(0)
+        assert table.ids == ids_of(0), runs.told(run, "killed before")
+        assert lake.table(f"db.t{number}").path in lake.storage.catalog().list_tables("db")
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_altering_is_killed(table: Table, runs: Interposed) -> None:
+    table.append(0)
+    table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("first", pa.int64()))])
+    names = list(table.info.schema.names)
+    for number, run in enumerate(
+        killed_at_each(runs, lambda at: {"do": "alter", "table": "db.t", "column": f"extra{at}"})
+    ):
+        told = runs.told(run, "killed before")
+        names += [f"extra{number}"] if f"extra{number}" in table.info.schema.names else []
+        assert table.info.schema.names == names, told
+        assert table.ids == sorted(i for epoch in range(number + 1) for i in ids_of(epoch)), told
+        table.append(number + 1)
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_dropping_is_killed(lake: Lake, runs: Interposed) -> None:
+    """The table is there as it was, or it can be made anew; a table beside it stays."""
+    beside = lake.create(name="db.t_beside")
+    beside.append(0)
+    lake.storage.catalog().drop_table(lake.create(name="db.t_gone").path)
+
+    def prepared(_: int) -> dict[str, Any]:
+        lake.create().append(0)
+        return {"do": "drop", "table": "db.t"}
+
+    for run in killed_at_each(runs, prepared):
+        told = runs.told(run, "killed before")
+        try:
+            seen = lake.table("db.t").ids
+        except TableNotFound:
+            seen = None
+        assert seen in (None, ids_of(0)), f"{told}: a part of the table is left"
+        if seen is not None:
+            lake.storage.catalog().drop_table(lake.table("db.t").path)
+        assert lake.create().ids == [], f"{told}: the next table of this name has the rows of the dropped one"
+        lake.storage.catalog().drop_table(lake.table("db.t").path)
+        assert beside.ids == ids_of(0), told
+
+
+@pytest.mark.needs(Feature.ORPHAN_COLLECTION)
+def test_collecting_orphans_is_killed(table: Table, runs: Interposed) -> None:
+    for epoch in range(3):
+        _replay(table, epoch)
+    rows = table.ids
+    list_orphans(table.lake.storage, table.info, grace=timedelta(0))
+
+    def prepared(_: int) -> dict[str, Any]:
+        table.staged(ids_of(9))
+        return {"do": "collect", "table": "db.t"}
+
+    for run in killed_at_each(runs, prepared):
+        assert table.ids == rows, runs.told(run, "killed before")
+    assert _replay(table, 3) is RoundOutcome.PUBLISHED
