@@ -37,7 +37,7 @@ CAUGHT_BY = {
     "discards_too_much": ("test_discard.py::test_only_what_was_given_is_deleted", "a staged file is gone"),
     "never_landed": (
         "test_unknown_outcomes.py::test_the_effect_landed_and_the_answer_was_lost[batch]",
-        "RoundOutcome.PUBL",
+        "blished'>, 10) == (<",
     ),
     "pickles_results": ("test_serializer.py::test_nothing_is_unpickled", "DID NOT RAISE SerializationError"),
     "ignores_what_it_lacks": (
