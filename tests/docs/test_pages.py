@@ -83,6 +83,21 @@ def test_all_links_of_a_checkout_lead_somewhere() -> None:
     assert not lost
 
 
+FROM_AN_INDEX = re.compile(r"pip install(?: +-\S+)* +['\"]?laketier\b[^\n`]*")
+
+
+def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
+    """Nobody knows who would offer laketier there."""
+    code = [file for folder in ("core", "conformance", "plugins") for file in (ROOT / folder).rglob("*.py")]
+    pages = [page for page in READABLE if page.parent.name != "adr"]
+    found = [
+        f"{file.relative_to(ROOT)}: {match[0]}"
+        for file in [*pages, *code]
+        for match in FROM_AN_INDEX.finditer(file.read_text(encoding="utf-8"))
+    ]
+    assert not found
+
+
 def test_each_page_of_a_checkout_has_a_text() -> None:
     """What only the site fills in is nothing to those who read a checkout."""
     bare = [

@@ -28,9 +28,7 @@ def import_fastavro() -> Any:
     try:
         import fastavro
     except ImportError as error:
-        raise PluginBroken(
-            "Avro can't be read", why=str(error), fix="Install it: `pip install 'laketier[avro]'`."
-        ) from error
+        raise PluginBroken("Avro can't be read", why=str(error), fix="Install it: `pip install fastavro`.") from error
     return fastavro
 
 

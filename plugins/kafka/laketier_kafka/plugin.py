@@ -23,7 +23,7 @@ class KafkaPlugin(LogSourcePlugin):
             raise PluginBroken(
                 "the source kafka needs the client confluent-kafka, and it is not installed",
                 where=config.name,
-                fix="Install it: `pip install 'laketier[kafka]'`.",
+                fix="Install it: `pip install 'confluent-kafka[avro,json,protobuf,schemaregistry]'`.",
             )
         from laketier_kafka.source import KafkaSource
 
