@@ -18,8 +18,8 @@ from laketier.maintenance.orphans import list_orphans
 from laketier.spi import AddColumn, Feature, TableNotFound
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
+from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.interposed.runs import SYNCS, Interposed, failed_at_each, killed_at_each
-from laketier_conformance.interposed.seccomp import why_not
 from laketier_conformance.lake import Lake, Table, ids_of
 from laketier_conformance.verdict import INTERPOSED
 
@@ -63,6 +63,7 @@ def _made_whole(table: Table, epoch: int, told: str) -> None:
 
 def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
     for epoch, run in enumerate(killed_at_each(runs, _round)):
+        assert run.steps, "a round has no effect that can be seen: on no file, and on no socket"
         _made_whole(table, epoch, runs.told(run, "killed before"))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance_runs import Run, suite_in
+from laketier_conformance.interposed import why_not
 
 # The wrong plugin: the test that catches it, and what that test then says.
 CAUGHT_BY = {
@@ -93,6 +94,7 @@ CAUGHT_BY = {
 }
 
 
+EFFECTS = "test_effects.py::"
 HELPERS = {"crooked", "correctly_made", "ends_its_process", "names_few"}
 
 
@@ -119,6 +121,8 @@ def caught(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.mark.parametrize("wrong", CAUGHT_BY)
 def test_is_caught(wrong: str, caught: Run) -> None:
     test, says = CAUGHT_BY[wrong]
+    if test.startswith(EFFECTS) and why_not() is not None:
+        pytest.skip(f"effects can't be seen here: {why_not()}")
     report = caught.reports[_named(wrong)]
     assert report, caught.output
     assert {name: result["outcome"] for name, result in report["results"].items()} == {test: "failed"}, caught.output
@@ -132,7 +136,9 @@ def test_the_correct_one_passes_the_same_tests(run_suite) -> None:  # type: igno
     """So it is the mistake that fails them, not the way the mistakes are made."""
     tests = sorted({test for test, _ in CAUGHT_BY.values()})
     run = run_suite("correct", tests, offers={"correct": "correctly_made"})
-    assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, "passed"), run.output
+    unseen = why_not() is not None
+    expected = {test: "not interposed" if unseen and test.startswith(EFFECTS) else "passed" for test in tests}
+    assert {test: run.outcome(test) for test in tests} == expected, run.output
     assert run.report["verdict"] == "partial", "the rest was not run"
 
 

@@ -6,7 +6,7 @@ lets it happen, fails it, or kills the process before it. Writes to memory that 
 """
 
 from laketier_conformance.interposed.effects import Effect
-from laketier_conformance.interposed.seccomp import why_not
+from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.interposed.supervisor import Supervisor
 
 __all__ = ["Effect", "Supervisor", "why_not"]

@@ -38,8 +38,8 @@ class Notification:
     arguments: tuple[int, ...]
 
 
-def why_not() -> str | None:
-    """The reason for which calls can't be interposed here, or None."""
+def unsupported() -> str | None:
+    """The reason for which the kernel does not tell of calls, or None."""
     if sys.platform != "linux":
         return f"{sys.platform} has no seccomp"
     if not by_number():

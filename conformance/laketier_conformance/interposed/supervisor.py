@@ -51,7 +51,10 @@ class Supervisor:
         try:
             if self._waits_for(self._socket.fileno()):
                 with self._socket.accept()[0] as peer:
-                    message, [listener], _, _ = socket.recv_fds(peer, 64, 1)
+                    message, listeners, _, _ = socket.recv_fds(peer, 64, 1)
+                    if not listeners:  # the process was not allowed to, and says so itself
+                        return
+                    [listener] = listeners
                     try:
                         peer.send(b".")
                         self._supervise(listener, int(message))
