@@ -1,5 +1,5 @@
-"""The toolbox for authors of formats and sources: what helps to keep the contract, and no part of it; it may use `spi`,
-pyarrow and the standard library."""
+"""The toolbox for authors of formats and sources. It helps to keep the contract, and is no part of it. It may use
+`spi`, pyarrow and the standard library."""
 
 from laketier.kit.confine import confined, escapes
 from laketier.kit.conform import conform

@@ -1,4 +1,4 @@
-"""Saying what to do when a local file system refuses to hold a table."""
+"""Explains the refusals of a local file system to hold a table."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from laketier.spi.errors import ConfigError
 
 @contextmanager
 def access(doing: str, path: Path) -> Iterator[None]:
-    """Turn refusals that a user can mend (permissions, a read-only mount, a file in a folder's place, no hard links)
-    into `ConfigError`; every other error passes."""
+    """Turn refusals that a user can correct (permissions, a read-only mount, a file in a folder's place, no hard
+    links) into `ConfigError`. All other errors pass."""
     try:
         yield
     except (PermissionError, NotADirectoryError) as error:

@@ -1,11 +1,10 @@
-"""The one rule for paths that come from outside: from a table's metadata, staged results, records and listings.
+"""The one rule for paths from outside: from a table's metadata, staged results, records and listings.
 
-Such a path names a file below a folder (the table's location), and nothing else, *whatever reads it*: the kernel, a
-library that knows URIs, one that normalises, one that decodes ``%2e``. So a path is not repaired, it is refused.
+Such a path names a file below a folder (the table's location) and nothing else, for every reader: the kernel, a library
+that reads URIs, one that normalises, one that decodes ``%2e``. So a wrong path is refused, and never repaired.
 
-Order matters: what a format's metadata holds encoded is decoded first, by that format's rules, and then confined; what
-has been confined is never decoded again. What the text can't tell, a symbolic link on the way, is the file system's to
-say: `laketier.kit.local_folder`.
+The order matters. An encoded path is decoded first, by the rules of its format, and then confined. A confined path
+is never decoded again. The text does not show symbolic links on the way: `laketier.kit.local_folder` checks these.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ RECORDS = "_laketier"
 alone."""
 
 LONGEST = 4096
-"""The most bytes of a path, as a kernel takes them. Object stores take 1,024."""
+"""The most bytes of a path that a kernel takes. Object stores take 1,024."""
 
 _SHOWN = 80
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -32,8 +31,8 @@ delta-rs leaves ``ns:k=1`` as it is."""
 
 
 def confined(path: str, *, where: str) -> str:
-    """``path`` itself, when it is relative, normalised and inside of the folder that it is relative to. ``where`` names
-    that folder, or the document that holds the path. Raises `OutsideTable`, which names both."""
+    """Return ``path`` unchanged if it is relative, normalised and inside of its folder. ``where`` names that folder,
+    or the document that holds the path. Raises `OutsideTable`, which names both."""
     why = escapes(path)
     if why is not None:
         raise OutsideTable(
@@ -46,7 +45,7 @@ def confined(path: str, *, where: str) -> str:
 
 
 def escapes(path: object) -> str | None:
-    """Why ``path`` is not confined, as a clause; None when it is. For those who leave such a path alone."""
+    """Say why ``path`` is not confined, as a clause. None when it is confined. For callers that skip such a path."""
     if not isinstance(path, str):
         return f"it is of type {type(path).__name__}, and a path is text"
     if not path:

@@ -1,4 +1,4 @@
-"""Fitting a batch to a table's schema: by name, without loss, or not at all."""
+"""Fits a batch to a table's schema: by name, without loss, or not at all."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from laketier.spi.errors import IncompatibleData
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows of ``batch`` in exactly ``schema``.
-
-    Columns are matched by name; a missing nullable column becomes null. Values are cast only within a family
-    (integers, floats, strings, timestamps with and without a zone apart, …) and only when none changes. Raises
-    `IncompatibleData` for an extra column, a missing column or a null where the schema allows none (inside structs,
-    lists and maps too), and any loss.
-    """
+    """Return the rows of ``batch`` in exactly ``schema``. Columns are matched by name. A missing nullable column
+    becomes null. Values are cast only within a family (integers, floats, strings, timestamps with a zone, timestamps
+    without, …), and only if no value changes. Raises `IncompatibleData` for an extra column, a missing column, any
+    loss, and a null where the schema allows none (also inside structs, lists and maps)."""
     if batch.schema.equals(schema):
         refuse_nulls(batch)
         return batch.replace_schema_metadata(schema.metadata)
@@ -60,7 +57,7 @@ def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
 
 
 def fits(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether ``source`` may be cast to ``target`` as far as its values allow: same family, at every level."""
+    """Whether ``source`` may be cast to ``target`` if its values allow: the same family, at every level."""
     if source.equals(target) or pt.is_null(source):
         return True
     if pt.is_dictionary(source):

@@ -1,4 +1,4 @@
-"""Durability on a local file system: what must be on disk before the next step may be taken.
+"""Durability on a local file system: the order in which data must be on disk.
 
 Order for a new file that others may rely on: write, fsync the file, publish its name, fsync the directory.
 """
@@ -30,11 +30,9 @@ def _fsync(path: str | os.PathLike[str], flags: int) -> None:
 
 
 def make_directories(path: Path) -> None:
-    """Create a directory and its missing parents, each durable in its own parent. Idempotent.
-
-    Of what is there already, the last may have been made by someone who is about to sync its parent, or was killed
-    before: so that is done here too. Those above it were synced before it was made.
-    """
+    """Create a directory and its missing parents, each durable in its own parent. Idempotent. The last existing
+    directory may be new: its maker may be about to sync its parent, or was killed before. So it is synced too.
+    Directories above it were synced before it was made."""
     missing = []
     here = path
     while not here.exists():
@@ -48,8 +46,8 @@ def make_directories(path: Path) -> None:
 
 
 def create_exclusively(path: Path, data: bytes) -> None:
-    """Publish a complete, durable file under a name that did not exist: write and fsync a temporary file beside it,
-    then ``link``. Raises `FileExistsError` when the name is taken, whoever took it. One winner under any race."""
+    """Publish a complete, durable file under a new name: write and fsync a temporary file beside it, then ``link``.
+    Raises `FileExistsError` when the name exists. One winner under any race."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "xb") as file:

@@ -27,7 +27,7 @@ _parsed: tuple[str, dict[str, re.Match[str]]] = ("", {})
 
 
 class FailpointError(RuntimeError):
-    """Raised by the action ``error``. Not a `LaketierError`: to the code around it, it is a failure from below."""
+    """Raised by the action ``error``. Not a `LaketierError`: the code around it sees a failure of a library below."""
 
 
 def failpoint(name: str) -> None:
@@ -52,8 +52,8 @@ def failpoint(name: str) -> None:
 
 @contextmanager
 def observed(observer: Callable[[str], None]) -> Iterator[None]:
-    """Within the block, in all threads of this process, call ``observer`` at each failpoint with its name. What it
-    raises comes out of the failpoint, so a test can schedule threads, or end a round, just there."""
+    """Within the block, in all threads of this process, call ``observer`` at each failpoint with its name. Errors of
+    the observer pass through the failpoint, so a test can schedule threads, or end a round, at that point."""
     global _observer
     before, _observer = _observer, observer
     try:

@@ -1,7 +1,7 @@
-"""A folder on a local disk, and the files below it that are really there: no symbolic link leads out of it.
+"""A folder on a local disk, and the regular files below it. No symbolic link leads out of it.
 
-A path is walked from folder to folder by their descriptors, and none of them, nor the file, may be a link. So nobody
-who swaps a folder for a link between a check and its use gets anything of somebody else's read, moved or deleted. The
+A path is walked from folder to folder by their descriptors. Neither a folder on the way nor the file may be a link.
+So an attacker who swaps a folder for a link between a check and its use can't redirect a read, move or delete. The
 folder itself is the user's choice, and may be reached through links.
 """
 
@@ -43,15 +43,13 @@ class FoundFile:
 
 @dataclass(frozen=True)
 class LocalFolder:
-    """Everything takes paths relative to ``root``, confines them, and raises `OutsideTable` for those that lead out.
-
-    ``root`` need not exist.
-    """
+    """A folder of a local disk. All methods take paths relative to ``root``, confine them, and raise `OutsideTable`
+    for paths that lead out. ``root`` need not exist."""
 
     root: Path
 
     def status(self, path: str) -> os.stat_result | None:
-        """Of a regular file; None when there is none. Raises `OutsideTable` for a link."""
+        """Return the status of a regular file. None when there is no file. Raises `OutsideTable` for a link."""
         try:
             with self._parent(path) as (folder, name):
                 return self._status(folder, name, path)
@@ -59,7 +57,7 @@ class LocalFolder:
             return None
 
     def open(self, path: str) -> int:
-        """A descriptor to read a regular file by, which the caller closes. Raises `FileNotFoundError`."""
+        """Open a regular file for reading. The caller closes the descriptor. Raises `FileNotFoundError`."""
         with self._parent(path) as (folder, name):
             try:
                 # Without O_NONBLOCK, a pipe in a file's place would wait for a writer for ever.
@@ -74,7 +72,7 @@ class LocalFolder:
         return found
 
     def unlink(self, path: str) -> bool:
-        """Delete a file. False when it was gone already. Raises `OutsideTable` for a link, `OSError` for a folder."""
+        """Delete a file. False when it did not exist. Raises `OutsideTable` for a link, `OSError` for a folder."""
         try:
             with self._parent(path) as (folder, name):
                 self._status(folder, name, path)
@@ -116,9 +114,9 @@ class LocalFolder:
             os.close(here)
 
     def remove_folder(self, path: str) -> None:
-        """Take a folder away with all below it. One rename does that for readers and writers; what follows may be
-        interrupted, and the next folder of this name that is removed takes what was left with it. Follows no links.
-        Raises `FileNotFoundError`, and `OutsideTable` if it is a link itself."""
+        """Remove a folder with all files below it. One rename removes it for readers and writers. The deletion that
+        follows may be interrupted; the next removal of a folder with this name deletes the rest. Follows no links.
+        Raises `FileNotFoundError`, and `OutsideTable` if the folder is a link itself."""
         with self._parent(path) as (folder, name):
             if _is_link(folder, name):
                 raise self._link(path, path)
@@ -137,8 +135,8 @@ class LocalFolder:
             os.fsync(folder)
 
     def refuse_links(self, path: str) -> None:
-        """Raise `OutsideTable` unless ``path`` is confined and nothing on the way to it, so far as it exists, is a
-        link. For what is then opened by its name: to read it, or to make it under a name that nobody can guess."""
+        """Raise `OutsideTable` unless ``path`` is confined and no existing part of it is a link. For files that are
+        then opened by name: to read them, or to create them under an unguessable name."""
         here, done = self.root, ""
         for name in self._confined(path).split("/"):
             here, done = here / name, f"{done}/{name}" if done else name
@@ -154,8 +152,8 @@ class LocalFolder:
                 raise self._link(path, done)
 
     def files(self, folder: str = "", *, recursive: bool = True) -> Iterator[FoundFile]:
-        """All regular files below ``folder``, in no order. Links are neither followed nor listed, and what a path can't
-        say (`escapes`) is left out; both are logged. Nothing when there is no such folder."""
+        """List all regular files below ``folder``, in no order. Links are neither followed nor listed. Links and
+        names that are no confined path (`escapes`) are left out and logged. Empty when the folder does not exist."""
         try:
             with self._folder(folder, asked=folder) as top:
                 yield from self._files(top, folder, recursive=recursive)

@@ -1,4 +1,4 @@
-"""Types inside of types: one way to look into structs, lists and maps of Arrow, and one to make them anew."""
+"""Nested types: one way to look into structs, lists and maps of Arrow, and one to rebuild them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pyarrow.types as pt
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether it is a list: of 32 or 64 bits, or of a fixed size. Views of lists are not."""
+    """Whether a type is a list: of 32 or 64 bits, or of a fixed size. Views of lists do not count."""
     return bool(pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind))
 
 
 def children(kind: pa.DataType) -> list[tuple[str, pa.Field]]:
-    """The fields one level inside of a struct, a map or a list, with the names that paths have for them: a struct's
-    field by its own name, ``key`` and ``value`` of a map, ``element`` of a list, whatever Arrow calls them. Nothing for
-    any other type."""
+    """List the fields one level inside of a struct, a map or a list, with their names in paths: a struct's field has
+    its own name, a map's fields are ``key`` and ``value``, a list's field is ``element``, also if Arrow has other
+    names. Empty for all other types."""
     if pt.is_struct(kind):
         return [(kind.field(i).name, kind.field(i)) for i in range(kind.num_fields)]
     if pt.is_map(kind):
@@ -25,12 +25,9 @@ def children(kind: pa.DataType) -> list[tuple[str, pa.Field]]:
 
 
 def rebuilt(kind: pa.DataType, change: Callable[[pa.Field], pa.Field], *, plain_names: bool = False) -> pa.DataType:
-    """``kind`` with each field one level inside made anew by ``change``; a type that has none as it is. For all levels,
-    ``change`` calls this again.
-
-    Kinds and sizes of lists stay, and the keys of a map stay sorted, and not null. ``plain_names``: fields of lists and
-    maps get the names that `children` gives.
-    """
+    """Rebuild a type with ``change`` applied to each field one level inside. A type without fields stays as it is.
+    For all levels, ``change`` calls this function again. Kinds and sizes of lists stay. The keys of a map stay
+    sorted and not null. With ``plain_names``, fields of lists and maps get the names that `children` gives."""
     made = [change(field).with_name(name) if plain_names else change(field) for name, field in children(kind)]
     if pt.is_struct(kind):
         return pa.struct(made)

@@ -14,7 +14,7 @@ _LISTS = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list, pt.is_list_view, 
 
 def refuse_nulls(batch: pa.RecordBatch) -> None:
     """Raise `IncompatibleData` for a null where the batch's own schema declares a column, or a field inside one, not
-    null. What a null struct, list or map would hold is not there, so it can't be null."""
+    null. Fields inside of a null struct, list or map do not exist, so they can't be null."""
     for field, column in zip(batch.schema, batch.columns, strict=True):
         _check(column, field, field.name)
 

@@ -32,10 +32,8 @@ class Compression(enum.Enum):
 
 @dataclass(frozen=True)
 class ParquetSettings:
-    """How files are cut and encoded. Rows and bytes are upper aims: a file is closed once it reached either.
-
-    The options of a format derive from it, and so have these keys.
-    """
+    """How files are cut and encoded. Rows and bytes are upper aims: a file is closed when it reaches either. The
+    options of a format derive from this class, and so have these keys."""
 
     target_file_rows: int = option(10_000_000, "A data file is closed once it has this many rows.", least=1)
     target_file_bytes: int = option(
@@ -51,7 +49,7 @@ class ParquetSettings:
 
 @dataclass(frozen=True)
 class ClosedFile:
-    """A finished file. ``footer`` is its `pyarrow.parquet.FileMetaData`; ``partition`` the values it was made for."""
+    """A finished file. ``footer`` is its `pyarrow.parquet.FileMetaData`. ``partition`` are its partition values."""
 
     path: str
     rows: int
@@ -74,13 +72,11 @@ class _Part:
 
 
 class RollingParquetWriter:
-    """Writes batches of one task into as few files as the settings allow.
-
-    ``create(partition) -> (path, stream)`` makes the next file: the caller chooses unguessable names and creates
-    them exclusively; ``stream`` is a writable `pyarrow.NativeFile`. ``keys(table)`` gives the partition key arrays;
-    None when there are none. ``file_schema`` is what is written where it differs from the table's ``schema`` (Delta
-    leaves partition columns out). One thread.
-    """
+    """Writes batches of one task into as few files as the settings allow. One thread. ``create(partition) -> (path,
+    stream)`` makes the next file: the caller chooses unguessable names and creates them exclusively; ``stream`` is a
+    writable `pyarrow.NativeFile`. ``keys(table)`` gives the partition key arrays; None without partitions.
+    ``file_schema`` is the schema of the files where it differs from the table's ``schema`` (Delta leaves partition
+    columns out)."""
 
     def __init__(
         self,
@@ -111,7 +107,7 @@ class RollingParquetWriter:
         """Every path created so far, finished or not: what `abort` of a plugin must delete."""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch. Raises `IncompatibleData` when it does not fit the schema."""
+        """Write a batch. Raises `IncompatibleData` when it does not fit the schema."""
         batch = conform(batch, self._schema)
         if batch.num_rows == 0:
             return
@@ -126,7 +122,7 @@ class RollingParquetWriter:
                 self._split()
 
     def close(self) -> list[ClosedFile]:
-        """Write what is buffered, close all files and return them in the order of closing."""
+        """Write buffered rows, close all files and return them in the order of closing."""
         if self._unsplit:
             self._split()
         for key, part in list(self._parts.items()):

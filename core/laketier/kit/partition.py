@@ -16,14 +16,16 @@ from laketier.spi.errors import IncompatibleData
 
 
 class OddPartitionValues(enum.Enum):
-    """What becomes of rows whose partition no folder can be named after: an empty text, one of too many bytes."""
+    """The treatment of rows with a partition value that can't name a folder: an empty text, or one with too many
+    bytes."""
 
     REFUSE = "refuse"
     ACCEPT = "accept"
 
 
 def folder_for_odd(text: str) -> str:
-    """A folder's name for a value that can't be one: the same for the same value, and told from others by a digest."""
+    """Name a folder for a value that can't name one itself. The same value gives the same name; a digest
+    distinguishes it from other values."""
     return f"__odd_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 

@@ -1,4 +1,4 @@
-"""Predicates as text: versioned JSON whose literals name their types, for what is stored or crosses processes."""
+"""Predicates as text: versioned JSON with typed literals. For predicates that are stored or cross processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from laketier.spi.predicate import And, Leaf, Not, Op, Or, Predicate
 
 VERSION = 1
 MOST_DEPTH = 100
-"""How deep predicates may be nested. Deeper ones are neither written nor read."""
+"""The greatest depth of nested predicates. Deeper ones are neither written nor read."""
 _MOST_DIGITS = 76
 """Of an integer or a decimal: what Arrow's widest decimal holds."""
 _EPOCH = datetime(1970, 1, 1)

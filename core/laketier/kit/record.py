@@ -1,7 +1,7 @@
-"""The record helper: for formats whose commit can hold only a number.
+"""Watermark records, for formats with commits that can hold only a number.
 
 The watermark is written to an immutable, content-addressed file, durable before the commit; the commit stores a
-63-bit pointer to it. A record that no commit points at is an orphan and harmless.
+63-bit pointer to it. A record without a commit that points at it is an orphan, and harmless.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RecordStore:
         self._root = root.rstrip("/")
 
     def put(self, watermark: Watermark) -> int:
-        """Store it durably and return the pointer. Idempotent."""
+        """Store a watermark durably and return its pointer. Idempotent."""
         pointer = record_pointer(watermark)
         path = self._path(watermark.token.pipeline, pointer)
         data = watermark.to_json().encode()
@@ -56,7 +56,7 @@ class RecordStore:
         return pointer
 
     def get(self, pipeline: str, pointer: int) -> Watermark:
-        """Read a record. Raises `CorruptTable` when it is missing, damaged, or not what the pointer says."""
+        """Read a record. Raises `CorruptTable` when it is missing, damaged, or does not match the pointer."""
         path = self._path(pipeline, pointer)
         self._refuse_links(path)
         try:
@@ -74,9 +74,9 @@ class RecordStore:
         return watermark
 
     def orphans(self, current: Callable[[str], int | None], modified_before: int) -> list[OrphanFile]:
-        """For `LakeMaintenance.orphans`: records older than ``modified_before`` that nobody points at any more, and
-        what a killed `put` left. ``current`` gives the pointer of a pipeline in the newest state of the table, None
-        where it has none: then no record of that pipeline is needed."""
+        """List orphans for `LakeMaintenance.orphans`: unreferenced records older than ``modified_before``, and
+        remains of a killed `put`. ``current`` returns the pointer of a pipeline in the newest state of the table. If
+        it returns None, no record of that pipeline is needed."""
         found: list[OrphanFile] = []
         for folder, files in self._by_folder().items():
             pipeline = unquote(folder)
@@ -86,7 +86,7 @@ class RecordStore:
         return found
 
     def pipelines(self) -> list[str]:
-        """Those that ever had a record here."""
+        """List the pipelines that ever had a record here."""
         return [unquote(folder) for folder in self._by_folder() if folder and folder == _folder(unquote(folder))]
 
     def _by_folder(self) -> dict[str, list[OrphanFile]]:

@@ -1,4 +1,4 @@
-"""Parts of a plan that are the same in each format: cutting splits to a limit, and checking a range of versions."""
+"""Common parts of plans: cutting splits to a limit, and checking a range of versions."""
 
 from __future__ import annotations
 
@@ -32,11 +32,10 @@ def cut_to_limit(splits: Sequence[LakeSplit], limit: int) -> list[LakeSplit]:
 def check_versions(
     start: int, end: int, there: VersionBounds, *, where: str, noun: str = "version", fix: str | None = None
 ) -> None:
-    """Check the range of a `LakeChanges.plan`, ``start`` to ``end`` (exclusive), against what is there.
-
-    Raises `SnapshotNotFound` when the table has not come to ``end``, and `OffsetsExpired` when the changes of ``start``
-    can't be read any more. ``noun`` is the format's word for a version; ``fix`` says how to keep versions for longer.
-    """
+    """Check the range of a `LakeChanges.plan`, ``start`` to ``end`` (exclusive), against the existing versions.
+    Raises `SnapshotNotFound` when the table has not reached ``end``, and `OffsetsExpired` when the changes of
+    ``start`` have expired. ``noun`` is the format's word for a version; ``fix`` says how to keep versions for
+    longer."""
     if end > there.latest:
         raise SnapshotNotFound(f"the newest {noun} is {there.latest - 1}, and {end - 1} was asked for", where=where)
     if start < min(there.earliest, end):

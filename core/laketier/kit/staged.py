@@ -1,4 +1,5 @@
-"""A last look at files before they are published, or replaced, or deleted, for formats whose libraries take none."""
+"""The last check of files before they are published, replaced or deleted, for formats with libraries that check
+nothing."""
 
 from __future__ import annotations
 
@@ -17,16 +18,14 @@ log = logging.getLogger(__name__)
 _DELETIONS_AT_ONCE = 16
 
 AttemptOf = Callable[[str], str | None]
-"""Tells the attempt that staged a file by its path, None for a file that no writer of the format stages there."""
+"""Returns the attempt that staged a file, by its path. None for a file that no writer of the format stages."""
 
 
 def check_staged(folder: TableFolder, results: Sequence[WriteResult], *, attempt_of: AttemptOf, where: str) -> None:
-    """Raise `StagedFileLost` unless each file of ``results`` is in ``folder`` with the size that its writer wrote, and
-    `OutsideTable` for one that leads out of it, or is of another attempt than its result. One request for each, all at
-    once.
-
-    A clean-up by other tools that is too eager deletes files that are staged; a table that lists them can't be read.
-    """
+    """Check each file of ``results`` before it is published. Raises `StagedFileLost` unless it is in ``folder`` with
+    the size that its writer wrote. Raises `OutsideTable` for a path that leads out of the folder, or a file of
+    another attempt. One request for each file, all at once. An eager clean-up by other tools may delete staged
+    files, and a table that lists a deleted file can't be read."""
     refuse_foreign(results, attempt_of, where=where)
     sizes = {file.path: file.bytes for result in results for file in result.files}
     for path, found in folder.sizes(list(sizes)).items():
@@ -34,9 +33,9 @@ def check_staged(folder: TableFolder, results: Sequence[WriteResult], *, attempt
 
 
 def refuse_foreign(results: Sequence[WriteResult], attempt_of: AttemptOf, *, where: str) -> None:
-    """Raise `OutsideTable` unless each file of ``results`` is one of its result's own attempt, and `StagedFileLost` for
-    one that is there twice. A result comes from outside, and may name a file that is in the table already, or the
-    table's own documents: its rows would be there twice."""
+    """Raise `OutsideTable` unless each file of ``results`` belongs to the attempt of its result, and
+    `StagedFileLost` for a file that is named twice. Results come from outside. They may name a live file, with rows
+    that would then be doubled, or the table's own documents."""
     seen: set[str] = set()
     for result in results:
         for file in result.files:
@@ -65,13 +64,11 @@ def discard_staged(
     published: Callable[[Sequence[str]], Collection[str]],
     delete: Callable[[Sequence[str]], object],
 ) -> None:
-    """For `LakeCommitter.discard`: delete the files of ``results`` that are their own and are not in the table.
-
-    ``published`` loads the table and returns those of the paths given that some snapshot needs. Whoever discards is
-    certain that nothing landed, and is kept from a mistake all the same: a result that somebody hands over again names
-    live files, and deleting them would cost rows. A table that can't be read keeps all of them. ``delete`` logs the
-    files that it can't delete. ``where`` names the table.
-    """
+    """Delete the files of ``results``, for `LakeCommitter.discard`. Files of other attempts and files in the table
+    are kept. ``published`` loads the table, and returns those of the given paths that some snapshot needs. The
+    caller is certain that nothing landed, but a result that is handed over twice names live files, and deleting them
+    would lose rows. If the table can't be read, all files are kept. ``delete`` logs the files that it can't delete.
+    ``where`` names the table."""
     own = own_paths(results, attempt_of, where=where)
     if not own:
         return
@@ -87,8 +84,8 @@ def discard_staged(
 
 
 def own_paths(results: Sequence[WriteResult], attempt_of: AttemptOf, *, where: str) -> list[str]:
-    """The paths of ``results`` that may be deleted with them. Those that `refuse_foreign` would refuse are logged and
-    left out: they may be live, or the table's log."""
+    """The paths of ``results`` that may be deleted with them. Paths that `refuse_foreign` would refuse are logged
+    and left out: they may be live, or the table's log."""
     own = []
     for result in results:
         for file in result.files:
@@ -118,14 +115,14 @@ def _foreign(path: str, attempt: str, attempt_of: AttemptOf, *, where: str) -> s
 
 
 def remove_files(folder: TableFolder, orphans: Sequence[OrphanFile]) -> list[OrphanFile]:
-    """For `LakeMaintenance.remove_orphans`: `remove` them, and return those that are gone."""
+    """Delete orphans with `remove`, for `LakeMaintenance.remove_orphans`. Returns the files that are gone."""
     gone = remove(folder, [file.path for file in orphans])
     return [file for file in orphans if file.path in gone]
 
 
 def remove(folder: TableFolder, paths: Sequence[str]) -> set[str]:
-    """Delete files, and return those that are gone. What was gone already is fine. A file that can't be deleted, or
-    that is outside of ``folder``, is logged, and the others are deleted all the same."""
+    """Delete files, and return those that are gone, missing files too. A file that can't be deleted, or is outside
+    of ``folder``, is logged, and the other files are deleted."""
 
     def is_gone(path: str) -> bool:
         try:
@@ -142,8 +139,8 @@ def remove(folder: TableFolder, paths: Sequence[str]) -> set[str]:
 
 
 def refuse_lost(path: str, found: int | None, wrote: int, *, where: str) -> None:
-    """Raise `StagedFileLost` unless a staged file has as many bytes as its writer ``wrote``. ``found``: None when it is
-    not there."""
+    """Raise `StagedFileLost` unless a staged file has the bytes that its writer ``wrote``. ``found`` is None for a
+    missing file."""
     if found is None:
         raise StagedFileLost(
             "a staged file is gone; nothing was published",
@@ -162,8 +159,8 @@ def refuse_lost(path: str, found: int | None, wrote: int, *, where: str) -> None
 
 
 def replaced_files(results: Sequence[WriteResult], live: Collection[str], *, where: str) -> tuple[str, ...]:
-    """The files that ``results`` replace, in their order. Raises `CommitError` unless each is one of ``live`` and is
-    replaced once: rows would be there twice, or be lost."""
+    """List the files that ``results`` replace, in their order. Raises `CommitError` unless each is one of ``live``
+    and is replaced once: otherwise rows would be doubled or lost."""
     named = [name for result in results for name in result.replaced]
     seen: set[str] = set()
     for name in named:

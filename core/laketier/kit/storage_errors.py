@@ -1,4 +1,4 @@
-"""What the storage below says, in words that help: the one place where an `OSError` gets a name."""
+"""The one place that translates an `OSError` of the storage into a named error."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FIXES = {
 
 @contextmanager
 def naming_storage_errors(doing: str, *, setting: str = "lake.warehouse") -> Iterator[None]:
-    """Raise an `OSError` of the body as `StorageError`, saying what was being done, where, why, and what helps.
-    ``setting``: what names the place."""
+    """Raise an `OSError` of the body as `StorageError`, with the action, the place, the reason and the next step.
+    ``setting`` is the configuration key that names the place."""
     try:
         yield
     except OSError as error:

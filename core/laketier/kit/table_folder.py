@@ -1,4 +1,4 @@
-"""A table's folder on any file system of pyarrow, for formats that look after their own files."""
+"""A table's folder on any file system of pyarrow, for formats that manage their own files."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TableFolder:
-    """The files below ``root``, a path on ``filesystem``. All paths are relative to it, and `OutsideTable` is raised
-    for those that lead out of it: by their text, or on a local disk through a symbolic link."""
+    """The files below ``root``, a path on ``filesystem``. All paths are relative to it. `OutsideTable` is raised for
+    paths that lead out of it: by their text, or on a local disk through a symbolic link."""
 
     filesystem: pafs.FileSystem
     root: str
 
     @classmethod
     def at(cls, root: str | Path) -> TableFolder:
-        """A folder of a local disk."""
+        """Make the object for a folder of a local disk."""
         return cls(pafs.LocalFileSystem(), str(root))
 
     @property
     def local(self) -> LocalFolder | None:
-        """As a folder of a local disk; None on an object store, where there are no links."""
+        """The same folder as a `LocalFolder`. None on an object store, which has no links."""
         return LocalFolder(Path(self.root)) if isinstance(self.filesystem, pafs.LocalFileSystem) else None
 
     def full(self, path: str) -> str:
-        """``path`` on `filesystem`. By its text alone: for what reads."""
+        """Return ``path`` on `filesystem`. Checks only its text, so it is for reading."""
         return f"{self.root.rstrip('/')}/{confined(path, where=self.root)}"
 
     def files(self, folder: str = "", *, recursive: bool = True) -> Iterator[FoundFile]:
-        """All files below ``folder``, in no order; nothing when there is none. Links, and names that are no path of a
-        file in a table, are left out."""
+        """List all files below ``folder``, in no order. Empty when the folder does not exist. Links, and names that
+        are no path of a file in a table, are left out."""
         if self.local is not None:
             yield from self.local.files(folder, recursive=recursive)
             return
@@ -58,7 +58,8 @@ class TableFolder:
                 log.warning("%s: %a is left alone, because %s", self.root, info.path[cut:], why)
 
     def sizes(self, paths: Sequence[str]) -> Mapping[str, int | None]:
-        """The bytes of each file; None for what is no file. On object stores one request for each, all at once."""
+        """Return the bytes of each file. None for a path that is no file. On object stores one request for each, all
+        at once."""
         local = self.local
         if local is not None:
             found = {path: local.status(path) for path in paths}
@@ -70,7 +71,7 @@ class TableFolder:
         }
 
     def delete(self, path: str) -> bool:
-        """Delete a file. False when it was gone already, where the storage can tell. Raises `OSError`."""
+        """Delete a file. False when it did not exist, if the storage can tell. Raises `OSError`."""
         local = self.local
         if local is not None:
             return local.unlink(path)
@@ -81,8 +82,8 @@ class TableFolder:
         return True
 
     def refuse_tables_below(self, sign: str) -> None:
-        """Raise `IncompatibleTable` where a folder below, `root` itself aside, holds a folder that is called ``sign``,
-        and so is another table's. For what deletes all of `root`."""
+        """Raise `IncompatibleTable` if another table lies below: a folder other than `root` that contains a folder
+        named ``sign``. For deleting all of `root`."""
         if self.local is not None:
             folders = (Path(here, name) for here, names, _ in os.walk(self.root) for name in names)
             found = (str(path.relative_to(self.root)) for path in folders)
