@@ -71,7 +71,7 @@ def clock_of(committer: LakeCommitter[Any]) -> Clock:
 
 
 def clock_of_table(factory: LakeTieringFactory[Any]) -> Clock:
-    """As `clock_of`, where there is no committer: one is made when the clock is asked."""
+    """The same as `clock_of` without a committer: one is made when the clock is asked."""
 
     def now() -> int:
         committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id()))
@@ -92,8 +92,8 @@ def horizon_of(state: TableState, clock: Clock = host_time) -> int | None:
 
 
 def attempts_after(state: TableState, clock: Clock) -> int:
-    """What a round that begins at ``state`` gives to `new_attempt_id`: then only a horizon that is raised later can
-    refuse its attempts."""
+    """Return the argument for `new_attempt_id` of a round that begins at ``state``. Only a horizon that is raised
+    later can then refuse its attempts."""
     try:
         return _horizon(state.watermark(COLLECTOR)) or 0
     except RolledBack:
@@ -108,11 +108,9 @@ def raise_horizon(
     newest: int | None = None,
     clock: Clock | None = None,
 ) -> int:
-    """Set the horizon, unless it is later already, and return what it is now. Driver.
-
-    ``newest``: the newest time that the storage knows. Raises `ValueError` for a horizon beyond it, which only a clock
-    that is ahead can ask for; and `Conflict` and `UnknownOutcome`, as `set_watermark` does.
-    """
+    """Set the horizon, unless it is later already, and return the present one. Driver. ``newest`` is the newest time
+    that the storage knows. Raises `ValueError` for a horizon beyond it, which only a wrong clock can ask for. Raises
+    `Conflict` and `UnknownOutcome`, as `set_watermark` does."""
     if newest is not None and horizon > newest:
         raise ValueError(f"the horizon {horizon} is beyond {newest}, the newest time that the storage knows")
 
@@ -129,10 +127,11 @@ def raise_horizon(
 
 
 def lower_horizon(factory: LakeTieringFactory[Any], table_uuid: str) -> tuple[int, int]:
-    """Take a horizon that lies in the storage's future back to the storage's now. Driver. Returns what it was and what
-    it is. Raises `ConfigError` where there is none, and as `set_watermark`.
+    """Lower a horizon in the storage's future to the storage's present time. Driver. Returns the former and the new
+    horizon. Raises `ConfigError` if no horizon lies in the future, and errors of `set_watermark`.
 
-    No lower: whatever was deleted had been staged before now, and rounds that were staged before now stay refused.
+    It is never lowered further: deleted files had been staged before the present time, and rounds that were staged
+    before it stay refused.
     """
     committer = factory.create_committer(CommitterInitContext(commit_id=new_attempt_id()))
     try:

@@ -1,7 +1,7 @@
 """The ways out of a refusal: show, adopt, rewind and forget a pipeline's watermark in a table.
 
-Each but the first is a commit of its own, a compare-and-set without files. They are for people, who say by them that
-they know which rows are in the table; no round ever calls them.
+Each but the first is a commit of its own, a compare-and-set without files. They are for people who know which rows
+are in the table. No round calls them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def show(state: TableState, pipeline: str) -> Watermark | None:
 
 @dataclass(frozen=True)
 class Known:
-    """What a table knows of a pipeline: its ``watermark``, or why there is none (``lost``)."""
+    """A pipeline in a table: its ``watermark``, or the reason for its absence (``lost``)."""
 
     pipeline: str
     watermark: Watermark | None = None

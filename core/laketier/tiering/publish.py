@@ -38,19 +38,20 @@ log = logging.getLogger(__name__)
 
 
 class RoundOutcome(Enum):
-    """How a round ended. All three mean: the rows of this epoch are in the table, once."""
+    """How a round ended. In all three cases the table has the rows of this epoch, once."""
 
     PUBLISHED = "published"
     """This attempt published it."""
     RECOVERED = "recovered"
     """This attempt published it, but the answer was lost; the table showed that it had landed."""
     ALREADY_THERE = "already there"
-    """The epoch was in the table. What this attempt staged was deleted, or left to orphan collection."""
+    """The epoch was in the table already. The staged files of this attempt were deleted, or left to orphan
+    collection."""
 
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What became of a round. ``commit`` is None unless this attempt published it and got the answer."""
+    """The result of a round. ``commit`` is None unless this attempt published the round and got the answer."""
 
     outcome: RoundOutcome
     rows: int
@@ -74,16 +75,11 @@ def publish(
     policy: RetryPolicy = DEFAULT_POLICY,
     base: BaseSnapshot | None = None,
 ) -> RoundResult:
-    """Publish ``results`` as the round ``token``, exactly once. Driver.
-
-    ``token`` is None for a batch without a pipeline: then ``commit_id`` alone resolves an unknown outcome.
-    ``base``: the snapshot that the rows were merged with, which the table must still be at; None for rows that need no
-    other ones.
-
-    Returns when the rows are in the table once. Raises `Refused` when they must not be published (they are
-    discarded where that is certain to be safe), `UnknownOutcome` when it could not be found out whether they landed,
-    and what `LakeCommitter.open` raises.
-    """
+    """Publish ``results`` as the round ``token``, exactly once. Driver. ``token`` is None for a batch without a
+    pipeline: then only ``commit_id`` resolves an unknown outcome. ``base`` is the snapshot of a merge, which the
+    table must still be at; None for other rows. Returns when the table has the rows once. Raises `Refused` when they
+    must not be published (they are discarded if that is certain to be safe), `UnknownOutcome` when it is unknown
+    whether they landed, and errors of `LakeCommitter.open`."""
     loop = _Loop(committer, tuple(results), token, commit_id, policy, base)
     result: RoundResult = policy.retrying(_Attempt)(loop.attempt)
     failpoint(ACK_BEFORE)

@@ -1,4 +1,4 @@
-"""How often, and how patiently, a commit is tried."""
+"""The number of attempts at a commit, and the waits between them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import tenacity
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often and how patiently a round is published. Waits are exponential with full jitter.
-
-    ``conflicts``: attempts lost to other commits, which are normal. ``unknowns``: attempts that ended in anything
-    else and had not landed when the table was looked at.
-    """
+    """The number of attempts at a publish. Waits are exponential with full jitter. ``conflicts`` counts attempts
+    that lost to other commits, which is normal. ``unknowns`` counts attempts with another failure that had not
+    landed when the table was read."""
 
     conflicts: int = 50
     unknowns: int = 3
@@ -21,7 +19,7 @@ class RetryPolicy:
     longest_wait_seconds: float = 2.0
 
     def retrying(self, again: type[Exception]) -> tenacity.Retrying:
-        """Calls a function until it raises no ``again``; when to end is the function's to say."""
+        """Call a function until it raises no ``again``. The function itself decides when to give up."""
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(again),
             wait=tenacity.wait_random_exponential(multiplier=self.first_wait_seconds, max=self.longest_wait_seconds),

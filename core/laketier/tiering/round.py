@@ -1,4 +1,4 @@
-"""A round: one range of one table, from the first look at the watermark to the acknowledgement."""
+"""A round: one range of one table, from reading the watermark to the acknowledgement."""
 
 from __future__ import annotations
 
@@ -76,11 +76,9 @@ class TieringRound:
         return self._factory.create_committer(CommitterInitContext(commit_id=commit_id, mode=self._mode))
 
     def begin(self, state: TableState | None = None) -> Decision:
-        """Decide before anything is written: PROCEED, DONE (write nothing), or raises `Refused`.
-
-        ``state``: the table as `LakeStorage.state` gave it when the round began; without it, the table is looked at.
-        It need not be fresh, as `commit` looks again and decides by that: from an old one, work is done in vain.
-        """
+        """Decide before anything is written: PROCEED, DONE (write nothing), or raise `Refused`. ``state`` is the
+        result of `LakeStorage.state` when the round began; without it, the table is loaded. It need not be fresh:
+        `commit` loads the table again and decides by that. With an old state, work may be wasted."""
         with naming_storage_errors("the table was read"):
             if state is None:
                 state = self._committer.open()
@@ -104,25 +102,25 @@ class TieringRound:
 
     @property
     def attempts_after(self) -> int:
-        """What the tasks of a round that has begun give to `new_attempt_id`: the table's horizon. 0 before `begin`."""
+        """The table's horizon, which the tasks of a round give to `new_attempt_id`. 0 before `begin`."""
         return self._attempts_after
 
     def change_token(self, token: Token) -> None:
-        """The round reads another range than it began with, of the same epoch. Before `commit`, which decides with it;
-        what the tasks merge with stays the same."""
+        """Give the round another range of the same epoch than it began with. Call it before `commit`, which decides
+        with it. The base of a merge stays the same."""
         if self._token is None or (token.pipeline, token.epoch) != (self._token.pipeline, self._token.epoch):
             raise ValueError(f"a round of {self._token} can't continue as {token}")
         self._token = token
 
     def close(self) -> None:
-        """Release what `begin` holds, where another process ends the round."""
+        """Release the resources of `begin`, if another process ends the round."""
         if self._made is not None:
             self._made.close()
             self._made = None
 
     def confirm_done(self) -> RoundResult:
-        """End a round that `begin` found DONE, so that nothing was written for it. Publishes nothing, whatever the
-        table says now. Raises `TableChanged` when the epoch is no longer there: then its rows are missing."""
+        """End a round that `begin` found DONE, without any written file. Publishes nothing, whatever the state of
+        the table. Raises `TableChanged` when the epoch is not in the table any more: its rows are then missing."""
         token = self._token
         try:
             with naming_storage_errors("the table was read"):
@@ -163,14 +161,14 @@ class TieringRound:
             committer.close()
 
     def commit_messages(self, messages: Iterable[bytes]) -> RoundResult:
-        """`commit` for messages of `write_task`. Raises `SerializationError` for a damaged one."""
+        """Call `commit` with the messages of `write_task`. Raises `SerializationError` for a damaged one."""
         serializer = self._factory.write_result_serializer
         return self.commit([unpack(serializer, message) for message in messages])
 
     def abort(self, results: Sequence[WriteResult], *, commit_was_called: bool) -> None:
         """The engine gives the round up. Its word is a hint, not a fact: Spark aborts with every message after a
-        commit that landed and whose answer was lost. So staged files are deleted only when ``commit_was_called`` is
-        certainly False; otherwise they are left to orphan collection."""
+        commit that landed without an answer. So staged files are deleted only when ``commit_was_called`` is
+        certainly False. Otherwise they are left to orphan collection."""
         try:
             if commit_was_called:
                 log.warning("the round was given up after its commit began: nothing is deleted")
@@ -180,14 +178,14 @@ class TieringRound:
             self.close()
 
     def abort_messages(self, messages: Iterable[bytes], *, commit_was_called: bool) -> None:
-        """`abort` for messages of `write_task`."""
+        """Call `abort` with the messages of `write_task`."""
         serializer = self._factory.write_result_serializer
         self.abort([unpack(serializer, message) for message in messages], commit_was_called=commit_was_called)
 
 
 def commit_id_of(results: Sequence[WriteResult]) -> str:
-    """The id of the commit of just these results: attempts are unguessable and belong to one task attempt. A commit of
-    nothing has a new one each time; it has nothing to lose."""
+    """Compute the id of the commit of these results: attempts are unguessable and belong to one task attempt. A
+    commit without results gets a new id each time, as it has no rows to lose."""
     attempts = sorted(result.attempt for result in results)
     if not attempts:
         return new_attempt_id()
@@ -235,12 +233,9 @@ def write_task(
     context: WriterInitContext | None = None,
     replaced: Sequence[str] = (),
 ) -> bytes:
-    """Stage ``batches`` on an executor and return the message for `TieringRound.commit_messages`.
-
-    ``replaced``: see `WriteResult.replaced`; looked at after the last batch, so that what yields them may fill it.
-
-    Whatever fails, in the input or in the writer, the attempt's own files are deleted: its result went to nobody.
-    """
+    """Stage ``batches`` on an executor and return the message for `TieringRound.commit_messages`. ``replaced`` (see
+    `WriteResult.replaced`) is read after the last batch, so the producer of the batches may fill it. After any
+    failure, in the input or in the writer, the attempt's own files are deleted: its result was given to nobody."""
     with StagedTask(factory, context) as staged:
         for batch in batches:
             staged.write(batch)

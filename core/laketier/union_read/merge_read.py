@@ -1,8 +1,8 @@
-"""Reading a lake table with a primary key together with the changes that it has not yet: of each key the newest row.
+"""Reading a lake table with a primary key together with the changes that it lacks: the newest row of each key.
 
-A part of such a read holds the newest change of each key that its log splits touch. The lake's rows stream by: those
-whose key was touched are left out, whatever the change says. **Filters come after that**: an older row must not show
-because the newer one does not fit.
+A part of such a read holds the newest change of each key in its log splits. The rows of the lake stream by, and rows
+with a changed key are left out. **Filters come after that**: an older row must not show because the newer one does
+not match.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class MergeRead:
     rows: pa.Schema
 
     def columns(self, split: MergeSplit, log: LogTable) -> list[str]:
-        """What is read of the log."""
+        """The columns to read from the log."""
         names = self.rows.names if split.newest else self.key
         change = () if self.change_column is None else (self.change_column,)
         return [*change, *(name for name in names if name in log.schema.names)]
@@ -67,8 +67,8 @@ class MergeRead:
     def merged(
         self, split: MergeSplit, lake: Iterable[pa.RecordBatch], changes: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """The part's rows, for the rows of its ``lake`` splits and ``changes`` in the order of their log. Executor.
-        Raises `IncompatibleData` for what is no change."""
+        """Merge the rows of a part: its ``lake`` splits, and ``changes`` in the order of their log. Executor. Raises
+        `IncompatibleData` for a record that is no change."""
         share = split.share
         rows = self.rows if split.newest else pa.schema([self.rows.field(name) for name in self.key])
         latest = LatestChanges(rows, self.key, self.change_column)
@@ -113,7 +113,7 @@ def check_same_key(lake: TableInfo, log: LogTable) -> None:
 def merge_splits(
     lake: Sequence[LakeSplit], changes: Sequence[LogSplit], table: TableInfo | None, log: LogTable, rows: pa.Schema
 ) -> tuple[LakeSplit | MergeSplit, ...]:
-    """The parts of a read, on the driver. What the log has no changes for is read as it is."""
+    """Plan the parts of a read, on the driver. Lake splits without changes in the log are read unmerged."""
     if not changes:
         return tuple(lake)
     changes = in_order(changes)

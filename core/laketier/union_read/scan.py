@@ -1,8 +1,8 @@
-"""Lake and log as one: a snapshot of the lake table, and of the log what lies beyond that snapshot's offsets.
+"""Lake and log as one: a snapshot of the lake table, and the rows of the log beyond that snapshot's offsets.
 
-The snapshot and its offsets are read in one look, and the lake is scanned at just that snapshot. So a round that
-commits meanwhile changes neither half: nothing is missing and nothing is there twice. (Apache Fluss's union read does
-the same with the offsets that it keeps beside the snapshot; here the table itself holds them.)
+The snapshot and its offsets are read at once, and the lake is scanned at exactly that snapshot. So a round that
+commits meanwhile changes neither half: no row is missing or doubled. (Apache Fluss's union read does the same with
+the offsets that it keeps beside the snapshot; here the table itself holds them.)
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ class UnionScan:
     lake: LakeHalf | None
     log: TableLog
     splits: tuple[UnionSplit, ...]
-    """The lake's come first."""
+    """All splits, those of the lake first."""
     offsets: LogRange
     snapshot_id: int | None
     needed: pa.Schema
-    """``schema``, and what the filters and the merge need besides."""
+    """``schema``, and the columns that the filters and the merge need besides."""
     filters: tuple[Predicate, ...] = ()
     limit: int | None = None
     tolerant: bool = False
@@ -88,12 +88,12 @@ class UnionScan:
 
     @property
     def log_splits(self) -> tuple[LogSplit, ...]:
-        """What is read of the log, each once."""
+        """The splits of the log, each once."""
         parts = (split.log if isinstance(split, MergeSplit) else (split,) for split in self.splits)
         return tuple(dict.fromkeys(each for part in parts for each in part if isinstance(each, LogSplit)))
 
     def for_tasks(self) -> UnionScan:
-        """The same without its splits, which travel to their tasks one by one."""
+        """The same scan without its splits, which travel to their tasks one by one."""
         lake = None if self.lake is None else replace(self.lake, scan=self.lake.scan.for_tasks())
         return replace(self, lake=lake, splits=())
 

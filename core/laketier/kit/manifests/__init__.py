@@ -1,5 +1,5 @@
-"""A table of data files and a chain of manifests on a local or mounted file system, for authors whose format brings
-files and no atomic log of its own. See `ManifestTable`."""
+"""A table of data files and a chain of manifests on a local or mounted file system, for formats with files and
+without an atomic log. See `ManifestTable`."""
 
 from laketier.kit.manifests.catalog import ManifestCatalog
 from laketier.kit.manifests.changes import ManifestChanges

@@ -106,7 +106,7 @@ class ManifestCatalog(LakeCatalog):
         return sorted(TablePath(*parts[:2]) for parts in found if all(map(TablePath.is_name, parts[:2])))
 
     def location(self, path: TablePath) -> Path:
-        """The folder of a table, whether it is there or not."""
+        """The folder of a table, also if it does not exist."""
         return self.warehouse / path.database / path.table
 
     def _open(self, path: TablePath) -> ManifestLog:

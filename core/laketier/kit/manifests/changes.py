@@ -1,4 +1,4 @@
-"""A table of files and manifests as a log: what each manifest appended."""
+"""The rows that each manifest appended, so that a table of files and manifests can be read as a log."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Checked documents: ``{"sha256":"<of the body>","body":<canonical JSON>}``, one line that `jq` reads and whose every
-bit is checked."""
+"""Checked documents: ``{"sha256":"<of the body>","body":<canonical JSON>}``, one line that `jq` reads, with every
+bit checked."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from laketier.spi.errors import CorruptTable, OutsideTable
 
 FORMAT_VERSION = 1
 KEYED_VERSION = 2
-"""Of documents that name removed files, or a primary key. What knows version 1 alone would show replaced rows again, or
-append rows that are there already, so it must refuse them; all other documents stay as it reads them."""
+"""The version of documents that name removed files or a primary key. A reader of version 1 alone would show replaced
+rows again, so it must refuse them. All other documents keep version 1."""
 
 _HEAD = b'{"sha256":"'
 _MIDDLE = b'","body":'
@@ -36,8 +36,8 @@ def digest_of(document: bytes) -> str:
 
 
 def decode(data: bytes, path: Path, build: Callable[[dict[str, Any], str], T]) -> T:
-    """Check a document and build from its body and digest. Raises `CorruptTable` naming ``path``, also for what
-    ``build`` raises of a body that nobody of ours wrote."""
+    """Check a document and build an object from its body and digest. Raises `CorruptTable` naming ``path``, also for
+    errors of ``build`` on a body that laketier did not write."""
     body = data[_BODY : -len(_TAIL)]
     sha256 = hashlib.sha256(body).hexdigest()
     if data != _HEAD + sha256.encode() + _MIDDLE + body + _TAIL:

@@ -1,4 +1,4 @@
-"""Where a format of files and manifests keeps what it keeps, and what its files are called."""
+"""The folders and the file names of a format of files and manifests."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class ManifestLayout:
 
     @property
     def table_file(self) -> str:
-        """The file whose creation is the table's."""
+        """The file that creates the table when it is created."""
         return f"{self.folder}/table.json"
 
     @property
     def own_folders(self) -> frozenset[str]:
-        """The folders that belong to the format, whatever is in them."""
+        """The folders that belong to the format, with all their files."""
         return frozenset(folder for folder in (self.folder, self.staging, *self.others) if folder)
 
     def staged_path(self, path: str) -> str:
@@ -52,8 +52,8 @@ class ManifestLayout:
         return path if self.staged_as is None else self.staged_as(path)
 
     def data_path(self, path: str, *, where: str) -> str:
-        """``path`` itself, when it can be that of a data file. Raises `OutsideTable`, also for the table's own
-        documents: what moves and deletes data files takes no other."""
+        """Return ``path`` if it can be a data file. Raises `OutsideTable`, also for the table's own documents: they
+        are never moved or deleted as data files."""
         checked = confined(path, where=where)
         allowed = self.attempt_of(checked) is not None if self.allowed is None else self.allowed(checked)
         if not allowed:

@@ -42,8 +42,8 @@ _UUID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class TableFile:
-    """What ``table.json`` says. It never changes; creating it is creating the table. Manifests lie in a folder named
-    after ``table_uuid``, so a writer of a dropped table can't write into its successor."""
+    """The content of ``table.json``. It never changes; creating it creates the table. Manifests lie in a folder
+    named after ``table_uuid``, so a writer of a dropped table can't write into its successor."""
 
     format: str
     table_uuid: str
@@ -165,7 +165,8 @@ class ManifestLog:
         return head, hint is not None and hint[0] == number
 
     def current(self) -> tuple[Manifest, bool]:
-        """As `head`, for readers: manifests that were taken away are warned of, and what is left is read."""
+        """Read the head as `head` does, for readers: missing newest manifests are logged as a warning, and the
+        remaining ones are read."""
         try:
             return self.head()
         except RolledBack as error:
@@ -173,13 +174,13 @@ class ManifestLog:
             return self.read(self._last_listed()), False
 
     def sync_names(self) -> None:
-        """Make durable what is there under a name: the table, and its newest manifest. Whoever gave it that name may
-        not have come to that yet, or was killed before, and the caller is about to tell others that it is there."""
+        """Make the names of the table and of its newest manifest durable. Their writer may not have synced them yet,
+        or was killed before, and the caller is about to acknowledge them."""
         fsync_directory(self.folder.parent)
         fsync_directory(self.folder)
 
     def metadata(self, manifest: Manifest) -> TableDescriptor:
-        """The table's description as of ``manifest``."""
+        """Read the table's description at ``manifest``."""
         holder = manifest if manifest.metadata is not None else self.read(manifest.metadata_at)
         if holder.metadata is None:
             raise CorruptTable("the manifest holds no description of the table", where=str(self.path(holder.number)))
@@ -217,10 +218,8 @@ class ManifestLog:
         return found
 
     def append(self, manifest: Manifest) -> Manifest:
-        """Take the name of ``manifest`` for it. Durable when it returns.
-
-        Raises `Conflict` when it is certain that it is not part of the table, and never will be.
-        """
+        """Publish ``manifest`` under its name. Durable when it returns. Raises `Conflict` when it is certain that
+        the manifest is not part of the table, and never will be."""
         path, document = self.path(manifest.number), manifest.encode()
         # What could not be read back is not published.
         published = Manifest.decode(document, path, self.layout)

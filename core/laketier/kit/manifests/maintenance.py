@@ -1,4 +1,4 @@
-"""Orphans of a table: what attempts staged and nobody published, and what a killed writer was about to link."""
+"""The orphans of a table: staged files that nobody published, and temporary files of killed writers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Manifests: one immutable document per commit, chained by hash, each complete in itself for the next writer.
 
-A manifest holds what its commit added and the watermarks of *all* pipelines, so that a writer reads one manifest,
-whatever the length of the history. What a snapshot consists of is the sum of its manifests (see `rollup`).
+A manifest holds the files that its commit added and the watermarks of *all* pipelines. So a writer reads one
+manifest, however long the history is. A snapshot is the sum of its manifests (see `rollup`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Commit:
-    """What identifies a commit in the history. ``at`` is in ms since the epoch and never goes back."""
+    """Identifies a commit in the history. ``at`` is in ms since the epoch and never goes back."""
 
     number: int
     at: int
@@ -110,7 +110,7 @@ class Manifest:
         return None if text is None else Watermark.from_json(text)
 
     def encode(self) -> bytes:
-        """The document. `sha256` of what is read back is the one in its head."""
+        """Encode the manifest. The head of the document holds its digest, which `decode` returns as `sha256`."""
         keyed = self.removed or (self.metadata is not None and self.metadata.primary_key)
         return encode(
             {

@@ -126,7 +126,7 @@ def find_commit(manifests: ManifestLog, number: int, commit_id: str) -> Commit |
 
 
 def blocks_back_from(manifests: ManifestLog, number: int, *, down_to: int = 0) -> Iterator[Block]:
-    """Blocks that cover the manifests ``down_to`` to ``number``, newest first, in as few documents as there are.
+    """Read blocks that cover the manifests ``down_to`` to ``number``, newest first, in as few documents as exist.
     Raises `CorruptTable` where the chain of digests breaks."""
     end, expected = number + 1, ""
     while end > down_to:

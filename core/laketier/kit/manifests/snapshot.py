@@ -25,20 +25,20 @@ class ManifestSnapshot:
 
     @property
     def is_newest(self) -> bool:
-        """Whether it is the table as it is now."""
+        """Whether it is the newest snapshot."""
         return self.manifest.number == self.head.number
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The table's columns as of it."""
+        """The table's columns at this snapshot."""
         return self.manifests.metadata(self.manifest).schema
 
     def files(self) -> list[FileEntry]:
-        """Its data files, in the order in which they were added."""
+        """The data files of the snapshot, in the order in which they were added."""
         return files_at(self.manifests, self.manifest.number)
 
     def written_with(self, entry: FileEntry) -> pa.Schema:
-        """The table's columns when a file was written: it has no others, and may have narrower types."""
+        """The table's columns when a file was written. The file has no other columns, and may have narrower types."""
         if entry.schema not in self._schemas:
             self._schemas[entry.schema] = self.manifests.metadata(self.manifests.read(entry.schema)).schema
         return self._schemas[entry.schema]

@@ -40,8 +40,8 @@ class ManifestSource(LakeSource):
     def prune(
         self, snapshot: ManifestSnapshot, filters: tuple[Predicate, ...]
     ) -> tuple[Sequence[FileEntry], tuple[Predicate, ...]]:
-        """The files of ``snapshot`` that may have rows which match, and the filters that the reader has to apply.
-        Driver. By default all of both."""
+        """Return the files of ``snapshot`` that may hold matching rows, and the filters that the reader has to
+        apply. Driver. The default returns all files and all filters."""
         return snapshot.files(), filters
 
     def split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
