@@ -69,9 +69,6 @@ from laketier.spi.history import LakeHistory, SnapshotInfo
 from laketier.spi.indexer import LakeIndexer
 from laketier.spi.log import (
     BadRecord,
-    BucketBounds,
-    LogOffsets,
-    LogRange,
     LogSource,
     LogSourceConfig,
     LogSourcePlugin,
@@ -82,6 +79,7 @@ from laketier.spi.log import (
     fail_on_bad_record,
 )
 from laketier.spi.maintenance import COLLECTOR, LakeMaintenance, OrphanFile, TableFinding
+from laketier.spi.offsets import BucketBounds, LogOffsets, LogRange
 from laketier.spi.options import NoOptions, Passthrough, Secret, option
 from laketier.spi.plugin import (
     LakeStorage,
