@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -11,10 +13,12 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.main import get_command
 
-from laketier.cli.app import exit_code
+from laketier.cli.app import app, exit_code
 from laketier.config.service import parse_service
-from laketier.service.schedule import is_retryable
+from laketier.service.metrics import METRICS
+from laketier.service.schedule import State, is_retryable
 from laketier.spi import FeatureNotSupported, LaketierError, errors
 from snippets import snippets
 
@@ -27,20 +31,21 @@ PAGES = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
 OPERATE = DOCS / "howto" / "operate.md"
 _LINK = re.compile(r"\]\((?P<target>[^)#\s]+\.md)(?:#[\w-]+)?\)")
 _ROW = re.compile(r"^\| `(?P<error>\w+)` \| (?P<code>\d) \| (?P<service>stops|tried again) \| ", re.MULTILINE)
-_METRIC = re.compile(r"laketier_[a-z_]+")
+_METRIC = re.compile(r"\blaketier_[a-z_]*[a-z]\b")
 
 
 def test_the_home_page_leads_to_every_page() -> None:
-    found, at_hand = {"index.md"}, ["index.md"]
-    while at_hand:
-        page = at_hand.pop()
-        for match in _LINK.finditer((DOCS / page).read_text(encoding="utf-8")):
-            target = (DOCS / page).parent.joinpath(match["target"]).resolve()
-            name = str(target.relative_to(DOCS)) if target.is_relative_to(DOCS) else ""
-            if name in PAGES - found:
-                found.add(name)
-                at_hand.append(name)
-    assert not PAGES - found, f"no links lead there from docs/index.md: {sorted(PAGES - found)}"
+    """Those of the menu at once, or through the index of their section; the others through that index."""
+    first = _links("index.md")
+    found = {"index.md", *first}.union(*(_links(page) for page in first if page.endswith("/index.md")))
+    assert not PAGES - found, f"neither docs/index.md nor an index that it names leads to {sorted(PAGES - found)}"
+
+
+def _links(page: str) -> set[str]:
+    """The pages that ``page`` has a link to."""
+    targets = [m["target"] for m in _LINK.finditer((DOCS / page).read_text(encoding="utf-8")) if ":" not in m["target"]]
+    paths = [(DOCS / page).parent.joinpath(target).resolve() for target in targets]
+    return {str(path.relative_to(DOCS)) for path in paths if path.is_relative_to(DOCS)}
 
 
 def test_every_page_is_in_the_menu() -> None:
@@ -142,9 +147,58 @@ def test_the_runbook_says_what_the_code_does(row: re.Match[str]) -> None:
     assert (row["service"] == "tried again") == is_retryable(error)
 
 
+_SERIES = re.compile(r"(?P<name>laketier_[a-z_]+)(?:\{(?P<matchers>[^}]*)\})?")
+LABELS = {name: set(labels) for name, _, labels, _ in METRICS}
+
+
 def test_the_page_on_operation_names_metrics_that_exist() -> None:
-    known = set(_METRIC.findall((DOCS / "reference" / "metrics.md").read_text(encoding="utf-8")))
-    assert not set(_METRIC.findall(OPERATE.read_text(encoding="utf-8"))) - known
+    assert set(_METRIC.findall(OPERATE.read_text(encoding="utf-8"))) <= LABELS.keys()
+
+
+def test_each_alert_asks_for_series_and_labels_that_exist() -> None:
+    (text,) = (each.code for each in snippets(OPERATE) if each.title == "laketier-alerts.yaml")
+    rules = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+    assert len({rule["alert"] for rule in rules}) == len(rules) > 5
+    for rule in rules:
+        series = list(_SERIES.finditer(rule["expr"]))
+        assert series, rule
+        kept = {label for labels in re.findall(r"by \(([^)]*)\)", rule["expr"]) for label in labels.split(", ")}
+        for each in series:
+            asked = dict(re.findall(r'(\w+)="(\w+)"', each["matchers"] or ""))
+            assert {*kept, *asked} <= LABELS[each["name"]], rule
+            assert asked.get("state", "STOPPED") in list(State), rule
+        assert set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"])) <= kept, rule
+
+
+def test_the_commands_of_unit_and_manifest_are_ones() -> None:
+    files = {each.title: each.code for each in snippets(OPERATE) if each.title}
+    (unit,) = re.findall(r"^ExecStart=\S+ (.+)$", files["laketier.service"], re.MULTILINE)
+    _, deployment = yaml.safe_load_all(files["laketier.yaml"])
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    options = [option for each in get_command(app).commands["serve"].params for option in each.opts]
+    for words in (unit.split(), container["args"]):
+        assert words[:2] == ["--verbose", "serve"]
+        assert {word for word in words[2:] if word.startswith("--")} <= set(options)
+    assert {name: each["port"] for name, each in _probes(container)} == {"readiness": "health", "liveness": "health"}
+
+
+def _probes(container: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    ways = ("httpGet", "tcpSocket")
+    probes = {name.removesuffix("Probe"): each for name, each in container.items() if name.endswith("Probe")}
+    return [(name, each[way]) for name, each in probes.items() for way in ways if way in each]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_systemd_knows_each_setting_of_the_unit(tmp_path: Path) -> None:
+    (unit,) = (each.code for each in snippets(OPERATE) if each.title == "laketier.service")
+    said = {}
+    for name, text in {"laketier": unit, "wrong": unit.replace("KillMode", "KillMod")}.items():
+        file = tmp_path / f"{name}.service"
+        file.write_text(text.replace("/srv/laketier/venv/bin/laketier", sys.executable), encoding="utf-8")
+        done = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, check=False)
+        said[name] = [line for line in done.stderr.splitlines() if file.name in line]
+    assert said["laketier"] == []
+    assert "KillMod" in said["wrong"][0]
 
 
 def test_the_service_of_the_manifest_is_one() -> None:
