@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -100,6 +102,24 @@ def test_commands(
         assert told
         assert CANARY not in told, (name, warehouse, settings)
         assert "Traceback" not in told or "-v" in words
+
+
+def test_an_error_that_nobody_expected() -> None:
+    """Its traceback is told, for a report, but Python itself would write the secrets with it."""
+    program = f"""
+import laketier.cli.app as cli
+def fails(**_):
+    raise RuntimeError({{"password": "{CANARY}", "url": "{URLS[0]}"}})
+cli.app = fails
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program, "formats", "--json"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "report it" in done.stderr
+    assert "RuntimeError: {'password': '***'" in done.stderr
+    assert CANARY not in done.stdout + done.stderr
+    assert json.loads(done.stdout)["error"]["type"] == "RuntimeError"
 
 
 @pytest.mark.parametrize(("format", "settings"), SETTINGS)

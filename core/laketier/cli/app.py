@@ -76,9 +76,14 @@ def _root(
     if context.invoked_subcommand is None:
         say(context.get_help())
         raise typer.Exit(2)
+    _log_to_stderr(logging.INFO if verbose else logging.WARNING)
+
+
+def _log_to_stderr(level: int) -> None:
+    """Does nothing where there is a log already."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(ShownLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
+    logging.basicConfig(level=level, handlers=[handler])
 
 
 def exit_code(error: LaketierError) -> int:
@@ -121,8 +126,15 @@ def main() -> None:
             print_json(failure_document("Interrupted", "interrupted", 130))
         console.print("[yellow]interrupted[/]")
         sys.exit(130)
-    except Exception as error:
-        if as_json and not isinstance(error, BrokenPipeError):
-            print_json(failure_document(type(error).__name__, str(error) or type(error).__name__, 1))
+    except BrokenPipeError:
         raise
+    except Exception as error:
+        if as_json:
+            print_json(failure_document(type(error).__name__, str(error) or type(error).__name__, 1))
+        # Not to Python: it would write the traceback with the secrets in it.
+        _log_to_stderr(logging.WARNING)
+        logging.getLogger("laketier").critical(
+            "an error that laketier did not expect; please report it", exc_info=error
+        )
+        sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)

@@ -77,6 +77,7 @@ def serve(
     lines.worker = here.id
     token = _token(http, health, http_token_file)
     with (
+        _logged(),
         _listening(http, token) as page,
         _listening(health, token, "--health") as own,
         nullcontext(checked_sources(described, origin=str(service))) as sources,
@@ -154,6 +155,26 @@ def _logging(log_format: str) -> tuple[JsonLines, Callable[[str], None]]:
     for handler in logging.getLogger().handlers:
         handler.setFormatter(lines)
     return lines, logging.getLogger(__name__).info
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    """Log what Python would write to standard error by itself: warnings, and the errors that end a thread. So they have
+    the format of all lines, and no secrets."""
+
+    def ended(args: threading.ExceptHookArgs) -> None:
+        if args.exc_type is SystemExit:
+            return
+        error = args.exc_value or args.exc_type()
+        logging.getLogger(__name__).error("%s ended with an error", args.thread and args.thread.name, exc_info=error)
+
+    before, threading.excepthook = threading.excepthook, ended
+    logging.captureWarnings(True)
+    try:
+        yield
+    finally:
+        threading.excepthook = before
+        logging.captureWarnings(False)
 
 
 def _token(http: str | None, health: str | None, file: Path | None) -> Secret | None:

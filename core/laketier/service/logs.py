@@ -12,6 +12,7 @@ from laketier.spi.redaction import redacted
 from laketier.spi.visible import visible_json
 
 _FIELDS = ("table", "source", "pipeline", "epoch", "fence", "worker")
+_PLAIN = (bool, int, float, type(None))
 _LED = re.compile(r"\[(?P<fields>\w+=%[sd](?: \w+=%[sd])*)\] ")
 
 
@@ -35,11 +36,14 @@ class JsonLines(logging.Formatter):
             **named,
             "message": message,
         }
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
+        if record.exc_info or record.exc_text:
+            # A handler that hands records to another thread has made a text of the error.
+            line["error"] = self.formatException(record.exc_info) if record.exc_info else record.exc_text
+        if record.stack_info:
+            line["stack"] = self.formatStack(record.stack_info)
         # Before it is JSON: what hides a value must not take an escaped quote with it.
-        told = {name: redacted(value) if isinstance(value, str) else value for name, value in line.items()}
-        return visible_json(json.dumps(told, default=str, ensure_ascii=False))
+        told = {name: value if isinstance(value, _PLAIN) else redacted(str(value)) for name, value in line.items()}
+        return visible_json(json.dumps(told, ensure_ascii=False))
 
 
 def _named(record: logging.LogRecord) -> tuple[dict[str, Any], str]:
