@@ -242,5 +242,5 @@ def finished(rows: pa.Table, plan: ScanPlan, limit: int | None) -> pa.Table:
     """What a reader does after the source: the filters that remain, and the limit."""
     remaining: Sequence[Predicate] = plan.remaining
     for predicate in remaining:
-        rows = rows.filter(to_arrow(predicate))
+        rows = rows.filter(to_arrow(predicate, rows.schema))
     return rows if limit is None else rows.slice(0, limit)

@@ -26,7 +26,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "int64": (pa.int64(), [-(2**63), -(2**53) - 1, 0, 2**53, 2**53 + 1, 2**63 - 1]),
     "uint8": (pa.uint8(), [0, 127, 128, 255]),
     "uint32": (pa.uint32(), [0, 2**31 - 1, 2**31, 2**32 - 1]),
-    "uint64": (pa.uint64(), [0, 2**32, 2**63 - 1]),
+    "uint64": (pa.uint64(), [0, 2**32, 2**63 - 1, 2**63, 2**64 - 1]),
     "float32": (pa.float32(), [-1.5, -0.0, 0.0, 0.5, 16777216.0]),
     "float64": (pa.float64(), [-1e300, -5e-324, 0.1, 0.30000000000000004, 1e300]),
     "decimal-9-2": (pa.decimal128(9, 2), [Decimal(text) for text in ("-1234567.89", "-0.01", "0.00", "9999999.99")]),
@@ -99,7 +99,7 @@ def test_filters_on_each_type(lake: Lake, name: str) -> None:
     for predicate in _predicates(values):
         plan = source.plan(ScanRequest(filters=(predicate,)))
         found = sorted(finished(read_plan(source, plan), plan, None)["id"].to_pylist())
-        expected = sorted(plain.filter(to_arrow(predicate))["id"].to_pylist())
+        expected = sorted(plain.filter(to_arrow(predicate, schema))["id"].to_pylist())
         assert found == expected, f"{predicate} on {kind}: the plain scan has the ids {expected}, and this one {found}"
 
 
@@ -124,3 +124,5 @@ def _neighbours(values: Sequence[Any]) -> Iterator[Any]:
             yield value[:20] + "!"
         elif isinstance(value, bytes) and len(value) > 10:
             yield value + b"\x00"
+        elif type(value) is int:
+            yield from (value - 1, value + 1)  # beyond the least and the greatest: no value of the column's type

@@ -132,7 +132,7 @@ def test_a_filter_loses_no_row_and_adds_none(filled: Table, name: str) -> None:
     filters = FILTERS[name]
     expected = pa.Table.from_batches([batch(ALL)])
     for predicate in filters:
-        expected = expected.filter(to_arrow(predicate))
+        expected = expected.filter(to_arrow(predicate, expected.schema))
     assert filled.read(filters=filters).sort_by("id").equals(expected)
 
 

@@ -5,13 +5,17 @@ Null semantics are SQL's: a row is kept when the predicate is true, not when it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from laketier.spi.literals import neighbours
 
 
 class Op(Enum):
@@ -86,61 +90,95 @@ def columns_of(predicates: Iterable[Predicate]) -> set[str]:
     return found
 
 
-def to_arrow(predicate: Predicate) -> pc.Expression:
+def to_arrow(predicate: Predicate, schema: pa.Schema | None = None) -> pc.Expression:
     """Turn a predicate into a pyarrow compute expression, for `pyarrow.dataset` and `Table.filter`.
 
     Args:
         predicate: The predicate.
+        schema: The schema of the rows. With it a number is compared exactly with each column of numbers, also where
+            the column's type does not have it. Without it Arrow fails to compare some of them.
 
     Returns:
         The expression.
     """
-    return _expression(predicate, negated=False)
+    kinds = {} if schema is None else {field.name: field.type for field in schema}
+    return _expression(predicate, kinds, negated=False)
 
 
-def _expression(predicate: Predicate, *, negated: bool) -> pc.Expression:
+_Kinds = Mapping[str, pa.DataType]
+
+
+def _expression(predicate: Predicate, kinds: _Kinds, *, negated: bool) -> pc.Expression:
     match predicate:
         case And(children=children):
-            result = _expression(children[0], negated=negated)
-            for child in children[1:]:
-                result = result & _expression(child, negated=negated)
-            return result
+            return functools.reduce(operator.and_, (_expression(child, kinds, negated=negated) for child in children))
         case Or(children=children):
-            result = _expression(children[0], negated=negated)
-            for child in children[1:]:
-                result = result | _expression(child, negated=negated)
-            return result
+            return functools.reduce(operator.or_, (_expression(child, kinds, negated=negated) for child in children))
         case Not(child=child):
-            return ~_expression(child, negated=True)
-        case Leaf(column=column, op=Op.IN, value=value) if negated:
+            return ~_expression(child, kinds, negated=True)
+        case Leaf(column=column, op=Op.IN, value=value):
+            found = _is_in(pc.field(column), value, kinds.get(column))
+            if not negated:
+                return found
             # Arrow's is_in is false for null, which a negation would turn into true; SQL's is null.
-            found = pc.field(column).isin([item for item in value if item is not None])
-            unknown = pc.field(column) < pc.field(column) if None not in value else pc.scalar(None).cast(pa.bool_())
-            return found | unknown
+            return found | (_never(pc.field(column)) if None not in value else pc.scalar(None).cast(pa.bool_()))
         case Leaf(column=column, op=op, value=value):
-            return _leaf(pc.field(column), op, value)
+            return _leaf(pc.field(column), op, value, kinds.get(column))
     raise TypeError(f"not a predicate: {predicate!r}")
 
 
-def _leaf(field: pc.Expression, op: Op, value: Any) -> pc.Expression:
+def _leaf(field: pc.Expression, op: Op, value: Any, kind: pa.DataType | None) -> pc.Expression:
     match op:
-        case Op.EQ:
-            return field == value
-        case Op.NE:
-            return field != value
-        case Op.LT:
-            return field < value
-        case Op.LE:
-            return field <= value
-        case Op.GT:
-            return field > value
-        case Op.GE:
-            return field >= value
-        case Op.IN:
-            return field.isin([item for item in value if item is not None])
         case Op.IS_NULL:
             return field.is_null()
         case Op.NOT_NULL:
             return field.is_valid()
         case Op.STARTS_WITH:
             return pc.starts_with(field, value)
+    near = None if kind is None else neighbours(value, kind)
+    if near is None:
+        return _COMPARISONS[op](field, value)
+    match op:
+        case Op.EQ:
+            return _never(field) if near.exact is None else field == near.exact
+        case Op.NE:
+            return ~_never(field) if near.exact is None else field != near.exact
+        case Op.LT:
+            return ~_never(field) if near.above is None else field < near.above
+        case Op.LE:
+            return _never(field) if near.below is None else field <= near.below
+        case Op.GT:
+            return ~_never(field) if near.below is None else field > near.below
+    return _never(field) if near.above is None else field >= near.above
+
+
+_COMPARISONS: Mapping[Op, Callable[[Any, Any], Any]] = {
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.GT: operator.gt,
+    Op.GE: operator.ge,
+}
+
+
+def _never(field: pc.Expression) -> pc.Expression:
+    """False, and null where the field is."""
+    return field < field
+
+
+def _is_in(field: pc.Expression, values: Sequence[Any], kind: pa.DataType | None) -> pc.Expression:
+    items = [value for value in values if value is not None]
+    near = [None if kind is None else neighbours(item, kind) for item in items]
+    if kind in _FLOATS and all(isinstance(item, int | float) for item in items):
+        # As doubles, which hold each float. Arrow tells -0.0 from 0.0 here, and nowhere else.
+        exact = [item if each is None else each.exact for item, each in zip(items, near, strict=True)]
+        numbers = [item.as_py() if isinstance(item, pa.Scalar) else item for item in exact if item is not None]
+        zeros = [0.0, -0.0] if 0.0 in numbers else []
+        return field.cast(pa.float64()).isin(pa.array([*numbers, *zeros], pa.float64()))
+    if None in near:
+        return field.isin(items)
+    return field.isin(pa.array([each.exact.as_py() for each in near if each and each.exact is not None], kind))
+
+
+_FLOATS = (pa.float32(), pa.float64())

@@ -30,7 +30,7 @@ class Scan:
     def read(self, split: LakeSplit) -> Iterator[pa.RecordBatch]:
         """Read one split, on an executor."""
         names = self.schema.names
-        condition = condition_of(self.plan.remaining)
+        condition = condition_of(self.plan.remaining, self.plan.schema)
         batches = self.source.read(split, self.plan.schema)
         kept = (batch if condition is None else batch.filter(condition) for batch in batches)
         return limited((rows.select(names) for rows in kept if rows.num_rows), self.limit)
@@ -55,9 +55,10 @@ def scan(source: LakeSource, request: ScanRequest) -> tuple[pa.Schema, Iterator[
     return planned.schema, limited(batches, planned.limit)
 
 
-def condition_of(predicates: Sequence[Predicate]) -> Any:
-    """Their conjunction as an Arrow expression; None where there are none."""
-    return functools.reduce(operator.and_, map(to_arrow, predicates)) if predicates else None
+def condition_of(predicates: Sequence[Predicate], schema: pa.Schema) -> Any:
+    """Their conjunction as an Arrow expression for rows of ``schema``; None where there are none."""
+    expressions = [to_arrow(predicate, schema) for predicate in predicates]
+    return functools.reduce(operator.and_, expressions) if expressions else None
 
 
 def limited(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:

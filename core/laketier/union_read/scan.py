@@ -120,7 +120,7 @@ class UnionScan:
 
     def _finished(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What is left to do for either half. A column that it lacks is null there, to filters too."""
-        condition = condition_of(self.filters)
+        condition = condition_of(self.filters, self.needed)
         whole = (conform(batch, self.needed) for batch in batches)
         kept = (rows if condition is None else rows.filter(condition) for rows in whole)
         return limited((rows.select(self.schema.names) for rows in kept if rows.num_rows), self.limit)

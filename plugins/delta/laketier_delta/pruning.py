@@ -44,7 +44,7 @@ class FilePruner:
 
     def _on_partitions(self, predicate: Predicate) -> Any:
         index = self._partitions.append_column("__file", pa.array(range(self._count), pa.int64()))
-        kept = index.filter(to_arrow(predicate)).column("__file")
+        kept = index.filter(to_arrow(predicate, index.schema)).column("__file")
         return pc.is_in(index.column("__file"), value_set=kept.combine_chunks())
 
     def _may(self, predicate: Predicate) -> Any:

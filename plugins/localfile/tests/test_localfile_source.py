@@ -45,7 +45,7 @@ def filtered(table: Any, *filters: Any, columns: tuple[str, ...] | None = None) 
     source = table.storage.source(table.info)
     rows = pa.Table.from_batches([b for s in made.splits for b in source.read(s, made.schema)], schema=made.schema)
     for predicate in made.remaining:
-        rows = rows.filter(to_arrow(predicate))
+        rows = rows.filter(to_arrow(predicate, rows.schema))
     return rows
 
 

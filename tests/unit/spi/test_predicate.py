@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import math
+from decimal import Decimal
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -51,3 +56,58 @@ def test_a_leaf_travels() -> None:
     serializer = DataclassSerializer(Leaf)
     leaf = Leaf("a", Op.EQ, "x")
     assert serializer.deserialize(1, serializer.serialize(leaf)) == leaf
+
+
+SIGNED = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+UNSIGNED = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
+BIG = 10**40
+NUMBERS = {
+    **{
+        str(kind): (kind, [low, 0, 5, high - 1, high])
+        for kind, low, high in (
+            *((kind, -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1) for kind in SIGNED),
+            *((kind, 0, 2**kind.bit_width - 1) for kind in UNSIGNED),
+        )
+    },
+    **{
+        str(kind): (kind, [Decimal(text) for text in texts])
+        for kind, texts in (
+            (pa.decimal128(20, 0), ("-1", "5", "18446744073709551615", "99999999999999999999")),
+            (pa.decimal128(9, 2), ("-9999999.99", "0.00", "5.00", "5.01", "9999999.99")),
+            (pa.decimal128(38, 10), ("0.0000000001", "5", "9999999999999999999999999999.9999999999")),
+            (pa.decimal128(5, -2), ("500", "9999900")),
+        )
+    },
+    "float": (pa.float32(), [-0.0, 5.0, 2.0**24, 3e38, math.inf]),
+    "double": (pa.float64(), [-math.inf, -0.0, 5.0, 2.0**53, 2.0**63, 1e300, math.inf, NAN]),
+}
+WHOLE = [0, -1, 5, 255, 256, 2**24 + 1, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, BIG, -BIG, 10**400, -(10**400)]
+PARTS: list[float | Decimal] = [
+    *(5.5, 5.0, -0.5, 1e300, 2.0**63, math.inf, -math.inf),
+    *map(Decimal, ("5.005", "5.01", "1E-30", "-1E-999999", "1E+999999", "18446744073709551615.5", "Infinity")),
+]
+COMPARED = {Op.EQ: eq, Op.NE: ne, Op.LT: lt, Op.LE: le, Op.GT: gt, Op.GE: ge}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_compare_exactly_whatever_the_type_of_the_column(name: str) -> None:
+    """As Python compares them, which knows no width of a number. Null stays null."""
+    kind, values = NUMBERS[name]
+    table = pa.table({"v": pa.array([*values, None], kind)})
+    read = table["v"].to_pylist()
+    literals = [*WHOLE, *(() if pa.types.is_floating(kind) else PARTS)]
+
+    def kept(predicate: Predicate) -> list[Any]:
+        return list(map(repr, table.filter(to_arrow(predicate, table.schema))["v"].to_pylist()))
+
+    for literal in literals:
+        for op, compares in COMPARED.items():
+            expected = [value for value in read if value is not None and compares(value, literal)]
+            others = [value for value in read if value is not None and not compares(value, literal)]
+            assert kept(Leaf("v", op, literal)) == list(map(repr, expected)), f"v {op.value} {literal!r}"
+            assert kept(Not(Leaf("v", op, literal))) == list(map(repr, others)), f"not v {op.value} {literal!r}"
+    among = [value for value in read if value is not None and value in literals]
+    assert kept(Leaf("v", Op.IN, (*literals, None))) == list(map(repr, among))
+    assert kept(Not(Leaf("v", Op.IN, tuple(literals)))) == [
+        repr(value) for value in read if value is not None and value not in literals
+    ]

@@ -172,7 +172,7 @@ class World:
     def expected(self) -> list[dict[str, Any]]:
         rows = [{"id": k, "v": v} for changes in self.changes.values() for k, v in state_of(changes).items()]
         table = pa.Table.from_pylist(rows, schema=ROWS)
-        condition = condition_of(self.request.filters)
+        condition = condition_of(self.request.filters, ROWS)
         found: list[dict[str, Any]] = (table if condition is None else table.filter(condition)).to_pylist()
         names = self.request.columns or ROWS.names
         return [{name: row[name] for name in names} for row in found]

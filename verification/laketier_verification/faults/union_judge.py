@@ -71,7 +71,7 @@ def judge(plan: Plan, found: pa.Table, log: WrittenLog, name: str, verdict: Verd
                 f"{name}: bucket {bucket} ends at {upto}, and had {plan.least.get(bucket, 0)} to {most} rows"
             )
     expected = log.rows(end)
-    condition = condition_of(plan.request.filters)
+    condition = condition_of(plan.request.filters, expected.schema)
     if condition is not None:
         expected = expected.filter(condition)
     names = plan.request.columns or SCHEMA.names

@@ -1,0 +1,95 @@
+"""Numbers that a column is compared with, as the next values of the column's own type.
+
+Arrow brings both sides of a comparison to one type first, and fails where that type lacks one of them: a uint64 beyond
+int64 beside a small literal, a literal beyond the range of its column, an integer beside decimals. Values of one type
+compare as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+_MOST_DIGITS = 100
+"""More than a decimal of Arrow has. An exponent beyond that is not written out: it may be of any size."""
+
+
+class Neighbours(NamedTuple):
+    """The greatest value of a type that is not above a number, and the least that is not below it. None where all
+    values of the type are beyond the number."""
+
+    below: pa.Scalar | None
+    above: pa.Scalar | None
+
+    @property
+    def exact(self) -> pa.Scalar | None:
+        """The number itself, where the type has it."""
+        same = self.below is not None and self.above is not None and self.below.equals(self.above)
+        return self.below if same else None
+
+
+def neighbours(value: Any, kind: pa.DataType) -> Neighbours | None:
+    """Those of ``value`` in the type ``kind``; None for what Arrow compares as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or _is_nan(value):
+        return None
+    if pt.is_integer(kind):
+        least, most = integer_range(kind)
+        return _steps(value, kind, 0, least, most)
+    if pt.is_decimal(kind):
+        most = 10**kind.precision - 1
+        return _steps(value, kind, kind.scale, -most, most)
+    if isinstance(value, int) and (pt.is_float32(kind) or pt.is_float64(kind)):
+        return _floats(value)
+    return None
+
+
+def integer_range(kind: pa.DataType) -> tuple[int, int]:
+    """The least and the greatest value of a type of integers."""
+    bits: int = kind.bit_width
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if pt.is_signed_integer(kind) else (0, 2**bits - 1)
+
+
+def _steps(value: int | float | Decimal, kind: pa.DataType, scale: int, least: int, most: int) -> Neighbours:
+    """In a type whose values are the integers from ``least`` to ``most``, each divided by ten to the ``scale``."""
+    if _is_huge(value):
+        floor, ceiling = (most, most + 1) if value > 0 else (least - 1, least)
+    else:
+        if isinstance(value, Decimal) and value and value.adjusted() < -_MOST_DIGITS:
+            value = Decimal(1).scaleb(-_MOST_DIGITS).copy_sign(value)
+        number = Fraction(value) * Fraction(10) ** scale
+        floor, ceiling = math.floor(number), math.ceil(number)
+    below = None if floor < least else _scalar(min(floor, most), kind, scale)
+    above = None if ceiling > most else _scalar(max(ceiling, least), kind, scale)
+    return Neighbours(below, above)
+
+
+def _is_nan(value: int | float | Decimal) -> bool:
+    return value.is_nan() if isinstance(value, Decimal) else isinstance(value, float) and math.isnan(value)
+
+
+def _is_huge(value: int | float | Decimal) -> bool:
+    """Infinite, or of so many digits that every value of any type is on one side."""
+    if isinstance(value, Decimal):
+        return value.is_infinite() or value.adjusted() > _MOST_DIGITS
+    return isinstance(value, float) and math.isinf(value)
+
+
+def _scalar(number: int, kind: pa.DataType, scale: int) -> pa.Scalar:
+    if pt.is_integer(kind):
+        return pa.scalar(number, kind)
+    return pa.scalar(Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale)), kind)
+
+
+def _floats(value: int) -> Neighbours:
+    try:
+        near = float(value)
+    except OverflowError:
+        near = math.inf if value > 0 else -math.inf
+    below = near if near <= value else math.nextafter(near, -math.inf)
+    above = near if near >= value else math.nextafter(near, math.inf)
+    return Neighbours(pa.scalar(below), pa.scalar(above))
