@@ -1,10 +1,10 @@
-"""The contract, and nothing else: what a format or a source implements; it needs pyarrow and the standard library only,
+"""The contract that formats and sources implement, and nothing else. It needs only pyarrow and the standard library,
 and no tool of `laketier.kit`.
 
 An author writes a `LakeStoragePlugin`, a `LakeStorage`, a `LakeCatalog`, a `LakeTieringFactory`, a `LakeWriter`, a
-`LakeCommitter` and, to be read, a `LakeSource`. What else the format can do is a capability, an object of its own:
-`LakeHistory`, `LakeChanges`, `LakeFeed`, `LakeMaintenance`. The names are those of Apache Fluss (FIP-3); batches are
-Arrow's.
+`LakeCommitter` and, to be read, a `LakeSource`. Each optional ability of a format is a capability, an object of its
+own: `LakeHistory`, `LakeChanges`, `LakeFeed`, `LakeMaintenance`. The names are those of Apache Fluss (FIP-3); batches
+are Arrow's.
 """
 
 from laketier.spi.bucket import BucketAssigner, BucketAssignerFactory

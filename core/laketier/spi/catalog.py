@@ -92,7 +92,7 @@ class LakeCatalog(ABC):
 
 
 def same_table(found: TableInfo, wanted: TableDescriptor) -> TableInfo:
-    """Check that an existing table is the one that `LakeCatalog.create_table` was asked for.
+    """Check that an existing table equals the table that `LakeCatalog.create_table` has to create.
 
     Args:
         found: The existing table.

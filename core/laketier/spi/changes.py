@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class VersionBounds:
-    """The versions whose changes can be read.
+    """The versions with readable changes.
 
     Attributes:
         earliest: The first version.

@@ -164,8 +164,8 @@ class LakeCommitter(ABC, Generic[WR]):
         delete a file of its own, and changes nothing else.
 
         Returns:
-            Milliseconds since the epoch. None where the format can't ask: the newest orphan then stands for the time,
-            when the age of orphans is computed.
+            Milliseconds since the epoch. None where the format can't ask: the time of the newest orphan is then used to
+            compute the age of orphans.
 
         Raises:
             OSError: The storage does not answer.

@@ -127,8 +127,8 @@ class OffsetsExpired(TableError):
     """A part of the range to read is not in the source any more.
 
     Attributes:
-        gone: All missing ranges (start, and end exclusive) of each bucket. Empty where the source can't tell: then
-            nobody may read around them.
+        gone: All missing ranges (start, and end exclusive) of each bucket. Empty where the source can't list them: then
+            no reader may skip them.
     """
 
     def __init__(
@@ -235,8 +235,8 @@ class OutsideTable(Refused):
 
 
 class StagedFileLost(Refused, CommitError):
-    """A staged file is missing, or differs from the one that its writer left. Running the round again stages it
-    anew."""
+    """A staged file is missing, or differs from the one that its writer left. Run the round again: it stages its files
+    again."""
 
 
 class TableChanged(Refused):

@@ -39,7 +39,7 @@ class TableFinding:
     Attributes:
         what: The defect, as one clause that stands alone.
         why: The cause and the effect.
-        fix: The next step where `LakeMaintenance.repair` can't mend the defect. Empty where it can.
+        fix: The next step where `LakeMaintenance.repair` can't repair the defect. Empty where it can.
     """
 
     what: str
@@ -75,7 +75,8 @@ class LakeMaintenance(ABC):
             orphans: The files to delete.
 
         Returns:
-            The files that are gone, whoever deleted them. A file that can't be deleted is logged and left out.
+            The files that are gone, also those that another process deleted. A file that can't be deleted is logged and
+            left out.
         """
 
     def findings(self) -> Sequence[TableFinding]:
@@ -87,13 +88,13 @@ class LakeMaintenance(ABC):
         return ()
 
     def repair(self) -> Sequence[TableFinding]:
-        """Mend the findings without a ``fix``, in one atomic commit that keeps snapshots and watermarks.
+        """Repair the findings without a ``fix``, in one atomic commit that keeps snapshots and watermarks.
 
         Returns:
             The findings that are left.
 
         Raises:
             Conflict: Other commits came first each time.
-            FeatureNotSupported: The format has nothing to mend.
+            FeatureNotSupported: The format has no findings to repair.
         """
         raise FeatureNotSupported("repair", reason="it has no findings that could be repaired")

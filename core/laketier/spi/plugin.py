@@ -40,8 +40,8 @@ class LakeStorageConfig:
 
 class LakeTieringFactory(ABC, Generic[WR]):
     """Makes the writers and the committer of one table. Made on the driver by `LakeStorage.tiering_factory`; picklable,
-    as it goes to executors. So it holds what a writer needs (schema, uuid, location, options) as plain data, and
-    imports its library inside the methods."""
+    as it goes to executors. So it holds plain data for its writers (schema, uuid, location, options), and imports its
+    library inside the methods."""
 
     @abstractmethod
     def create_writer(self, context: WriterInitContext) -> LakeWriter[WR]:
@@ -166,7 +166,7 @@ class LakeStorage(ABC):
             The object.
 
         Raises:
-            FeatureNotSupported: The format does not tell which rows a commit appended.
+            FeatureNotSupported: The format does not know which rows a commit appended.
         """
         raise FeatureNotSupported(Feature.INCREMENTAL_READ.value, reason="it does not tell what a commit appended")
 
@@ -181,7 +181,7 @@ class LakeStorage(ABC):
 
         Raises:
             ConfigError: The table keeps no feed.
-            FeatureNotSupported: The format does not tell which rows a commit changed.
+            FeatureNotSupported: The format does not know which rows a commit changed.
         """
         raise FeatureNotSupported(Feature.CHANGE_FEED.value, reason="it does not tell which rows a commit changed")
 

@@ -24,8 +24,8 @@ def is_secret(name: str) -> bool:
 
 
 def holds_secret(url: str) -> bool:
-    """Whether a URL holds a password, or a secret in its query. Its path does not count: names may hold any character
-    there, and `redacted` may hide a part of them all the same."""
+    """Whether a URL holds a password, or a secret in its query. The path does not count: names in it may hold any
+    character, and `redacted` may hide a part of them."""
     address, _, query = url.partition("?")
     has_password = _PASSWORD.search(_PORT.sub("://", url)) is not None
     return has_password or ("://" in address and _SECRET_KEY.search(query) is not None)

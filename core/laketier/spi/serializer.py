@@ -1,4 +1,4 @@
-"""Versioned serialisation of what crosses processes or is stored. Never pickle.
+"""Versioned serialisation of objects that cross processes or are stored. Never pickle.
 
 `SimpleVersionedSerializer` is Fluss's (and Flink's) interface. `DataclassSerializer` is the default: canonical JSON
 of a frozen dataclass, typed by its annotations. `pack` and `unpack` frame either with a version and a checksum.

@@ -232,8 +232,8 @@ class TableInfo:
         """The same description with another handle.
 
         Args:
-            handle: What the plugin loaded of the table, for `LakeCatalog`. None for an object that outlives the look,
-                such as a factory or a source.
+            handle: The plugin's loaded object of the table. `LakeCatalog` attaches it. None for an object that outlives
+                the look, such as a factory or a source.
 
         Returns:
             A copy.
@@ -244,8 +244,8 @@ class TableInfo:
 
     @property
     def handle(self) -> Any:
-        """What the plugin loaded of the table, as old as this description. None without a handle: the plugin then loads
-        the table. Never the result of `LakeCommitter.open`, which is always fresh."""
+        """The plugin's loaded object of the table, as old as this description. None without a handle: the plugin then
+        loads the table. Never the result of `LakeCommitter.open`, which is always fresh."""
         return self._handle
 
     def __getstate__(self) -> dict[str, Any]:

@@ -31,8 +31,7 @@ def new_attempt_id(after: int = 0) -> str:
 
     Args:
         after: The horizon of orphan collection when the round began (`TieringRound.attempts_after`), in ms since the
-            epoch. A host whose clock is behind uses this moment, as in Lamport's clocks: the attempt did begin later,
-            whatever the clocks say.
+            epoch. A host with a slow clock uses this moment, as in Lamport's clocks: the attempt did begin later.
 
     Returns:
         32 hex digits.
