@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -86,6 +87,24 @@ def test_all_links_of_a_checkout_lead_somewhere() -> None:
             there = target.exists() and (match["anchor"] is None or match["anchor"] in _anchors(target))
             lost += [] if there else [f"{page.relative_to(ROOT)}: {match[0]}"]
     assert not lost
+
+
+_SHOWN = re.compile(r"^::: (?P<name>[\w.]+)$", re.MULTILINE)
+
+
+def test_what_the_site_shows_of_the_code_is_there() -> None:
+    """A name that moved breaks `make docs`."""
+    names = [(page, match["name"]) for page in READABLE for match in _SHOWN.finditer(page.read_text(encoding="utf-8"))]
+    assert len(names) > 10
+    assert not [f"{page.name}: {name}" for page, name in names if not _exists(name)]
+
+
+def _exists(name: str) -> bool:
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 FROM_AN_INDEX = re.compile(r"pip install(?: +-\S+)* +['\"]?laketier\b[^\n`]*")
