@@ -1,17 +1,8 @@
 """Config key → plugin, through pluggy entry points, lazily, by name; it may use `spi`, `kit` and `config`."""
 
 from laketier.registry.commands import complete_commands, naming_commands, naming_format
-from laketier.registry.discovery import (
-    FORMATS,
-    SOURCES,
-    InstalledPlugin,
-    hookimpl,
-    hookspec,
-    installed_formats,
-    installed_sources,
-    load_format,
-    load_source,
-)
+from laketier.registry.discovery import installed_formats, installed_sources, load_format, load_source
+from laketier.registry.groups import FORMATS, SOURCES, InstalledPlugin, hookimpl, hookspec
 from laketier.registry.lake import Lake, configure, configure_spark, format_names, open_lake
 from laketier.registry.log_source import OpenSource, open_log_source
 

@@ -35,5 +35,5 @@ _PLUGIN = KafkaPlugin()
 
 @hookimpl
 def laketier_source() -> LogSourcePlugin:
-    """See `laketier.registry.discovery.SourceHooks`."""
+    """See `laketier.registry.groups.SourceHooks`."""
     return _PLUGIN
