@@ -79,9 +79,10 @@ def exporting(collector: TableCollector, worker: str) -> Iterator[OtelMetrics | 
         yield None
         return
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+    from opentelemetry.sdk.metrics.export import AggregationTemporality, PeriodicExportingMetricReader
 
-    tables = TableSeries(collector, is_delta=os.environ.get(_TEMPORALITY, "").strip().upper() == "DELTA")
+    asked = os.environ.get(_TEMPORALITY, "").strip().upper()
+    tables = TableSeries(collector, is_delta=asked == AggregationTemporality.DELTA.name)
     try:
         provider = provider_of(PeriodicExportingMetricReader(with_tables(OTLPMetricExporter, tables)()), worker)
     except ValueError as error:

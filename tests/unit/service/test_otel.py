@@ -253,6 +253,20 @@ def test_metrics_are_pushed_to_a_receiver(tmp_path: Path, receiver: Receiver, mo
     assert seconds.count == 1
 
 
+def test_the_environment_asks_for_deltas(
+    store: StateStore, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta")
+    store.register([table("t")])
+    with exporting(TableCollector(SharedLook(store, 0), 30), "worker-1"):
+        pass
+    (of,) = receiver.requests[-1][1].resource_metrics
+    found = {each.name for scope in of.scope_metrics for each in scope.metrics}
+    assert "laketier_table_fresh" in found
+    assert "laketier_table_rows" not in found, "no export was before this one"
+
+
 @pytest.mark.parametrize(
     ("environment", "asked"),
     [
