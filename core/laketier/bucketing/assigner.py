@@ -1,4 +1,4 @@
-"""What all bucket functions share: reading the keys, refusing nulls, working in pieces."""
+"""Common parts of all bucket functions: reading the keys, refusing nulls, working in pieces."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class FlussAssignerFactory(BucketAssignerFactory):
 
 
 def compacted_key(keys: Sequence[BucketKey], columns: Sequence[pa.Array]) -> ByteRows:
-    """What Fluss's ``CompactedKeyEncoder`` makes of each row: the encoded fields, without null bits."""
+    """Encode the fields of each row, without null bits, as Fluss's ``CompactedKeyEncoder`` does."""
     parts = [part for key, column in zip(keys, columns, strict=True) for part in _field(key, column)]
     if len(parts) == 1 and isinstance(parts[0], ByteRows):
         return parts[0]

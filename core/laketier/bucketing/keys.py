@@ -16,7 +16,7 @@ from laketier.spi import ConfigError, IncompatibleData, TableDescriptor
 
 
 class KeyKind(Enum):
-    """What a key is, whatever Arrow type it has. Named as in Fluss."""
+    """The kind of a key, independent of its Arrow type. Named as in Fluss."""
 
     BOOLEAN = "boolean"
     TINYINT = "tinyint"

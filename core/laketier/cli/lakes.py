@@ -63,7 +63,7 @@ class LakeOptions:
 
     @property
     def words(self) -> str:
-        """What another command must be told to mean the same table, as a shell reads it. Secrets are left out."""
+        """The options that name the same table for another command, as a shell reads them. Secrets are left out."""
         words = [] if self.table is None else [self.table]
         for flag, value in (("-c", self.config), ("-f", self.format), ("-w", self.warehouse)):
             words += [] if value is None else [flag, redacted(str(value))]

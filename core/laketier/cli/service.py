@@ -35,7 +35,7 @@ _COLOURS = {"FAILED": "red", "STOPPED": "bold red", "TIERING": "cyan", "PAUSED":
 
 
 SERVER = ("alembic", "jinja2", "prometheus_client", "sqlalchemy", "starlette", "uvicorn")
-"""What the extra `server` brings. An update of laketier alone does not bring what is new in it."""
+"""The packages of the extra `server`. An update of laketier alone does not bring what is new in it."""
 
 
 def require_server() -> None:

@@ -1,4 +1,4 @@
-"""What commands print: results, lines and errors, none of which may act upon a terminal or tell a secret."""
+"""The output of commands: results, lines and errors, none of which may act upon a terminal or show a secret."""
 
 from __future__ import annotations
 

@@ -172,5 +172,5 @@ def header_of(line: bytes, delimiter: str) -> list[str]:
 
 
 def blanks_beside(delimiter: str) -> bytes:
-    """What is blank in a line whose values have ``delimiter`` between them."""
+    """The blank characters of a line with ``delimiter`` between its values."""
     return BLANKS.replace(delimiter.encode(), b"")

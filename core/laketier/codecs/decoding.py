@@ -56,7 +56,7 @@ class Decoder(ABC):
     record_bytes: int = RECORD_BYTES
     """A longer value is a bad record."""
     record_option: str = "max-record-bytes"
-    """What a user sets to change that."""
+    """The option that changes that bound."""
 
     @property
     def blanks(self) -> bytes:

@@ -1,4 +1,4 @@
-"""What a library said of bytes from outside, as text that any table and any terminal can hold."""
+"""A library's message about bytes from outside, as text for any table and any terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What text may become: the types that JSON and CSV have values for, and casts from text that change none.
+"""Types of text: the types that JSON and CSV have values for, and casts from text that change no value.
 
 Numbers, dates and times written as text mean the same wherever they stand, so one rule reads them for both.
 """

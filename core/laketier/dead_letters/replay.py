@@ -68,7 +68,7 @@ _Key = tuple[str, int, bytes | None, bytes | None]
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """What a replay did, or what a dry run would have done.
+    """The result of a replay or of a dry run.
 
     Attributes:
         replayed: The dead letters whose rows were appended.

@@ -1,2 +1,1 @@
-"""What keeps tables tidy, without an engine: the collection of orphans; it may use `tiering` and the rooms below
-that."""
+"""Maintenance of tables without an engine: the collection of orphans; it may use `tiering` and the rooms below that."""

@@ -47,9 +47,9 @@ _EVER = 1 << 53
 
 @dataclass(frozen=True)
 class Collection:
-    """What a collection found, and what of it is deleted. ``horizon``: ms since the epoch; None if it was not set.
-    ``at``: when it was, by the clock that ages were told by. ``ahead``: files that are old enough, of attempts that
-    did not begin before the horizon: they are left until it has reached them."""
+    """The orphans that a collection found, and those that it deletes. ``horizon``: ms since the epoch; None if it
+    was not set. ``at``: when it was, by the clock that ages were told by. ``ahead``: files that are old enough, of
+    attempts that did not begin before the horizon: they are left until it has reached them."""
 
     orphans: tuple[OrphanFile, ...]
     removed: tuple[OrphanFile, ...] = ()

@@ -19,7 +19,7 @@ from laketier.spi import ConfigError, IncompatibleData, UnsupportedType
 
 UPSERTS = ("+I", "+U")
 OUTDATED = "-U"
-"""What a row was before an update. Its key's next change says what it is now."""
+"""The change type of a row's state before an update. Its key's next change says what it is now."""
 DELETE = "-D"
 CHANGE_TYPES = (*UPSERTS, OUTDATED, DELETE)
 

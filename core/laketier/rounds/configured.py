@@ -125,7 +125,7 @@ def configured_tables(
 def rule_problems(
     service: Service, index: int, sources: Mapping[str, OpenSource], *, origin: str
 ) -> list[LaketierError]:
-    """What is wrong with a rule, whatever tables there are: its sink, its target, how it reads."""
+    """List the faults of a rule that do not depend on tables: its sink, its target, its settings for reading."""
     rule, where = service.tables[index], f"{origin}, tables.{index}"
     found: list[LaketierError] = []
     try:

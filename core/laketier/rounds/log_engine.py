@@ -1,4 +1,4 @@
-"""Who runs the tasks of rounds that read logs."""
+"""The engines that run the tasks of rounds from logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one task does for a round that reads a log: its splits become staged files, its bad records are dealt with."""
+"""One task of a round from a log: it stages the rows of its splits and treats bad records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from laketier.tiering import write_task
 
 
 class OnBadRecordPolicy(Enum):
-    """What becomes of a record that can't be read."""
+    """The treatment of a record that can't be read."""
 
     FAIL = "fail"
     DEAD_LETTER = "dead-letter"
@@ -64,7 +64,7 @@ class LogTask:
 
     @property
     def weight(self) -> int:
-        """What it costs, beside others: `weight_of` its splits."""
+        """The cost of the task, relative to others: `weight_of` its splits."""
         return sum(map(weight_of, self.splits))
 
     def begun(self) -> LogTask:
@@ -75,9 +75,9 @@ class LogTask:
 
 @dataclass(frozen=True)
 class LogAnswer:
-    """What became of a task. ``message`` (and ``dead_letters``) are staged files, packed for `TieringRound`; both are
-    None after an ``error``, and when the task was left ``unread`` as time was up. ``bad`` counts the records that were
-    dead-lettered or dropped. ``index``: the task's."""
+    """The result of a task. ``message`` (and ``dead_letters``) are staged files, packed for `TieringRound`; both are
+    None after an ``error``, and when the task was left ``unread`` as time was up. ``bad`` counts the records that
+    were dead-lettered or dropped. ``index``: the task's."""
 
     table: str
     message: bytes | None = None

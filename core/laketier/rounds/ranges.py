@@ -22,7 +22,7 @@ from laketier.spi import (
 
 
 class OnExpired(Enum):
-    """What a round does about a range that the source dropped before it was read."""
+    """The treatment of a range that the source dropped before it was read."""
 
     FAIL = "fail"
     SKIP = "skip"

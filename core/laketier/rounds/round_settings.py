@@ -25,10 +25,11 @@ class LogRoundSettings:
 
 @dataclass(frozen=True)
 class LogRoundResult:
-    """What a round did. ``outcome`` is None when the log held nothing new. ``end``: where the table has read up to.
-    ``left``: offsets that the log held beyond that when the round was planned, ``left_at``: when the newest of them was
-    written (ms since the epoch, UTC), where the source says so. ``start``: where this round began. ``rows``: written,
-    so with a primary key those of rewritten files too, and no deleted ones. ``bad``: records that are no rows."""
+    """The result of a round. ``outcome`` is None when the log held nothing new. ``end``: where the table has read up
+    to. ``left``: offsets that the log held beyond that when the round was planned, ``left_at``: when the newest of
+    them was written (ms since the epoch, UTC), where the source says so. ``start``: where this round began.
+    ``rows``: written, so with a primary key those of rewritten files too, and no deleted ones. ``bad``: records that
+    are no rows."""
 
     outcome: RoundOutcome | None
     end: LogOffsets

@@ -179,7 +179,7 @@ def in_order(splits: Sequence[LogSplit]) -> tuple[LogSplit, ...]:
 
 
 def aligned_buckets(buckets: BucketSpec, log: LogTable, splits: Sequence[LogSplit]) -> dict[str, int] | None:
-    """Which bucket of the lake each bucket of the log is; None when they are not the same."""
+    """The bucket of the lake for each bucket of the log. None when they are not the same."""
     numbers = {name: number for split in splits for name, number in _numbered(split.bucket, buckets.count)}
     same = log.buckets == buckets and not log.partition_by
     return numbers if same and all(split.bucket in numbers for split in splits) else None

@@ -1,4 +1,4 @@
-"""What the state database said a moment ago: one question for all who ask at a time."""
+"""Recent answers of the state database: one query serves all callers at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus reads: the tables as the state database has them when it asks, and the rounds of this process."""
+"""The metrics that Prometheus reads: the tables in the state database, and the rounds of this process."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ class RoundMetrics(Protocol):
 
 
 class WorkerMetrics:
-    """What this process did since its start."""
+    """The work of this process since its start."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._rounds = prometheus_client.Counter(*ROUNDS, ["ending"], registry=registry)

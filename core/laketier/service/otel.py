@@ -132,7 +132,7 @@ class TableSeries:
             yield Observation(each.value, each.labels)
 
     def metrics(self) -> list[Any]:
-        """What the last `look` found."""
+        """The results of the last `look`."""
         from opentelemetry.sdk.metrics.export import Gauge, NumberDataPoint
         from opentelemetry.sdk.metrics.export import Metric as Sent
 

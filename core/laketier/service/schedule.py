@@ -71,7 +71,7 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.DROPPED: frozenset({State.SCHEDULED, State.FAILED, State.PAUSED, State.STOPPED, State.RECREATED}),
     State.RECREATED: frozenset(),
 }
-"""Which states may follow which. The only place that says so."""
+"""The states that may follow each state. The only place that says so."""
 
 
 class IllegalTransition(LaketierError):

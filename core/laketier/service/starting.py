@@ -1,4 +1,4 @@
-"""What can be known before a service starts, all of it at once: the state, the sources, the rules, the tables."""
+"""All checks before a service starts: the state, the sources, the rules, the tables."""
 
 from __future__ import annotations
 

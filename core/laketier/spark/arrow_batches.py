@@ -37,7 +37,8 @@ _LIST_ITEMS = 128
 
 @dataclass(frozen=True)
 class BatchLimits:
-    """What to set: ``max_records`` rows per batch; ``lift_bytes`` says whether the rows bound the bytes enough."""
+    """The settings to make: ``max_records`` rows per batch; ``lift_bytes`` says whether the rows bound the bytes
+    enough."""
 
     max_records: int
     lift_bytes: bool

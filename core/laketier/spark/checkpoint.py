@@ -1,4 +1,4 @@
-"""What a Spark checkpoint says about an epoch: whose it is, and what it read.
+"""Reads a Spark checkpoint: the run and the content of an epoch.
 
 A batch id alone does not identify rows: a restored checkpoint takes the same id again with other files, and its
 ``offsets/N`` is then the same text, since a file source's offset is only a counter. What the counter stands for is in

@@ -21,8 +21,8 @@ _REUSE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Begun:
-    """What a round saw when it began. ``done``: it is in the table, and nothing is to be written. ``attempts_after``:
-    see `TieringRound`."""
+    """The state of a round at its beginning. ``done``: it is in the table, and nothing is to be written.
+    ``attempts_after``: see `TieringRound`."""
 
     done: bool
     attempts_after: int
@@ -30,7 +30,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class PlannedEpoch:
-    """What the tasks of an epoch need."""
+    """The data that the tasks of an epoch need."""
 
     factory: LakeTieringFactory[Any]
     begun: Begun

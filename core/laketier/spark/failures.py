@@ -1,4 +1,4 @@
-"""What failed, out of what Spark says about it."""
+"""Finds the cause of a failure in Spark's message."""
 
 from __future__ import annotations
 

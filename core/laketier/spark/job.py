@@ -28,7 +28,7 @@ _VIEW = "source"
 
 @dataclass(frozen=True)
 class JobResult:
-    """What a job did: ``totals`` for a stream, ``round`` for a batch. ``lane`` says how the rows travelled."""
+    """The result of a job: ``totals`` for a stream, ``round`` for a batch. ``lane`` says how the rows travelled."""
 
     config: LakeConfig
     lane: str

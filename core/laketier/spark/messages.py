@@ -1,4 +1,4 @@
-"""What a Spark task of ours tells the driver."""
+"""The messages of laketier's Spark tasks to the driver."""
 
 from __future__ import annotations
 

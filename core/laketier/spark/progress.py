@@ -1,4 +1,4 @@
-"""What a stream has done so far: one `EpochProgress` per committed epoch, for a terminal, a log, or your own code."""
+"""The progress of a stream: one `EpochProgress` per committed epoch, for a terminal, a log, or your own code."""
 
 from __future__ import annotations
 

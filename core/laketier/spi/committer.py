@@ -81,7 +81,7 @@ class TableState(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class LakeCommitResult:
-    """What a commit added.
+    """The snapshot, rows and files that a commit added.
 
     Attributes:
         snapshot_id: The snapshot that it made.

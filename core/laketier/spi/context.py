@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class WriteMode(Enum):
-    """What a round does to the existing rows."""
+    """The effect of a round on the existing rows."""
 
     APPEND = "append"
     OVERWRITE = "overwrite"

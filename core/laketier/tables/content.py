@@ -1,4 +1,4 @@
-"""What names the rows that a plan reads."""
+"""Names the rows that a plan reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a table's schema when input arrives: create it, check it, follow the source's."""
+"""The evolution of a table's schema when input arrives: create it, check it, follow the source's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which splits one task reads."""
+"""Groups splits into tasks."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def open_source(config: LakeConfig) -> LakeSource:
 def scan_request(
     config: LakeConfig, columns: Sequence[str] | None = None, filters: Iterable[Predicate] = ()
 ) -> ScanRequest:
-    """What to read of the configured table: these columns and filters, at the snapshot that it names."""
+    """Make the request for the configured table: these columns and filters, at the snapshot that it names."""
     return ScanRequest(
         columns=None if columns is None else tuple(columns),
         filters=tuple(filters),

@@ -1,4 +1,4 @@
-"""What is compared after each reload, before anything is published."""
+"""The checks after each reload, before anything is published."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_results(state: TableState, results: Sequence[WriteResult]) -> None:
 
 @dataclass(frozen=True)
 class BaseSnapshot:
-    """What a round's rows were merged with. ``snapshot_id`` is None for a table that had none yet."""
+    """The snapshot that a round's rows were merged with. ``snapshot_id`` is None for a table that had none yet."""
 
     snapshot_id: int | None
 

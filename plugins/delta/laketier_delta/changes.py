@@ -49,9 +49,9 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\b.*")
 
 @dataclass(frozen=True)
 class Appended:
-    """What one commit appended. ``operation`` as its writer named it; ``changes``: it took rows back too, those of
-    ``removed``; ``describes``: it says what the table looks like. Of a table with a change feed, ``fed`` are the files
-    that say what it did to rows; ``feed``: whether it switched the feed on or off, None for neither."""
+    """The rows that one commit appended. ``operation`` as its writer named it; ``changes``: it took rows back too,
+    those of ``removed``; ``describes``: it says what the table looks like. Of a table with a change feed, ``fed``
+    are the files that say what it did to rows; ``feed``: whether it switched the feed on or off, None for neither."""
 
     version: int
     operation: str
@@ -111,7 +111,7 @@ class DeltaChanges(LakeChanges):
 
 
 def commits_of(table: TableInfo, location: Location, start: int, end: int) -> tuple[Columns, list[Appended]]:
-    """What the table looks like now, and the commits ``start`` to ``end`` (exclusive)."""
+    """Read the present description of the table, and the commits ``start`` to ``end`` (exclusive)."""
     memory = memory_of(location.uri, table.table_uuid)
     known = memory.columns
     if known is None or known.version < (table.snapshot_id or 0) or start - known.version > _MANY:
@@ -125,7 +125,7 @@ def commits_of(table: TableInfo, location: Location, start: int, end: int) -> tu
 
 @dataclass(frozen=True)
 class Columns:
-    """What the table looks like as of ``version``."""
+    """The columns of the table as of ``version``."""
 
     version: int
     schema: pa.Schema

@@ -1,5 +1,4 @@
-"""What the conformance suite needs to know of this format: how a foreign hand takes a table back, and how a user
-switches on its change feed."""
+"""The harness of this format for the conformance suite: a foreign restore, and switching on the change feed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reader of a split needs to know."""
+"""The payload of a split for its reader."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Fed(Enum):
-    """Which changes of rows a file gives to the change feed."""
+    """The changes of rows that a file gives to the change feed."""
 
     INSERTS = "inserts"
     """All of its rows came."""

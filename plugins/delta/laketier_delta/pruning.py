@@ -1,4 +1,5 @@
-"""Which files can hold rows that satisfy a predicate, from partition values and statistics. Vectorised over files.
+"""Finds the files that can hold rows that satisfy a predicate, from partition values and statistics. Vectorised over
+files.
 
 Unknown always means "may match". Statistics of other writers are read with care: their timestamps may be cut to
 milliseconds, and their float bounds may leave NaN out.

@@ -1,4 +1,5 @@
-"""Which of laketier's files the Delta log still names: in some version that can still be read, or as a tombstone.
+"""Finds the files of laketier that the Delta log still names: in some version that can still be read, or as a
+tombstone.
 
 A file is known by its name alone. Names of laketier's files are unguessable, while their paths have many spellings:
 percent-encoded, absolute (after a clone), through a link.
@@ -97,7 +98,7 @@ class LogFiles:
         return log
 
     def newest(self) -> list[str]:
-        """What makes up the newest version, from the oldest."""
+        """The log files of the newest version, from the oldest."""
         base = max(self.checkpoints, default=-1)
         later = sorted(version for version in self.commits if version > base)
         return [*self.checkpoints.get(base, ()), *(self.commits[version] for version in later)]

@@ -1,4 +1,4 @@
-"""What a write result says of its files, held against the table before delta-rs is told."""
+"""Checks the claims of a write result about its files before delta-rs publishes them."""
 
 from __future__ import annotations
 

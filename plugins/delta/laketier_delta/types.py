@@ -1,4 +1,4 @@
-"""What becomes of an Arrow type in a Delta table, and which types and names are refused."""
+"""The Delta type of each Arrow type, and the refused types and names."""
 
 from __future__ import annotations
 

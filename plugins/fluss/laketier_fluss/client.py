@@ -68,7 +68,7 @@ class Client:
             raise
 
     def refusal(self, error: Any, doing: str, where: str | None) -> LaketierError:
-        """What an error of the client's is here."""
+        """Translate an error of the client."""
         why, code = brief(error.message), error.error_code
         if code in (_NO_DATABASE, _NO_TABLE) and not is_passing(error):
             return TableNotFound("there is no such table", where=where, why=f"Fluss says: {why}")

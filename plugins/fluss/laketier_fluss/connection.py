@@ -20,7 +20,7 @@ _DEFAULTS = {
 
 @dataclass(frozen=True)
 class Connection:
-    """What every process needs. Picklable and hashable; its repr shows no value that may be a secret."""
+    """The settings that every process needs. Picklable and hashable; its repr shows no value that may be a secret."""
 
     bootstrap_servers: str
     timeout: float

@@ -1,4 +1,4 @@
-"""What goes through the pipes between a process and its child: a line of JSON, and the bytes that it announces."""
+"""The messages between a process and its child: a line of JSON, and the bytes that it announces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user can say of a Fluss cluster, and of one table in it."""
+"""The options of a Fluss cluster, and of one table in it."""
 
 from __future__ import annotations
 

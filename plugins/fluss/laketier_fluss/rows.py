@@ -1,4 +1,4 @@
-"""What of a record becomes which column."""
+"""Makes columns from records."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ _CHANGE_TYPES = {1: "+I", 2: "-U", 3: "+U", 4: "-D"}
 
 @dataclass(frozen=True)
 class Asked:
-    """What a reader wants. ``columns``: of the table; ``types``: theirs, for reading row by row. The others are names
-    for what Fluss keeps beside the row, None where it is not wanted. ``order``: of the columns that are sent."""
+    """The columns that a reader wants. ``columns``: of the table; ``types``: theirs, for reading row by row. The
+    others are names for what Fluss keeps beside the row, None where it is not wanted. ``order``: of the columns that
+    are sent."""
 
     columns: list[str]
     types: str

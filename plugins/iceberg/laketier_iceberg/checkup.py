@@ -1,4 +1,4 @@
-"""What is wrong with a table's metadata for Java Iceberg, and mending it. Driver."""
+"""Finds and repairs defects in a table's metadata that Java Iceberg refuses. Driver."""
 
 from __future__ import annotations
 

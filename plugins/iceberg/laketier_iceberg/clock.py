@@ -1,4 +1,4 @@
-"""What time it is for a table: by the clock of its storage, which nobody's host moves. Driver."""
+"""The time for a table: by the clock of its storage, which no host can move. Driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pyiceberg catalog the tables are in. Driver only."""
+"""The pyiceberg catalog of the tables. Driver only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which snapshots a commit may expire: the rules of Iceberg's own expiry. Metadata only; pure."""
+"""Chooses the snapshots that a commit may expire: the rules of Iceberg's own expiry. Metadata only; pure."""
 
 from __future__ import annotations
 

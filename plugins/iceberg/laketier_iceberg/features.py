@@ -1,4 +1,4 @@
-"""What the format can do, and why it can't do the rest."""
+"""The features of the format, and the reasons for missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reader of a split needs to know. Plain data: planned with pyiceberg, read without it."""
+"""The payload of a split for its reader. Plain data: planned with pyiceberg, read without it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class ColumnMetrics:
-    """What a manifest says of one column. None: unknown."""
+    """The metrics of one column in a manifest. None: unknown."""
 
     size: int
     values: int | None = None

@@ -1,4 +1,5 @@
-"""Which files give exactly a table's rows and columns to a reader that goes by names, as Spark's own does. Driver."""
+"""Finds the files that give exactly a table's rows and columns to a reader that goes by names, as Spark's own does.
+Driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files a table's metadata names, over all retained snapshots of all refs. Driver."""
+"""The files that a table's metadata names, over all retained snapshots of all refs. Driver."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def locations(table: Table) -> Iterator[str]:
 
 @dataclass
 class References:
-    """What the metadata names, to compare listed files with."""
+    """The names in the metadata, to compare listed files with."""
 
     inside: set[str] = field(default_factory=set)
     """Keys (`Below.key`) of files below the table."""

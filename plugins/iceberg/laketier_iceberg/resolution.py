@@ -1,4 +1,4 @@
-"""What a table says of columns that a file may lack: names, partition values, defaults. Driver."""
+"""The table's names, partition values and defaults for columns that a file may lack. Driver."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Resolution:
         return {field_id: self._value(field_id, value) for field_id, value in found if value is not None}
 
     def listed(self, file: DataFile, deletes: tuple[str, ...]) -> ListedFile:
-        """What the reader of ``file`` needs to know."""
+        """Make the payload for the reader of ``file``."""
         known = frozenset(file.column_sizes or ())
         defaults = frozenset(self._defaults.keys() - known)
         return ListedFile(

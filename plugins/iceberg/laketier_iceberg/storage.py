@@ -89,7 +89,7 @@ class IcebergStorage(LakeStorage):
         return IcebergHistory(self._settings, table.path)
 
     def changes(self, table: TableInfo) -> LakeChanges:
-        """What snapshots appended."""
+        """Make the object that plans the rows that snapshots appended."""
         from laketier_iceberg.changes import IcebergChanges
 
         return IcebergChanges(self._settings, table.path, self._io(table))
@@ -126,7 +126,7 @@ class IcebergTieringFactory(LakeTieringFactory[WriteResult]):
 
 
 def writer_plan(table: TableInfo, loaded: Table, options: IcebergOptions) -> WriterPlan:
-    """What writers of ``table`` need. Options win over the table's ``write.*`` properties."""
+    """Make the plan for writers of ``table``. Options win over the table's ``write.*`` properties."""
     properties = loaded.metadata.properties
     codec = properties.get("write.parquet.compression-codec", "zstd").lower().replace("uncompressed", "none")
     known = codec in {c.value for c in Compression}

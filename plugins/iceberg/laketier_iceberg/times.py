@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Entry = TypeVar("Entry", "SnapshotLogEntry", "MetadataLogEntry")
 
 TOLERANCE_MS = 60_000
-"""What Java Iceberg allows (`TableMetadata.ONE_MINUTE`)."""
+"""The tolerance of Java Iceberg (`TableMetadata.ONE_MINUTE`)."""
 
 
 def now_ms() -> int:

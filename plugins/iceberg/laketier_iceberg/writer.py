@@ -22,7 +22,7 @@ _NAME = re.compile(r"(^|/)\d{5,}-(?P<attempt>[0-9a-f]{32})-\d{5,}\.parquet\Z")
 
 @dataclass(frozen=True)
 class WriterPlan:
-    """What a writer needs to know of the table, as plain data. Made on the driver."""
+    """The table's settings for a writer, as plain data. Made on the driver."""
 
     table: TableInfo
     partitions: PartitionPlan

@@ -1,4 +1,4 @@
-"""What a cluster says of its topics. Driver only; one client for all tables of a source."""
+"""Questions to a cluster about its topics. Driver only; one client for all tables of a source."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _COUNTS = re.compile(r"timeout|max\.retries|retries\..*|cache\..*")
 
 @dataclass(frozen=True)
 class Connection:
-    """What every process needs. Picklable and hashable; its repr shows no value that may be a secret."""
+    """The settings that every process needs. Picklable and hashable; its repr shows no value that may be a secret."""
 
     bootstrap_servers: str
     timeout: float
@@ -146,7 +146,7 @@ def naming_client_errors(connection: Connection, doing: str, where: str | None, 
 
 
 def refusal(connection: Connection, error: Any, doing: str, where: str | None, reasons: Reasons) -> LaketierError:
-    """What a ``KafkaError`` is here."""
+    """Translate a ``KafkaError``."""
     from confluent_kafka import KafkaError
 
     from laketier_kafka import client_errors

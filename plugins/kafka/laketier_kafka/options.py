@@ -1,4 +1,4 @@
-"""What a user can say of a Kafka cluster, and of one topic in it."""
+"""The options of a Kafka cluster, and of one topic in it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Framing(Enum):
 
 
 class UnknownFields(Enum):
-    """What becomes of the fields of a JSON object that are no columns."""
+    """The treatment of fields of a JSON object that are no columns."""
 
     IGNORE = "ignore"
     FAIL = "fail"
 
 
 class Tombstones(Enum):
-    """What a record without a value is."""
+    """The meaning of a record without a value."""
 
     BAD_RECORD = "bad-record"
     SKIP = "skip"

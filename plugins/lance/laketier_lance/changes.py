@@ -96,8 +96,8 @@ def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:
 def appended(
     newest: LanceDataset, location: str, storage: Mapping[str, str], start: int, end: int, *, skip_changes: bool
 ) -> Iterator[Appended]:
-    """What each version from ``start`` to ``end`` (exclusive) appended. Opens each of them, and the one before. Raises
-    `RowsChanged`, `OffsetsExpired` and `SnapshotNotFound`."""
+    """List the rows that each version from ``start`` to ``end`` (exclusive) appended. Opens each of them, and the
+    one before. Raises `RowsChanged`, `OffsetsExpired` and `SnapshotNotFound`."""
     # Which old ones are retained takes a listing: opening them tells as much.
     check_versions(start, end, VersionBounds(earliest=0, latest=int(newest.version) + 1), where=location)
     before = _states(_at(location, storage, start - 1).get_fragments()) if 1 < start < end else {}

@@ -1,4 +1,4 @@
-"""What time it is by the clock that dates a dataset's files."""
+"""The time by the clock that dates a dataset's files."""
 
 from __future__ import annotations
 

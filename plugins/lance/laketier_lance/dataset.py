@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
 LANCE_ERRORS = (OSError, ValueError, RuntimeError)
-"""What pylance raises. Which of them says little: its file sessions raise the third for what datasets raise the first
-for."""
+"""The errors of pylance. Which of them says little: its file sessions raise the third for what datasets raise the
+first for."""
 
 _STORE_ERROR = re.compile(r"Generic \S+ error|HTTP|timed out|Permission denied")
 _MISSING = re.compile(r"Not found: (\S+\.lance)\b")

@@ -1,4 +1,4 @@
-"""What this format can do."""
+"""The features of the format, and the reasons for missing ones."""
 
 from __future__ import annotations
 

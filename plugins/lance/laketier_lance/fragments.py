@@ -1,4 +1,4 @@
-"""Which fragments one task reads, and in what batches."""
+"""The fragments that one task reads, and the size of its batches."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Fragment:
 
 @dataclass(frozen=True)
 class FragmentRun:
-    """What one task reads: these fragments of a version. ``condition``: in SQL, empty for all rows. ``names_then``: the
-    name of a column as asked for → its name in that version, or None; of columns that came later, or were renamed,
-    alone."""
+    """The payload of a split: these fragments of a version. ``condition``: in SQL, empty for all rows.
+    ``names_then``: the name of a column as asked for → its name in that version, or None; of columns that came
+    later, or were renamed, alone."""
 
     version: int
     fragments: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What the conformance suite needs beyond the plugin: a foreign rollback. Not used otherwise."""
+"""The harness of this format for the conformance suite: a foreign rollback. Not used otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `LanceCommitter.open` saw."""
+"""The state that `LanceCommitter.open` returns."""
 
 from __future__ import annotations
 

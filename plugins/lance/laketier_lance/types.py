@@ -1,4 +1,4 @@
-"""What becomes of Arrow types in Lance, found by round trips through pylance 14.0.2 (tests/test_lance_types.py)."""
+"""The fate of Arrow types in Lance, found by round trips through pylance 14.0.2 (tests/test_lance_types.py)."""
 
 from __future__ import annotations
 

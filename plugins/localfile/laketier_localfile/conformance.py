@@ -1,4 +1,4 @@
-"""What the conformance suite needs to know of this format: how a foreign hand takes a table back."""
+"""The harness of this format for the conformance suite: a foreign restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the manifest keeps about a Parquet file: a digest of its footer, and statistics to skip it by."""
+"""The manifest's details of a Parquet file: a digest of its footer, and statistics to skip it by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a write result says of a file, held against the table before a manifest does."""
+"""Checks the claims of a write result about a file before a manifest stores them."""
 
 from __future__ import annotations
 

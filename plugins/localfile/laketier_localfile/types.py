@@ -1,4 +1,4 @@
-"""What each Arrow type becomes in this format, and which are refused.
+"""The stored type of each Arrow type in this format, and the refused types.
 
 Files carry the Arrow schema, so what is accepted comes back as the very type it was. The second column says what
 readers without Arrow see.

@@ -17,7 +17,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Count:
-    """What one reader found, beside what was expected: multisets of whole rows."""
+    """The rows that one reader found, beside the expected ones: multisets of whole rows."""
 
     tool: str
     expected: int

@@ -30,8 +30,8 @@ class LandedFile:
 
 @dataclass(frozen=True)
 class LandedPart:
-    """What a split reads: a file, or the row groups ``groups`` (the first and the last) of one. ``place``: where it was
-    when it was planned, as it may have been renamed since it was taken."""
+    """The part of a table that a split reads: a file, or the row groups ``groups`` (the first and the last) of one.
+    ``place``: where it was when it was planned, as it may have been renamed since it was taken."""
 
     entry: LandedFile
     place: str

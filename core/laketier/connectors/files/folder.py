@@ -29,8 +29,8 @@ def is_left_alone(name: str) -> bool:
 
 @dataclass(frozen=True)
 class FolderListing:
-    """What a folder holds now. ``shared``: for each file whether it may be there under another name too. ``refused``:
-    what was left out, as it may be shown, and why."""
+    """The present files of a folder. ``shared``: for each file whether it may be there under another name too.
+    ``refused``: what was left out, as it may be shown, and why."""
 
     files: Files
     shared: npt.NDArray[np.bool_]

@@ -1,5 +1,5 @@
-"""Which file is which, whatever it is called: a name may come to lead to another file, and a file may have many
-names."""
+"""The identity of files, independent of their names: a name may come to lead to another file, and a file may have
+many names."""
 
 from __future__ import annotations
 

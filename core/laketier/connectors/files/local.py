@@ -49,14 +49,14 @@ class ListedFile:
 
     @classmethod
     def of(cls, path: str, found: os.stat_result, *, by_link: bool = False) -> ListedFile:
-        """What the system says of it."""
+        """Describe a file by the system's status of it."""
         shared = by_link or found.st_nlink > 1
         return cls(path, found.st_size, found.st_mtime_ns, found.st_ino & _INODE, shared)
 
 
 @dataclass
 class Listing:
-    """What a folder holds. ``refused``: what was left out, as it may be shown, and why."""
+    """The files of a folder. ``refused``: what was left out, as it may be shown, and why."""
 
     files: list[ListedFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)

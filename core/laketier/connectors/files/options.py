@@ -1,4 +1,4 @@
-"""What a user says of a landing zone, and of one table in it."""
+"""The options of a landing zone, and of one table in it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Order(Enum):
 
 
 class OnRewritten(Enum):
-    """What becomes of a file that was taken and has changed since."""
+    """The treatment of a file that was taken and has changed since."""
 
     FAIL = "fail"
     IGNORE = "ignore"
 
 
 class ExtraColumns(Enum):
-    """What becomes of columns that a file has and the table has not."""
+    """The treatment of a file's columns that the table does not have."""
 
     FAIL = "fail"
     IGNORE = "ignore"

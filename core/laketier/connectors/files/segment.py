@@ -1,4 +1,5 @@
-"""What the ledger is made of, as bytes: segments, of which each names the one before, and checkpoints of many."""
+"""The documents of the ledger, as bytes: segments, each with the name of the one before, and checkpoints of many
+segments."""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ class LedgerCheckpoint:
 
 
 def digest_of(data: bytes) -> str:
-    """What names a document."""
+    """Compute the digest that names a document."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 

@@ -1,4 +1,4 @@
-"""What a table's columns are: given by the user, or those of its first file, kept in the ledger for good."""
+"""The columns of a table: given by the user, or those of its first file, kept in the ledger for good."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user says of a lake that is read, and of one table in it."""
+"""The options of a source lake, and of one table in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LakeLogOptions:
 
 
 class Changes(Enum):
-    """What is read of a table's commits."""
+    """The kind of changes that is read from a table's commits."""
 
     APPENDS = "appends"
     FEED = "feed"

@@ -1,4 +1,4 @@
-"""What a snapshot consists of, read in few steps whatever the length of the history.
+"""Reads the files of a snapshot in few steps, however long the history is.
 
 The files of snapshot n are the sum of the manifests 0 to n, back to the last overwrite, less what upserts removed.
 **Rollups** make the sum cheap: a rollup of level k is the sum of ``base ** k`` consecutive manifests, written once,

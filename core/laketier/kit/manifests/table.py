@@ -76,8 +76,8 @@ class ManifestTable(ABC):
         check_staged(self.folder, results, attempt_of=self.layout.attempt_of, where=str(self.location))
 
     def entry(self, state: ManifestState, file: StagedFile) -> FileEntry:
-        """What the manifest says of a file that `check_staged` passed. Driver. By default the payload of the file is
-        the entry's details, and the file stays where it was staged."""
+        """Make the manifest's entry of a file that `check_staged` passed. Driver. By default the payload of the file
+        is the entry's details, and the file stays where it was staged."""
         return FileEntry(
             path=file.path,
             rows=file.rows,

@@ -1,4 +1,4 @@
-"""What people do to tables: pause, resume, retier, drop."""
+"""Commands that people give to tables: pause, resume, retier, drop."""
 
 from __future__ import annotations
 

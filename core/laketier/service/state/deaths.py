@@ -1,5 +1,4 @@
-"""Which table killed a worker: deaths are charged to a table that the dead worker had alone, or that was its only
-suspect, and to no other.
+"""Charges the death of a worker to a table that the worker had alone, or to its only suspect, and to no other.
 
 A lease is the mark: it is durable before its round begins, and cleared when the round ends, however it ends. A worker
 that is killed leaves its marks behind. Of several tables nobody knows which one did it: all become *suspects*, until a
@@ -47,7 +46,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Charge:
-    """What an expired lease means for its table. ``columns``: of its row."""
+    """The meaning of an expired lease for its table. ``columns``: of its row."""
 
     ending: LeaseEnd
     why: str
@@ -59,7 +58,7 @@ class Charge:
 
 
 def leased_by(connection: Connection, service: str, worker: str) -> list[RegisteredTable]:
-    """What a worker has by now."""
+    """The tables that a worker has now."""
     query = select(TABLES).where(TABLES.c.service == service, state_is(State.TIERING), TABLES.c.lease_owner == worker)
     return [as_table(row) for row in connection.execute(query)]
 

@@ -1,4 +1,4 @@
-"""What joins the queue: tables that are due, that have waited after a failure, and that lost their worker.
+"""Enqueues tables: due tables, tables that have waited after a failure, and tables that lost their worker.
 
 Where the database's clock was ahead and was set right, times further off than any that it would write now are not
 waited for: a table would be left alone for as long as the clock was wrong by.

@@ -1,4 +1,4 @@
-"""What people look at: tables, rounds, workers."""
+"""Queries for people: tables, rounds, workers."""
 
 from __future__ import annotations
 

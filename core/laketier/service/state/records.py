@@ -1,4 +1,4 @@
-"""What goes into the state store and comes out of it. Times are ms since the epoch, UTC, by the store's clock."""
+"""The records of the state store. Times are ms since the epoch, UTC, by the store's clock."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Registration:
 
     @property
     def name(self) -> str:
-        """What people call it: the source's name, a dot, and the table's name there."""
+        """The name for people: the source's name, a dot, and the table's name there."""
         return f"{self.source}.{self.table}"
 
 
@@ -107,7 +107,7 @@ class RegisteredTable:
 
     @property
     def name(self) -> str:
-        """What people call it: the source's name, a dot, and the table's name there."""
+        """The name for people: the source's name, a dot, and the table's name there."""
         return f"{self.source}.{self.source_table}"
 
 

@@ -1,4 +1,4 @@
-"""Who may see the page, and where it listens."""
+"""Access to the page: its token and its address."""
 
 from __future__ import annotations
 

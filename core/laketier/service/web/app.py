@@ -43,8 +43,7 @@ DeadLetterConfigOf = Callable[[str], LakeConfig | None]
 
 @dataclass(frozen=True)
 class ServicePages:
-    """What the pages are made of. ``look`` has a store of its own, so that no reader takes a connection from the
-    worker."""
+    """The data of the pages. ``look`` has a store of its own, so that no reader takes a connection from the worker."""
 
     look: SharedLook
     registry: CollectorRegistry
@@ -58,7 +57,7 @@ class ServicePages:
         return self.look.store
 
     def health_app(self) -> ASGIApp:
-        """What machines ask for, and nothing else: for a listener of its own."""
+        """The application for machines alone, for a listener of its own."""
         routes = [Route("/metrics", self._metrics), Route("/healthz", self._health)]
         handlers = {StateError: self._no_state, HTTPException: _refused_plainly}
         return Access(Starlette(routes=routes, exception_handlers=handlers), self.token, Attempts())

@@ -1,4 +1,4 @@
-"""Which of many tables a request asks for."""
+"""The tables that a request asks for."""
 
 from __future__ import annotations
 
