@@ -8,6 +8,7 @@ compare as they are.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -38,7 +39,7 @@ def neighbours(value: Any, kind: pa.DataType) -> Neighbours | None:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or _is_nan(value):
         return None
     if pt.is_integer(kind):
-        least, most = integer_range(kind)
+        least, most = _integer_range(kind)
         return _steps(value, kind, 0, least, most)
     if pt.is_decimal(kind):
         most = 10**kind.precision - 1
@@ -48,7 +49,25 @@ def neighbours(value: Any, kind: pa.DataType) -> Neighbours | None:
     return None
 
 
-def integer_range(kind: pa.DataType) -> tuple[int, int]:
+def members_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
+    """Those of ``values`` that the type ``kind`` has; None for what Arrow looks up as it is. Of floats they are
+    doubles, which hold each float, and both zeros where there is one: Arrow tells them apart here, and nowhere else."""
+    if pt.is_integer(kind) and all(type(value) is int for value in values):
+        least, most = _integer_range(kind)
+        return pa.array([value for value in values if least <= value <= most], kind)
+    if pt.is_float32(kind) or pt.is_float64(kind):
+        if not all(isinstance(value, int | float) for value in values):
+            return None
+        exact = [_floats(value).exact if isinstance(value, int) else value for value in values]
+        numbers = [each.as_py() if isinstance(each, pa.Scalar) else each for each in exact if each is not None]
+        return pa.array([*numbers, *((0.0, -0.0) if 0.0 in numbers else ())], pa.float64())
+    near = [neighbours(value, kind) for value in values]
+    if None in near or not near:
+        return None
+    return pa.array([each.exact.as_py() for each in near if each and each.exact is not None], kind)
+
+
+def _integer_range(kind: pa.DataType) -> tuple[int, int]:
     """The least and the greatest value of a type of integers."""
     bits: int = kind.bit_width
     return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if pt.is_signed_integer(kind) else (0, 2**bits - 1)

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from laketier.spi.literals import neighbours
+from laketier.spi.literals import members_of, neighbours
 
 
 class Op(Enum):
@@ -169,16 +169,7 @@ def _never(field: pc.Expression) -> pc.Expression:
 
 def _is_in(field: pc.Expression, values: Sequence[Any], kind: pa.DataType | None) -> pc.Expression:
     items = [value for value in values if value is not None]
-    near = [None if kind is None else neighbours(item, kind) for item in items]
-    if kind in _FLOATS and all(isinstance(item, int | float) for item in items):
-        # As doubles, which hold each float. Arrow tells -0.0 from 0.0 here, and nowhere else.
-        exact = [item if each is None else each.exact for item, each in zip(items, near, strict=True)]
-        numbers = [item.as_py() if isinstance(item, pa.Scalar) else item for item in exact if item is not None]
-        zeros = [0.0, -0.0] if 0.0 in numbers else []
-        return field.cast(pa.float64()).isin(pa.array([*numbers, *zeros], pa.float64()))
-    if None in near:
+    members = None if kind is None else members_of(items, kind)
+    if members is None:
         return field.isin(items)
-    return field.isin(pa.array([each.exact.as_py() for each in near if each and each.exact is not None], kind))
-
-
-_FLOATS = (pa.float32(), pa.float64())
+    return (field if members.type == kind else field.cast(members.type)).isin(members)
