@@ -30,6 +30,7 @@ from pathlib import PurePosixPath
 _PACKAGES = re.compile(r"(core|conformance|plugins/\w+)/(laketier\w*/.*)\.py")
 _PAGES = re.compile(r"README\.md|plugins/\w+/README\.md|docs/(?!proof/(?:faults|sentences)\.md).*\.md")
 _CODE = re.compile(r"^([ \t]*)(`{3,}|~{3,}).*?^\1\2[ \t]*$|^<!--.*?-->", re.DOTALL | re.MULTILINE)
+_INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*\n)+")
 _LITERAL = re.compile(r"(?<=:):\n\n(?: +[^\n]*(?:\n|\Z)|\n)+")
 _HEADING = re.compile(r"#+ +(?P<text>.+)")
 _NO_PROSE = re.compile(r"\s*(?:\||!!!|>>>|=+(?:\s|$)|-{3,})")
@@ -93,7 +94,7 @@ def docstrings(source: str) -> Iterator[tuple[str, str]]:
 def sections(text: str) -> Iterator[tuple[str, str]]:
     """The sections of a page: heading and text."""
     heading, lines = "", list[str]()
-    for line in _CODE.sub("\n", text).splitlines():
+    for line in _INDENTED.sub("", _CODE.sub("\n", text)).splitlines():
         if match := _HEADING.match(line):
             yield heading, "\n".join(lines)
             heading, lines = match["text"], []

@@ -85,7 +85,7 @@ class Lake:
 
     @property
     def storage(self) -> LakeStorage:
-        """The warehouse, opened anew."""
+        """The warehouse, opened again."""
         return self.open(self.location)
 
     def open(self, location: str) -> LakeStorage:

@@ -139,7 +139,7 @@ def test_altering_is_killed(table: Table, runs: Interposed) -> None:
 
 @pytest.mark.needs(Feature.DROP_TABLE)
 def test_dropping_is_killed(lake: Lake, runs: Interposed) -> None:
-    """The table is there as it was, or it can be made anew; a table beside it stays."""
+    """The table is there as it was, or it can be recreated; a table beside it stays."""
     beside = lake.create(name="db.t_beside")
     beside.append(0)
     lake.storage.catalog().drop_table(lake.create(name="db.t_gone").path)

@@ -78,7 +78,7 @@ def test_what_is_young_stays(table: Table) -> None:
 
 @pytest.mark.parametrize("with_pipeline", [True, False])
 def test_a_slow_round_is_refused(table: Table, with_pipeline: bool) -> None:
-    """Its files are gone, so publishing them would lose rows. Staged anew it goes through."""
+    """Its files are gone, so publishing them would lose rows. Staged again it goes through."""
     staged = table.staged(ids_of(0))
     collect(table)
     with pytest.raises(Collected, match="stages its files again"):

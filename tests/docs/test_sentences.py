@@ -57,6 +57,9 @@ print("this is no sentence either")
 ```
 
 A range has two ends.
+
+    pip install laketier and its plugins
+
 """
 
 

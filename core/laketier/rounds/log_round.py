@@ -170,7 +170,7 @@ class LogRound:
         Where tasks were left unread as time was up, it publishes what was read in one piece, and the round ends there.
 
         Raises the first task's error, when one failed, after deleting what the others staged; `TableChanged` when the
-        source's table was made anew meanwhile, `SchemaChanged` when its schema changed; `Stale` when another driver
+        source's table was recreated meanwhile, `SchemaChanged` when its schema changed; `Stale` when another driver
         moved the lake table on; `Overtaken` when anybody did while rows were merged with it; and as
         `TieringRound.commit`.
         """

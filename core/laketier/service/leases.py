@@ -17,7 +17,7 @@ _Key = tuple[int, int]
 
 
 def _key(lease: Lease) -> _Key:
-    """A worker may get a table anew whose old lease it has lost, while the old round still runs."""
+    """A worker may get a table again after it lost the old lease, while the old round still runs."""
     return lease.table.id, lease.fence
 
 

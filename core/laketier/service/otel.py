@@ -161,7 +161,7 @@ class TableSeries:
                 before = self._sent.get((family.name, frozenset(each.labels.items())))
                 if before is None:
                     continue
-                # A table that was made anew counts from 0.
+                # A table that was recreated counts from 0.
                 value, start = value - before if value >= before else value, self._sent_at
             points.append(NumberDataPoint(each.labels, start, now, value))
         kind = AggregationTemporality.DELTA if self.is_delta else AggregationTemporality.CUMULATIVE

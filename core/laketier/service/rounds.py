@@ -38,7 +38,7 @@ class LeasedRound:
     _caught_up_at: LogOffsets | None = None
 
     def __post_init__(self) -> None:
-        # A worker that lost a lease may get the table anew while the old round still runs.
+        # A worker that lost a lease may get the table again while the old round still runs.
         self.name = f"{self.key}, fence {self.lease.fence}"
 
     @property

@@ -1,6 +1,6 @@
 """``spark.read.format("laketier")``, ``df.write.format("laketier")`` and ``df.writeStream.format("laketier")``.
 
-Spark makes the data source anew, from the options alone, in each of its Python processes on the driver; what is
+Spark makes the data source again, from the options alone, in each of its Python processes on the driver; what is
 planned in one of them reaches the others and the tasks by pickle.
 """
 

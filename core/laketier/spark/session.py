@@ -26,7 +26,7 @@ def builder(*, app_name: str = "laketier", master: str | None = None) -> SparkSe
     - the master: ``master``, else the variable ``SPARK_MASTER``, else ``local[*]``;
     - ``spark.sql.session.timeZone``: UTC;
     - ``spark.sql.streaming.numRecentProgressUpdates``: 1000, so that the totals of a stream are complete;
-    - ``spark.sql.execution.arrow.maxBytesPerBatch``: 2147483647, so that Spark measures no batch anew for every row.
+    - ``spark.sql.execution.arrow.maxBytesPerBatch``: 2147483647, so that Spark measures no batch again for every row.
 
     It also sets three environment variables, unless they are set: ``PYSPARK_PYTHON`` and ``PYSPARK_DRIVER_PYTHON`` to
     this interpreter, as Spark would take whatever ``python3`` the PATH holds, and ``SPARK_LOCAL_IP`` to 127.0.0.1. All

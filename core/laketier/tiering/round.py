@@ -140,9 +140,8 @@ class TieringRound:
         """Publish exactly once. Raises as `laketier.tiering.publish.publish`.
 
         Unless a commit id was given, it is made from the attempts that staged the results, so that the loop knows its
-        own files in the table. Called once for the same results, as Spark does: whoever runs a round again stages anew,
-        as a refusal deletes what was staged where that is certain to be safe.
-        """
+        own files in the table. Called once for the same results, as Spark does: a round that is run again stages again,
+        as a refusal deletes what was staged where that is certain to be safe."""
         if self._mode is WriteMode.UPSERT and self._base is None:
             raise ValueError("a round that merges rows begins before its tasks do")
         commit_id = self._commit_id or commit_id_of(results)

@@ -212,7 +212,7 @@ def _look(config: LakeConfig, log: TableLog) -> _Look | None:
             return None
         state = lake.state(table)
         if (state.table_uuid, state.schema_fingerprint) != (table.table_uuid, table.schema_fingerprint):
-            # Of a format that looks twice, made anew or given a column in between: the snapshot has what the table
+            # Of a format that looks twice, recreated or given a column in between: the snapshot has what the table
             # lacks.
             continue
         offsets = committed_offsets(state.watermark(config.pipeline), log.table, where=str(config.table))

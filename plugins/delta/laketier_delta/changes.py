@@ -2,7 +2,7 @@
 
 Only the entries of a range are read, and no checkpoint: what the table had before does not matter. The columns are
 those of the table as it is now. delta-rs takes in all live files to tell them, so they are remembered for as long as
-no entry describes the table anew.
+no entry describes the table again.
 """
 
 from __future__ import annotations

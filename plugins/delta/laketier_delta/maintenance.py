@@ -61,7 +61,7 @@ class DeltaMaintenance(LakeMaintenance):
                 f"{count} files have partition values of {', '.join(columns)} that name no time zone",
                 "delta-rs and earlier versions of laketier write them so, in UTC, and delta-spark reads them as times "
                 "of its session's zone",
-                "Read the table in Spark with spark.sql.session.timeZone=UTC, or write its rows anew: read it with "
+                "Read the table in Spark with spark.sql.session.timeZone=UTC, or rewrite its rows: read it with "
                 "laketier, and write that to another table.",
             )
         ]

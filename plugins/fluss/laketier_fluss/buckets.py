@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Partition:
     """A partition now. Its id never comes back, its name may: after a partition was dropped and made again, offsets
-    begin anew."""
+    begin again."""
 
     name: str
     id: int

@@ -1,4 +1,4 @@
-"""How a process reaches the cluster, and what it must not repeat."""
+"""The settings with which a process reaches the cluster, and the secrets among them."""
 
 from __future__ import annotations
 

@@ -138,5 +138,5 @@ def path_of(name: str) -> Any:
 
 
 def identity(info: Any) -> str:
-    """A cluster that was set up anew counts its tables from zero again; so the time belongs to it."""
+    """A cluster that was set up again counts its tables from zero again; so the time belongs to it."""
     return f"{info.table_id}@{info.created_time}"

@@ -67,7 +67,7 @@ def connect(settings: CatalogSettings) -> Catalog:
     with _cache_lock:
         cached = _cache.get(key)
         if cached is not None and cached[1] != _file_identity(settings):
-            # The warehouse was deleted, and perhaps made anew: the open connection would go on with the old file.
+            # The warehouse was deleted, and perhaps recreated: the open connection would go on with the old file.
             _cache.pop(key)[0].close()
             cached = None
         if cached is None:

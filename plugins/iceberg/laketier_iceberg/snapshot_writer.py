@@ -69,7 +69,7 @@ class SnapshotWriter:
         return made
 
     def without(self, manifest: ManifestFile, entries: Iterable[ManifestEntry], paths: Collection[str]) -> ManifestFile:
-        """``manifest``, whose live entries are ``entries``, written anew: of the files ``paths`` it says that they are
+        """``manifest``, whose live entries are ``entries``, rewritten: of the files ``paths`` it says that they are
         gone."""
         with self._manifest(manifest.partition_spec_id) as writer:
             for entry in entries:

@@ -158,7 +158,7 @@ def _replace_some(
 ) -> tuple[list[ManifestFile], list[DataFile]]:
     """Manifests without the files that leave, and these files.
 
-    Only manifests that list files which leave are written anew; the next commit drops those that list no live file.
+    Only manifests that list files which leave are rewritten; the next commit drops those that list no live file.
     pyiceberg's own overwrite keeps those for ever, and never merges manifests. Files of positional deletes stay listed:
     they may be about other files too, and what they say of a file that is gone means nothing.
     """

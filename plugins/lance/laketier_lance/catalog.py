@@ -187,7 +187,7 @@ def _missing(info: TableInfo, changes: Sequence[AddColumn]) -> list[pa.Field]:
 
 
 def _alterations(before: pa.Schema, after: pa.Schema) -> list[Any]:
-    """As Lance takes them, in one step. A new name is metadata; a new type writes the column anew."""
+    """As Lance takes them, in one step. A new name is metadata; a new type rewrites the column."""
     found = []
     for old, new in zip(before, after, strict=True):
         alteration: dict[str, Any] = {"path": old.name}

@@ -35,7 +35,7 @@ class Ledger:
     """The ledger of one table, and what this process has read of it. Driver only. For many threads.
 
     Raises `CorruptTable` where a document is damaged or missing, and `TableNotFound` when the ledger was removed or
-    made anew beneath it.
+    recreated beneath it.
     """
 
     def __init__(self, folder: Path, ledger_id: str) -> None:

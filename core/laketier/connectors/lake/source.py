@@ -20,7 +20,7 @@ _REQUIRED = ("lake.format", "lake.warehouse")
 
 @dataclass(frozen=True)
 class LakeTables(LogSource):
-    """See `LogSource`. Opens the warehouse anew for each call, as a catalog is one thread's."""
+    """See `LogSource`. Opens the warehouse again for each call, as a catalog is one thread's."""
 
     name: str
     config: LakeConfig

@@ -23,7 +23,7 @@ _SQLITE_NEEDED = (3, 35, 0)
 
 
 class Database:
-    """An engine whose transactions raise `StateError` alone. After an error it connects anew when it is used again."""
+    """An engine whose transactions raise `StateError` alone. After an error it connects again when it is used again."""
 
     def __init__(self, url: str) -> None:
         """Connects to nothing yet. Raises `ConfigError` for a URL that is none of ours."""

@@ -131,8 +131,8 @@ class StateStore:
 
     def raise_fence(self, lease: Lease, above: int) -> Lease:
         """The same lease with a fence above ``above``, in one compare-and-set: for a lake table that remembers fences
-        which this database does not, as it was lost and made anew. Raises `LeaseLost`: then the higher fence is that
-        of whoever took the table over."""
+        which this database does not, because it was lost and recreated. Raises `LeaseLost`: then the higher fence is
+        that of whoever took the table over."""
         with self._database.write() as connection:
             raised = leasing.raise_fence(connection, self.service, lease, above)
         if raised is None:
