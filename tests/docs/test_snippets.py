@@ -29,10 +29,11 @@ DEEP = {
     "docs/tutorial.md",
     "docs/howto/cluster.md",
     "docs/howto/foreach-batch.md",
+    "docs/howto/primary-keys.md",
     "docs/howto/reading.md",
     "docs/howto/service.md",
 }
-"""Each of them starts several jobs or drivers of Spark. Other tests on Spark do what their examples do."""
+"""Most start several jobs or drivers of Spark. Other tests do what their examples do."""
 CORE = ROOT / "core" / "laketier"
 RUN = {"python", "bash"}
 SHOWN = {"text"}
