@@ -130,6 +130,10 @@ test-interop-jvm: java $(READY) $(READY_COMPAT) ## delta-spark and iceberg-spark
 test-isolated: python $(READY) ## build each distribution, install it alone, import all of it
 	$(BIN)/python scripts/isolated.py
 
+.PHONY: test-matrix
+test-matrix: python $(READY) ## each distribution with the oldest and the newest libraries it allows: ARGS="delta --end oldest"
+	$(BIN)/python scripts/matrix.py $(ARGS)
+
 .PHONY: test-guards
 test-guards: java $(READY) ## take each guard of exactly-once away in turn, and see a test fail
 	$(BIN)/python -m laketier_verification.guards $(ARGS)

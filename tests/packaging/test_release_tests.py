@@ -108,11 +108,11 @@ def test_a_tree_that_changes_under_a_piece_is_not_remembered(
 
 
 def test_a_page_that_a_piece_writes_is_no_change(script: ModuleType, checkout: Any, remembered: Any) -> None:
-    (page,) = script.WRITTEN
-    (checkout.folder / page).parent.mkdir(parents=True)
-    (checkout.folder / page).write_text("old")
+    for page in script.WRITTEN:
+        (checkout.folder / page).parent.mkdir(parents=True, exist_ok=True)
+        (checkout.folder / page).write_text("old")
     commit(checkout.folder)
-    pieces = {"a": [sys.executable, "-c", f"open({page!r}, 'w').write('new')"]}
+    pieces = {"a": [sys.executable, "-c", f"for page in {script.WRITTEN!r}: open(page, 'w').write('new')"]}
     script.run(pieces, checkout, remembered)
     assert remembered.seconds("a", checkout.commit()) is not None
 

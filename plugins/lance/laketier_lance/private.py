@@ -45,7 +45,7 @@ def with_metadata(schema: LanceSchema, metadata: Mapping[bytes, bytes]) -> Lance
         raise PluginBroken(
             f"pylance {lance.__version__} keeps its schemas in a way that laketier-lance does not know",
             why=f"{type(error).__name__}: {error}",
-            fix="Install pylance 14.0.2, or a laketier-lance made for this pylance. Nothing was committed.",
+            fix="Install a pylance that this laketier-lance allows. Nothing was committed.",
         ) from error
     return made
 

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from pyspark import cloudpickle
 
 from kafka_logs import json_options, produce, read, read_with_bad, source_at, whole
 from laketier.spi import (
@@ -187,6 +186,7 @@ def test_arrow_values_hold_any_number_of_rows(broker: KafkaBroker, topic: str) -
 
 
 def test_a_log_goes_to_an_executor(broker: KafkaBroker, topic: str) -> None:
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle", reason="executors are Spark's")
     produce(broker.bootstrap, topic, [b'{"id":%d}' % number for number in range(5)])
     log = source_at(broker.bootstrap).open(topic, json_options(id="int64"))
     split = log.plan(whole(log))[0]

@@ -134,7 +134,7 @@ def test_errors_survive_the_way_from_an_executor(broker: KafkaBroker) -> None:
 
 def test_without_the_client_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(PluginBroken, match=r"needs the client confluent-kafka.*pip install 'laketier\[kafka\]'"):
+    with pytest.raises(PluginBroken, match=r"needs the client confluent-kafka.*pip install 'confluent-kafka\["):
         open_log_source("kafka", {"bootstrap-servers": "x"}, name="events", origin="service.yaml")
 
 
