@@ -49,6 +49,10 @@ class Case:
     left_out: tuple[str, ...] = ()
 
 
+CHECKOUT = Case("pip and .[kafka]", (f"{ROOT}[kafka]",), ("laketier_kafka",))
+"""From the checkout itself, whose extras have to bring the plugins beside it."""
+
+
 def main() -> int:
     uv, env = fetch_uv(pip_settings()), environment(pip_settings())
     failed = 0
@@ -67,7 +71,8 @@ def main() -> int:
         call([uv, *export, "--output-file", constraints], env)
         for case in cases(wheels):
             started = time.monotonic()
-            problem = try_case(uv, env, Path(folder, "env"), constraints, case)
+            attempt = try_checkout if case is CHECKOUT else try_case
+            problem = attempt(uv, env, Path(folder, "env"), constraints, case)
             failed += problem is not None
             print(f"{'FAILED' if problem else 'ok':8}{case.name:24}{time.monotonic() - started:5.1f} s", flush=True)
             if problem:
@@ -139,7 +144,7 @@ def cases(wheels: dict[str, Path]) -> list[Case]:
         if name != "laketier":
             packages = tuple(Path(package).name for package in packages_of(folder))
             found.append(Case(name, (core, str(wheels[name])), packages))
-    return found
+    return [*found, CHECKOUT]
 
 
 def try_case(uv: Path, env: dict[str, str], target: Path, constraints: Path, case: Case) -> str | None:
@@ -152,6 +157,20 @@ def try_case(uv: Path, env: dict[str, str], target: Path, constraints: Path, cas
     offline = [str(part) for part in [*install, "--offline"]]
     if subprocess.run(offline, cwd=ROOT, env=env, capture_output=True, check=False).returncode != 0:
         call(install, env)
+    return imported(target, case)
+
+
+def try_checkout(uv: Path, env: dict[str, str], target: Path, constraints: Path, case: Case) -> str | None:
+    """The same with pip alone, which knows no workspace."""
+    shutil.rmtree(target, ignore_errors=True)
+    call([uv, "venv", "--quiet", "--seed", "--python", sys.executable, target], env)
+    call([target / "bin" / "pip", "install", "--quiet", "--constraint", constraints, *case.install], env)
+    return imported(target, case)
+
+
+def imported(target: Path, case: Case) -> str | None:
+    """Import all of a case's packages in the environment ``target``. Return the error, None if nothing went wrong."""
+    python = target / "bin" / "python"
     # From an empty folder, so that nothing of the checkout can be imported by accident.
     command = [str(python), "-I", "-c", IMPORT_ALL, *case.packages, "--", *case.left_out]
     done = subprocess.run(command, cwd=target, capture_output=True, text=True, check=False)
