@@ -12,6 +12,15 @@ _README = re.compile(r"plugins/(?P<name>\w+)/README\.md")
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]+)\]\((?P<target>(?!\w+:)[^)#\s]+)(?P<anchor>#[\w-]+)?\)")
 
 
+def on_config(config: Any, **_: Any) -> Any:
+    """Called by mkdocs once: drawings in Mermaid become drawings."""
+    from pymdownx.superfences import fence_code_format
+
+    fences = [{"name": "mermaid", "class": "mermaid", "format": fence_code_format}]
+    config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = fences
+    return config
+
+
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Called by mkdocs for each page."""
     here = f"docs/{page.file.src_uri}"

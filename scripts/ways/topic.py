@@ -61,6 +61,8 @@ with (
         command[0] = str(Path(sys.executable).with_name("laketier"))
         subprocess.run(command, env=unnoticed, check=True, stdout=sys.stderr)
         produce(4, 5)
-        rows = laketier.union("shop.orders", service=str(service)).read_all()
+        # Older commits call it `union`.
+        read = getattr(laketier, "read_union", None) or vars(laketier)["union"]
+        rows = read("shop.orders", service=str(service)).read_all()
         assert sorted(rows["id"].to_pylist()) == [1, 2, 3, 4, 5]
     broker.kill()
