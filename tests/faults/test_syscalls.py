@@ -46,7 +46,7 @@ SHOWN = {
     "settle._retire of a directory",
     "settle._retire of a parent directory",
     "catalog._create of a parent directory",
-    "catalog.drop_table of a directory",
+    "local_folder.remove_folder of a directory",
     "durable.make_directories of a directory",
 }
 ASKED = {name.rpartition(".")[2]: kind for name, kind in FOR_OTHERS.items() if kind} | {"fsync": "file"}

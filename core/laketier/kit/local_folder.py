@@ -122,7 +122,7 @@ class LocalFolder:
                 raise self._link(path, path)
             gone = f".dropped-{name[:100]}-"  # of any name, nobody needs it
             os.rename(name, f"{gone}{uuid.uuid4().hex}", src_dir_fd=folder, dst_dir_fd=folder)
-            os.fsync(folder)
+            self.sync_folder(path.rpartition("/")[0])
             failpoint("drop.after_rename")
             for left in os.listdir(folder):
                 if re.fullmatch(re.escape(gone) + "[0-9a-f]{32}", left):

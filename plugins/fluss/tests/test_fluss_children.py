@@ -43,7 +43,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, code: str) -> Child:
         ("print('thread panicked', file=sys.stderr); sys.stderr.flush(); os._exit(3)", "with code 3.*thread panicked"),
         ("print('open sesame!', file=sys.stderr); sys.exit(1)", r"it said: \*\*\*!"),
         ("os.close(1); time.sleep(60)", "ended by signal 9"),
-        ("say('{\"rows\": '); time.sleep(60)", "said nothing for 5.2 s"),
+        ("say('{\"rows\": '); time.sleep(60)", "did not answer for 5.2 s"),
     ],
 )
 def test_a_child_that_dies_or_hangs_is_an_error(code: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -285,7 +285,7 @@ def test_a_store_that_lance_does_not_know_is_refused():
     catalog = LancePlugin().create_storage(LakeStorageConfig("nope://lake", LanceOptions())).catalog()
     path = TablePath("db", "t")
     for action in (catalog.list_tables, lambda: catalog.load_table(path), lambda: create(catalog, path)):
-        with pytest.raises(ConfigError, match="no such store"):
+        with pytest.raises(ConfigError, match="does not know this kind of store"):
             action()
 
 
