@@ -38,17 +38,16 @@ def runs(children: Take, lake: Lake, request: pytest.FixtureRequest) -> Interpos
     return Interposed(children, lake)
 
 
-def _round(epoch: int, pipeline: str = "p") -> dict[str, Any]:
-    tasks = [ids_of(epoch, 0), ids_of(epoch, 1)]
-    return {"do": "round", "table": "db.t", "pipeline": pipeline, "epoch": epoch, "tasks": tasks}
+def _round(epoch: int) -> dict[str, Any]:
+    return {"do": "round", "table": "db.t", "pipeline": "p", "epoch": epoch, "tasks": [ids_of(epoch)]}
 
 
 def _expected(epochs: int) -> list[int]:
-    return sorted(i for epoch in range(epochs) for split in (0, 1) for i in ids_of(epoch, split))
+    return sorted(i for epoch in range(epochs) for i in ids_of(epoch))
 
 
 def _replay(table: Table, epoch: int) -> RoundOutcome:
-    return table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1)).outcome
+    return table.append(epoch).outcome
 
 
 def _made_whole(table: Table, epoch: int, told: str) -> None:
@@ -62,6 +61,7 @@ def _made_whole(table: Table, epoch: int, told: str) -> None:
 
 
 def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
+    """Of one task: the effects of another are the same again."""
     for epoch, run in enumerate(killed_at_each(runs, _round)):
         assert run.steps, "a round has no effect that can be seen: on no file, and on no socket"
         _made_whole(table, epoch, runs.told(run, "killed before"))

@@ -36,7 +36,7 @@ DEEP = {
 """Most start several jobs or drivers of Spark. Other tests do what their examples do."""
 CORE = ROOT / "core" / "laketier"
 RUN = {"python", "bash"}
-SHOWN = {"text"}
+SHOWN = {"mermaid", "text"}
 
 
 @pytest.fixture(scope="module")
