@@ -14,7 +14,7 @@ WITHOUT_EFFECTS = "conformant-without-effects"
 NOT_RUN, NOT_INTERPOSED = "not run", "not interposed"
 UNPROVEN = "laketier_unproven"
 INTERPOSED = "laketier_interposed"
-"""Name of a test's property: what was interposed, or why nothing could be."""
+"""Name of a test's property: why the effects of its process could not be seen."""
 _SHOWN = 12
 
 

@@ -4,7 +4,7 @@ pip knows no workspace: for ``pip install ".[kafka]"`` it would look for laketie
 built in a checkout names the folders of the plugins, as direct references. A wheel that is built from an sdist, which
 has no plugins, names the distributions, as on an index. So does an editable installation, which uv makes.
 
-The functions are the hooks of PEP 517 that differ from hatchling's.
+The functions are hooks of PEP 517. None prepares metadata alone, so that frontends take it from the wheel.
 """
 
 from __future__ import annotations

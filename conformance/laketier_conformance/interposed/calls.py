@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 X86_64, AARCH64 = "x86_64", "aarch64"
 AUDIT_ARCH: Mapping[str, int] = {X86_64: 0xC000003E, AARCH64: 0xC00000B7}
@@ -65,9 +66,10 @@ CALLS = (
 )
 
 
-def by_number(machine: str = "") -> dict[int, Call]:
-    """The calls of this machine. Empty where it is not known."""
-    machine = machine or platform.machine()
+@cache
+def by_number() -> Mapping[int, Call]:
+    """The calls of this machine. Empty where it is not known. Looked at for each call that waits."""
+    machine = platform.machine()
     if machine not in AUDIT_ARCH:
         return {}
     numbered = ((call.number(machine), call) for call in CALLS)

@@ -87,13 +87,13 @@ class Interposed:
         return run
 
     def told(self, run: Run, happened: str) -> str:
-        """For messages."""
+        """Say for a message which step ``happened`` to a run, such as "killed before"."""
         return f"{happened} step {len(run.steps)}, {run.last.below(self._lake.location)}"
 
 
 def killed_at_each(runs: Interposed, do: Callable[[int], dict[str, Any]]) -> Iterator[Run]:
-    """Kill the request that ``do`` makes of the number of the step before each step in turn, until one run ends by
-    itself, which comes last."""
+    """Make one request for each step, by ``do`` of the step's number, and kill it before that step. The last run ends
+    by itself."""
     for at in count():
         run = runs.run(at=at, decided=KILL, but=SYNCS, **do(at))
         yield run
@@ -102,7 +102,7 @@ def killed_at_each(runs: Interposed, do: Callable[[int], dict[str, Any]]) -> Ite
 
 
 def failed_at_each(runs: Interposed, do: Callable[[int], dict[str, Any]]) -> Iterator[Run]:
-    """The same with an input/output error."""
+    """Make one request for each step, and fail that step with an input/output error."""
     for at in count():
         run = runs.run(at=at, decided=errno.EIO, **do(at))
         if len(run.steps) <= at:

@@ -120,14 +120,17 @@ class LocalFolder:
         with self._parent(path) as (folder, name):
             if _is_link(folder, name):
                 raise self._link(path, path)
-            gone = f".dropped-{name[:100]}-"  # of any name, nobody needs it
-            os.rename(name, f"{gone}{uuid.uuid4().hex}", src_dir_fd=folder, dst_dir_fd=folder)
+            start = f".dropped-{name[:100]}-"
+            gone = f"{start}{uuid.uuid4().hex}"
+            os.rename(name, gone, src_dir_fd=folder, dst_dir_fd=folder)
             self.sync_folder(path.rpartition("/")[0])
             failpoint("drop.after_rename")
+            with suppress(FileNotFoundError):  # another process removes it as what was left
+                shutil.rmtree(gone, dir_fd=folder)
             for left in os.listdir(folder):
-                if re.fullmatch(re.escape(gone) + "[0-9a-f]{32}", left):
-                    with suppress(FileNotFoundError):  # another one removes it
-                        shutil.rmtree(left, dir_fd=folder)
+                if re.fullmatch(re.escape(start) + "[0-9a-f]{32}", left):
+                    # Another process removes it, or another user left it: this folder is gone all the same.
+                    shutil.rmtree(left, dir_fd=folder, ignore_errors=True)
 
     def sync_folder(self, path: str = "") -> None:
         """Flush a folder: the names created or removed in it. Raises `FileNotFoundError`."""
