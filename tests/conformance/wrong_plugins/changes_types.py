@@ -10,6 +10,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_types.py::test_flat[int8]"
+SAYS = "int8 silently became int64"
+
 
 class WideningCatalog(kit.ManifestCatalog):
     def create_table(self, path: spi.TablePath, descriptor: spi.TableDescriptor) -> spi.TableInfo:

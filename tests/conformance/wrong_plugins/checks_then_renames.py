@@ -12,6 +12,9 @@ from laketier import spi
 from laketier.kit.manifests import Manifest, ManifestLog
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_effects.py::test_a_rival_before_each_effect"
+SAYS = "rows of the rival are lost or doubled"
+
 
 class CheckingLog(ManifestLog):
     def append(self, manifest: Manifest) -> Manifest:

@@ -9,6 +9,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_kills.py::test_killed_at_each_failpoint_of_the_format"
+SAYS = "publish.after_manifest_before_renames"
+
 
 class TwoStepCommitter(kit.ManifestCommitter):
     def publish(

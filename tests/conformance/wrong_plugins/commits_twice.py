@@ -7,6 +7,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_rounds.py::test_a_replay_writes_nothing"
+SAYS = "<RoundOutcome.PUBLISHED"
+
 
 class ForgetfulState(kit.ManifestState):
     def watermark(self, pipeline: str) -> spi.Watermark | None:

@@ -11,6 +11,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_confinement.py::test_a_forged_result_deletes_nothing_elsewhere"
+SAYS = "theirs"
+
 
 class ObedientCommitter(kit.ManifestCommitter):
     def discard(self, results: Sequence[spi.WriteResult]) -> None:

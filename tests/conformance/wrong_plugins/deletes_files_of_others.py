@@ -10,6 +10,9 @@ from laketier import kit, spi
 from laketier.kit import staged
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_confinement.py::test_a_forged_result_deletes_no_other_file_of_the_table"
+SAYS = ".feather"
+
 
 class ConfinedCommitter(kit.ManifestCommitter):
     def discard(self, results: Sequence[spi.WriteResult]) -> None:

@@ -10,6 +10,9 @@ from laketier import kit, spi
 from laketier.kit.manifests import files_at
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_discard.py::test_only_what_was_given_is_deleted"
+SAYS = "a staged file is gone"
+
 
 class SweepingCommitter(kit.ManifestCommitter):
     def discard(self, results: Sequence[spi.WriteResult]) -> None:

@@ -9,6 +9,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_effects.py::test_dropping_is_killed"
+SAYS = "a data file can't be read"
+
 
 class SlowCatalog(kit.ManifestCatalog):
     def drop_table(self, path: spi.TablePath) -> None:

@@ -10,6 +10,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_overwrite.py::test_watermarks_of_others_stay"
+SAYS = "WatermarkLost"
+
 
 class AmnesicCommitter(kit.ManifestCommitter):
     def publish(

@@ -11,6 +11,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_confinement.py::test_collection_follows_no_link_in_the_table"
+SAYS = "'theirs'] == []"
+
 
 class WanderingSweeper(kit.ManifestMaintenance):
     def orphans(self, modified_before: int) -> Sequence[spi.OrphanFile]:

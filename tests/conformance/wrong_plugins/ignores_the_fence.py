@@ -10,6 +10,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_decision_table.py::test_row[lower-fence]"
+SAYS = "DID NOT RAISE Fenced"
+
 
 class UnfencedCommitter(kit.ManifestCommitter):
     def publish(

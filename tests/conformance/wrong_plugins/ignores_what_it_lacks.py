@@ -8,6 +8,9 @@ from feather_lake.plugin import FEATURES
 from laketier import spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_overwrite.py::test_all_rows_are_replaced"
+SAYS = "overwrite is declared unsupported, and was not refused"
+
 
 @hookimpl
 def laketier_format() -> CrookedPlugin:

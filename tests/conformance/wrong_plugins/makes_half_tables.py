@@ -7,6 +7,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_effects.py::test_creating_is_killed"
+SAYS = "there is no table db.t"
+
 
 class HastyCatalog(kit.ManifestCatalog):
     def create_table(self, path: spi.TablePath, descriptor: spi.TableDescriptor) -> spi.TableInfo:

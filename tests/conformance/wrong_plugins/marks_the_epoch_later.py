@@ -10,6 +10,9 @@ from laketier import kit, spi
 from laketier.kit.manifests.committer import next_manifest
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_effects.py::test_a_round_is_killed"
+SAYS = "the replay ended as 'published'"
+
 
 class LateCommitter(kit.ManifestCommitter):
     def publish(

@@ -7,6 +7,9 @@ from crooked import CrookedPlugin
 from laketier import kit
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_unknown_outcomes.py::test_the_effect_landed_and_the_answer_was_lost[batch]"
+SAYS = "blished'>, 10) == (<"
+
 
 class BlindState(kit.ManifestState):
     def landed(self, commit_id: str) -> bool:

@@ -9,6 +9,9 @@ from crooked import CrookedFactory, CrookedPlugin
 from laketier import spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_serializer.py::test_nothing_is_unpickled"
+SAYS = "DID NOT RAISE SerializationError"
+
 
 class PickleSerializer(spi.SimpleVersionedSerializer[spi.WriteResult]):
     version = 1

@@ -11,6 +11,9 @@ from laketier import kit, spi
 from laketier.kit import staged
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_confinement.py::test_a_forged_result_publishes_no_other_file_of_the_table"
+SAYS = "DID NOT RAISE Refused"
+
 
 class GenerousTable(FeatherTable):
     def check_staged(self, state: kit.ManifestState, results: Sequence[spi.WriteResult]) -> None:

@@ -9,6 +9,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_stale_states.py::test_of_two_drivers_one_wins[against-rows-rows]"
+SAYS = "DID NOT RAISE Conflict"
+
 
 class RebasingCommitter(kit.ManifestCommitter):
     def publish(

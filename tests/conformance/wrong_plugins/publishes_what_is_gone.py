@@ -10,6 +10,9 @@ from feather_lake.plugin import FeatherTable
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_confinement.py::test_a_staged_file_that_is_gone_is_not_published"
+SAYS = "DID NOT RAISE Refused"
+
 
 class TrustingTable(FeatherTable):
     def check_staged(self, state: kit.ManifestState, results: Sequence[spi.WriteResult]) -> None:

@@ -8,6 +8,9 @@ from feather_lake.plugin import FEATURES, Writer
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_capabilities.py::test_overwrite_is_offered_on_both_sides"
+SAYS = "overwrite is declared unsupported, and bucketing was refused instead"
+
 LACKING = {**FEATURES, spi.Feature.OVERWRITE: spi.unsupported("appending is all it can do")}
 
 

@@ -8,6 +8,9 @@ from feather_lake.plugin import Writer
 from laketier import spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_discard.py::test_attempts_of_the_same_task_never_clash"
+SAYS = "task-0.feather"
+
 
 class GuessingFactory(CrookedFactory):
     def create_writer(self, context: spi.WriterInitContext) -> Writer:

@@ -13,6 +13,9 @@ from laketier import spi
 from laketier.kit.manifests import FileEntry, ManifestSnapshot
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_filters.py::test_filters_on_each_type[text]"
+SAYS = "and this one ["
+
 
 class SkippingSource(Source):
     def prune(

@@ -9,6 +9,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_unknown_outcomes.py::test_an_error_at_each_failpoint_of_the_format"
+SAYS = "an error at publish.before_manifest was swallowed"
+
 
 class SwallowingCommitter(kit.ManifestCommitter):
     def publish(

@@ -9,6 +9,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_effects.py::test_an_effect_of_a_round_fails"
+SAYS = "acknowledged, and not there"
+
 
 class HopefulCommitter(kit.ManifestCommitter):
     def publish(

@@ -10,6 +10,9 @@ from feather_lake.plugin import Source
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_isolation.py::test_what_is_staged_is_not_visible"
+SAYS = "== [0, 1, 2, 3, 4]"
+
 
 class GlobbingSource(Source):
     def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:

@@ -9,6 +9,9 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_confinement.py::test_listing_changes_nothing"
+SAYS = "listed.log"
+
 
 class NotingSweeper(kit.ManifestMaintenance):
     def orphans(self, modified_before: int) -> Sequence[spi.OrphanFile]:

@@ -11,6 +11,9 @@ from laketier import kit, spi
 from laketier.kit.manifests import files_at
 from laketier.registry import hookimpl
 
+CAUGHT_BY = "test_rounds.py::test_the_counts_are_those_of_the_files"
+SAYS = "assert 17 == 7"
+
 
 class MiscountingCommitter(kit.ManifestCommitter):
     def publish(
