@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from benchmarks import lakes
-from benchmarks.measure import Case, interleaved
+from benchmarks.measure import Case, interleaved, own_folder
 from benchmarks.report import Section, compared
 from laketier.connectors import ParquetFolder
 from laketier.spark.lanes import tier
@@ -25,13 +24,13 @@ def run(
     spark: SparkSession, formats: list[str], source: Path, repetitions: int, work: Path, say: Callable[[str], None]
 ) -> list[Section]:
     """All columns into noop, and one column summed."""
-    with TemporaryDirectory(dir=work) as folder:
+    with own_folder(work) as folder:
         readers: dict[str, Callable[[list[str] | None], DataFrame]] = {
             "Spark's Parquet reader": lambda columns: spark.read.parquet(str(source)).select(*(columns or ["*"]))
         }
         for name in formats:
             say(f"preparing {name}")
-            options = lakes.options(name, Path(folder) / name)
+            options = lakes.options(name, folder / name)
             tier(spark, ParquetFolder(str(source)), options)
             readers[f"{name}: laketier.spark.read"] = _function(spark, options)
             readers[f"{name}: data source"] = _data_source(spark, options)
