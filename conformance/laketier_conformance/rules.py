@@ -1,0 +1,215 @@
+"""The rules of the contract, in a sentence each: where the guide explains them, and which tests hold a format to them.
+
+A new file of the suite names its rule here, and so does a test that is about another rule than its file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GUIDE, SPI = "docs/authors/guide.md", "docs/reference/spi.md"
+_CATALOG = f"{GUIDE}#2-the-catalog-driver"
+_FACTORY = f"{GUIDE}#3-the-factory-crosses-to-executors"
+_WRITER = f"{GUIDE}#4-the-writer-executor"
+_COMMITTER = f"{GUIDE}#5-the-committer-driver-one-attempt"
+_STATE = f"{GUIDE}#6-the-state-for-readers-driver"
+_SOURCE = f"{GUIDE}#7-the-source"
+_CAPABILITIES = f"{GUIDE}#8-capabilities-optional-parts-of-a-format"
+_ENTRY = f"{GUIDE}#1-the-entry-point"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``tests`` are files of the suite, or single tests: ``test_a.py::test_b``. ``guide`` is a page and its anchor."""
+
+    id: str
+    sentence: str
+    guide: str
+    tests: tuple[str, ...]
+
+
+RULES = (
+    Rule(
+        "declaration",
+        "A plugin names what it can do, and imports no engine until it is used.",
+        _ENTRY,
+        ("test_declaration.py",),
+    ),
+    Rule(
+        "features",
+        "A feature is there as declared, or refused by its name.",
+        _ENTRY,
+        ("test_capabilities.py",),
+    ),
+    Rule(
+        "errors",
+        "An error says what happened, where, and what to do next.",
+        SPI,
+        ("test_capabilities.py::test_errors_help",),
+    ),
+    Rule(
+        "catalog",
+        "Creating, changing and dropping a table is idempotent, and leaves other tables alone.",
+        _CATALOG,
+        ("test_catalog.py",),
+    ),
+    Rule(
+        "types",
+        "A value comes back as it was written, or its type is refused when the table is created.",
+        _CATALOG,
+        ("test_types.py",),
+    ),
+    Rule(
+        "schema-changes",
+        "A changed column keeps the rows that were there, and stays the same column.",
+        _CATALOG,
+        ("test_reshape.py",),
+    ),
+    Rule(
+        "executors",
+        "A task works with what it was sent, and loads no metadata of the table.",
+        _FACTORY,
+        ("test_executors.py",),
+    ),
+    Rule(
+        "serialization",
+        "What crosses processes has a version, is checked on arrival, and is never unpickled.",
+        _FACTORY,
+        ("test_serializer.py",),
+    ),
+    Rule(
+        "writer",
+        "A writer takes rows by column name, refuses what does not fit, and leaves nothing behind after an abort.",
+        _WRITER,
+        ("test_writer.py",),
+    ),
+    Rule(
+        "layout",
+        "Rows lie in their partitions and buckets, and none is lost on the way.",
+        _WRITER,
+        ("test_layout.py",),
+    ),
+    Rule(
+        "isolation",
+        "Nothing that is staged is visible: a reader sees one whole epoch or the one before it.",
+        _WRITER,
+        ("test_isolation.py",),
+    ),
+    Rule(
+        "exactly-once",
+        "A round publishes its rows and its watermark together, and a replay adds nothing.",
+        _COMMITTER,
+        ("test_rounds.py",),
+    ),
+    Rule(
+        "decision-table",
+        "The stored watermark alone decides whether an epoch is published, already there, fenced or lost.",
+        _COMMITTER,
+        ("test_decision_table.py",),
+    ),
+    Rule(
+        "compare-and-set",
+        "A publish succeeds only if the table is still as its committer opened it.",
+        _COMMITTER,
+        ("test_stale_states.py", "test_races.py"),
+    ),
+    Rule(
+        "atomic-effects",
+        "A process that dies or fails at any step leaves a table whose replay is right.",
+        _COMMITTER,
+        ("test_effects.py", "test_kills.py"),
+    ),
+    Rule(
+        "unknown-outcomes",
+        "A lost answer is neither success nor a conflict: the table tells what happened.",
+        _COMMITTER,
+        ("test_unknown_outcomes.py",),
+    ),
+    Rule(
+        "discard",
+        "A discard deletes the staged files of its own attempt, and no file that may be live.",
+        _COMMITTER,
+        ("test_discard.py",),
+    ),
+    Rule(
+        "confinement",
+        "A result, a listing or a link reaches no file but those of its own attempt.",
+        _COMMITTER,
+        ("test_confinement.py",),
+    ),
+    Rule(
+        "overwrite",
+        "An overwrite replaces all rows in one atomic step, and keeps the watermarks of others.",
+        _COMMITTER,
+        ("test_overwrite.py",),
+    ),
+    Rule(
+        "upsert",
+        "Replaced files leave, new files come and the watermark moves in one atomic step.",
+        _COMMITTER,
+        ("test_upsert.py",),
+    ),
+    Rule(
+        "state",
+        "A state is read without a write, stays what it was, and never decides a publish.",
+        _STATE,
+        ("test_state.py",),
+    ),
+    Rule(
+        "scan",
+        "A plan reads exactly the rows of one snapshot, in the columns and up to the limit that were asked for.",
+        _SOURCE,
+        ("test_source.py",),
+    ),
+    Rule(
+        "filters",
+        "A filter that a source takes over gives the same rows as a filter of the plain scan.",
+        _SOURCE,
+        (
+            "test_filters.py",
+            "test_source.py::test_a_filter_loses_no_row_and_adds_none",
+            "test_source.py::test_filters_on_nan_infinity_and_zeros",
+            "test_source.py::test_what_remains_is_of_what_was_asked",
+        ),
+    ),
+    Rule("history", "A listed snapshot can be read, and the list is in order.", _CAPABILITIES, ("test_history.py",)),
+    Rule(
+        "incremental-read",
+        "A range of versions gives the rows that its commits appended, each once.",
+        _CAPABILITIES,
+        ("test_changes.py",),
+    ),
+    Rule(
+        "change-feed",
+        "A range of versions gives each change that its commits made to rows, each once.",
+        _CAPABILITIES,
+        ("test_feed.py",),
+    ),
+    Rule("indexing", "An index is offered as an object, or refused.", _CAPABILITIES, ("test_indexing.py",)),
+    Rule(
+        "orphans",
+        "Orphan collection deletes what nobody published, and nothing that is or will be published.",
+        _CAPABILITIES,
+        ("test_orphans.py",),
+    ),
+    Rule(
+        "clocks",
+        "A wrong clock of a host costs no row, and stops no later round.",
+        _CAPABILITIES,
+        ("test_clocks.py",),
+    ),
+    Rule(
+        "spark",
+        "On Spark a format keeps the same contract, in each lane.",
+        _FACTORY,
+        ("test_spark.py",),
+    ),
+)
+
+_RULE_OF = {test: rule for rule in RULES for test in rule.tests}
+
+
+def rule_of(test: str) -> Rule | None:
+    """The rule behind a test, by its name in the MANIFEST. A test's own line counts for more than its file's."""
+    function = test.partition("[")[0]
+    return _RULE_OF.get(function) or _RULE_OF.get(function.partition("::")[0])

@@ -1,0 +1,81 @@
+"""What a failure of the suite says."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import Conflict, FeatureNotSupported, Fenced
+from laketier_conformance.expect import difference, expect, refused
+
+MANY = list(range(5_000))
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "says"),
+    [
+        (MANY[3:], MANY, "expected 5000 rows, found 4997; 3 are missing: [0, 1, 2]"),
+        ([*MANY, 7, 8], MANY, "expected 5000 rows, found 5002; 2 are there more often than expected: [7, 8]"),
+        ([*MANY, -1], MANY, "expected 5000 rows, found 5001; 1 is not expected: [-1]"),
+        ([], MANY, "found 0; 5000 are missing: [0, 1, 2, 3, 4, 5, ...]"),
+        (MANY[::-1], MANY, "expected 5000 rows, found 5000 in another order: row 0 is 4999"),
+        (MANY, [*MANY, 7], "1 is there less often than expected: [7]"),
+        (5, 6, "expected 6, found 5"),
+        ("1", 1, "expected 1, found '1'"),
+        ({"a"}, {"b"}, "expected {'b'}, found {'a'}; 1 is missing: ['b'], 1 is not expected: ['a']"),
+        ({"a": 1}, {"a": 2}, "expected 1 entries, found 1; 1 is other than expected: ['a' is 1, expected 2]"),
+        ({}, {"a": 2}, "expected {'a': 2}, found {}"),
+        (pa.table({"a": [1]}), pa.table({"a": ["1"]}), "expected the columns a: string, found a: int64"),
+        (pa.table({"a": [1, 1]}), pa.table({"a": [1, 2]}), "1 is missing: [{'a': 2}]"),
+        (pa.schema({"a": pa.int8()}), pa.schema({}), "expected the columns , found a: int8"),
+    ],
+)
+def test_a_difference_is_a_line_that_can_be_read(found: object, expected: object, says: str) -> None:
+    with pytest.raises(AssertionError) as caught:
+        expect(found, expected, "a replay adds no row")
+    assert str(caught.value).startswith("a replay adds no row: ")
+    assert says in str(caught.value)
+    assert len(str(caught.value)) < 1_000
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_equal_says_nothing() -> None:
+    expect(pa.table({"a": [1]}), pa.table({"a": [1]}), "x")
+    expect(MANY, list(MANY), "x")
+    assert difference("1", 1) != difference(1, 1)
+
+
+def test_no_refusal() -> None:
+    with (
+        pytest.raises(AssertionError, match=r"a stale state is published: expected Conflict, and no error was raised"),
+        refused(Conflict, "a stale state is published"),
+    ):
+        pass
+
+
+def test_another_error() -> None:
+    with (
+        pytest.raises(AssertionError, match=r"x: expected Conflict or Fenced, found ValueError\(no\)") as caught,
+        refused((Conflict, Fenced), "x"),
+    ):
+        raise ValueError("no\nmore")
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_the_error_without_the_words() -> None:
+    with (
+        pytest.raises(AssertionError, match=r"x: expected Conflict with 'moved' in its text, found Conflict\(no\)"),
+        refused(Conflict, "x", match="moved"),
+    ):
+        raise Conflict("no")
+
+
+def test_the_refusal_of_a_feature_goes_on_to_the_run() -> None:
+    with pytest.raises(FeatureNotSupported), refused(Conflict, "x"):
+        raise FeatureNotSupported("upsert", reason="small")
+
+
+def test_the_error_can_be_looked_at() -> None:
+    with refused(Conflict, "x", match="mo.ed") as caught:
+        raise Conflict("moved")
+    assert (type(caught.value), caught.text) == (Conflict, "moved")
