@@ -23,7 +23,7 @@ def test_all_formats_are_there() -> None:
 
 
 def test_a_simple_format_is_small() -> None:
-    """As the author's guide promises: 100 lines of code, docstrings aside, and no laketier but SPI and toolbox."""
+    """As the author's guide promises: 50 lines of code, docstrings aside, and no laketier but SPI and toolbox."""
     source = (FEATHER / "feather_lake" / "plugin.py").read_text(encoding="utf-8")
     tree = ast.parse(source)
     documented = [n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
@@ -36,7 +36,7 @@ def test_a_simple_format_is_small() -> None:
         if token.type in (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
         for line in range(token.start[0], token.end[0] + 1)
     }
-    assert len(code - told) <= 100
+    assert len(code - told) <= 50
     imported = {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     ours = {name for name in imported if name.startswith("laketier")}
     assert ours <= {"laketier", "laketier.registry", "laketier.kit", "laketier.spi", "laketier.spi.serializer"}

@@ -9,31 +9,42 @@ from laketier.kit.manifests import (
     ManifestCatalog,
     ManifestChanges,
     ManifestCommitter,
+    ManifestFactory,
     ManifestFile,
     ManifestHistory,
     ManifestLayout,
     ManifestMaintenance,
+    ManifestPlugin,
     ManifestSource,
     ManifestState,
+    ManifestStorage,
     ManifestTable,
+    warehouse_folder,
 )
+from laketier.kit.one_file import AttemptNames, OneFileWriter, OpenFile
 from laketier.kit.predicates import predicate_from_json, predicate_to_json
 from laketier.kit.record import RecordStore
 from laketier.kit.table_folder import TableFolder
 
 __all__ = [
+    "AttemptNames",
     "FailpointError",
     "LocalFolder",
     "ManifestCatalog",
     "ManifestChanges",
     "ManifestCommitter",
+    "ManifestFactory",
     "ManifestFile",
     "ManifestHistory",
     "ManifestLayout",
     "ManifestMaintenance",
+    "ManifestPlugin",
     "ManifestSource",
     "ManifestState",
+    "ManifestStorage",
     "ManifestTable",
+    "OneFileWriter",
+    "OpenFile",
     "RecordStore",
     "TableFolder",
     "confined",
@@ -42,4 +53,5 @@ __all__ = [
     "failpoint",
     "predicate_from_json",
     "predicate_to_json",
+    "warehouse_folder",
 ]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from laketier.kit.manifests import (
     ManifestCatalog,
@@ -14,11 +12,10 @@ from laketier.kit.manifests import (
     ManifestHistory,
     ManifestMaintenance,
     ManifestState,
+    warehouse_folder,
 )
 from laketier.spi import (
     CommitterInitContext,
-    ConfigError,
-    Feature,
     LakeCommitter,
     LakeStorage,
     LakeStorageConfig,
@@ -29,29 +26,11 @@ from laketier.spi import (
     WriterInitContext,
     require_mode,
 )
-from laketier_localfile.features import FEATURES, IDENTIFIER, refuse
+from laketier_localfile.features import FEATURES, IDENTIFIER
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource
 from laketier_localfile.table import LocalFileTable, refuse_several_devices
 from laketier_localfile.writer import LocalFileWriter
-
-
-def warehouse_folder(warehouse: str) -> Path:
-    """The folder that ``lake.warehouse`` names: a path or a ``file:`` URI. Raises `FeatureNotSupported` for other
-    schemes, and `ConfigError` for nothing at all."""
-    if not warehouse.strip():
-        raise ConfigError("lake.warehouse is empty", fix="Set it to a folder, for example /data/lake.")
-    parts = urlsplit(warehouse)
-    if parts.scheme == "file":
-        if parts.netloc not in ("", "localhost"):
-            raise ConfigError(
-                f"{warehouse!r} names the host {parts.netloc!r}", fix=f"Write file:///{parts.netloc}{parts.path}."
-            )
-        return Path(unquote(parts.path))
-    if "://" in warehouse:
-        refuse(Feature.OBJECT_STORES, fix="Use a path or a file:// URI, or lake.format = delta, iceberg or lance.")
-    # Absolute, as executors run in folders of their own.
-    return Path(os.path.abspath(os.path.expanduser(warehouse)))
 
 
 @dataclass(frozen=True)
@@ -79,7 +58,7 @@ class LocalFileStorage(LakeStorage):
     """One warehouse folder."""
 
     def __init__(self, config: LakeStorageConfig) -> None:
-        self._warehouse = warehouse_folder(config.warehouse)
+        self._warehouse = warehouse_folder(config.warehouse, format=IDENTIFIER, features=FEATURES)
         self._options = config.options if isinstance(config.options, LocalFileOptions) else LocalFileOptions()
 
     def catalog(self) -> ManifestCatalog:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from feather_lake.plugin import FEATURES, Factory, FeatherPlugin, FeatherTable, Source, Storage, Writer
+from feather_lake.plugin import FEATURES, FeatherPlugin, FeatherTable, Source, Writer
 
 from laketier import kit, spi
 
@@ -26,7 +26,8 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class CrookedFactory(Factory):
+class CrookedFactory(spi.LakeTieringFactory[spi.WriteResult]):
+    table: spi.TableInfo
     parts: Parts = Parts()
 
     def create_writer(self, context: spi.WriterInitContext) -> Writer:
@@ -37,17 +38,27 @@ class CrookedFactory(Factory):
 
 
 @dataclass(frozen=True)
-class CrookedStorage(Storage):
+class CrookedStorage(spi.LakeStorage):
+    warehouse: Path
     parts: Parts = Parts()
 
     def catalog(self) -> kit.ManifestCatalog:
         return self.parts.catalog(self.parts.table, self.warehouse)
 
-    def tiering_factory(self, table: spi.TableInfo) -> Factory:
+    def tiering_factory(self, table: spi.TableInfo) -> CrookedFactory:
         return (self.parts.factory or CrookedFactory)(table, self.parts)
 
     def source(self, table: spi.TableInfo) -> Source:
         return self.parts.source(self.parts.at(table))
+
+    def state(self, table: spi.TableInfo) -> kit.ManifestState:
+        return self.parts.at(table).state(table)
+
+    def history(self, table: spi.TableInfo) -> kit.ManifestHistory:
+        return kit.ManifestHistory(self.parts.at(table))
+
+    def changes(self, table: spi.TableInfo) -> kit.ManifestChanges:
+        return kit.ManifestChanges(self.source(table))
 
     def maintenance(self, table: spi.TableInfo) -> spi.LakeMaintenance:
         return self.parts.maintenance(self.parts.at(table))
@@ -61,5 +72,5 @@ class CrookedPlugin(FeatherPlugin):
         self.features = features  # type: ignore[misc, assignment]
         self._parts = Parts(**parts)  # type: ignore[arg-type]
 
-    def create_storage(self, config: spi.LakeStorageConfig) -> Storage:
+    def create_storage(self, config: spi.LakeStorageConfig) -> CrookedStorage:
         return CrookedStorage(Path(config.warehouse), self._parts)

@@ -12,6 +12,7 @@ from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.rollup import files_at
 from laketier.kit.manifests.snapshot import ManifestSnapshot
 from laketier.kit.manifests.source import ManifestFile, ManifestSource
+from laketier.kit.manifests.storage import ManifestFactory, ManifestPlugin, ManifestStorage, warehouse_folder
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 
 __all__ = [
@@ -20,14 +21,18 @@ __all__ = [
     "ManifestCatalog",
     "ManifestChanges",
     "ManifestCommitter",
+    "ManifestFactory",
     "ManifestFile",
     "ManifestHistory",
     "ManifestLayout",
     "ManifestLog",
     "ManifestMaintenance",
+    "ManifestPlugin",
     "ManifestSnapshot",
     "ManifestSource",
     "ManifestState",
+    "ManifestStorage",
     "ManifestTable",
     "files_at",
+    "warehouse_folder",
 ]
