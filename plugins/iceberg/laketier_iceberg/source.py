@@ -100,12 +100,9 @@ def _snapshot(table: Table, request: ScanRequest, where: str) -> tuple[int | Non
 
 def _tasks(table: Table, snapshot_id: int, request: ScanRequest, schema: Schema) -> tuple[list[FileScanTask], bool]:
     """The files to read, and whether they are those alone that the filters leave."""
-    from pyiceberg.expressions import AlwaysTrue, And
-
     expressions = [e for predicate in request.filters if (e := to_expression(predicate, schema)) is not None]
-    row_filter = expressions[0] if len(expressions) == 1 else And(*expressions) if expressions else AlwaysTrue()
     try:
-        tasks, filtered = _files(table, snapshot_id, row_filter)
+        tasks, filtered = _files(table, snapshot_id, expressions)
     except ValueError as error:
         if "equality deletes" not in str(error):
             raise
@@ -118,15 +115,37 @@ def _tasks(table: Table, snapshot_id: int, request: ScanRequest, schema: Schema)
     return sorted(tasks, key=lambda task: task.file.file_path), filtered
 
 
-def _files(table: Table, snapshot_id: int, row_filter: BooleanExpression) -> tuple[list[FileScanTask], bool]:
-    from pyiceberg.expressions import AlwaysTrue
+def _files(table: Table, snapshot_id: int, expressions: list[BooleanExpression]) -> tuple[list[FileScanTask], bool]:
+    """Each try skips fewer files, by fewer expressions. After the first one the reader applies all filters in full."""
+    from pyiceberg.expressions import AlwaysTrue, Or
+
+    def planned(by: list[BooleanExpression]) -> list[FileScanTask]:
+        return list(table.scan(row_filter=_all_of(by), snapshot_id=snapshot_id).plan_files())
 
     try:
-        return list(table.scan(row_filter=row_filter, snapshot_id=snapshot_id).plan_files()), True
+        return planned(expressions), True
     except struct.error:
-        # pyiceberg takes the bounds of dates for those of timestamps, after that promotion (version 3). Without the
-        # filter there are more files, so the reader has to apply it in full.
-        return list(table.scan(row_filter=AlwaysTrue(), snapshot_id=snapshot_id).plan_files()), False
+        # pyiceberg takes the bounds of dates for those of timestamps, after that promotion (version 3).
+        return planned([AlwaysTrue()]), False
+    except TypeError:
+        # pyiceberg compares a partition that is null, where another side of an "or" keeps the file.
+        return planned([part for each in expressions for part in _parts(each) if not isinstance(part, Or)]), False
+
+
+def _parts(expression: BooleanExpression) -> Iterator[BooleanExpression]:
+    from pyiceberg.expressions import And
+
+    if isinstance(expression, And):
+        yield from _parts(expression.left)
+        yield from _parts(expression.right)
+    else:
+        yield expression
+
+
+def _all_of(expressions: list[BooleanExpression]) -> BooleanExpression:
+    from pyiceberg.expressions import AlwaysTrue, And
+
+    return And(*expressions) if len(expressions) > 1 else expressions[0] if expressions else AlwaysTrue()
 
 
 def _remaining(

@@ -17,6 +17,7 @@ from laketier.spi import (
     PartitionField,
     TableDescriptor,
     Transform,
+    UnsupportedType,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ _TAKES: dict[Transform, tuple[Any, ...]] = {
 
 def fields_of(descriptor: TableDescriptor) -> tuple[PartitionField, ...]:
     """All partition fields of the table: those asked for, then the one of its buckets. Raises `ConfigError`,
-    `FeatureNotSupported`."""
+    `FeatureNotSupported` and `UnsupportedType`."""
     fields = descriptor.partition_by
     bucket = bucket_field(descriptor.buckets)
     if bucket is not None:
@@ -95,10 +96,9 @@ def bucket_field(buckets: BucketSpec | None) -> PartitionField | None:
 def _check(field: PartitionField, schema: pa.Schema) -> None:
     kind = schema.field(field.column).type
     if not any(test(kind) for test in _TAKES[field.transform]):
-        raise FeatureNotSupported(
-            Feature.PARTITIONING.value if field.transform is Transform.IDENTITY else Feature.PARTITION_TRANSFORMS.value,
-            format=FORMAT,
-            reason=f"{field.transform.value} does not take column {field.column!r} of type {kind}",
+        raise UnsupportedType(
+            f"{field.transform.value} does not take column {field.column!r} of type {kind}",
+            why="an Iceberg table can't be partitioned that way",
             fix="Partition by a column of another type.",
         )
 

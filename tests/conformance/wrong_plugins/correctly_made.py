@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from crooked import CrookedPlugin
+from richer import richer
 
+from laketier import spi
 from laketier.registry import hookimpl
 
 
 @hookimpl
-def laketier_format() -> CrookedPlugin:
-    return CrookedPlugin("correct")
+def laketier_format() -> spi.LakeStoragePlugin:
+    return richer("correct")

@@ -1,0 +1,154 @@
+"""Filters on partitions: each value that text, folders and logs spell badly is found again, and no other beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    And,
+    Feature,
+    IncompatibleData,
+    Leaf,
+    Not,
+    Op,
+    Or,
+    PartitionField,
+    Predicate,
+    ScanRequest,
+    UnsupportedType,
+    WriteResult,
+)
+from laketier_conformance.lake import Lake, Table, finished, read_plan, token
+from laketier_conformance.oracle import rows_for
+
+pytestmark = pytest.mark.needs(Feature.PARTITIONING)
+
+# Neighbours become one where a format folds, trims, escapes twice or not at all, normalises, or guesses a type.
+TEXT = [
+    "A", "a", "a ", " a", "", " ", "a=b", "a/b", "a%2Fb", "a%252Fb", "%", "a b", "a+b", "a%20b", "..", "key=a", "é",
+    "e\u0301", "\U0001f986", "\uffff", "null", "None", "true", "1", "01", "1.0", "*", "#", "a:b", "'", '"', "\\",
+    "a\nb", "__HIVE_DEFAULT_PARTITION__",
+]  # fmt: skip
+VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "text": (pa.string(), TEXT),
+    "int": (pa.int64(), [-(2**63), -1, 0, 1, 10, 9, 2**53 + 1, 2**63 - 1]),
+    "bool": (pa.bool_(), [False, True]),
+    "date": (
+        pa.date32(),
+        [date(1, 1, 1), date(1582, 10, 10), date(1969, 12, 31), date(1970, 1, 1), date(9999, 12, 31)],
+    ),
+    "timestamp": (
+        pa.timestamp("us"),
+        [
+            datetime(1, 1, 1),
+            datetime(1969, 12, 31, 23, 59, 59),
+            datetime(1969, 12, 31, 23, 59, 59, 500000),
+            datetime(1969, 12, 31, 23, 59, 59, 999999),
+            datetime(1970, 1, 1),
+            datetime(2026, 11, 21, 8, 30, 0, 1),
+        ],
+    ),
+    "instant": (
+        pa.timestamp("us", "UTC"),
+        [
+            datetime(1900, 1, 1, tzinfo=UTC),
+            datetime(1969, 12, 31, 23, 59, 59, 1, tzinfo=UTC),
+            datetime(2026, 11, 1, 5, 30, tzinfo=UTC),
+            datetime(2026, 11, 1, 6, 30, tzinfo=UTC),
+        ],
+    ),
+    "decimal": (pa.decimal128(9, 2), [Decimal(text) for text in ("-10.00", "-9.99", "0.00", "0.10", "1.00", "9.00")]),
+    "binary": (pa.binary(), [b"", b"\x00", b"a", b"/", b"\xff"]),
+    "float": (pa.float64(), [float("-inf"), -1.5, -0.0, 0.0, 0.1, 1e300, float("nan")]),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_filters_on_partitions(lake: Lake, name: str) -> None:
+    """A type may be refused when the table is made, a value when it is staged; what is taken is found."""
+    kind, values = VALUES[name]
+    schema = pa.schema([("id", pa.int64()), ("key", kind)])
+    try:
+        table = lake.create(schema, "db.parts", partition_by=(PartitionField("key"),))
+    except UnsupportedType:
+        return
+    kept = _published(table, schema, [(value,) for value in [*values, None]])
+    _compare(table, kept, _predicates("key", [row["key"] for row in kept.to_pylist() if row["key"] is not None]))
+
+
+def test_filters_on_several_partition_columns(lake: Lake) -> None:
+    """One by one, together, and beside a column of the files."""
+    schema = pa.schema([("id", pa.int64()), ("key", pa.string()), ("day", pa.date32()), ("n", pa.int32())])
+    keys, days, numbers = ["a", "A", "a/b", None], [date(1969, 12, 31), date(2026, 1, 1), None], [-1, 1]
+    every = [(key, day, number) for key in keys for day in days for number in numbers]
+    by = tuple(PartitionField(name) for name in ("n", "key", "day"))
+    table = lake.create(schema, "db.parts", partition_by=by)
+    kept = _published(table, schema, every)
+    a, early, below = Leaf("key", Op.EQ, "a"), Leaf("day", Op.LT, date(1970, 1, 1)), Leaf("n", Op.LT, 0)
+    no_key, some = Leaf("key", Op.IS_NULL), Leaf("id", Op.GE, 10)
+    mixed: list[Predicate] = [
+        And((a, early)),
+        Or((a, early)),
+        Not(And((a, early))),
+        Not(Or((no_key, below))),
+        And((no_key, some)),
+    ]
+    mixed += [Or((some, early)), Not(Or((some, a))), And((Or((a, no_key)), below, Not(early)))]
+    _compare(table, kept, [a, early, below, no_key, *mixed])
+
+
+def _published(table: Table, schema: pa.Schema, keys: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """Two rows of each key, in one commit; keys that are refused when they are staged are left out. The rows that were
+    taken, which the plain scan has to give."""
+    results: list[WriteResult] = []
+    taken = []
+    for number, key in enumerate(keys):
+        columns = [[2 * number, 2 * number + 1], *([part, part] for part in key)]
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+        rows = pa.record_batch(arrays, schema=schema)
+        try:
+            results.append(table.stage_arrow([rows]))
+        except IncompatibleData:
+            continue
+        taken.append(rows)
+    assert len(taken) > len(keys) / 2, f"of the values {keys} most were refused; only a few can't be spelled"
+    table.commit(results, token(0))
+    expected, plain = pa.Table.from_batches(taken), table.read()
+    lost, more = (Counter(map(repr, rows.to_pylist())) for rows in (expected, plain))
+    assert lost == more, f"a plain scan has other rows than were written: it lacks {lost - more} and adds {more - lost}"
+    return expected
+
+
+def _compare(table: Table, everything: pa.Table, predicates: Sequence[Predicate] | Iterator[Predicate]) -> None:
+    source = table.source
+    for predicate in predicates:
+        plan = source.plan(ScanRequest(filters=(predicate,)))
+        found = sorted(finished(read_plan(source, plan), plan, None)["id"].to_pylist())
+        expected = sorted(rows_for(predicate, everything)["id"].to_pylist())
+        assert found == expected, (
+            f"rows were read by a filter on partitions, {predicate}: expected the ids {expected} (those of a plain "
+            f"scan, filtered by pyarrow), found {found}"
+        )
+
+
+def _predicates(column: str, values: Sequence[Any]) -> Iterator[Predicate]:
+    literals = list(dict.fromkeys(values))
+    for number, literal in enumerate(literals):
+        yield Leaf(column, Op.EQ, literal)
+        if number % 3 == 0 or len(literals) < 10:
+            yield Leaf(column, (Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)[number % 5], literal)
+        if isinstance(literal, str) and number % 4 == 0:
+            yield Leaf(column, Op.STARTS_WITH, literal)
+    yield Leaf(column, Op.IN, (literals[0], literals[-1]))
+    yield Leaf(column, Op.IN, (literals[0], None))
+    yield Not(Leaf(column, Op.IN, (literals[0], literals[-1])))
+    yield Not(Leaf(column, Op.EQ, literals[0]))
+    yield Leaf(column, Op.IS_NULL)
+    yield Leaf(column, Op.NOT_NULL)

@@ -1,0 +1,92 @@
+"""The format of `crooked` with partitions and skipping, for mistakes in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from crooked import CrookedPlugin
+from feather_lake.plugin import FEATURES, FeatherTable, Source, Writer
+
+from laketier import kit, spi
+from laketier.kit import durable
+from laketier.kit.manifests import FileEntry, ManifestSnapshot
+from laketier.kit.partition import partition_text, split_by_values
+
+RICHER = {**FEATURES, spi.Feature.PARTITIONING: spi.FULL, spi.Feature.FILTER_PUSHDOWN: spi.FULL}
+_NAME = re.compile(r"([0-9a-f]{32})(?:-[0-9]+)?\.feather")
+
+
+def attempt_of(path: str) -> str | None:
+    match = _NAME.fullmatch(path)
+    return match[1] if match else None
+
+
+class RicherTable(FeatherTable):
+    features: ClassVar = RICHER
+    layout: ClassVar = replace(FeatherTable.layout, attempt_of=attempt_of)
+
+
+class RicherWriter(Writer):
+    """One file for each partition. All columns are in it."""
+
+    def __init__(self, table: spi.TableInfo, attempt: str) -> None:
+        super().__init__(table, attempt)
+        self._parts: list[pa.RecordBatch] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if not self._table.descriptor.partition_by:
+            return super().write(batch)
+        self._parts.append(kit.conform(batch, self._table.schema))
+        return None
+
+    def complete(self) -> spi.WriteResult:
+        if not self._parts:
+            return super().complete()
+        rows = pa.Table.from_batches(self._parts)
+        names = [field.column for field in self._table.descriptor.partition_by]
+        split = split_by_values(rows, [rows[name] for name in names])
+        files = [self._file_of(number, names, values, part) for number, (values, part) in enumerate(split)]
+        durable.fsync_directory(self._path.parent)
+        return spi.WriteResult.of(self._table, self._attempt, tuple(files))
+
+    def _file_of(self, number: int, names: Sequence[str], values: tuple[Any, ...], rows: pa.Table) -> spi.StagedFile:
+        texts = tuple((name, partition_text(value)) for name, value in zip(names, values, strict=True))
+        path = self._path.with_name(f"{self._attempt}-{number}.feather")
+        with pa.ipc.new_file(str(path), rows.schema) as file:
+            file.write_table(rows)
+        durable.fsync_file(path)
+        return spi.StagedFile(path.name, rows.num_rows, path.stat().st_size, texts)
+
+
+class RicherSource(Source):
+    """Skips files by the equality of one column with a text. The reader filters again."""
+
+    table: RicherTable
+
+    def prune(
+        self, snapshot: ManifestSnapshot, filters: tuple[spi.Predicate, ...]
+    ) -> tuple[Sequence[FileEntry], tuple[spi.Predicate, ...]]:
+        return [entry for entry in snapshot.files() if all(self.may(entry, leaf) for leaf in filters)], filters
+
+    def may(self, entry: FileEntry, leaf: spi.Predicate) -> bool:
+        if not isinstance(leaf, spi.Leaf):
+            return True
+        by_partition = leaf.column in dict(entry.partition) and leaf.op is spi.Op.EQ and isinstance(leaf.value, str)
+        return not by_partition or dict(entry.partition)[leaf.column] == leaf.value
+
+    def column(self, entry: FileEntry, name: str) -> pa.ChunkedArray:
+        """As if its statistics had been kept."""
+        with pa.ipc.open_file(str(Path(self.table.location) / entry.path)) as file:
+            rows = file.read_all()
+            return rows[name] if name in rows.column_names else pa.chunked_array([], pa.null())
+
+
+def richer(identifier: str, **parts: Any) -> CrookedPlugin:
+    """A plugin with partitions, one of its parts replaced."""
+    found = {"features": RICHER, "table": RicherTable, "writer": RicherWriter, "source": RicherSource, **parts}
+    return CrookedPlugin(identifier, **found)
