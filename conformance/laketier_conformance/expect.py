@@ -9,15 +9,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from enum import Enum
 from reprlib import Repr
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
 
 from laketier.spi import FeatureNotSupported
 
+E = TypeVar("E", bound=BaseException)
+
 _FEW = 6
-_short = Repr()
+
+
+class _Shown(Repr):
+    def repr1(self, x: Any, level: int) -> str:
+        return f"{type(x).__name__}.{x.name}" if isinstance(x, Enum) else super().repr1(x, level)
+
+
+_short = _Shown()
 _short.maxstring = _short.maxother = 200
 _short.maxlist = _short.maxtuple = _short.maxset = _short.maxdict = _short.maxfrozenset = 12
 _short.maxlevel = 5
@@ -31,16 +41,14 @@ def expect(found: Any, expected: Any, sentence: str) -> None:
         raise AssertionError(f"{sentence}: {difference(found, expected)}")
 
 
-class refused:  # noqa: N801 - reads as a function: with refused(Conflict, "a stale state is published"):
+class refused(Generic[E]):  # noqa: N801 - reads as a function: with refused(Conflict, "a stale state is published"):
     """The block ends in one of the errors ``wanted``; the context has it as ``value`` and ``text``. ``doing`` says what
     is done: "a batch without a column that must not be null is written". ``match`` is a pattern in the error's text.
     """
 
-    value: BaseException
+    value: E
 
-    def __init__(
-        self, wanted: type[BaseException] | tuple[type[BaseException], ...], doing: str, *, match: str | None = None
-    ) -> None:
+    def __init__(self, wanted: type[E] | tuple[type[E], ...], doing: str, *, match: str | None = None) -> None:
         self._wanted = wanted if isinstance(wanted, tuple) else (wanted,)
         self._doing, self._match = doing, match
 
@@ -49,7 +57,7 @@ class refused:  # noqa: N801 - reads as a function: with refused(Conflict, "a st
         """What the error says."""
         return str(self.value)
 
-    def __enter__(self) -> refused:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:

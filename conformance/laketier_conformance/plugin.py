@@ -35,6 +35,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help=f"comma-separated, of {', '.join(LANES)} (default: all; with fewer the verdict is at most partial)",
     )
     group.addoption(
+        "--lake-test",
+        metavar="TEST",
+        action="append",
+        default=[],
+        help="run this one test, by its name in the report; may be given again (the verdict is at most partial)",
+    )
+    group.addoption(
         "--lake-schedules",
         metavar="N",
         type=int,
@@ -52,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from laketier_conformance.suite import Suite
 
         names = _formats(config)
-        suite = Suite(config, names, _lanes(config), _files(config, names))
+        suite = Suite(config, names, _lanes(config), _files(config, names), _options(config))
         config.pluginmanager.register(suite, "laketier_conformance_suite")
 
 
@@ -78,6 +85,12 @@ def _files(config: pytest.Config, names: tuple[str, ...]) -> dict[str, Path]:
     if len(set(files.values())) < len(files):
         raise pytest.UsageError(f"--lake-report={given}: say {{format}} where the name goes, one file for each format")
     return files
+
+
+def _options(config: pytest.Config) -> tuple[str, ...]:
+    """What a test was run with, and has to be run with again."""
+    schedules = config.getoption("lake_schedules")
+    return () if schedules == SCHEDULES else (f"--lake-schedules={schedules}",)
 
 
 def _lanes(config: pytest.Config) -> tuple[str, ...]:

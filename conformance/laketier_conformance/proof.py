@@ -13,13 +13,17 @@ import pytest
 
 from laketier.registry import installed_formats, load_format
 from laketier.spi import Feature, LakeStoragePlugin, PluginError, support_of, unknown_features
+from laketier_conformance import failures
 from laketier_conformance.verdict import Result, Verdict, judge
 
 
 class Proof:
     """The results of one format, and what follows from them."""
 
-    def __init__(self, name: str, lanes: tuple[str, ...], expected: Collection[str]) -> None:
+    def __init__(
+        self, name: str, lanes: tuple[str, ...], expected: Collection[str], options: tuple[str, ...] = ()
+    ) -> None:
+        self._options = options
         self._lanes = lanes
         self._expected = expected
         self.plugin = _load(name)
@@ -55,8 +59,14 @@ class Proof:
             "verdict": self.verdict.name,
             "why": list(self.verdict.why),
             "unproven": self.verdict.unproven,
-            "results": {name: self.results[name].plain() for name in sorted(self.results)},
+            "results": {name: self._plain(name) for name in sorted(self.results)},
         }
+
+    def _plain(self, name: str) -> dict[str, Any]:
+        document = self.results[name].plain()
+        if document["outcome"] == "failed":
+            document |= failures.plain(self.plugin.identifier, name, self._options)
+        return document
 
     def write(self, file: Path) -> None:
         """Write the report."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+import difflib
+from collections.abc import Collection, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin, support_of
+from laketier_conformance.failures import SAYS, explained, sentence_of
 from laketier_conformance.manifest import expected_tests, name_of
 from laketier_conformance.proof import Proof
 from laketier_conformance.verdict import FAIL
@@ -23,17 +25,24 @@ class Suite:
     under xdist too, where tests run in other processes."""
 
     def __init__(
-        self, config: pytest.Config, names: Iterable[str], lanes: tuple[str, ...], files: Mapping[str, Path]
+        self,
+        config: pytest.Config,
+        names: Iterable[str],
+        lanes: tuple[str, ...],
+        files: Mapping[str, Path],
+        options: tuple[str, ...] = (),
     ) -> None:
         self._reports = not hasattr(config, "workerinput")
         self.lanes = lanes
         self._expected = expected_tests()
+        self._chosen = _chosen(config, self._expected)
+        self._options = options
         self._files = files
         if self._reports:
             for file in files.values():
                 # A crash must not leave the verdict of an earlier run behind.
                 file.unlink(missing_ok=True)
-        self.proofs = {name: Proof(name, lanes, self._expected) for name in names}
+        self.proofs = {name: Proof(name, lanes, self._expected, options) for name in names}
 
     def plugin_of(self, name: str) -> LakeStoragePlugin:
         """The plugin of one of the formats under test."""
@@ -44,8 +53,14 @@ class Suite:
     @pytest.hookimpl(tryfirst=True)
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Each test for each format, when there are several. They share what costs most: one Spark session."""
-        if len(self.proofs) > 1 and PARAMETER in metafunc.fixturenames and _is_ours(metafunc.definition):
+        if len(self.proofs) > 1 and PARAMETER in metafunc.fixturenames and _is_ours(metafunc.definition.path):
             metafunc.parametrize(PARAMETER, list(self.proofs), scope="session")
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Of tests that are named one by one, no other file is looked at."""
+        if not self._chosen or not _is_ours(collection_path) or not collection_path.name.startswith("test_"):
+            return None
+        return collection_path.name not in {test.partition("::")[0] for test in self._chosen} or None
 
     @pytest.hookimpl(tryfirst=True, specname="pytest_collection_modifyitems")
     def pytest_collection_names(self, items: list[pytest.Item]) -> None:
@@ -79,7 +94,9 @@ class Suite:
         left_out: list[pytest.Item] = []
         for item in items:
             lane = item.get_closest_marker("lane")
-            (chosen if lane is None or lane.args[0] in self.lanes else left_out).append(item)
+            told = dict(item.user_properties)
+            wanted = not self._chosen or NAME not in told or told[NAME] in self._chosen
+            (chosen if wanted and (lane is None or lane.args[0] in self.lanes) else left_out).append(item)
         if left_out:
             items[:] = chosen
             config.hook.pytest_deselected(items=left_out)
@@ -105,6 +122,20 @@ class Suite:
             pyfuncitem.user_properties.append((REFUSED, lacking))
             return True
         pytest.fail(f"{lacking} is declared unsupported, and was not refused")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """A failure says which rule was broken, what was found, and how to run it again."""
+        report = yield
+        told = dict(item.user_properties)
+        if report.failed and call.excinfo is not None and NAME in told:
+            says = sentence_of(call.excinfo)
+            report.user_properties.append((SAYS, says))
+            text = explained(str(told[FORMAT]), str(told[NAME]), says, self._options)
+            report.sections.append(("rule of the contract", text))
+        return report
 
     # -- results ----------------------------------------------------------------------------------------------------
 
@@ -153,5 +184,17 @@ class Suite:
             proof.tell(terminalreporter)
 
 
-def _is_ours(definition: pytest.Item) -> bool:
-    return definition.path.is_relative_to(Path(__file__).parent)
+def _is_ours(path: Path) -> bool:
+    return path.is_relative_to(Path(__file__).parent)
+
+
+def _chosen(config: pytest.Config, expected: Collection[str]) -> frozenset[str]:
+    """The tests that were asked for one by one; none for all."""
+    chosen = frozenset(config.getoption("lake_test"))
+    for name in sorted(chosen - set(expected)):
+        close = difflib.get_close_matches(name, expected, n=1, cutoff=0.5)
+        raise pytest.UsageError(
+            f"--lake-test={name}: the suite has no such test"
+            + (f". Did you mean {close[0]}?" if close else ": its MANIFEST lists them")
+        )
+    return chosen

@@ -24,6 +24,7 @@ from laketier.spi import (
     new_attempt_id,
     support_of,
 )
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
 
@@ -33,7 +34,7 @@ def test_overwrite_is_offered_on_both_sides(table: Table) -> None:
     before = table.lake.files()
     table.factory.create_writer(WriterInitContext(attempt=new_attempt_id(), mode=WriteMode.OVERWRITE)).abort()
     table.committer(mode=WriteMode.OVERWRITE).close()
-    assert table.lake.files() == before, "offering it writes nothing yet"
+    expect(table.lake.files(), before, "files after a writer or committer was offered: offering it writes nothing yet")
 
 
 @pytest.mark.needs(Feature.UPSERT)
@@ -41,20 +42,20 @@ def test_a_writer_of_merged_rows(table: Table) -> None:
     context = WriterInitContext(attempt=new_attempt_id(), mode=WriteMode.UPSERT)
     before = table.lake.files()
     table.factory.create_writer(context).abort()
-    assert table.lake.files() == before, "offering it writes nothing yet"
+    expect(table.lake.files(), before, "files after a writer or committer was offered: offering it writes nothing yet")
 
 
 @pytest.mark.needs(Feature.UPSERT)
 def test_a_committer_of_merged_rows(table: Table) -> None:
     before = table.lake.files()
     table.committer(mode=WriteMode.UPSERT).close()
-    assert table.lake.files() == before, "offering it writes nothing yet"
+    expect(table.lake.files(), before, "files after a writer or committer was offered: offering it writes nothing yet")
 
 
 @pytest.mark.needs(Feature.UPSERT)
 def test_a_table_with_a_primary_key(lake: Lake) -> None:
     table = lake.create(name="db.keyed", primary_key=("id",))
-    assert table.info.descriptor.primary_key == ("id",)
+    expect(table.info.descriptor.primary_key, ("id",), "the primary key of a table that has one")
 
 
 @pytest.mark.needs(Feature.UPSERT)
@@ -79,7 +80,11 @@ def test_files_are_replaced(lake: Lake) -> None:
         )
         return table.stage_arrow([batch], mode=WriteMode.UPSERT)
 
-    assert epoch(0, rows({1: "a", 2: "b"}), rows({3: "c"})) is RoundOutcome.PUBLISHED
+    expect(
+        epoch(0, rows({1: "a", 2: "b"}), rows({3: "c"})),
+        RoundOutcome.PUBLISHED,
+        "the outcome of the first epoch of a table with a primary key",
+    )
     snapshot = table.source.plan(ScanRequest())
 
     def ids_in(split: LakeSplit) -> list[int]:
@@ -90,10 +95,14 @@ def test_files_are_replaced(lake: Lake) -> None:
     assert replaced, "a split of a table with a primary key says which files it reads"
     for outcome in (RoundOutcome.PUBLISHED, RoundOutcome.ALREADY_THERE):
         changed = replace(rows({1: "A", 4: "d"}), replaced=replaced)
-        assert epoch(1, changed) is outcome
+        expect(epoch(1, changed), outcome, "the outcome of an epoch that replaces a file, and of its replay")
         read = table.read(columns=("id", "name")).sort_by("id")
-        assert read.to_pydict() == {"id": [1, 3, 4], "name": ["A", "c", "d"]}
-    assert table.read(snapshot_id=snapshot.snapshot_id).num_rows == 3, "the snapshot before is as it was"
+        expect(read.to_pydict(), {"id": [1, 3, 4], "name": ["A", "c", "d"]}, "rows after a file was replaced")
+    expect(
+        table.read(snapshot_id=snapshot.snapshot_id).num_rows,
+        3,
+        "the number of rows of the snapshot before a file was replaced",
+    )
 
 
 @pytest.mark.needs(Feature.OBJECT_STORES)
@@ -121,7 +130,7 @@ def test_a_table_of_everything(lake: Lake) -> None:
     )
     table = lake.create(schema, "db.everything", partition_by=(PartitionField("day"),))
     table.publish_arrow([rows], token(0))
-    assert table.read().sort_by("id").equals(pa.Table.from_batches([rows]))
+    expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), "rows of a table of everything")
 
 
 def test_a_foreign_rollback_is_noticed(
@@ -137,17 +146,17 @@ def test_a_foreign_rollback_is_noticed(
     table.append(1)
     harness.roll_back(table.lake.storage, table.info, first)
     for epoch in (1, 2):
-        with pytest.raises((RolledBack, WatermarkLost)):
+        with refused((RolledBack, WatermarkLost), f"epoch {epoch} is published after somebody took the table back"):
             table.append(epoch)
-    assert set(table.ids) <= set(ids_of(0))
+    assert set(table.ids) <= set(ids_of(0)), "rows after somebody took the table back"
 
 
 def test_errors_help(lake: Lake) -> None:
     """Every refusal of a catalog is a `LaketierError` with the table's name in it, not a traceback from below."""
-    with pytest.raises(LaketierError) as caught:
+    with refused(LaketierError, "a table that is not there is loaded") as caught:
         _ = lake.table("db.missing").info
-    assert "missing" in str(caught.value)
+    assert "missing" in str(caught.value), "the refusal names the table db.missing"
     table = lake.create()
-    with pytest.raises(LaketierError) as caught:
+    with refused(LaketierError, "a column that is not there is read") as caught:
         table.source.plan(ScanRequest(columns=("nothing",)))
-    assert "nothing" in str(caught.value)
+    assert "nothing" in str(caught.value), "the refusal names the column"

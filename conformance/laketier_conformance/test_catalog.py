@@ -15,6 +15,7 @@ from laketier.spi import (
     TablePath,
 )
 from laketier.tiering import RoundOutcome
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 
 EXTRA = pa.field("extra", pa.string())
@@ -24,22 +25,34 @@ def test_create_and_load(lake: Lake) -> None:
     created = lake.storage.catalog().create_table(TablePath("db", "t"), TableDescriptor(SCHEMA))
     loaded = lake.storage.catalog().load_table(TablePath("db", "t"))
     for info in (created, loaded):
-        assert info.path == TablePath("db", "t")
-        assert info.schema.names == SCHEMA.names
-        assert [field.type for field in info.schema] == [field.type for field in SCHEMA]
-        assert [field.nullable for field in info.schema] == [False, True, True]
-        assert info.table_uuid
-        assert info.location
-        assert info.descriptor.partition_by == ()
-    assert (created.table_uuid, created.schema_fingerprint) == (loaded.table_uuid, loaded.schema_fingerprint)
-    assert lake.table("db.t").ids == []
+        expect(info.path, TablePath("db", "t"), "the path of a table that was just created")
+        expect(info.schema.names, SCHEMA.names, "the columns of a table that was just created")
+        expect(
+            [field.type for field in info.schema],
+            [field.type for field in SCHEMA],
+            "the types of a table that was just created",
+        )
+        expect(
+            [field.nullable for field in info.schema],
+            [False, True, True],
+            "which columns of a table that was just created may be null",
+        )
+        assert info.table_uuid, "a table has a uuid"
+        assert info.location, "a table has a location"
+        expect(info.descriptor.partition_by, (), "the partitioning of a table that was created without one")
+    expect(
+        (created.table_uuid, created.schema_fingerprint),
+        (loaded.table_uuid, loaded.schema_fingerprint),
+        "uuid and fingerprint that creating and loading a table tell",
+    )
+    expect(lake.table("db.t").ids, [], "rows of a table that was just created")
 
 
 def test_create_is_idempotent(table: Table) -> None:
     table.append(0)
     again = table.lake.create()
-    assert again.info.table_uuid == table.info.table_uuid
-    assert again.ids == ids_of(0)
+    expect(again.info.table_uuid, table.info.table_uuid, "the uuid of a table that is created again, as it is")
+    expect(again.ids, ids_of(0), "rows of a table that is created again, as it is")
 
 
 @pytest.mark.parametrize(
@@ -54,39 +67,39 @@ def test_create_is_idempotent(table: Table) -> None:
 )
 def test_another_schema_is_refused(table: Table, schema: pa.Schema) -> None:
     table.append(0)
-    with pytest.raises(IncompatibleTable):
+    with refused(IncompatibleTable, "a table that is there is created with another schema"):
         table.lake.create(schema)
-    assert table.ids == ids_of(0)
+    expect(table.ids, ids_of(0), "rows of a table after another schema was refused")
 
 
 @pytest.mark.needs(Feature.PARTITIONING)
 def test_another_partitioning_is_refused(table: Table) -> None:
-    with pytest.raises(IncompatibleTable):
+    with refused(IncompatibleTable, "a table that is there is created with another partitioning"):
         table.lake.create(partition_by=(PartitionField("name"),))
-    assert table.info.descriptor.partition_by == ()
+    expect(table.info.descriptor.partition_by, (), "the partitioning of a table after another one was refused")
 
 
 def test_a_table_that_is_not_there(lake: Lake) -> None:
     catalog, missing = lake.storage.catalog(), TablePath("db", "missing")
-    with pytest.raises(TableNotFound, match="missing"):
+    with refused(TableNotFound, "a table that is not there is loaded", match="missing"):
         catalog.load_table(missing)
-    assert catalog.list_tables() == []
+    expect(catalog.list_tables(), [], "the tables of a warehouse after one that is not there was loaded")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
 def test_dropping_what_is_not_there(lake: Lake) -> None:
     lake.create()
-    with pytest.raises(TableNotFound):
+    with refused(TableNotFound, "a table that is not there is dropped"):
         lake.storage.catalog().drop_table(TablePath("db", "missing"))
     lake.storage.catalog().drop_table(TablePath("db", "t"))
-    with pytest.raises(TableNotFound):
+    with refused(TableNotFound, "a table is dropped twice"):
         lake.storage.catalog().drop_table(TablePath("db", "t"))
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)
 def test_altering_what_is_not_there(table: Table) -> None:
     catalog = table.lake.storage.catalog()
-    with pytest.raises(TableNotFound):
+    with refused(TableNotFound, "a table that is not there is altered"):
         catalog.alter_table(TablePath("db", "missing"), [AddColumn(EXTRA)])
     catalog.alter_table(table.path, [AddColumn(EXTRA)])
 
@@ -96,19 +109,23 @@ def test_list(lake: Lake) -> None:
         lake.create(name=name)
     catalog = lake.storage.catalog()
     paths = catalog.list_tables()
-    assert paths == sorted(paths)
-    assert set(map(str, paths)) == {"b.two", "a.one", "b.one", "a-1.x_y", "B_2.z"}
-    assert [str(path) for path in catalog.list_tables("b")] == ["b.one", "b.two"]
-    assert catalog.list_tables("nothing") == []
+    expect(paths, sorted(paths), "tables are listed in their order")
+    expect(set(map(str, paths)), {"b.two", "a.one", "b.one", "a-1.x_y", "B_2.z"}, "the tables of the warehouse")
+    expect([str(path) for path in catalog.list_tables("b")], ["b.one", "b.two"], "the tables of one database")
+    expect(catalog.list_tables("nothing"), [], "the tables of a database that is not there")
 
 
 def test_tables_do_not_mix(lake: Lake) -> None:
     one, two = lake.create(name="db.one"), lake.create(name="db.two")
     one.append(0)
-    assert two.ids == []
-    assert two.watermark() is None
-    assert two.append(0, ids_of(5)).outcome is RoundOutcome.PUBLISHED
-    assert (one.ids, two.ids) == (ids_of(0), ids_of(5))
+    expect(two.ids, [], "rows of a table after an append to the one beside it")
+    expect(two.watermark(), None, "the watermark of a table after an append to the one beside it")
+    expect(
+        two.append(0, ids_of(5)).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of the first round of a table beside another one",
+    )
+    expect((one.ids, two.ids), (ids_of(0), ids_of(5)), "rows of two tables that were appended to")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
@@ -116,27 +133,31 @@ def test_drop(table: Table) -> None:
     table.append(0)
     uuid = table.info.table_uuid
     table.lake.storage.catalog().drop_table(table.path)
-    with pytest.raises(TableNotFound):
+    with refused(TableNotFound, "a table that was dropped is loaded"):
         _ = table.info
-    assert table.lake.storage.catalog().list_tables() == []
+    expect(table.lake.storage.catalog().list_tables(), [], "the tables of a warehouse after its only one was dropped")
     again = table.lake.create()
-    assert again.info.table_uuid != uuid
-    assert again.ids == []
-    assert again.watermark() is None, "the watermark went with the table"
+    assert again.info.table_uuid != uuid, "a table that is made anew has the uuid of the dropped one"
+    expect(again.ids, [], "rows of a table that was made anew")
+    expect(again.watermark(), None, "the watermark of a table that was made anew: it went with the dropped one")
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)
 def test_add_a_column(table: Table) -> None:
     table.append(0)
     altered = table.lake.storage.catalog().alter_table(table.path, [AddColumn(EXTRA)])
-    assert altered.schema.names == [*SCHEMA.names, "extra"]
-    assert altered.schema_fingerprint == table.info.schema_fingerprint
-    assert table.read()["extra"].to_pylist() == [None] * 5
+    expect(altered.schema.names, [*SCHEMA.names, "extra"], "the columns after one was added")
+    expect(
+        altered.schema_fingerprint,
+        table.info.schema_fingerprint,
+        "the fingerprint that alter_table returns, and that of the table",
+    )
+    expect(table.read()["extra"].to_pylist(), [None] * 5, "values of an added column in rows that were there before")
     rows = batch(ids_of(1)).append_column(EXTRA, pa.array(["e"] * 5))
     table.publish_arrow([rows], token(1))
     read = table.read().sort_by("id")
-    assert read["extra"].to_pylist() == [None] * 5 + ["e"] * 5
-    assert read["id"].to_pylist() == ids_of(0) + ids_of(1)
+    expect(read["extra"].to_pylist(), [None] * 5 + ["e"] * 5, "values of an added column in old and new rows")
+    expect(read["id"].to_pylist(), ids_of(0) + ids_of(1), "rows after an append with an added column")
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)
@@ -145,8 +166,10 @@ def test_adding_twice_is_the_same_as_once(table: Table) -> None:
     change = [AddColumn(EXTRA), AddColumn(pa.field("more", pa.float64()))]
     first = catalog.alter_table(table.path, change)
     second = catalog.alter_table(table.path, change)
-    assert first.schema_fingerprint == second.schema_fingerprint
-    assert second.schema.names == [*SCHEMA.names, "extra", "more"]
+    expect(
+        first.schema_fingerprint, second.schema_fingerprint, "the fingerprint after the same columns were added twice"
+    )
+    expect(second.schema.names, [*SCHEMA.names, "extra", "more"], "the columns after the same columns were added twice")
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)
@@ -158,11 +181,13 @@ def test_adding_twice_is_the_same_as_once(table: Table) -> None:
     ],
 )
 def test_a_change_that_does_not_fit_is_refused(table: Table, field: pa.Field) -> None:
-    with pytest.raises(IncompatibleTable):
+    with refused(IncompatibleTable, "a column that does not fit is added beside one that does"):
         table.lake.storage.catalog().alter_table(
             table.path, [AddColumn(pa.field("fine", pa.int64())), AddColumn(field)]
         )
-    assert table.info.schema.names == SCHEMA.names, "all changes, or none"
+    expect(
+        table.info.schema.names, SCHEMA.names, "the columns after a change was refused: all changes are made, or none"
+    )
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)
@@ -170,7 +195,15 @@ def test_watermarks_survive_a_change(table: Table) -> None:
     table.append(0)
     table.append(0, ids_of(5), pipeline="other")
     table.lake.storage.catalog().alter_table(table.path, [AddColumn(EXTRA)])
-    assert table.append(0).outcome is RoundOutcome.ALREADY_THERE
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
-    assert table.append(0, ids_of(5), pipeline="other").outcome is RoundOutcome.ALREADY_THERE
-    assert len(table.ids) == 15
+    expect(
+        table.append(0).outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of an epoch that is run again after a column was added",
+    )
+    expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the next epoch after a column was added")
+    expect(
+        table.append(0, ids_of(5), pipeline="other").outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of another pipeline's epoch that is run again after a column was added",
+    )
+    expect(len(table.ids), 15, "the number of rows after these rounds")

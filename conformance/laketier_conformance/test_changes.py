@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import AddColumn, Feature, LakeSplit, RowsChanged, SnapshotNotFound, WriteMode, pack, unpack
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
 from laketier_conformance.test_upsert import Keyed
 
@@ -29,12 +30,14 @@ def test_each_range_gives_what_its_commits_appended(table: Table) -> None:
     for epoch in range(EPOCHS):
         table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1))
         marks.append(_latest(table))
-    assert marks == sorted(set(marks)), "each commit has a version of its own"
+    expect(marks, sorted(set(marks)), "the versions of commits, each of its own and in their order")
     for first, last in itertools.combinations(range(EPOCHS + 1), 2):
         expected = [i for epoch in range(first, last) for split in (0, 1) for i in ids_of(epoch, split)]
         found = _appended(table, marks[first], marks[last])
-        assert found.equals(pa.Table.from_batches([batch(expected)]))
-    assert _appended(table, marks[2], marks[2]).num_rows == 0
+        expect(
+            found, pa.Table.from_batches([batch(expected)]), "the rows that the commits between two versions appended"
+        )
+    expect(_appended(table, marks[2], marks[2]).num_rows, 0, "the number of rows of a range without a commit")
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
@@ -42,9 +45,15 @@ def test_the_bounds_are_readable(table: Table) -> None:
     table.append(0)
     table.append(1)
     bounds = table.changes.versions()
-    assert 0 <= bounds.earliest < bounds.latest
-    assert _appended(table, bounds.earliest, bounds.latest).num_rows == 10
-    with pytest.raises(SnapshotNotFound):
+    assert 0 <= bounds.earliest < bounds.latest, (
+        f"the bounds of the readable changes are versions, the earliest before the latest: found {bounds}"
+    )
+    expect(
+        _appended(table, bounds.earliest, bounds.latest).num_rows,
+        10,
+        "the number of rows between the earliest and the latest version",
+    )
+    with refused(SnapshotNotFound, "a range beyond the latest version is planned"):
         table.changes.plan(bounds.latest - 1, bounds.latest + 1)
 
 
@@ -53,8 +62,10 @@ def test_an_epoch_without_rows_appends_nothing(table: Table) -> None:
     table.append(0)
     start = _latest(table)
     table.append(1, [])
-    assert _latest(table) > start
-    assert _appended(table, start, _latest(table)).num_rows == 0
+    assert _latest(table) > start, "an epoch without rows is a version of its own"
+    expect(
+        _appended(table, start, _latest(table)).num_rows, 0, "the number of rows that an epoch without rows appended"
+    )
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.TIME_TRAVEL)
@@ -64,9 +75,13 @@ def test_a_snapshot_and_what_came_after_it_are_the_table(table: Table) -> None:
     middle = _latest(table)
     table.append(2)
     snapshot = table.read(snapshot_id=table.changes.snapshot_at(middle - 1))
-    assert sorted(snapshot["id"].to_pylist()) == ids_of(0) + ids_of(1)
+    expect(sorted(snapshot["id"].to_pylist()), ids_of(0) + ids_of(1), "rows of the snapshot of a version")
     whole = pa.concat_tables([snapshot, _appended(table, middle, _latest(table))])
-    assert whole.sort_by("id").equals(table.read().sort_by("id"))
+    expect(
+        whole.sort_by("id"),
+        table.read().sort_by("id"),
+        "rows of a snapshot together with those that were appended after it",
+    )
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
@@ -80,14 +95,18 @@ def test_splits_travel_and_are_read_by_some_columns(table: Table) -> None:
         schema = pa.schema([plan.schema.field(name) for name in names])
         found = []
         for index, split in enumerate(plan.splits):
-            assert split.index == index
+            expect(split.index, index, "the index of a split of changes")
             travelled: LakeSplit = unpack(source.split_serializer, pack(source.split_serializer, split))
             batches = list(table.source.read(travelled, schema))
-            assert all(rows.schema.names == names for rows in batches)
-            assert split.rows in (None, sum(rows.num_rows for rows in batches))
+            assert all(rows.schema.names == names for rows in batches), (
+                "columns of a batch that was read by some columns"
+            )
+            assert split.rows in (None, sum(rows.num_rows for rows in batches)), (
+                "the rows that a split of changes tells, beside those that it has"
+            )
             found += batches
-        assert sum(rows.num_rows for rows in found) == 10
-    assert plan.remaining == ()
+        expect(sum(rows.num_rows for rows in found), 10, "the number of rows of changes that were read by some columns")
+    expect(plan.remaining, (), "the filters that remain of a plan of changes")
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.ADD_COLUMN)
@@ -99,9 +118,13 @@ def test_rows_have_the_columns_that_the_table_has_now(table: Table) -> None:
     rows = batch(ids_of(1))
     table.publish_arrow([rows.append_column("more", pa.array(ids_of(1), pa.int64()))], token(1))
     found = _appended(table, start, _latest(table))
-    assert found.column_names == [*SCHEMA.names, "more"]
-    assert found["id"].to_pylist() == ids_of(0) + ids_of(1)
-    assert found["more"].to_pylist() == [None] * 5 + ids_of(1)
+    expect(found.column_names, [*SCHEMA.names, "more"], "the columns of changes after one was added")
+    expect(found["id"].to_pylist(), ids_of(0) + ids_of(1), "rows of changes from before and after a column was added")
+    expect(
+        found["more"].to_pylist(),
+        [None] * 5 + ids_of(1),
+        "values of an added column in changes from before and after it",
+    )
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.OVERWRITE)
@@ -113,11 +136,23 @@ def test_a_commit_that_replaced_rows_is_refused_or_passed_over(table: Table) -> 
     table.round(None, [ids_of(2)], mode=WriteMode.OVERWRITE)
     after = _latest(table)
     table.append(2, ids_of(3))
-    with pytest.raises(RowsChanged, match=r"read\.skip-changes"):
+    with refused(RowsChanged, "changes are planned over a commit that replaced rows", match=r"read\.skip-changes"):
         table.changes.plan(start, _latest(table))
-    assert _appended(table, start, replaced)["id"].to_pylist() == ids_of(1)
-    assert _appended(table, after, _latest(table))["id"].to_pylist() == ids_of(3)
-    assert _appended(table, start, _latest(table), skip_changes=True)["id"].to_pylist() == ids_of(1) + ids_of(3)
+    expect(
+        _appended(table, start, replaced)["id"].to_pylist(),
+        ids_of(1),
+        "rows that were appended before a commit that replaced rows",
+    )
+    expect(
+        _appended(table, after, _latest(table))["id"].to_pylist(),
+        ids_of(3),
+        "rows that were appended after a commit that replaced rows",
+    )
+    expect(
+        _appended(table, start, _latest(table), skip_changes=True)["id"].to_pylist(),
+        ids_of(1) + ids_of(3),
+        "rows that were appended around a commit that replaced rows, which is passed over",
+    )
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.UPSERT)
@@ -131,6 +166,10 @@ def test_a_commit_that_replaced_files_by_key_is_refused(lake: Lake) -> None:
     keyed.round(2, keyed.staged({}, keyed.files(3)))
     marks.append(_latest(table))
     for start, end in itertools.pairwise(marks):
-        with pytest.raises(RowsChanged):
+        with refused(RowsChanged, "changes are planned over a commit that replaced files by key"):
             table.changes.plan(start, end)
-        assert _appended(table, start, end, skip_changes=True).num_rows == 0
+        expect(
+            _appended(table, start, end, skip_changes=True).num_rows,
+            0,
+            "the number of rows of a commit that replaced files by key, which is passed over",
+        )

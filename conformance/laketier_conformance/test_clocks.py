@@ -17,6 +17,7 @@ from laketier.spi import Collected, Feature, OrphanFile, host_time, new_attempt_
 from laketier.spi.clocks import shifted
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import QUICK, Table, ids_of, token
 
 DAY = 86_400_000
@@ -42,9 +43,19 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table) -> None:
         tiering = begun(table, epoch)
         messages = staged(table, tiering, epoch, stager)
         with shifted(driver):
-            assert tiering.commit_messages(messages).outcome is RoundOutcome.PUBLISHED
-            assert table.append(epoch).outcome is RoundOutcome.ALREADY_THERE
-    assert table.ids == [i for epoch, _ in rounds for i in ids_of(epoch)]
+            expect(
+                tiering.commit_messages(messages).outcome,
+                RoundOutcome.PUBLISHED,
+                f"the outcome of a round, staged {stager} ms and published {driver} ms off the time",
+            )
+            expect(
+                table.append(epoch).outcome,
+                RoundOutcome.ALREADY_THERE,
+                f"the outcome of an epoch that is run again, {driver} ms off the time",
+            )
+    expect(
+        table.ids, [i for epoch, _ in rounds for i in ids_of(epoch)], "rows after rounds of hosts whose clocks differ"
+    )
 
 
 def test_the_storage_tells_the_time(table: Table) -> None:
@@ -53,12 +64,14 @@ def test_the_storage_tells_the_time(table: Table) -> None:
     try:
         with shifted(10 * DAY):
             first = committer.storage_time()
-        assert first is None or abs(first - host_time()) < 60_000
+        assert first is None or abs(first - host_time()) < 60_000, (
+            f"the storage tells the time, and not this host's clock, ten days ahead: found {first}"
+        )
         files = table.lake.files()
         time.sleep(0.02)
         second = committer.storage_time()
-        assert table.lake.files() == files, "nothing is left behind"
-        assert first is None or second >= first
+        expect(table.lake.files(), files, "files after the storage was asked for its time")
+        assert first is None or second >= first, f"the storage's time goes on: {first}, and later {second}"
     finally:
         committer.close()
 
@@ -79,8 +92,14 @@ def test_a_live_round_and_a_collector(table: Table, collector: int) -> None:
             except Collected:
                 again = begun(table, epoch)
                 outcome = again.commit_messages(staged(table, again, epoch, stager)).outcome
-                assert outcome is RoundOutcome.PUBLISHED, "refused once at the most"
-    assert table.ids == [i for epoch in range(2 * len(CLOCKS)) for i in ids_of(epoch)]
+                assert outcome is RoundOutcome.PUBLISHED, (
+                    "a round that was refused once, and is staged again, is published"
+                )
+    expect(
+        table.ids,
+        [i for epoch in range(2 * len(CLOCKS)) for i in ids_of(epoch)],
+        f"rows after rounds beside a collector whose clock is {collector} ms off",
+    )
 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)
@@ -89,9 +108,17 @@ def test_a_collector_ahead_deletes_nothing_that_is_young(table: Table, collector
     young = table.staged(ids_of(0))
     with shifted(collector):
         collected = collect_orphans(table.lake.storage, table.info, grace=timedelta(hours=1))
-    assert (collected.removed, collected.horizon) == ((), None)
-    assert table.commit([young], token(0)).outcome is RoundOutcome.PUBLISHED
-    assert table.ids == ids_of(0)
+    expect(
+        (collected.removed, collected.horizon),
+        ((), None),
+        f"what a collector removed of young files, and its horizon, with a clock {collector} ms ahead",
+    )
+    expect(
+        table.commit([young], token(0)).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of a round whose files a collector saw young",
+    )
+    expect(table.ids, ids_of(0), "rows of a round whose files a collector saw young")
 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)
@@ -99,7 +126,9 @@ def test_staged_files_name_their_attempts(table: Table) -> None:
     """By them it is certain that what is deleted can't be published, whatever any clock says."""
     result = table.staged(ids_of(0))
     listed = table.lake.storage.maintenance(table.info).orphans(1 << 53)
-    assert {(file.path, result.attempt) for file in result.files} <= {_named(file) for file in listed}
+    assert {(file.path, result.attempt) for file in result.files} <= {_named(file) for file in listed}, (
+        "each staged file is listed as an orphan with the attempt that staged it"
+    )
 
 
 def _named(file: OrphanFile) -> tuple[str, str | None]:
@@ -115,20 +144,26 @@ def test_a_horizon_in_the_future(table: Table) -> None:
     under_way = staged(table, tiering, 0)
     future = host_time() + 10 * DAY
     raise_horizon(table.factory, table.info.table_uuid, future)
-    with pytest.raises(Collected):
+    with refused(Collected, "a round is published that was under way when a horizon came"):
         tiering.commit_messages(under_way)
     again = begun(table, 0)
-    assert again.commit_messages(staged(table, again, 0)).outcome is RoundOutcome.PUBLISHED
+    expect(
+        again.commit_messages(staged(table, again, 0)).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of a round that began behind a horizon in the future",
+    )
     again = begun(table, 1)
     under_way = staged(table, TieringRound(table.factory), 1)
     time.sleep(0.02)  # the storage's clock may lag behind this host's by some milliseconds
     was, now = lower_horizon(table.factory, table.info.table_uuid)
-    assert was == future
-    assert abs(now - host_time()) < 60_000
+    expect(was, future, "the horizon that was lowered")
+    assert abs(now - host_time()) < 60_000, f"a horizon is lowered to about now: found {now}, and it is {host_time()}"
     committer = table.committer()
-    assert horizon_of(committer.open()) == now
+    expect(horizon_of(committer.open()), now, "the horizon that the table has after it was lowered")
     committer.close()
-    with pytest.raises(Collected):  # staged before it was lowered, when files were still deleted
+    with refused(
+        Collected, "a round is published that was staged before the horizon was lowered"
+    ):  # staged before it was lowered, when files were still deleted
         again.commit_messages(under_way)
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
-    assert table.ids == ids_of(0) + ids_of(1)
+    expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of a round after the horizon was lowered")
+    expect(table.ids, ids_of(0) + ids_of(1), "rows after the horizon was lowered")

@@ -16,6 +16,7 @@ import pytest
 from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import Feature, LaketierError, Refused, WriteResult
 from laketier.tiering import RoundOutcome
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.hostile import paths
 from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.outside import Surroundings, everything, touched
@@ -57,9 +58,13 @@ def test_a_forged_result_deletes_nothing_elsewhere(table: Table, around: Surroun
     committer = table.committer()
     for path in hostile:
         committer.discard([forged(staged, path)])
-        assert touched(before, {} if around is None else around.all()) == [], path
+        expect(
+            touched(before, {} if around is None else around.all()),
+            [],
+            f"files that changed when a forged result was discarded, of the path {path!r}",
+        )
     committer.close()
-    assert table.ids == ids_of(0)
+    expect(table.ids, ids_of(0), "rows after forged results were discarded")
 
 
 def test_a_forged_result_is_not_published(table: Table, around: Surroundings | None) -> None:
@@ -71,16 +76,24 @@ def test_a_forged_result_is_not_published(table: Table, around: Surroundings | N
     committer = table.committer()
     state = committer.open()
     for path in hostile:
-        with pytest.raises(Refused) as refused:
+        with refused(Refused, f"a forged result is published, of the path {path!r}") as refusal:
             committer.publish(state, [forged(staged, path)], None)
-        said = str(refused.value)
+        said = refusal.text
         assert path[:40] in said or ascii(path)[1:40].rstrip("'") in said, "the path is named"
     committer.close()
-    with pytest.raises(Refused):
+    with refused(Refused, "a forged result of the path ../x is committed"):
         table.commit([forged(staged, "../x")], token(1))
-    assert touched(before, {} if around is None else around.all()) == []
-    assert table.ids == ids_of(0)
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
+    expect(
+        touched(before, {} if around is None else around.all()),
+        [],
+        "files that changed when forged results were published",
+    )
+    expect(table.ids, ids_of(0), "rows after forged results were refused")
+    expect(
+        table.append(1).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of the next round after forged results were refused",
+    )
 
 
 def of_others(around: Surroundings | None, staged: WriteResult, *others: WriteResult) -> list[str]:
@@ -102,11 +115,15 @@ def test_a_forged_result_deletes_no_other_file_of_the_table(table: Table, around
     committer = table.committer()
     for path in of_others(around, staged, live, other):
         committer.discard([forged(staged, path)])
-        assert touched(before, {} if around is None else around.all()) == [], path
+        expect(
+            touched(before, {} if around is None else around.all()),
+            [],
+            f"files that changed when a result was discarded that names another attempt's file {path!r}",
+        )
     committer.close()
-    assert table.ids == ids_of(0)
+    expect(table.ids, ids_of(0), "rows after results were discarded that name files of others")
     table.commit([other], token(1))
-    assert table.ids == ids_of(0) + ids_of(2)
+    expect(table.ids, ids_of(0) + ids_of(2), "rows after a round whose files a forged result named")
 
 
 def test_a_forged_result_publishes_no_other_file_of_the_table(table: Table, around: Surroundings | None) -> None:
@@ -119,11 +136,15 @@ def test_a_forged_result_publishes_no_other_file_of_the_table(table: Table, arou
     committer = table.committer()
     state = committer.open()
     for results in (*hostile, [staged, staged]):
-        with pytest.raises(Refused):
+        with refused(Refused, "results are published that name files of other attempts, or a file twice"):
             committer.publish(state, results, None)
     committer.close()
-    assert table.ids == ids_of(0)
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
+    expect(table.ids, ids_of(0), "rows after results with files of others were refused")
+    expect(
+        table.append(1).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of the next round after results with files of others were refused",
+    )
 
 
 def test_a_staged_file_that_is_gone_is_not_published(table: Table) -> None:
@@ -158,18 +179,20 @@ def test_a_staged_file_that_is_another_one_is_not_published(
             path.symlink_to(copy)
     before = around.around()
     _is_refused(table, table.committer(), [staged])
-    assert touched(before, around.around()) == []
+    expect(touched(before, around.around()), [], "files that changed around the table when a damaged file was refused")
 
 
 def _is_refused(table: Table, committer: Any, staged: Sequence[WriteResult]) -> None:
-    with pytest.raises(Refused):
+    with refused(Refused, "a staged file that is gone or another one is published by the format"):
         committer.publish(committer.open(), staged, None)
     committer.close()
-    with pytest.raises(Refused):
+    with refused(Refused, "a staged file that is gone or another one is committed"):
         table.commit(staged, token(1))
-    assert table.ids == ids_of(0)
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
-    assert table.ids == ids_of(0) + ids_of(1)
+    expect(table.ids, ids_of(0), "rows after a staged file was refused")
+    expect(
+        table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the next round after a staged file was refused"
+    )
+    expect(table.ids, ids_of(0) + ids_of(1), "rows of the next round after a staged file was refused")
 
 
 def test_a_file_that_was_collected_after_a_lost_answer_is_not_published(
@@ -190,11 +213,15 @@ def test_a_file_that_was_collected_after_a_lost_answer_is_not_published(
         return publish(self, *arguments)
 
     monkeypatch.setattr(committer, "publish", fails_once)
-    with pytest.raises(Refused):
+    with refused(Refused, "a staged file is published that was collected after an answer was lost"):
         table.commit([staged], token(1))
-    assert failed
-    assert table.ids == ids_of(0)
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
+    assert failed, "the first attempt to publish failed, as this test needs"
+    expect(table.ids, ids_of(0), "rows after a collected file was refused")
+    expect(
+        table.append(1).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of the next round after a collected file was refused",
+    )
 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)
@@ -204,8 +231,14 @@ def test_listing_changes_nothing(lake: Lake, table: Table, around: Surroundings 
     time.sleep(0.02)
     before = everything(Path(lake.location)) if around is not None else {}
     found = list_orphans(lake.storage, table.info, grace=timedelta(0)).orphans
-    assert {file.path for file in staged.files} <= {file.path for file in found}
-    assert touched(before, everything(Path(lake.location)) if around is not None else {}) == []
+    assert {file.path for file in staged.files} <= {file.path for file in found}, (
+        "a listing of orphans has the staged files"
+    )
+    expect(
+        touched(before, everything(Path(lake.location)) if around is not None else {}),
+        [],
+        "files that changed when orphans were listed",
+    )
 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)
@@ -219,10 +252,20 @@ def test_collection_follows_no_link_in_the_table(lake: Lake, table: Table, aroun
     before = {} if around is None else around.around()
     time.sleep(0.02)
     collect_orphans(lake.storage, table.info, grace=timedelta(0))
-    assert touched(before, {} if around is None else around.around()) == []
-    assert around is None or around.other.ids == ids_of(7)
-    assert table.ids == ids_of(0)
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
+    expect(
+        touched(before, {} if around is None else around.around()),
+        [],
+        "files that changed around the table when orphans were collected, with links in the table",
+    )
+    assert around is None or around.other.ids == ids_of(7), (
+        "rows of the other table after orphans were collected, with links to it"
+    )
+    expect(table.ids, ids_of(0), "rows after orphans were collected, with links in the table")
+    expect(
+        table.append(1).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of the next round after orphans were collected, with links in the table",
+    )
 
 
 def _plant_links(around: Surroundings) -> None:
@@ -242,7 +285,7 @@ def test_collection_takes_no_folder_of_another_table_for_its_own(
     table.append(0)
     staged = table.staged(ids_of(1))
     for name in () if around is None else sorted(path.name for path in around.folder.iterdir() if path.is_dir()):
-        assert around is not None
+        assert around is not None, "the table's surroundings are known here"
         around.copy(staged.files[0].path)
         for target in (around.home / name, around.theirs):
             if not target.exists():
@@ -258,10 +301,18 @@ def test_collection_takes_no_folder_of_another_table_for_its_own(
             finally:
                 own.unlink()
                 aside.rename(own)
-            assert touched(before, around.around()) == [], f"{name} -> {target}"
-            assert around.other.ids == ids_of(7)
+            expect(
+                touched(before, around.around()),
+                [],
+                f"files that changed around the table when orphans were collected, with the link {name} -> {target}",
+            )
+            expect(
+                around.other.ids,
+                ids_of(7),
+                f"rows of the other table after orphans were collected, with the link {name} -> {target}",
+            )
     collect_orphans(lake.storage, table.info, grace=timedelta(0))
-    assert table.ids == ids_of(0)
+    expect(table.ids, ids_of(0), "rows after orphans were collected beside links")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
@@ -271,7 +322,11 @@ def test_dropping_a_table_follows_no_link(lake: Lake, table: Table, around: Surr
         _plant_links(around)
     before = {} if around is None else around.around()
     lake.storage.catalog().drop_table(table.path)
-    assert touched(before, {} if around is None else around.around()) == []
+    expect(
+        touched(before, {} if around is None else around.around()),
+        [],
+        "files that changed around the table when it was dropped, with links in it",
+    )
     if around is not None:
         shutil.rmtree(around.folder, ignore_errors=True)
-        assert around.other.ids == ids_of(7)
+        expect(around.other.ids, ids_of(7), "rows of the other table after one with links to it was dropped")

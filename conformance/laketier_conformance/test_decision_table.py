@@ -9,6 +9,7 @@ import pytest
 
 from laketier.spi import Fenced, Gap, Refused, Stale, TokenMismatch, WatermarkLost
 from laketier.tiering import RoundOutcome
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Table, ids_of, span, token
 
 
@@ -57,14 +58,14 @@ def test_row(table: Table, row: Row) -> None:
     mark = table.watermark()
     if isinstance(row.expected, RoundOutcome):
         result = table.append(**row.then)
-        assert result.outcome is row.expected
+        expect(result.outcome, row.expected, f"the outcome of epoch {row.then} after {row.before}")
         added = ids_of(row.then["epoch"]) if row.expected is RoundOutcome.PUBLISHED else []
-        assert table.ids == sorted(before + added)
+        expect(table.ids, sorted(before + added), f"rows after epoch {row.then}, which came after {row.before}")
     else:
-        with pytest.raises(row.expected):
+        with refused(row.expected, f"epoch {row.then} is run after {row.before}"):
             table.append(**row.then)
-        assert table.ids == before
-        assert table.watermark() == mark, "a refused round leaves the watermark alone"
+        expect(table.ids, before, "rows after a refused round")
+        expect(table.watermark(), mark, "the watermark after a refused round")
 
 
 @pytest.mark.parametrize(
@@ -80,24 +81,24 @@ def test_row(table: Table, row: Row) -> None:
 def test_a_watermark_is_stored_as_it_is(table: Table, fields: dict[str, Any]) -> None:
     result = table.append(**fields)
     mark = table.watermark(fields["pipeline"])
-    assert mark is not None
-    assert mark.token == token(**fields)
-    assert mark.rows == 5
-    assert mark.snapshot_id == result.snapshot_id, "the watermark names the snapshot that carried it"
-    assert not mark.forgotten
+    assert mark is not None, "a pipeline has a watermark after its first epoch"
+    expect(mark.token, token(**fields), "the token in the stored watermark")
+    expect(mark.rows, 5, "the number of rows in the stored watermark")
+    expect(mark.snapshot_id, result.snapshot_id, "the snapshot that the watermark names: the one that carried it")
+    assert not mark.forgotten, "a stored watermark is not forgotten"
 
 
 def test_pipelines_that_differ_by_case_only_are_two(table: Table) -> None:
     table.append(0, pipeline="Orders")
     table.append(0, ids_of(1), pipeline="orders")
     table.append(1, ids_of(2), pipeline="Orders")
-    assert table.ids == ids_of(0) + ids_of(1) + ids_of(2)
+    expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2), "rows of pipelines whose names differ by case only")
 
 
 def test_a_pipeline_that_never_wrote_has_no_watermark(table: Table) -> None:
-    assert table.watermark("nobody") is None
+    expect(table.watermark("nobody"), None, "the watermark of a pipeline that never wrote, in an empty table")
     table.append(0)
-    assert table.watermark("nobody") is None
+    expect(table.watermark("nobody"), None, "the watermark of a pipeline that never wrote, beside one that did")
 
 
 def test_a_watermark_survives_many_commits_of_others(table: Table) -> None:
@@ -107,9 +108,13 @@ def test_a_watermark_survives_many_commits_of_others(table: Table) -> None:
         table.append(epoch, [10**6 + epoch], pipeline="noisy")
     for other in range(12):
         table.append(0, [2 * 10**6 + other], pipeline=f"other-{other}")
-    assert table.append(0).outcome is RoundOutcome.ALREADY_THERE
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
-    assert len(table.ids) == 5 + 12 + 12 + 5
+    expect(
+        table.append(0).outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of an epoch that is run again after 24 commits of others",
+    )
+    expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the next epoch after 24 commits of others")
+    expect(len(table.ids), 5 + 12 + 12 + 5, "the number of rows after 24 commits of others")
 
 
 def test_adopt_rewind_and_forget(table: Table) -> None:
@@ -118,12 +123,28 @@ def test_adopt_rewind_and_forget(table: Table) -> None:
 
     table.append(0)
     table.append(1)
-    assert pipelines.adopt(table.factory, "p", run="new", epoch=7).token.epoch == 7
-    assert table.append(8, ids_of(8), run="new").outcome is RoundOutcome.PUBLISHED
+    expect(pipelines.adopt(table.factory, "p", run="new", epoch=7).token.epoch, 7, "the epoch of an adopted pipeline")
+    expect(
+        table.append(8, ids_of(8), run="new").outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of the epoch after an adopted one",
+    )
     pipelines.rewind(table.factory, "p", epoch=7)
-    assert table.append(8, ids_of(9), run="new").outcome is RoundOutcome.PUBLISHED
+    expect(
+        table.append(8, ids_of(9), run="new").outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of an epoch that was rewound",
+    )
     pipelines.forget(table.factory, "p")
-    with pytest.raises(WatermarkLost):
+    with refused(WatermarkLost, "an epoch is run whose pipeline was forgotten"):
         table.append(9, run="new")
-    assert table.append(0, ids_of(2), run="newest").outcome is RoundOutcome.PUBLISHED
-    assert table.ids == sorted(ids_of(0) + ids_of(1) + ids_of(8) + ids_of(9) + ids_of(2))
+    expect(
+        table.append(0, ids_of(2), run="newest").outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of the first epoch of a forgotten pipeline",
+    )
+    expect(
+        table.ids,
+        sorted(ids_of(0) + ids_of(1) + ids_of(8) + ids_of(9) + ids_of(2)),
+        "rows after adopting, rewinding and forgetting",
+    )

@@ -21,38 +21,49 @@ from laketier.spi import (
     support_of,
     unknown_features,
 )
+from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake
 
 
 def test_the_entry_point_is_the_identifier(plugin: LakeStoragePlugin) -> None:
-    assert [offer.name for offer in installed_formats() if offer.name == plugin.identifier] == [plugin.identifier]
-    assert plugin.spi_version in FORMAT_SPI_VERSIONS
+    expect(
+        [offer.name for offer in installed_formats() if offer.name == plugin.identifier],
+        [plugin.identifier],
+        "the installed formats of the plugin's identifier",
+    )
+    assert plugin.spi_version in FORMAT_SPI_VERSIONS, (
+        f"the version of the SPI that the plugin names, {plugin.spi_version}, is one of {FORMAT_SPI_VERSIONS}"
+    )
 
 
 def test_what_is_unsupported_has_a_reason(plugin: LakeStoragePlugin) -> None:
     """A feature that the plugin does not name counts as unsupported, and its refusal is tested like any other."""
     for feature, support in plugin.features.items():
-        assert isinstance(support, Support), feature
+        assert isinstance(support, Support), f"the support of {feature} is a Support: found {support!r}"
         assert support.full or len(support.reason) >= 8, f"{feature} has no reason that helps anybody"
 
 
 def test_the_delivery_level_is_declared(plugin: LakeStoragePlugin) -> None:
-    assert isinstance(plugin.delivery, DeliveryLevel)
+    assert isinstance(plugin.delivery, DeliveryLevel), (
+        f"the delivery that the plugin declares is a DeliveryLevel: found {plugin.delivery!r}"
+    )
 
 
 def test_the_plugin_can_be_pickled(plugin: LakeStoragePlugin) -> None:
-    assert type(pickle.loads(pickle.dumps(plugin))) is type(plugin)  # noqa: S301 - as Spark does
+    assert type(pickle.loads(pickle.dumps(plugin))) is type(plugin), "a plugin that was pickled is of the same type"  # noqa: S301 - as Spark does
 
 
 def test_options_have_defaults_and_docs(plugin: LakeStoragePlugin) -> None:
     kind = plugin.options_type
-    assert dataclasses.is_dataclass(kind)
+    assert dataclasses.is_dataclass(kind), f"options_type is a dataclass: found {kind!r}"
     defaults = parse_options(kind, {}, prefix=f"lake.{plugin.identifier}.", origin="the conformance suite")
     for field in dataclasses.fields(kind):
         assert field.metadata.get("doc"), f"{field.name} has no doc: declare it with laketier.spi.option"
         value = getattr(defaults, field.name)
-        assert value is None or isinstance(value, Passthrough) or value == field.default
+        assert value is None or isinstance(value, Passthrough) or value == field.default, (
+            f"the option {field.name} is {value!r} when nothing is set, and not its default"
+        )
 
 
 def test_importing_the_plugin_imports_no_engine(plugin: LakeStoragePlugin, harness: Harness) -> None:
@@ -76,8 +87,12 @@ def test_importing_the_plugin_imports_no_engine(plugin: LakeStoragePlugin, harne
 
 def test_opening_a_warehouse_makes_nothing(lake: Lake) -> None:
     """A warehouse that does not exist yet is fine, and listing its tables does not fail."""
-    assert lake.storage.catalog().list_tables() == []
-    assert lake.storage.catalog().list_tables("nothing") == []
+    expect(lake.storage.catalog().list_tables(), [], "the tables of a warehouse that does not exist yet")
+    expect(
+        lake.storage.catalog().list_tables("nothing"),
+        [],
+        "the tables of a database in a warehouse that does not exist yet",
+    )
 
 
 def test_the_declared_rest_is_told(plugin: LakeStoragePlugin, unproven: Callable[[str, str], None]) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from laketier.spi import Gap, WriterInitContext, new_attempt_id
 from laketier.tiering import RoundOutcome
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Table, batch, ids_of, token
 
 
@@ -15,9 +14,9 @@ def test_only_what_was_given_is_deleted(table: Table) -> None:
     committer = table.committer()
     committer.discard([mine])
     committer.close()
-    assert table.ids == ids_of(0)
+    expect(table.ids, ids_of(0), "rows after another attempt was discarded")
     table.commit([other], token(1))
-    assert table.ids == ids_of(0) + ids_of(2)
+    expect(table.ids, ids_of(0) + ids_of(2), "rows of a round whose files lay beside a discarded attempt")
 
 
 def test_the_files_are_gone(table: Table) -> None:
@@ -26,11 +25,11 @@ def test_the_files_are_gone(table: Table) -> None:
     staged = table.staged(ids_of(1))
     committer = table.committer()
     committer.discard([staged])
-    assert table.lake.files() == before
+    expect(table.lake.files(), before, "files after a staged result was discarded")
     committer.discard([staged])
     committer.discard([])
     committer.close()
-    assert table.lake.files() == before
+    expect(table.lake.files(), before, "files after a staged result was discarded twice")
 
 
 def test_a_result_that_was_published_is_kept(table: Table) -> None:
@@ -42,7 +41,7 @@ def test_a_result_that_was_published_is_kept(table: Table) -> None:
     table.append(1)
     committer.discard([staged])
     committer.close()
-    assert table.ids == ids_of(0) + ids_of(1)
+    expect(table.ids, ids_of(0) + ids_of(1), "rows after results were discarded that had been published")
 
 
 def test_attempts_of_the_same_task_never_clash(table: Table) -> None:
@@ -52,12 +51,14 @@ def test_attempts_of_the_same_task_never_clash(table: Table) -> None:
     for writer in attempts:
         writer.write(batch(ids_of(0)))
     won, lost = [writer.complete() for writer in attempts]
-    assert not {file.path for file in won.files} & {file.path for file in lost.files}
+    assert not {file.path for file in won.files} & {file.path for file in lost.files}, (
+        f"two attempts of one task share no file: found {[file.path for file in won.files + lost.files]}"
+    )
     table.commit([won], token(0))
     committer = table.committer()
     committer.discard([lost])
     committer.close()
-    assert table.ids == ids_of(0)
+    expect(table.ids, ids_of(0), "rows of the attempt that won, after the one that lost was discarded")
 
 
 def test_an_attempt_that_aborts_beside_one_that_goes_on(table: Table) -> None:
@@ -69,7 +70,7 @@ def test_an_attempt_that_aborts_beside_one_that_goes_on(table: Table) -> None:
     stopping.write(batch(ids_of(0)))
     stopping.abort()
     table.commit([going.complete()], token(0))
-    assert table.ids == ids_of(0)
+    expect(table.ids, ids_of(0), "rows of an attempt beside which another one aborted")
 
 
 def test_a_refused_round_leaves_no_files(table: Table) -> None:
@@ -77,7 +78,7 @@ def test_a_refused_round_leaves_no_files(table: Table) -> None:
     table.append(1)
     before = table.lake.files()
     staged = table.staged(ids_of(2))
-    with pytest.raises(Gap):
+    with refused(Gap, "an epoch that skips others is committed"):
         table.commit([staged], token(7))
-    assert table.lake.files() == before
-    assert table.append(2).outcome is RoundOutcome.PUBLISHED
+    expect(table.lake.files(), before, "files after a round was refused")
+    expect(table.append(2).outcome, RoundOutcome.PUBLISHED, "the outcome of the next round after one was refused")

@@ -18,6 +18,7 @@ from laketier.maintenance.orphans import list_orphans
 from laketier.spi import AddColumn, Feature, TableNotFound
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
+from laketier_conformance.expect import expect
 from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.interposed.runs import SYNCS, Interposed, failed_at_each, killed_at_each
 from laketier_conformance.lake import Lake, Table, ids_of
@@ -57,7 +58,7 @@ def _made_whole(table: Table, epoch: int, told: str) -> None:
     outcome = _replay(table, epoch)
     expected = RoundOutcome.PUBLISHED if seen == _expected(epoch) else RoundOutcome.ALREADY_THERE
     assert outcome is expected, f"{told}: the replay ended as {outcome.value!r}, and {len(seen)} rows were there"
-    assert table.ids == _expected(epoch + 1), f"{told}: after the replay rows are lost or doubled"
+    expect(table.ids, _expected(epoch + 1), f"{told}: after the replay of epoch {epoch}, the rows")
 
 
 def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
@@ -71,9 +72,9 @@ def test_a_replay_is_killed(table: Table, runs: Interposed) -> None:
     """It stages again, finds its epoch there, and dies while it tidies up."""
     _replay(table, 0)
     for run in killed_at_each(runs, lambda _: _round(0)):
-        assert table.ids == _expected(1), runs.told(run, "killed before")
-    assert _replay(table, 1) is RoundOutcome.PUBLISHED
-    assert table.ids == _expected(2)
+        expect(table.ids, _expected(1), f"{runs.told(run, 'killed before')}, in a replay: the rows")
+    expect(_replay(table, 1), RoundOutcome.PUBLISHED, "the outcome of the next epoch after replays were killed")
+    expect(table.ids, _expected(2), "rows after the next epoch")
 
 
 def test_an_effect_of_a_round_fails(table: Table, runs: Interposed) -> None:
@@ -82,7 +83,9 @@ def test_an_effect_of_a_round_fails(table: Table, runs: Interposed) -> None:
         told = runs.told(run, "EIO from")
         assert run.answer is not None, f"{told}: the process died"
         if "outcome" in run.answer:
-            assert table.ids == _expected(epoch + 1), f"{told}: acknowledged, and not there"
+            expect(
+                table.ids, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows"
+            )
         _made_whole(table, epoch, told)
 
 
@@ -101,9 +104,9 @@ def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interpos
         assert "outcome" in answer, f"{told}: the rival's round ended with {answer}"
         assert "outcome" in (run.answer or {}), f"{told}: the round ended with {run.answer}"
         seen = table.ids
-        assert [i for i in seen if i < RIVALS] == _expected(epoch + 1), f"{told}: rows are lost or doubled"
+        expect([i for i in seen if i < RIVALS], _expected(epoch + 1), f"{told}: rows of the round beside a rival's")
         theirs = [i - RIVALS for i in seen if i >= RIVALS]
-        assert theirs == list(range(epoch + 1)), f"{told}: rows of the rival are lost or doubled"
+        expect(theirs, list(range(epoch + 1)), f"{told}: rows of the rival")
 
 
 def _rival(table: Table, children: Take, epoch: int, rivals: list[Child]) -> None:
@@ -118,8 +121,14 @@ def test_creating_is_killed(lake: Lake, runs: Interposed) -> None:
     for number, run in enumerate(killed_at_each(runs, lambda at: {"do": "make", "table": f"db.t{at}"})):
         table = lake.create(name=f"db.t{number}")
         table.append(0)
-        assert table.ids == ids_of(0), runs.told(run, "killed before")
-        assert lake.table(f"db.t{number}").path in lake.storage.catalog().list_tables("db")
+        expect(
+            table.ids,
+            ids_of(0),
+            f"{runs.told(run, 'killed before')}, when the table was created: rows of the round after it",
+        )
+        assert lake.table(f"db.t{number}").path in lake.storage.catalog().list_tables("db"), (
+            f"{runs.told(run, 'killed before')}: the table that was created is listed"
+        )
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)
@@ -132,8 +141,10 @@ def test_altering_is_killed(table: Table, runs: Interposed) -> None:
     ):
         told = runs.told(run, "killed before")
         names += [f"extra{number}"] if f"extra{number}" in table.info.schema.names else []
-        assert table.info.schema.names == names, told
-        assert table.ids == sorted(i for epoch in range(number + 1) for i in ids_of(epoch)), told
+        expect(table.info.schema.names, names, f"{told}: the columns of the table")
+        expect(
+            table.ids, sorted(i for epoch in range(number + 1) for i in ids_of(epoch)), f"{told}: the rows of the table"
+        )
         table.append(number + 1)
 
 
@@ -157,9 +168,9 @@ def test_dropping_is_killed(lake: Lake, runs: Interposed) -> None:
         assert seen in (None, ids_of(0)), f"{told}: a part of the table is left"
         if seen is not None:
             lake.storage.catalog().drop_table(lake.table("db.t").path)
-        assert lake.create().ids == [], f"{told}: the next table of this name has the rows of the dropped one"
+        expect(lake.create().ids, [], f"{told}: rows of the next table of this name, after the drop")
         lake.storage.catalog().drop_table(lake.table("db.t").path)
-        assert beside.ids == ids_of(0), told
+        expect(beside.ids, ids_of(0), f"{told}: rows of the table beside the dropped one")
 
 
 @pytest.mark.needs(Feature.ORPHAN_COLLECTION)
@@ -174,5 +185,5 @@ def test_collecting_orphans_is_killed(table: Table, runs: Interposed) -> None:
         return {"do": "collect", "table": "db.t"}
 
     for run in killed_at_each(runs, prepared):
-        assert table.ids == rows, runs.told(run, "killed before")
-    assert _replay(table, 3) is RoundOutcome.PUBLISHED
+        expect(table.ids, rows, f"{runs.told(run, 'killed before')}, while orphans were collected: the rows")
+    expect(_replay(table, 3), RoundOutcome.PUBLISHED, "the outcome of the next round after collectors were killed")

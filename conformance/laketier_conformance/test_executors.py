@@ -9,6 +9,7 @@ from pathlib import Path
 from laketier.registry import installed_formats
 from laketier.spi import ScanRequest, WriteResult, pack, unpack
 from laketier_conformance.children import Child
+from laketier_conformance.expect import expect
 from laketier_conformance.lake import Table, ids_of, token
 
 
@@ -24,16 +25,22 @@ def test_an_executor_writes_with_what_it_was_given(table: Table, interpreter: Ch
     before = table.lake.files()
     factory = table.factory
     answer = interpreter.ask(table.lake, "stage", factory=_text(pickle.dumps(factory)), ids=ids_of(3))
-    assert "message" in answer, answer
+    assert "message" in answer, f"an executor stages rows with what it was given: found {answer}"
     root = Path(table.lake.location)
     read = [path for path, how in answer["opened"] if how == "read" and Path(path).is_relative_to(root)]
     known = {path for path in read if str(Path(path).relative_to(root)) in before}
     assert len(known) <= 1, f"an executor read {known}: what a writer needs travels with its factory"
     others = {offer.module.partition(".")[0] for offer in installed_formats() if offer.name != table.lake.format}
-    assert not others & {name.partition(".")[0] for name in answer["modules"]}
+    assert not others & {name.partition(".")[0] for name in answer["modules"]}, (
+        f"an executor imports no other format: {sorted(others)} are there"
+    )
     result: WriteResult = unpack(factory.write_result_serializer, base64.b64decode(answer["message"]))
     table.commit([result], token(3))
-    assert table.ids == [i for epoch in range(4) for i in ids_of(epoch)]
+    expect(
+        table.ids,
+        [i for epoch in range(4) for i in ids_of(epoch)],
+        "rows that an executor staged with what it was given",
+    )
 
 
 def test_an_executor_reads_a_split(table: Table, interpreter: Child) -> None:
@@ -50,7 +57,7 @@ def test_an_executor_reads_a_split(table: Table, interpreter: Child) -> None:
             split=_text(pack(source.split_serializer, split)),
         )
         found += answer["ids"]
-    assert sorted(found) == ids_of(0, 0) + ids_of(0, 1)
+    expect(sorted(found), ids_of(0, 0) + ids_of(0, 1), "rows that an executor read of splits")
 
 
 def test_a_factory_stays_picklable_after_use(table: Table) -> None:
@@ -61,4 +68,4 @@ def test_a_factory_stays_picklable_after_use(table: Table) -> None:
     assert len(pickle.dumps(factory)) < before + 4096, "no handles, no caches"
     result = unpack(again.write_result_serializer, table.stage(ids_of(1), factory=again))
     table.commit([result], token(0))
-    assert table.ids == ids_of(1)
+    expect(table.ids, ids_of(1), "rows that a factory staged which was pickled after use")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import CHANGE_TYPE, ConfigError, Feature, Support, WriteMode, pack, support_of, unpack
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, Table, ids_of, read_plan, token
 from laketier_conformance.test_upsert import Keyed
@@ -21,7 +22,7 @@ def _keep_feed(table: Table, harness: Harness) -> None:
     """Where tables have to be told. A format without feeds refuses here."""
     if harness.keep_feed is not None:
         harness.keep_feed(table.lake.storage, table.info)
-    assert table.feed is not None
+    assert table.feed is not None, "a table that keeps a feed has one"
 
 
 def _changes(table: Table, start: int, end: int) -> pa.Table:
@@ -33,7 +34,7 @@ def _applied(changes: pa.Table, rows: pa.Table) -> Counter[tuple[object, ...]]:
     found = Counter(tuple(row.values()) for row in rows.to_pylist())
     for change in changes.to_pylist():
         kind, row = change.pop(CHANGE_TYPE), tuple(change.values())
-        assert kind in ("+I", "+U", "-D"), kind
+        assert kind in ("+I", "+U", "-D"), f"a change is +I, +U or -D: found {kind!r}"
         if kind == "-D":
             assert found[row], f"{row} is said to have gone, and was not there"
             found[row] -= 1
@@ -52,10 +53,10 @@ def test_an_append_is_told_as_rows_that_came(table: Table, harness: Harness) -> 
     start = table.changes.versions().latest
     table.append(1, ids_of(1, 0), ids_of(1, 1))
     found = _changes(table, start, table.changes.versions().latest)
-    assert found.column_names == [*table.info.schema.names, CHANGE_TYPE]
-    assert found.schema.field(CHANGE_TYPE).type == pa.string()
-    assert sorted(found["id"].to_pylist()) == ids_of(1, 0) + ids_of(1, 1)
-    assert set(found[CHANGE_TYPE].to_pylist()) == {"+I"}
+    expect(found.column_names, [*table.info.schema.names, CHANGE_TYPE], "the columns of a feed")
+    expect(found.schema.field(CHANGE_TYPE).type, pa.string(), "the type of the change types")
+    expect(sorted(found["id"].to_pylist()), ids_of(1, 0) + ids_of(1, 1), "rows that a feed tells of an append")
+    expect(set(found[CHANGE_TYPE].to_pylist()), {"+I"}, "the change types of an append")
 
 
 def test_changes_make_the_table_of_its_snapshot(lake: Lake, harness: Harness) -> None:
@@ -87,10 +88,12 @@ def test_changes_make_the_table_of_its_snapshot(lake: Lake, harness: Harness) ->
         table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
         done()
     for end, expected in zip(marks[1:], states[1:], strict=True):
-        assert _applied(_changes(table, marks[0], end), rows) == expected
+        expect(
+            _applied(_changes(table, marks[0], end), rows), expected, "rows of a table after the changes of its feed"
+        )
     for start, end in itertools.pairwise(marks):
         assert _changes(table, start, end).num_rows, "each of these commits changed rows"
-    assert _changes(table, marks[-1], marks[-1]).num_rows == 0
+    expect(_changes(table, marks[-1], marks[-1]).num_rows, 0, "the number of changes of a range without a commit")
 
 
 def test_splits_travel_and_are_read_by_some_columns(table: Table, harness: Harness) -> None:
@@ -104,14 +107,20 @@ def test_splits_travel_and_are_read_by_some_columns(table: Table, harness: Harne
         schema = pa.schema([plan.schema.field(name) for name in names])
         travelled = [unpack(source.split_serializer, pack(source.split_serializer, split)) for split in plan.splits]
         batches = [rows for split in travelled for rows in table.source.read(split, schema)]
-        assert all(rows.schema.equals(schema) for rows in batches)
-        assert sum(rows.num_rows for rows in batches) == 5
+        assert all(rows.schema.equals(schema) for rows in batches), (
+            f"batches of a feed have the columns that were asked for, {names}"
+        )
+        expect(
+            sum(rows.num_rows for rows in batches),
+            5,
+            f"the number of rows of a feed that was read by the columns {names}",
+        )
 
 
 def test_a_table_that_keeps_no_feed_is_refused(table: Table, harness: Harness) -> None:
     if harness.keep_feed is None:
         assert table.feed is not None, "each table keeps one"
         return
-    with pytest.raises(ConfigError) as caught:
+    with refused(ConfigError, "the feed is opened of a table that keeps none") as caught:
         _ = table.feed
-    assert caught.value.fix
+    assert caught.value.fix, "the refusal of a feed says what to do"

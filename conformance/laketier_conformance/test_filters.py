@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import Leaf, Not, Op, Predicate, ScanRequest, UnsupportedType, to_arrow
+from laketier_conformance.expect import expect
 from laketier_conformance.lake import Lake, finished, read_plan, token
 
 MOMENT = datetime(2026, 11, 21, 8, 30, 15, 123456)
@@ -94,13 +95,17 @@ def test_filters_on_each_type(lake: Lake, name: str) -> None:
         table.publish_arrow([rows], token(epoch))
         everything.append(rows)
     plain = table.read()
-    assert sorted(plain["id"].to_pylist()) == sorted(pa.Table.from_batches(everything)["id"].to_pylist())
+    expect(
+        sorted(plain["id"].to_pylist()),
+        sorted(pa.Table.from_batches(everything)["id"].to_pylist()),
+        "rows of the plain scan",
+    )
     source = table.source
     for predicate in _predicates(values):
         plan = source.plan(ScanRequest(filters=(predicate,)))
         found = sorted(finished(read_plan(source, plan), plan, None)["id"].to_pylist())
         expected = sorted(plain.filter(to_arrow(predicate, schema))["id"].to_pylist())
-        assert found == expected, f"{predicate} on {kind}: the plain scan has the ids {expected}, and this one {found}"
+        expect(found, expected, f"rows of {predicate} on {kind}, as the plain scan has them")
 
 
 def _predicates(values: Sequence[Any]) -> Iterator[Predicate]:

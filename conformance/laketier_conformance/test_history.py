@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laketier.spi import Feature, support_of
+from laketier_conformance.expect import expect
 from laketier_conformance.lake import Table
 
 pytestmark = pytest.mark.needs(Feature.HISTORY)
@@ -13,10 +14,18 @@ pytestmark = pytest.mark.needs(Feature.HISTORY)
 def test_the_newest_come_first(table: Table) -> None:
     snapshots = [table.append(epoch).snapshot_id for epoch in range(3)]
     history = table.history.snapshots(10)
-    assert [line.snapshot_id for line in history][:3] == snapshots[::-1]
-    assert [line.snapshot_id for line in table.history.snapshots(2)] == snapshots[:0:-1]
+    expect(
+        [line.snapshot_id for line in history][:3],
+        snapshots[::-1],
+        "the newest snapshots of the history, the newest first",
+    )
+    expect(
+        [line.snapshot_id for line in table.history.snapshots(2)],
+        snapshots[:0:-1],
+        "the two newest snapshots of the history",
+    )
     times = [line.committed_at for line in history if line.committed_at is not None]
-    assert times == sorted(times, reverse=True)
+    expect(times, sorted(times, reverse=True), "the moments of the snapshots, the newest first")
 
 
 def test_each_says_what_it_was(table: Table) -> None:
@@ -24,11 +33,17 @@ def test_each_says_what_it_was(table: Table) -> None:
         table.append(epoch)
     lines = table.history.snapshots(3)
     for line in lines:
-        assert line.operation
-        assert line.rows in (None, 5)
-        assert line.pipeline in (None, "p")
+        assert line.operation, "a snapshot says which operation made it"
+        assert line.rows in (None, 5), (
+            f"a snapshot says how many rows its commit appended, or nothing: found {line.rows}"
+        )
+        assert line.pipeline in (None, "p"), (
+            f"a snapshot says which pipeline made it, or nothing: found {line.pipeline!r}"
+        )
     for epoch, line in enumerate(reversed(lines)):
-        assert line.epoch in (None, epoch)
+        assert line.epoch in (None, epoch), (
+            f"a snapshot says which epoch made it, or nothing: found {line.epoch}, and it was {epoch}"
+        )
 
 
 def test_each_can_be_read(table: Table) -> None:
@@ -38,11 +53,11 @@ def test_each_can_be_read(table: Table) -> None:
     if support_of(table.lake.plugin.features, Feature.TIME_TRAVEL).full:
         for line in history:
             rows = table.read(snapshot_id=line.snapshot_id).num_rows
-            assert rows == 5 * (snapshots.index(line.snapshot_id) + 1)
+            expect(rows, 5 * (snapshots.index(line.snapshot_id) + 1), "the number of rows of a listed snapshot")
 
 
 def test_it_looks_afresh(table: Table) -> None:
     table.append(0)
     history = table.history
     newest = table.append(1).snapshot_id
-    assert history.snapshots(1)[0].snapshot_id == newest
+    expect(history.snapshots(1)[0].snapshot_id, newest, "the newest snapshot of a history that was opened before it")

@@ -10,4 +10,4 @@ from laketier_conformance.lake import Lake, Table
 
 @pytest.mark.needs(Feature.INDEXING)
 def test_indexing(lake: Lake, table: Table) -> None:
-    assert isinstance(lake.storage.indexer(table.info), LakeIndexer)
+    assert isinstance(lake.storage.indexer(table.info), LakeIndexer), "the storage's indexer is a LakeIndexer"

@@ -10,6 +10,7 @@ import pytest
 from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ACK_BEFORE, DISCARD_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE, ROUND_OPENED
 from laketier_conformance.children import Child, ChildDied
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.lake import Lake, Table, ids_of
 
@@ -19,9 +20,9 @@ LANDED = (PUBLISH_AFTER, ACK_BEFORE)
 
 def _killed(child: Child, lake: Lake, epoch: int, failpoint: str) -> None:
     tasks = [ids_of(epoch, 0), ids_of(epoch, 1)]
-    with pytest.raises(ChildDied) as death:
+    with refused(ChildDied, f"a driver that is to be killed at {failpoint} runs epoch {epoch}") as death:
         child.ask(lake, "round", table="db.t", pipeline="p", epoch=epoch, tasks=tasks, failpoints=f"{failpoint}=kill")
-    assert death.value.code == -signal.SIGKILL
+    expect(death.value.code, -signal.SIGKILL, f"the signal that ended the driver at {failpoint}")
 
 
 def _expected(epochs: int) -> list[int]:
@@ -38,11 +39,19 @@ def test_killed_in_the_protocol(table: Table, children: Take, failpoint: str) ->
     (child,) = children(1)
     _killed(child, table.lake, 1, failpoint)
     landed = failpoint in LANDED
-    assert table.ids == _expected(2 if landed else 1), "no reader sees a half of it"
-    assert _replay(table, 1) is (RoundOutcome.ALREADY_THERE if landed else RoundOutcome.PUBLISHED)
-    assert table.ids == _expected(2)
-    assert _replay(table, 2) is RoundOutcome.PUBLISHED
-    assert table.ids == _expected(3)
+    expect(
+        table.ids,
+        _expected(2 if landed else 1),
+        f"rows after a driver was killed at {failpoint}: no reader sees a half of it",
+    )
+    expect(
+        _replay(table, 1),
+        RoundOutcome.ALREADY_THERE if landed else RoundOutcome.PUBLISHED,
+        f"the outcome of the replay after a driver was killed at {failpoint}",
+    )
+    expect(table.ids, _expected(2), f"rows of the replay after a driver was killed at {failpoint}")
+    expect(_replay(table, 2), RoundOutcome.PUBLISHED, "the outcome of the epoch after a replay")
+    expect(table.ids, _expected(3), "rows of the epoch after a replay")
 
 
 def test_killed_before_a_discard(table: Table, children: Take) -> None:
@@ -50,10 +59,10 @@ def test_killed_before_a_discard(table: Table, children: Take) -> None:
     _replay(table, 0)
     (child,) = children(1)
     _killed(child, table.lake, 0, DISCARD_BEFORE)
-    assert table.ids == _expected(1)
-    assert _replay(table, 0) is RoundOutcome.ALREADY_THERE
-    assert _replay(table, 1) is RoundOutcome.PUBLISHED
-    assert table.ids == _expected(2)
+    expect(table.ids, _expected(1), "rows after a replay was killed before it discarded its files")
+    expect(_replay(table, 0), RoundOutcome.ALREADY_THERE, "the outcome of the replay of a replay that was killed")
+    expect(_replay(table, 1), RoundOutcome.PUBLISHED, "the outcome of the next epoch after a replay that was killed")
+    expect(table.ids, _expected(2), "rows of the next epoch after a replay that was killed")
 
 
 def test_killed_at_each_failpoint_of_the_format(table: Table, children: Take, failpoints: CountedFailpoints) -> None:
@@ -68,11 +77,15 @@ def test_killed_at_each_failpoint_of_the_format(table: Table, children: Take, fa
         (child,) = children(1)
         _killed(child, table.lake, epoch, step)
         seen = table.ids
-        assert seen in (_expected(epoch), _expected(epoch + 1)), step
-        assert _replay(table, epoch) is (
-            RoundOutcome.PUBLISHED if seen == _expected(epoch) else RoundOutcome.ALREADY_THERE
-        ), step
-        assert table.ids == _expected(epoch + 1), step
+        assert seen in (_expected(epoch), _expected(epoch + 1)), (
+            f"killed at {step}: epoch {epoch} is there or not, never in part: found {len(seen)} rows"
+        )
+        expect(
+            _replay(table, epoch),
+            RoundOutcome.PUBLISHED if seen == _expected(epoch) else RoundOutcome.ALREADY_THERE,
+            f"the outcome of the replay after a driver was killed at {step}",
+        )
+        expect(table.ids, _expected(epoch + 1), f"rows of the replay after a driver was killed at {step}")
 
 
 def test_killed_twice(table: Table, children: Take) -> None:
@@ -80,5 +93,5 @@ def test_killed_twice(table: Table, children: Take) -> None:
     first, second = children(2)
     _killed(first, table.lake, 0, PUBLISH_BEFORE)
     _killed(second, table.lake, 0, PUBLISH_AFTER)
-    assert _replay(table, 0) is RoundOutcome.ALREADY_THERE
-    assert table.ids == _expected(1)
+    expect(_replay(table, 0), RoundOutcome.ALREADY_THERE, "the outcome of the replay after two drivers were killed")
+    expect(table.ids, _expected(1), "rows of the replay after two drivers were killed")

@@ -23,6 +23,7 @@ from laketier.spi import (
     Transform,
     UnsupportedType,
 )
+from laketier_conformance.expect import expect
 from laketier_conformance.lake import Lake, Table, token
 
 DAY = datetime(2026, 11, 21, 8, 30, 0, 1)
@@ -51,7 +52,7 @@ def _written(lake: Lake, rows: pa.RecordBatch, **descriptor: Any) -> Table:
     half = rows.num_rows // 2
     table.publish_arrow([rows.slice(0, half)], token(0))
     table.publish_arrow([rows.slice(half)], token(1))
-    assert table.read().sort_by("id").equals(pa.Table.from_batches([rows]))
+    expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), "rows that were written in two rounds")
     return table
 
 
@@ -64,15 +65,23 @@ def test_partitions(lake: Lake, name: str) -> None:
     except UnsupportedType:
         if name not in REFUSABLE:
             raise
-        assert lake.storage.catalog().list_tables() == []
+        expect(lake.storage.catalog().list_tables(), [], "the tables of the warehouse after a partitioning was refused")
         return
-    assert [field.column for field in table.info.descriptor.partition_by] == ["key"]
+    expect(
+        [field.column for field in table.info.descriptor.partition_by],
+        ["key"],
+        "the columns that a table is partitioned by",
+    )
     for value in {v for v in KEYS[name][1] if v is not None}:
         expected = [i for i, key in enumerate(KEYS[name][1]) if key == value]
         found = table.read(filters=(Leaf("key", Op.EQ, value),), columns=("id", "key"))
-        assert sorted(found["id"].to_pylist()) == expected
+        expect(sorted(found["id"].to_pylist()), expected, f"rows of the partition {value!r}")
     nulls = table.read(filters=(Leaf("key", Op.IS_NULL),), columns=("id", "key"))
-    assert sorted(nulls["id"].to_pylist()) == [i for i, key in enumerate(KEYS[name][1]) if key is None]
+    expect(
+        sorted(nulls["id"].to_pylist()),
+        [i for i, key in enumerate(KEYS[name][1]) if key is None],
+        "rows of the partition of nulls",
+    )
 
 
 @pytest.mark.needs(Feature.PARTITIONING)
@@ -86,10 +95,10 @@ def test_text_that_looks_like_null(lake: Lake, value: str) -> None:
     try:
         table.publish_arrow([rows], token(0))
     except IncompatibleData:
-        assert table.read().num_rows == 0
+        expect(table.read().num_rows, 0, "the number of rows after an epoch was refused")
         rows = rows.slice(1)
         table.publish_arrow([rows], token(0))
-    assert table.read().sort_by("id").equals(pa.Table.from_batches([rows]))
+    expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), "rows of a partition whose name looks like null")
 
 
 @pytest.mark.needs(Feature.PARTITIONING)
@@ -99,7 +108,7 @@ def test_partitions_of_two_columns(lake: Lake) -> None:
     rows = pa.record_batch([pa.array(range(20)), pa.array(keys), pa.array(numbers, pa.int32())], schema=schema)
     table = _written(lake, rows, partition_by=(PartitionField("key"), PartitionField("n")))
     again = lake.create(schema, "db.laid_out", partition_by=(PartitionField("key"), PartitionField("n")))
-    assert again.info.table_uuid == table.info.table_uuid, "creating it again finds it"
+    expect(again.info.table_uuid, table.info.table_uuid, "the uuid of a partitioned table that is created again")
 
 
 @pytest.mark.needs(Feature.PARTITIONING)
@@ -108,8 +117,8 @@ def test_results_name_their_partitions(lake: Lake) -> None:
     table = lake.create(rows.schema, "db.laid_out", partition_by=(PartitionField("key"),))
     result = table.stage_arrow([rows])
     named = {dict(file.partition)["key"] for file in result.files}
-    assert named == set(KEYS["string"][1])
-    assert result.rows == rows.num_rows
+    expect(named, set(KEYS["string"][1]), "the partitions that a result names")
+    expect(result.rows, rows.num_rows, "the number of rows in a result")
 
 
 TRANSFORMS = {
@@ -124,7 +133,7 @@ TRANSFORMS = {
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_transforms(lake: Lake, name: str) -> None:
     table = _written(lake, _rows(*KEYS["string"]), partition_by=(TRANSFORMS[name],))
-    assert table.info.descriptor.partition_by == (TRANSFORMS[name],)
+    expect(table.info.descriptor.partition_by, (TRANSFORMS[name],), "the partitioning of the table")
 
 
 @pytest.mark.needs(Feature.PARTITIONING, Feature.PARTITION_TRANSFORMS)
@@ -135,7 +144,7 @@ def test_transforms_of_time(lake: Lake, unit: Transform) -> None:
     table = _written(lake, _rows(pa.timestamp("us"), values), partition_by=(PartitionField("key", unit),))
     for value in values[:-1]:
         found = table.read(filters=(Leaf("key", Op.EQ, value),), columns=("id", "key"))
-        assert found["key"].to_pylist() == [value]
+        expect(found["key"].to_pylist(), [value], f"rows of the moment {value}, by a transform of time")
 
 
 @pytest.mark.needs(Feature.BUCKETING)
@@ -152,7 +161,7 @@ def test_buckets(lake: Lake) -> None:
             refusals.append(refusal)
             continue
         known.append(function)
-        assert table.info.descriptor.buckets == BucketSpec(4, ("key",), function)
+        expect(table.info.descriptor.buckets, BucketSpec(4, ("key",), function), "the buckets of the table")
     if not known:
         raise refusals[0]
 
@@ -160,14 +169,14 @@ def test_buckets(lake: Lake) -> None:
 def _bucketed(lake: Lake, rows: pa.RecordBatch, buckets: BucketSpec) -> Table:
     table = lake.create(rows.schema, f"db.{buckets.function}", buckets=buckets)
     table.publish_arrow([rows], token(0))
-    assert table.read().sort_by("id").equals(pa.Table.from_batches([rows]))
+    expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), "rows of a table with buckets")
     assigner = assigner_for(TableDescriptor(rows.schema, buckets=buckets))
     source = table.source
     plan = source.plan(ScanRequest())
     found = set()
     for split in plan.splits:
         for part in source.read(split, plan.schema):
-            assert set(assigner.assign(part).to_pylist()) == {split.bucket}
+            expect(set(assigner.assign(part).to_pylist()), {split.bucket}, "the buckets that rows of a split belong to")
             found.add(split.bucket)
-    assert found == {0, 1, 2, 3}
+    expect(found, {0, 1, 2, 3}, "the buckets that have rows")
     return table

@@ -14,6 +14,7 @@ from laketier.spi import Collected, Feature, StorageError, WriteMode, support_of
 from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED
 from laketier_conformance.children import Child, ChildDied
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.schedules import interleave
 
@@ -38,16 +39,28 @@ def test_what_nobody_published_goes(lake: Lake, table: Table) -> None:
     time.sleep(0.02)
     found = list_orphans(lake.storage, table.info, grace=NONE).orphans
     paths = {file.path for file in staged.files}
-    assert paths
+    assert paths, "a staged result names its files"
     assert paths <= {file.path for file in found}, "the staged files are listed by the paths of their result"
-    assert {file.bytes for file in found if file.path in paths} == {file.bytes for file in staged.files}
-    assert list_orphans(lake.storage, table.info, grace=timedelta(hours=1)).orphans == (), "all of it is young"
+    expect(
+        {file.bytes for file in found if file.path in paths},
+        {file.bytes for file in staged.files},
+        "the sizes of the staged files, as the listing of orphans tells them",
+    )
+    expect(
+        list_orphans(lake.storage, table.info, grace=timedelta(hours=1)).orphans,
+        (),
+        "the orphans that are older than an hour",
+    )
     collected = collect(table)
-    assert paths <= {file.path for file in collected.removed}
-    assert not {file.path for file in collect(table).orphans} & (paths | {file.path for file in clean})
-    assert table.ids == ids_of(0)
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
-    assert table.ids == ids_of(0) + ids_of(1)
+    assert paths <= {file.path for file in collected.removed}, (
+        "a collection removes the staged files that nobody published"
+    )
+    assert not {file.path for file in collect(table).orphans} & (paths | {file.path for file in clean}), (
+        "a second collection finds none of the files that the first one removed"
+    )
+    expect(table.ids, ids_of(0), "rows after a collection")
+    expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the next round after a collection")
+    expect(table.ids, ids_of(0) + ids_of(1), "rows of the next round after a collection")
 
 
 def test_what_any_snapshot_needs_stays(lake: Lake, table: Table) -> None:
@@ -64,16 +77,28 @@ def test_what_any_snapshot_needs_stays(lake: Lake, table: Table) -> None:
     table.staged(ids_of(9))
     collect(table)
     for snapshot, rows in before.items():
-        assert table.read(snapshot_id=snapshot).sort_by("id").equals(rows.sort_by("id")), snapshot
-    assert table.append(5).outcome is RoundOutcome.PUBLISHED
+        expect(
+            table.read(snapshot_id=snapshot).sort_by("id"),
+            rows.sort_by("id"),
+            f"rows of snapshot {snapshot} after a collection",
+        )
+    expect(table.append(5).outcome, RoundOutcome.PUBLISHED, "the outcome of the next round after a collection")
 
 
 def test_what_is_young_stays(table: Table) -> None:
     staged = table.staged(ids_of(0))
     collected = collect(table, grace=timedelta(hours=1))
-    assert (collected.orphans, collected.removed, collected.horizon) == ((), (), None)
-    assert table.commit([staged], token(0)).outcome is RoundOutcome.PUBLISHED
-    assert table.ids == ids_of(0)
+    expect(
+        (collected.orphans, collected.removed, collected.horizon),
+        ((), (), None),
+        "orphans, removed files and horizon of a collection of young files",
+    )
+    expect(
+        table.commit([staged], token(0)).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of a round that was under way in a collection with a grace",
+    )
+    expect(table.ids, ids_of(0), "rows of a round that was under way in a collection with a grace")
 
 
 @pytest.mark.parametrize("with_pipeline", [True, False])
@@ -81,11 +106,11 @@ def test_a_slow_round_is_refused(table: Table, with_pipeline: bool) -> None:
     """Its files are gone, so publishing them would lose rows. Staged again it goes through."""
     staged = table.staged(ids_of(0))
     collect(table)
-    with pytest.raises(Collected, match="stages its files again"):
+    with refused(Collected, "a round is committed whose files were collected", match="stages its files again"):
         table.commit([staged], token(0) if with_pipeline else None)
-    assert table.ids == []
-    assert table.append(0).outcome is RoundOutcome.PUBLISHED
-    assert table.ids == ids_of(0)
+    expect(table.ids, [], "rows after a round was refused")
+    expect(table.append(0).outcome, RoundOutcome.PUBLISHED, "the outcome of a round that was refused and is run again")
+    expect(table.ids, ids_of(0), "rows of a round that was refused and is run again")
 
 
 @pytest.mark.parametrize("moment", [ORPHANS_LISTED, ORPHANS_FENCED])
@@ -99,12 +124,12 @@ def test_a_commit_while_orphans_are_collected(table: Table, moment: str) -> None
 
     with failpoints.observed(commit):
         if moment == ORPHANS_FENCED:
-            with pytest.raises(Collected):
+            with refused(Collected, "orphans are collected of which one was committed after they were listed"):
                 collect(table)
         else:
             collect(table)
     table.append(0)
-    assert table.ids == ids_of(0)
+    expect(table.ids, ids_of(0), "rows of a commit while orphans were collected")
 
 
 def test_a_horizon_never_goes_back(table: Table) -> None:
@@ -112,15 +137,15 @@ def test_a_horizon_never_goes_back(table: Table) -> None:
     first = collect(table).horizon
     table.staged(ids_of(1))
     second = collect(table, grace=timedelta(milliseconds=1)).horizon
-    assert first is not None
-    assert second is not None
-    assert second >= first
+    assert first is not None, "the first collection has a horizon"
+    assert second is not None, "the second collection has a horizon"
+    assert second >= first, f"a horizon never goes back: first {first}, then {second}"
 
 
 def test_a_killed_round_leaves_nothing_that_is_not_listed(table: Table, interpreter: Child) -> None:
     """Killed before its commit, and done again by others: what is left beside the table's own files is listed."""
     table.append(0)
-    with pytest.raises(ChildDied):
+    with refused(ChildDied, "a driver that is to be killed before it publishes runs an epoch"):
         interpreter.ask(
             table.lake,
             "round",
@@ -133,8 +158,10 @@ def test_a_killed_round_leaves_nothing_that_is_not_listed(table: Table, interpre
     table.append(1)
     collected = collect(table)
     assert any(file.kind == "data" for file in collected.removed), "the dead round's data file"
-    assert table.ids == ids_of(0) + ids_of(1)
-    assert not [file for file in collect(table).orphans if file.kind == "data"]
+    expect(table.ids, ids_of(0) + ids_of(1), "rows of a replay beside files of a killed round")
+    assert not [file for file in collect(table).orphans if file.kind == "data"], (
+        "no data file of the killed round is left after a collection"
+    )
 
 
 def test_any_schedule(lake: Lake, pytestconfig: pytest.Config) -> None:
@@ -164,9 +191,16 @@ def _schedules(table: Table, seeds: range) -> None:
     for seed in seeds:
         table.staged(ids_of(900 + seed))
         interleave({"one": round_of("one"), "two": round_of("two"), "collector": lambda: _collected(table)}, seed)
-        assert table.ids == sorted(
-            i for split, pipeline in enumerate(epochs) for n in range(epochs[pipeline]) for i in ids_of(n, split=split)
-        ), f"seed {seed}"
+        expect(
+            table.ids,
+            sorted(
+                i
+                for split, pipeline in enumerate(epochs)
+                for n in range(epochs[pipeline])
+                for i in ids_of(n, split=split)
+            ),
+            f"rows after the schedule of seed {seed}",
+        )
 
 
 def _collected(table: Table) -> None:

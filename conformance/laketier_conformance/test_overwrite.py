@@ -6,6 +6,7 @@ import pytest
 
 from laketier.spi import Conflict, Feature, Watermark, WriteMode
 from laketier.tiering import RoundOutcome
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Table, ids_of, token
 
 pytestmark = pytest.mark.needs(Feature.OVERWRITE)
@@ -15,39 +16,63 @@ OVERWRITE = WriteMode.OVERWRITE
 def test_all_rows_are_replaced(table: Table) -> None:
     table.append(0, ids_of(0, 0), ids_of(0, 1))
     result = table.round(token(1), [ids_of(1, 0), ids_of(1, 1)], OVERWRITE)
-    assert (result.outcome, result.rows) == (RoundOutcome.PUBLISHED, 10)
-    assert table.ids == ids_of(1, 0) + ids_of(1, 1)
+    expect((result.outcome, result.rows), (RoundOutcome.PUBLISHED, 10), "outcome and rows of an overwrite")
+    expect(table.ids, ids_of(1, 0) + ids_of(1, 1), "rows after an overwrite")
 
 
 def test_a_replay_does_not_overwrite_again(table: Table) -> None:
     table.round(token(0), [ids_of(0)], OVERWRITE)
     table.append(0, ids_of(1), pipeline="other")
-    assert table.round(token(0), [ids_of(0)], OVERWRITE).outcome is RoundOutcome.ALREADY_THERE
-    assert table.ids == ids_of(0) + ids_of(1)
+    expect(
+        table.round(token(0), [ids_of(0)], OVERWRITE).outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of an overwrite that is run again",
+    )
+    expect(
+        table.ids, ids_of(0) + ids_of(1), "rows after an overwrite was run again, beside an append of another pipeline"
+    )
 
 
 def test_watermarks_of_others_stay(table: Table) -> None:
     table.append(0, pipeline="other")
     table.append(1, pipeline="other")
     table.round(token(0), [ids_of(7)], OVERWRITE)
-    assert table.append(1, pipeline="other").outcome is RoundOutcome.ALREADY_THERE
-    assert table.append(2, pipeline="other").outcome is RoundOutcome.PUBLISHED
-    assert table.ids == sorted(ids_of(7) + ids_of(2))
+    expect(
+        table.append(1, pipeline="other").outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of another pipeline's epoch that is run again after an overwrite",
+    )
+    expect(
+        table.append(2, pipeline="other").outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of another pipeline's next epoch after an overwrite",
+    )
+    expect(table.ids, sorted(ids_of(7) + ids_of(2)), "rows of an overwrite and of another pipeline's epoch after it")
 
 
 def test_a_batch_overwrite_keeps_all_watermarks(table: Table) -> None:
     table.append(0)
     table.round(None, [ids_of(5)], OVERWRITE)
-    assert table.append(0).outcome is RoundOutcome.ALREADY_THERE
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
-    assert table.ids == sorted(ids_of(5) + ids_of(1))
+    expect(
+        table.append(0).outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of an epoch that is run again after a batch overwrote the table",
+    )
+    expect(
+        table.append(1).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of the next epoch after a batch overwrote the table",
+    )
+    expect(table.ids, sorted(ids_of(5) + ids_of(1)), "rows of the next epoch after a batch overwrote the table")
 
 
 def test_nothing_empties_the_table(table: Table) -> None:
     table.append(0)
     table.round(token(1), [], OVERWRITE)
-    assert table.ids == []
-    assert table.append(2).outcome is RoundOutcome.PUBLISHED
+    expect(table.ids, [], "rows after an overwrite without rows")
+    expect(
+        table.append(2).outcome, RoundOutcome.PUBLISHED, "the outcome of the next epoch after an overwrite without rows"
+    )
 
 
 def test_rows_that_came_meanwhile_are_not_lost_unseen(table: Table) -> None:
@@ -56,10 +81,10 @@ def test_rows_that_came_meanwhile_are_not_lost_unseen(table: Table) -> None:
     committer = table.committer(mode=OVERWRITE)
     stale = committer.open()
     table.append(0, ids_of(3), pipeline="other")
-    with pytest.raises(Conflict):
+    with refused(Conflict, "an overwrite is published against a state that another commit made stale"):
         committer.publish(stale, [table.staged(ids_of(1))], Watermark(token(1), "c"))
     committer.close()
-    assert table.ids == ids_of(0) + ids_of(3)
+    expect(table.ids, ids_of(0) + ids_of(3), "rows after a stale overwrite was refused")
 
 
 def test_an_append_planned_before_an_overwrite(table: Table) -> None:
@@ -74,7 +99,7 @@ def test_an_append_planned_before_an_overwrite(table: Table) -> None:
     except Conflict:
         expected = ids_of(1)
     committer.close()
-    assert table.ids == expected
+    expect(table.ids, expected, "rows after an append that was planned before an overwrite")
     mark = table.watermark()
-    assert mark is not None
-    assert mark.token.epoch == 1
+    assert mark is not None, "a pipeline has a watermark after its overwrite"
+    expect(mark.token.epoch, 1, "the epoch of the watermark after an overwrite")

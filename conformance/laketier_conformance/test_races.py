@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
+from laketier_conformance.expect import expect
 from laketier_conformance.lake import Lake, Table, ids_of
 
 Take = Callable[[int], list[Child]]
@@ -19,13 +20,17 @@ def test_drivers_of_the_same_epoch(table: Table, children: Take) -> None:
     drivers = children(PROCESSES)
     for driver in drivers:
         driver.begin(table.lake, "round", table="db.t", pipeline="p", epoch=1, tasks=[ids_of(1)], wait=True)
-    assert all(driver.answer() == {"ready": True} for driver in drivers)
+    assert all(driver.answer() == {"ready": True} for driver in drivers), "each driver has staged its rows"
     for driver in drivers:
         driver.go()
     outcomes = Counter(driver.answer()["outcome"] for driver in drivers)
-    assert outcomes == {RoundOutcome.PUBLISHED.name: 1, RoundOutcome.ALREADY_THERE.name: PROCESSES - 1}
-    assert table.ids == ids_of(0) + ids_of(1)
-    assert table.append(2).outcome is RoundOutcome.PUBLISHED
+    expect(
+        outcomes,
+        {RoundOutcome.PUBLISHED.name: 1, RoundOutcome.ALREADY_THERE.name: PROCESSES - 1},
+        "the outcomes of drivers of the same epoch",
+    )
+    expect(table.ids, ids_of(0) + ids_of(1), "rows after drivers raced for an epoch")
+    expect(table.append(2).outcome, RoundOutcome.PUBLISHED, "the outcome of the epoch after a race")
 
 
 def test_pipelines_side_by_side(table: Table, children: Take) -> None:
@@ -34,27 +39,37 @@ def test_pipelines_side_by_side(table: Table, children: Take) -> None:
     for number, driver in enumerate(drivers):
         epochs = [ids_of(epoch, number) for epoch in range(3)]
         driver.begin(table.lake, "rounds", table="db.t", pipeline=f"p{number}", epochs=epochs)
-    assert all(driver.answer() == {"ready": True} for driver in drivers)
+    assert all(driver.answer() == {"ready": True} for driver in drivers), "each driver has staged its rows"
     for driver in drivers:
         driver.go()
     for driver in drivers:
-        assert driver.answer() == {"outcomes": [RoundOutcome.PUBLISHED.name] * 3}
-    assert table.ids == sorted(i for epoch in range(3) for number in range(PROCESSES) for i in ids_of(epoch, number))
+        expect(
+            driver.answer(), {"outcomes": [RoundOutcome.PUBLISHED.name] * 3}, "the outcomes of a pipeline beside others"
+        )
+    expect(
+        table.ids,
+        sorted(i for epoch in range(3) for number in range(PROCESSES) for i in ids_of(epoch, number)),
+        "rows of pipelines side by side",
+    )
     for number in range(PROCESSES):
         mark = table.watermark(f"p{number}")
-        assert mark is not None
-        assert mark.token.epoch == 2
+        assert mark is not None, f"the pipeline p{number} has a watermark"
+        expect(mark.token.epoch, 2, f"the epoch of the watermark of p{number}")
 
 
 def test_creating_the_same_table(lake: Lake, children: Take) -> None:
     creators = children(PROCESSES)
     for creator in creators:
         creator.begin(lake, "create", table="db.raced")
-    assert all(creator.answer() == {"ready": True} for creator in creators)
+    assert all(creator.answer() == {"ready": True} for creator in creators), "each process is ready to create the table"
     for creator in creators:
         creator.go()
     answers = [creator.answer() for creator in creators]
-    assert {answer.get("uuid") for answer in answers} == {lake.table("db.raced").info.table_uuid}, answers
+    expect(
+        {answer.get("uuid") for answer in answers},
+        {lake.table("db.raced").info.table_uuid},
+        f"the uuids that processes were given which created one table: {answers}",
+    )
     raced = lake.table("db.raced")
     raced.append(0)
-    assert raced.ids == ids_of(0)
+    expect(raced.ids, ids_of(0), "rows of a table that several processes created")

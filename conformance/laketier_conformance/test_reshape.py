@@ -24,6 +24,7 @@ from laketier.spi import (
     WidenColumn,
 )
 from laketier.tiering import RoundOutcome
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, token
 
 _NARROW = pa.schema(
@@ -62,13 +63,21 @@ def _alter(table: Table, changes: list[SchemaChange]) -> TableInfo:
 @pytest.mark.needs(Feature.WIDEN_TYPE)
 def test_wider_types(numbers: Table) -> None:
     altered = _alter(numbers, list(WIDEN))
-    assert {name: altered.schema.field(name).type for name in _WIDE} == _WIDE
-    assert altered.schema.names == _NARROW.names
-    assert numbers.read().sort_by("id").to_pydict() == _SMALL
+    expect({name: altered.schema.field(name).type for name in _WIDE}, _WIDE, "the types after columns were widened")
+    expect(altered.schema.names, _NARROW.names, "the columns after some were widened")
+    expect(numbers.read().sort_by("id").to_pydict(), _SMALL, "values from before columns were widened")
     numbers.publish_arrow([pa.RecordBatch.from_pydict(_LARGE, pa.schema(list(numbers.info.schema)))], token(1))
     read = numbers.read().sort_by("id")
-    assert {name: read.schema.field(name).type for name in _WIDE} == _WIDE
-    assert read.to_pydict() == {name: _SMALL[name] + _LARGE[name] for name in _SMALL}
+    expect(
+        {name: read.schema.field(name).type for name in _WIDE},
+        _WIDE,
+        "the types that are read after columns were widened",
+    )
+    expect(
+        read.to_pydict(),
+        {name: _SMALL[name] + _LARGE[name] for name in _SMALL},
+        "values from before and after columns were widened",
+    )
 
 
 @pytest.mark.needs(Feature.WIDEN_TYPE)
@@ -87,14 +96,20 @@ def test_wider_types(numbers: Table) -> None:
 def test_filters_see_values_of_old_and_new_files(numbers: Table, filter: Leaf, ids: list[int]) -> None:
     _alter(numbers, list(WIDEN))
     numbers.publish_arrow([pa.RecordBatch.from_pydict(_LARGE, pa.schema(list(numbers.info.schema)))], token(1))
-    assert sorted(numbers.read(filters=(filter,))["id"].to_pylist()) == ids
+    expect(
+        sorted(numbers.read(filters=(filter,))["id"].to_pylist()),
+        ids,
+        f"rows of {filter} in files from before and after columns were widened",
+    )
 
 
 @pytest.mark.needs(Feature.WIDEN_TYPE)
 def test_widening_twice_is_the_same_as_once(numbers: Table) -> None:
     first, second = _alter(numbers, list(WIDEN)), _alter(numbers, list(WIDEN))
-    assert first.schema_fingerprint == second.schema_fingerprint
-    assert first.snapshot_id == second.snapshot_id, "there was nothing to do"
+    expect(first.schema_fingerprint, second.schema_fingerprint, "the fingerprint after columns were widened twice")
+    expect(
+        first.snapshot_id, second.snapshot_id, "the snapshot after columns were widened twice: there was nothing to do"
+    )
 
 
 @pytest.mark.needs(Feature.WIDEN_TYPE)
@@ -108,15 +123,19 @@ def test_widening_twice_is_the_same_as_once(numbers: Table) -> None:
     ],
 )
 def test_a_type_that_is_not_wider_is_refused(numbers: Table, change: WidenColumn) -> None:
-    with pytest.raises(IncompatibleTable):
+    with refused(IncompatibleTable, "a column gets a type that is not wider"):
         _alter(numbers, [WidenColumn("ratio", pa.float64()), change])
-    assert numbers.info.schema.field("ratio").type == pa.float32(), "all changes, or none"
+    expect(
+        numbers.info.schema.field("ratio").type,
+        pa.float32(),
+        "the type of another column after a change was refused: all changes are made, or none",
+    )
 
 
 @pytest.mark.needs(Feature.WIDEN_TYPE, Feature.PARTITIONING)
 def test_a_column_that_rows_are_laid_out_by_stays(lake: Lake) -> None:
     table = lake.create(_NARROW, "db.laid_out", partition_by=(PartitionField("count"),))
-    with pytest.raises(IncompatibleTable, match="partition"):
+    with refused(IncompatibleTable, "a column is widened that the table is partitioned by", match="partition"):
         _alter(table, [WidenColumn("count", pa.int64())])
 
 
@@ -125,11 +144,15 @@ def test_files_staged_before_a_wider_type_are_refused(numbers: Table) -> None:
     """Some libraries take such files, and read their values as nulls."""
     staged = numbers.stage_arrow([pa.RecordBatch.from_pydict(_SMALL, _NARROW)])
     _alter(numbers, list(WIDEN))
-    with pytest.raises(TableChanged, match="schema"):
+    with refused(TableChanged, "files are committed that were staged before columns were widened", match="schema"):
         numbers.commit([staged], token(1))
-    assert numbers.read().sort_by("id").to_pydict() == _SMALL
+    expect(numbers.read().sort_by("id").to_pydict(), _SMALL, "values after files of a narrower type were refused")
     numbers.publish_arrow([pa.RecordBatch.from_pydict(_SMALL, _NARROW)], token(1))
-    assert numbers.read()["count"].to_pylist() == _SMALL["count"] * 2
+    expect(
+        numbers.read()["count"].to_pylist(),
+        _SMALL["count"] * 2,
+        "values after rows of a narrower type were staged again",
+    )
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN)
@@ -137,21 +160,33 @@ def test_rename(table: Table) -> None:
     table.append(0)
     before = table.read().sort_by("id")
     altered = _alter(table, list(RENAME))
-    assert altered.schema.names == ["id", "title", "value"]
-    assert table.read().sort_by("id").equals(before.rename_columns(["id", "title", "value"]))
+    expect(altered.schema.names, ["id", "title", "value"], "the columns after one was renamed")
+    expect(
+        table.read().sort_by("id"), before.rename_columns(["id", "title", "value"]), "rows after a column was renamed"
+    )
     rows = pa.record_batch({"id": pa.array([90], pa.int64()), "title": ["new"], "value": [1.0]})
     table.publish_arrow([rows], token(1))
     read = table.read().sort_by("id")
-    assert read["title"].to_pylist() == [*before["name"].to_pylist(), "new"]
+    expect(
+        read["title"].to_pylist(),
+        [*before["name"].to_pylist(), "new"],
+        "values of a renamed column from before and after it",
+    )
     for name, found in (("new", [90]), ("row 1", [1])):
-        assert table.read(filters=(Leaf("title", Op.EQ, name),))["id"].to_pylist() == found
+        expect(
+            table.read(filters=(Leaf("title", Op.EQ, name),))["id"].to_pylist(),
+            found,
+            f"rows of a filter on a renamed column, by the value {name!r}",
+        )
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN)
 def test_renaming_twice_is_the_same_as_once(table: Table) -> None:
     first, second = _alter(table, list(RENAME)), _alter(table, list(RENAME))
-    assert first.schema_fingerprint == second.schema_fingerprint
-    assert first.snapshot_id == second.snapshot_id, "there was nothing to do"
+    expect(first.schema_fingerprint, second.schema_fingerprint, "the fingerprint after a column was renamed twice")
+    expect(
+        first.snapshot_id, second.snapshot_id, "the snapshot after a column was renamed twice: there was nothing to do"
+    )
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN)
@@ -164,18 +199,20 @@ def test_renaming_twice_is_the_same_as_once(table: Table) -> None:
     ],
 )
 def test_a_name_that_does_not_fit_is_refused(table: Table, change: RenameColumn) -> None:
-    with pytest.raises(IncompatibleTable):
+    with refused(IncompatibleTable, "a column gets a name that does not fit"):
         _alter(table, [*RENAME, change])
-    assert table.info.schema.names == SCHEMA.names, "all changes, or none"
+    expect(
+        table.info.schema.names, SCHEMA.names, "the columns after a change was refused: all changes are made, or none"
+    )
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN)
 def test_files_staged_before_a_rename_are_refused(table: Table) -> None:
     staged = table.staged(ids_of(0))
     _alter(table, list(RENAME))
-    with pytest.raises(TableChanged, match="schema"):
+    with refused(TableChanged, "files are committed that were staged before a column was renamed", match="schema"):
         table.commit([staged], token(0))
-    assert table.ids == []
+    expect(table.ids, [], "rows after files with an old name were refused")
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN, Feature.ADD_COLUMN)
@@ -186,8 +223,12 @@ def test_the_old_name_may_be_used_again(table: Table) -> None:
     rows = pa.record_batch({"id": pa.array([90], pa.int64()), "title": ["new"], "name": pa.array([5], pa.int64())})
     table.publish_arrow([rows], token(1))
     read = table.read().sort_by("id")
-    assert read["name"].to_pylist() == [None] * 5 + [5]
-    assert read["title"].to_pylist()[-2:] == ["row 4", "new"]
+    expect(read["name"].to_pylist(), [None] * 5 + [5], "values of a new column with the old name of a renamed one")
+    expect(
+        read["title"].to_pylist()[-2:],
+        ["row 4", "new"],
+        "values of a renamed column beside a new one with its old name",
+    )
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN, Feature.WIDEN_TYPE)
@@ -197,9 +238,21 @@ def test_rename_and_widen_in_one_step(numbers: Table, order: tuple[int, int]) ->
     every: list[SchemaChange] = [RenameColumn("count", "total"), WidenColumn("total", wide), WidenColumn("count", wide)]
     changes = [every[index] for index in order]
     altered = _alter(numbers, changes)
-    assert _alter(numbers, changes).snapshot_id == altered.snapshot_id, "there was nothing to do"
-    assert (altered.schema.names[1], altered.schema.field(1).type) == ("total", pa.int64())
-    assert numbers.read().sort_by("id")["total"].to_pylist() == _SMALL["count"]
+    expect(
+        _alter(numbers, changes).snapshot_id,
+        altered.snapshot_id,
+        "the snapshot after the same changes were made twice: there was nothing to do",
+    )
+    expect(
+        (altered.schema.names[1], altered.schema.field(1).type),
+        ("total", pa.int64()),
+        "name and type of a column that was renamed and widened in one step",
+    )
+    expect(
+        numbers.read().sort_by("id")["total"].to_pylist(),
+        _SMALL["count"],
+        "values of a column that was renamed and widened in one step",
+    )
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN, Feature.TIME_TRAVEL)
@@ -207,28 +260,44 @@ def test_an_older_snapshot_has_the_old_name(table: Table) -> None:
     before = table.append(0).snapshot_id
     _alter(table, list(RENAME))
     table.publish_arrow([], token(1))
-    assert table.read(snapshot_id=before).schema.names == SCHEMA.names
+    expect(
+        table.read(snapshot_id=before).schema.names,
+        SCHEMA.names,
+        "the columns of a snapshot from before one was renamed",
+    )
 
 
 @pytest.mark.needs(Feature.RENAME_COLUMN)
 def test_watermarks_survive_a_rename(table: Table) -> None:
     table.append(0)
     _alter(table, [RenameColumn("value", "weight")])
-    assert table.watermark() is not None
+    assert table.watermark() is not None, "a pipeline has a watermark after a column was renamed"
     again = table.round(token(0), [])
-    assert again.outcome is RoundOutcome.ALREADY_THERE
+    expect(
+        again.outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of an epoch that is run again after a column was renamed",
+    )
 
 
 @pytest.mark.needs(Feature.WIDEN_TYPE)
 def test_watermarks_survive_a_wider_type(numbers: Table) -> None:
     _alter(numbers, list(WIDEN))
-    assert numbers.round(token(0), []).outcome is RoundOutcome.ALREADY_THERE
+    expect(
+        numbers.round(token(0), []).outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of an epoch that is run again after columns were widened",
+    )
     numbers.publish_arrow([pa.RecordBatch.from_pydict(_LARGE, pa.schema(list(numbers.info.schema)))], token(1))
-    assert numbers.round(token(1), []).outcome is RoundOutcome.ALREADY_THERE
+    expect(
+        numbers.round(token(1), []).outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of the next epoch that is run again after columns were widened",
+    )
 
 
 @pytest.mark.needs(Feature.WIDEN_TYPE)
 def test_widening_what_is_not_there(numbers: Table) -> None:
-    with pytest.raises(TableNotFound):
+    with refused(TableNotFound, "a column of a table that is not there is widened"):
         numbers.lake.storage.catalog().alter_table(TablePath("db", "missing"), [WIDEN[0]])
     _alter(numbers, [WIDEN[0]])

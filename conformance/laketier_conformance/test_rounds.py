@@ -7,6 +7,7 @@ import pytest
 
 from laketier.spi import CommitterInitContext, Conflict, Decision, Watermark, new_attempt_id
 from laketier.tiering import RoundOutcome, TieringRound
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 
 
@@ -16,28 +17,40 @@ def test_every_row_is_there_with_its_values(table: Table) -> None:
     results = [table.stage_arrow([batch(ids) for ids in task]) for task in tasks]
     table.commit(results, token(0))
     ids = sorted(i for task in tasks for part in task for i in part)
-    assert table.ids == ids
-    assert table.read().sort_by("id").equals(pa.Table.from_batches([batch(ids)]))
+    expect(table.ids, ids, "rows of three tasks with several batches each")
+    expect(
+        table.read().sort_by("id"),
+        pa.Table.from_batches([batch(ids)]),
+        "values of three tasks with several batches each",
+    )
 
 
 def test_rounds_follow_each_other(table: Table) -> None:
     for epoch in range(4):
-        assert table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1)).outcome is RoundOutcome.PUBLISHED
-        assert table.ids == sorted(i for e in range(epoch + 1) for split in (0, 1) for i in ids_of(e, split))
+        expect(
+            table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1)).outcome,
+            RoundOutcome.PUBLISHED,
+            f"the outcome of epoch {epoch}",
+        )
+        expect(
+            table.ids,
+            sorted(i for e in range(epoch + 1) for split in (0, 1) for i in ids_of(e, split)),
+            f"rows after epoch {epoch}",
+        )
 
 
 def test_a_replay_writes_nothing(table: Table) -> None:
     first = table.append(0)
     again = table.append(0)
-    assert again.outcome is RoundOutcome.ALREADY_THERE
-    assert again.snapshot_id == first.snapshot_id
-    assert table.ids == ids_of(0)
+    expect(again.outcome, RoundOutcome.ALREADY_THERE, "the outcome of an epoch that is run again")
+    expect(again.snapshot_id, first.snapshot_id, "the snapshot after an epoch was run again")
+    expect(table.ids, ids_of(0), "rows after an epoch was run again")
 
 
 def test_a_replay_is_seen_before_anything_is_written(table: Table) -> None:
     table.append(0)
     tiering = TieringRound(table.factory, token=token(0))
-    assert tiering.begin() is Decision.DONE
+    expect(tiering.begin(), Decision.DONE, "the decision about an epoch that is there")
     tiering.close()
 
 
@@ -45,7 +58,7 @@ def test_a_replay_deletes_what_it_staged(lake: Lake, table: Table) -> None:
     table.append(0)
     before = lake.files()
     table.append(0)
-    assert lake.files() == before
+    expect(lake.files(), before, "files after an epoch was run again")
 
 
 def test_the_counts_are_those_of_the_files(table: Table) -> None:
@@ -54,94 +67,122 @@ def test_the_counts_are_those_of_the_files(table: Table) -> None:
     results = [table.staged(ids_of(1, split, rows)) for split, rows in ((0, 3), (1, 4))]
     commit = committer.publish(committer.open(), results, None)
     committer.close()
-    assert commit.rows == 7
-    assert commit.files == sum(len(result.files) for result in results) >= 2
-    assert commit.bytes == sum(result.bytes for result in results) > 0
-    assert commit.snapshot_id == table.info.snapshot_id
-    assert len(table.ids) == 17
+    expect(commit.rows, 7, "rows that the committer counts: those of its own commit")
+    assert commit.files == sum(len(result.files) for result in results) >= 2, (
+        f"files that the committer counts, {commit.files}, are those of its results, at least two"
+    )
+    assert commit.bytes == sum(result.bytes for result in results) > 0, (
+        f"bytes that the committer counts, {commit.bytes}, are those of its results"
+    )
+    expect(commit.snapshot_id, table.info.snapshot_id, "the snapshot that the committer tells")
+    expect(len(table.ids), 17, "the number of rows after two commits")
 
 
 def test_the_result_of_a_round_counts(table: Table) -> None:
     result = table.append(0, ids_of(0, 0, 3), ids_of(0, 1, 4))
-    assert (result.rows, result.snapshot_id) == (7, table.info.snapshot_id)
+    expect((result.rows, result.snapshot_id), (7, table.info.snapshot_id), "rows and snapshot that a round tells")
     mark = table.watermark()
-    assert mark is not None
-    assert mark.rows == 7
+    assert mark is not None, "a pipeline has a watermark after its round"
+    expect(mark.rows, 7, "the rows in the watermark")
 
 
 def test_each_commit_has_a_snapshot_of_its_own(table: Table) -> None:
     ids = [table.append(epoch).snapshot_id for epoch in range(3)]
-    assert None not in ids
-    assert len(set(ids)) == 3
-    assert table.info.snapshot_id == ids[-1]
+    assert None not in ids, "each commit has a snapshot"
+    expect(len(set(ids)), 3, "the number of different snapshots of three commits")
+    expect(table.info.snapshot_id, ids[-1], "the newest snapshot")
 
 
 def test_an_empty_epoch_moves_the_watermark(table: Table) -> None:
     table.append(0)
     result = table.append(1, [])
-    assert (result.outcome, result.rows, result.files) == (RoundOutcome.PUBLISHED, 0, 0)
+    expect(
+        (result.outcome, result.rows, result.files),
+        (RoundOutcome.PUBLISHED, 0, 0),
+        "outcome, rows and files of an epoch without rows",
+    )
     mark = table.watermark()
-    assert mark is not None
-    assert mark.token.epoch == 1
-    assert table.append(1, []).outcome is RoundOutcome.ALREADY_THERE
-    assert table.append(2).outcome is RoundOutcome.PUBLISHED
-    assert table.ids == ids_of(0) + ids_of(2)
+    assert mark is not None, "a pipeline has a watermark after an epoch without rows"
+    expect(mark.token.epoch, 1, "the epoch of the watermark after an epoch without rows")
+    expect(
+        table.append(1, []).outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of an epoch without rows that is run again",
+    )
+    expect(table.append(2).outcome, RoundOutcome.PUBLISHED, "the outcome of the epoch after one without rows")
+    expect(table.ids, ids_of(0) + ids_of(2), "rows of epochs around one without rows")
 
 
 def test_an_empty_first_epoch(table: Table) -> None:
-    assert table.append(0, []).outcome is RoundOutcome.PUBLISHED
-    assert table.append(0, []).outcome is RoundOutcome.ALREADY_THERE
-    assert table.ids == []
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
+    expect(table.append(0, []).outcome, RoundOutcome.PUBLISHED, "the outcome of a first epoch without rows")
+    expect(
+        table.append(0, []).outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of a first epoch without rows that is run again",
+    )
+    expect(table.ids, [], "rows after a first epoch without rows")
+    expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the epoch after a first one without rows")
 
 
 def test_an_epoch_without_any_task(table: Table) -> None:
-    assert table.commit([], token(0)).outcome is RoundOutcome.PUBLISHED
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
-    assert table.ids == ids_of(1)
+    expect(table.commit([], token(0)).outcome, RoundOutcome.PUBLISHED, "the outcome of an epoch without any task")
+    expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the epoch after one without any task")
+    expect(table.ids, ids_of(1), "rows of the epoch after one without any task")
 
 
 def test_two_pipelines_take_turns(table: Table) -> None:
     for epoch in range(3):
         table.append(epoch, ids_of(epoch, 0), pipeline="a")
         table.append(epoch, ids_of(epoch, 1), pipeline="b")
-    assert table.append(2, ids_of(2, 0), pipeline="a").outcome is RoundOutcome.ALREADY_THERE
-    assert table.ids == sorted(i for epoch in range(3) for split in (0, 1) for i in ids_of(epoch, split))
+    expect(
+        table.append(2, ids_of(2, 0), pipeline="a").outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of an epoch of one of two pipelines that is run again",
+    )
+    expect(
+        table.ids,
+        sorted(i for epoch in range(3) for split in (0, 1) for i in ids_of(epoch, split)),
+        "rows of two pipelines that take turns",
+    )
 
 
 def test_a_batch_without_a_pipeline(table: Table) -> None:
     table.append(0)
     table.round(None, [ids_of(1)])
     table.round(None, [ids_of(1)])
-    assert table.ids == sorted(ids_of(0) + 2 * ids_of(1))
+    expect(table.ids, sorted(ids_of(0) + 2 * ids_of(1)), "rows after two batches without a pipeline")
     mark = table.watermark()
-    assert mark is not None
-    assert mark.token.epoch == 0, "it leaves watermarks alone"
-    assert table.append(1, ids_of(2)).outcome is RoundOutcome.PUBLISHED
+    assert mark is not None, "a pipeline has a watermark after batches without one"
+    expect(mark.token.epoch, 0, "the epoch of the watermark: batches without a pipeline leave it alone")
+    expect(
+        table.append(1, ids_of(2)).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of the next epoch after batches without a pipeline",
+    )
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
 def test_a_commit_is_found_by_its_id(table: Table, known: bool) -> None:
     commit_id, other = new_attempt_id(), new_attempt_id()
     result = table.commit([table.staged(ids_of(0))], token(0) if known else None, commit_id=commit_id)
-    assert result.outcome is RoundOutcome.PUBLISHED
+    expect(result.outcome, RoundOutcome.PUBLISHED, "the outcome of a commit that names its id")
     for epoch in range(3):
         table.append(epoch, [10**6 + epoch], pipeline="others")
     state = table.committer().open()
-    assert state.landed(commit_id)
-    assert not state.landed(other)
+    assert state.landed(commit_id), "a commit that landed is found by its id, behind three others"
+    assert not state.landed(other), "a commit that never was is not found by its id"
 
 
 def test_an_unpublished_commit_is_not_found(table: Table) -> None:
     commit_id = new_attempt_id()
     first = table.factory.create_committer(CommitterInitContext(commit_id=commit_id))
     stale = first.open()
-    assert not stale.landed(commit_id)
+    assert not stale.landed(commit_id), "a commit is not found by its id before it is published"
     table.append(0)
     staged = table.staged(ids_of(0))
-    with pytest.raises(Conflict):
+    with refused(Conflict, "a commit is published against a state that another one made stale"):
         first.publish(stale, [staged], Watermark(token(0), commit_id))
-    assert not first.open().landed(commit_id)
+    assert not first.open().landed(commit_id), "a commit that lost is not found by its id"
     first.close()
 
 
@@ -150,4 +191,4 @@ def test_another_schema_with_many_columns(lake: Lake) -> None:
     wide = lake.create(schema, "db.wide")
     rows = pa.record_batch([pa.array([1, 2]), *(pa.array([f"{i}", None]) for i in range(60))], schema=schema)
     wide.publish_arrow([rows], token(0))
-    assert wide.read().sort_by("id").equals(pa.Table.from_batches([rows]))
+    expect(wide.read().sort_by("id"), pa.Table.from_batches([rows]), "rows of 60 columns")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from laketier.spi import ScanRequest, SerializationError, SimpleVersionedSerializer, WriteResult, pack, unpack
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Table, ids_of
 
 
@@ -27,20 +28,24 @@ def _result(table: Table) -> tuple[SimpleVersionedSerializer[WriteResult], Write
 
 def test_a_result_travels_unchanged(table: Table) -> None:
     serializer, result = _result(table)
-    assert unpack(serializer, pack(serializer, result)) == result
-    assert serializer.deserialize(serializer.version, serializer.serialize(result)) == result
+    expect(unpack(serializer, pack(serializer, result)), result, "a result that was packed and unpacked")
+    expect(
+        serializer.deserialize(serializer.version, serializer.serialize(result)),
+        result,
+        "a result that was serialised and deserialised",
+    )
 
 
 def test_an_empty_result_travels(table: Table) -> None:
     serializer, _ = _result(table)
     empty = table.staged([])
-    assert unpack(serializer, pack(serializer, empty)) == empty
+    expect(unpack(serializer, pack(serializer, empty)), empty, "an empty result that was packed and unpacked")
 
 
 def test_another_version_is_refused(table: Table) -> None:
     serializer, result = _result(table)
     for version in (serializer.version + 1, serializer.version + 1000):
-        with pytest.raises(SerializationError):
+        with refused(SerializationError, f"a result of version {version} is deserialised"):
             serializer.deserialize(version, serializer.serialize(result))
 
 
@@ -50,26 +55,26 @@ def test_damage_is_noticed(table: Table) -> None:
     for place in range(0, len(message), max(1, len(message) // 200)):
         damaged = bytearray(message)
         damaged[place] ^= 0x41
-        with pytest.raises(SerializationError):
+        with refused(SerializationError, f"a message is unpacked whose byte {place} is another one"):
             unpack(serializer, bytes(damaged))
     for length in (0, 1, 11, len(message) // 2, len(message) - 1):
-        with pytest.raises(SerializationError):
+        with refused(SerializationError, f"a message is unpacked of which {length} bytes are left"):
             unpack(serializer, message[:length])
 
 
 @pytest.mark.parametrize("garbage", [b"", b"{}", b"[]", b"null", b"\x00" * 40, b"{", b'{"files":1}'])
 def test_garbage_is_refused(table: Table, garbage: bytes) -> None:
     serializer, _ = _result(table)
-    with pytest.raises(SerializationError):
+    with refused(SerializationError, f"{garbage!r} is deserialised as a result"):
         serializer.deserialize(serializer.version, garbage)
 
 
 def test_nothing_is_unpickled(table: Table, tmp_path: Path) -> None:
     serializer, result = _result(table)
     assert not serializer.serialize(result).startswith(b"\x80"), "this looks like pickle"
-    with pytest.raises(SerializationError):
+    with refused(SerializationError, "a pickle is deserialised as a result"):
         serializer.deserialize(serializer.version, pickle.dumps(_Bomb(tmp_path / "exploded")))
-    assert not (tmp_path / "exploded").exists()
+    assert not (tmp_path / "exploded").exists(), "nothing of a result is unpickled"
 
 
 def test_a_split_travels_unchanged(table: Table) -> None:
@@ -77,12 +82,12 @@ def test_a_split_travels_unchanged(table: Table) -> None:
     source = table.source
     serializer = source.split_serializer
     splits = source.plan(ScanRequest()).splits
-    assert splits
+    assert splits, "a table with rows has splits"
     for split in splits:
         if split.payload is not None:
             assert type(split.payload).__dataclass_params__.frozen, "the payload of a split is a frozen dataclass"
-        assert unpack(serializer, pack(serializer, split)) == split
-        with pytest.raises(SerializationError):
+        expect(unpack(serializer, pack(serializer, split)), split, "a split that was packed and unpacked")
+        with refused(SerializationError, "a split of the next version is deserialised"):
             serializer.deserialize(serializer.version + 1, serializer.serialize(split))
-        with pytest.raises(SerializationError):
+        with refused(SerializationError, "a split is deserialised whose last bytes are gone"):
             serializer.deserialize(serializer.version, serializer.serialize(split)[:-2])

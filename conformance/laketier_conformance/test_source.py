@@ -23,6 +23,7 @@ from laketier.spi import (
     support_of,
     to_arrow,
 )
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Opened, Table, batch, finished, ids_of, read_plan, token
 
 
@@ -46,46 +47,52 @@ ALL = sorted(i for epoch in range(3) for split in (0, 1) for i in ids_of(epoch, 
 
 
 def test_all_rows_and_columns(filled: Table) -> None:
-    assert filled.read().sort_by("id").equals(pa.Table.from_batches([batch(ALL)]))
+    expect(filled.read().sort_by("id"), pa.Table.from_batches([batch(ALL)]), "rows of a plain scan")
 
 
 def test_an_empty_table(table: Table) -> None:
     plan = table.source.plan(ScanRequest())
-    assert plan.splits == ()
-    assert plan.schema.names == SCHEMA.names
+    expect(plan.splits, (), "the splits of an empty table")
+    expect(plan.schema.names, SCHEMA.names, "the columns of a plan of an empty table")
 
 
 def test_the_plan_tells_its_schema(filled: Table) -> None:
     plan = filled.source.plan(ScanRequest())
     info = filled.info
-    assert plan.schema.names == info.schema.names
-    assert [field.type for field in plan.schema] == [field.type for field in info.schema]
-    assert plan.snapshot_id == info.snapshot_id
+    expect(plan.schema.names, info.schema.names, "the columns of a plan")
+    expect([field.type for field in plan.schema], [field.type for field in info.schema], "the types of a plan")
+    expect(plan.snapshot_id, info.snapshot_id, "the snapshot of a plan")
 
 
 @pytest.mark.parametrize("columns", [("value", "id"), ("name",), ("id", "name", "value"), ("value", "name", "id")])
 def test_columns_come_in_the_order_asked_for(filled: Table, columns: tuple[str, ...]) -> None:
     read = filled.read(columns=columns)
-    assert tuple(read.column_names) == columns
+    expect(tuple(read.column_names), columns, "the columns of a scan, in the order asked for")
     expected = pa.Table.from_batches([batch(ALL)]).select(columns)
     order = [(name, "ascending") for name in columns]
-    assert read.sort_by(order).equals(expected.sort_by(order))
+    expect(read.sort_by(order), expected.sort_by(order), f"rows of a scan of the columns {columns}")
 
 
 def test_no_columns_still_count(filled: Table) -> None:
     source = filled.source
     plan = source.plan(ScanRequest(columns=()))
-    assert plan.schema.names == []
-    assert sum(rows.num_rows for split in plan.splits for rows in source.read(split, plan.schema)) == len(ALL)
+    expect(plan.schema.names, [], "the columns of a plan without any")
+    expect(
+        sum(rows.num_rows for split in plan.splits for rows in source.read(split, plan.schema)),
+        len(ALL),
+        "the number of rows of a scan without columns",
+    )
 
 
 def test_rows_of_splits_are_right_where_they_are_told(filled: Table) -> None:
     source = filled.source
     plan = source.plan(ScanRequest())
-    assert [split.index for split in plan.splits] == list(range(len(plan.splits)))
+    expect([split.index for split in plan.splits], list(range(len(plan.splits))), "the indexes of the splits")
     for split in plan.splits:
         count = sum(rows.num_rows for rows in source.read(split, plan.schema))
-        assert split.rows is None or split.rows == count
+        assert split.rows is None or split.rows == count, (
+            f"the rows that a split tells, {split.rows}, are those that it has, {count}"
+        )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +103,7 @@ def test_rows_of_splits_are_right_where_they_are_told(filled: Table) -> None:
     ],
 )
 def test_an_unknown_column_is_refused(filled: Table, request_: ScanRequest) -> None:
-    with pytest.raises(ConfigError, match="nam"):
+    with refused(ConfigError, "a plan is made with a column that is not there", match="nam"):
         filled.source.plan(request_)
 
 
@@ -133,7 +140,7 @@ def test_a_filter_loses_no_row_and_adds_none(filled: Table, name: str) -> None:
     expected = pa.Table.from_batches([batch(ALL)])
     for predicate in filters:
         expected = expected.filter(to_arrow(predicate, expected.schema))
-    assert filled.read(filters=filters).sort_by("id").equals(expected)
+    expect(filled.read(filters=filters).sort_by("id"), expected, f"rows of the filter {name!r}")
 
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -176,7 +183,11 @@ def test_filters_on_nan_infinity_and_zeros(floats: Table, predicate: Predicate) 
     """Statistics leave NaN out, and -0.0 equals 0.0: skipping by them must not lose rows."""
     everything = pa.table({"f": pa.array([value for values in FLOATS for value in values], pa.float64())})
     expected = sorted(map(repr, everything.filter(to_arrow(predicate))["f"].to_pylist()))
-    assert sorted(map(repr, floats.read(filters=(predicate,))["f"].to_pylist())) == expected
+    expect(
+        sorted(map(repr, floats.read(filters=(predicate,))["f"].to_pylist())),
+        expected,
+        f"rows of {predicate} on NaN, infinity and zeros",
+    )
 
 
 def test_what_remains_is_of_what_was_asked(filled: Table) -> None:
@@ -184,10 +195,12 @@ def test_what_remains_is_of_what_was_asked(filled: Table) -> None:
     asked = (Leaf("id", Op.GE, 20_000), Leaf("name", Op.NOT_NULL))
     source = filled.source
     plan, whole = source.plan(ScanRequest(filters=asked)), source.plan(ScanRequest())
-    assert set(map(str, plan.remaining)) <= set(map(str, asked))
+    assert set(map(str, plan.remaining)) <= set(map(str, asked)), (
+        f"what remains of filters is of what was asked: found {plan.remaining}"
+    )
     if not support_of(filled.lake.plugin.features, Feature.FILTER_PUSHDOWN).full:
-        assert plan.remaining == asked
-        assert len(plan.splits) == len(whole.splits)
+        expect(plan.remaining, asked, "the filters that remain where FILTER_PUSHDOWN is not declared")
+        expect(len(plan.splits), len(whole.splits), "the number of splits where FILTER_PUSHDOWN is not declared")
     else:
         rows = read_plan(source, plan).num_rows
         assert rows < len(ALL), "FILTER_PUSHDOWN is declared, and nothing was skipped"
@@ -198,24 +211,36 @@ def test_a_limit(filled: Table, limit: int) -> None:
     source = filled.source
     plan = source.plan(ScanRequest(limit=limit))
     rows = read_plan(source, plan)
-    assert finished(rows, plan, limit).num_rows == min(limit, len(ALL))
-    assert len(set(rows["id"].to_pylist())) == rows.num_rows
+    expect(
+        finished(rows, plan, limit).num_rows,
+        min(limit, len(ALL)),
+        f"the number of rows of a scan with the limit {limit}",
+    )
+    expect(
+        len(set(rows["id"].to_pylist())),
+        rows.num_rows,
+        f"the number of different rows of a scan with the limit {limit}",
+    )
     if any(split.limit is not None for split in plan.splits):
-        assert support_of(filled.lake.plugin.features, Feature.LIMIT_PUSHDOWN).full
+        assert support_of(filled.lake.plugin.features, Feature.LIMIT_PUSHDOWN).full, (
+            "a split has a limit, so LIMIT_PUSHDOWN is declared"
+        )
 
 
 def test_a_limit_counts_after_the_filters(filled: Table) -> None:
     filters = (Leaf("id", Op.GE, 20_000),)
     read = filled.read(filters=filters, limit=30)
-    assert read.num_rows == 30
-    assert min(read["id"].to_pylist()) >= 20_000
+    expect(read.num_rows, 30, "the number of rows of a scan with a filter and a limit")
+    assert min(read["id"].to_pylist()) >= 20_000, "rows of a scan with a filter and a limit pass the filter"
 
 
 def test_a_limit_plans_fewer_splits_where_declared(filled: Table) -> None:
     if support_of(filled.lake.plugin.features, Feature.LIMIT_PUSHDOWN).full:
         source = filled.source
         few, all_ = source.plan(ScanRequest(limit=1)), source.plan(ScanRequest())
-        assert len(few.splits) < len(all_.splits)
+        assert len(few.splits) < len(all_.splits), (
+            f"a limit of one row plans fewer splits than a whole scan: found {len(few.splits)} of {len(all_.splits)}"
+        )
 
 
 @pytest.mark.needs(Feature.TIME_TRAVEL)
@@ -223,14 +248,18 @@ def test_time_travel(table: Table) -> None:
     snapshots = [table.append(epoch).snapshot_id for epoch in range(3)]
     for epoch, snapshot in enumerate(snapshots):
         ids = sorted(table.read(snapshot_id=snapshot)["id"].to_pylist())
-        assert ids == [i for e in range(epoch + 1) for i in ids_of(e)]
-        assert table.source.plan(ScanRequest(snapshot_id=snapshot)).snapshot_id == snapshot
+        expect(ids, [i for e in range(epoch + 1) for i in ids_of(e)], f"rows of the snapshot of epoch {epoch}")
+        expect(
+            table.source.plan(ScanRequest(snapshot_id=snapshot)).snapshot_id,
+            snapshot,
+            "the snapshot of a plan that names one",
+        )
 
 
 @pytest.mark.needs(Feature.TIME_TRAVEL)
 def test_an_unknown_snapshot_is_refused(table: Table) -> None:
     table.append(0)
-    with pytest.raises(SnapshotNotFound):
+    with refused(SnapshotNotFound, "a snapshot is planned that is not there"):
         table.source.plan(ScanRequest(snapshot_id=987_654_321))
 
 
@@ -240,14 +269,16 @@ def test_time_travel_by_timestamp(table: Table) -> None:
     between = _tick()
     table.append(1)
     later = _tick()
-    assert sorted(table.read(as_of=between)["id"].to_pylist()) == ids_of(0)
-    assert sorted(table.read(as_of=later)["id"].to_pylist()) == ids_of(0) + ids_of(1)
+    expect(sorted(table.read(as_of=between)["id"].to_pylist()), ids_of(0), "rows of the moment between two epochs")
+    expect(
+        sorted(table.read(as_of=later)["id"].to_pylist()), ids_of(0) + ids_of(1), "rows of the moment after two epochs"
+    )
 
 
 @pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP)
 def test_a_moment_before_the_table_is_refused(table: Table) -> None:
     table.append(0)
-    with pytest.raises(SnapshotNotFound):
+    with refused(SnapshotNotFound, "a moment is planned at which there was no table"):
         table.source.plan(ScanRequest(as_of=1_000))
 
 
@@ -256,14 +287,24 @@ def test_plain_parquet_holds_exactly_the_split(filled: Table) -> None:
     source = filled.source
     plan = source.plan(ScanRequest())
     declared = support_of(filled.lake.plugin.features, Feature.PLAIN_PARQUET).full
-    assert declared or not any(split.plain_parquet for split in plan.splits)
-    assert not declared or all(split.plain_parquet for split in plan.splits)
+    assert declared or not any(split.plain_parquet for split in plan.splits), (
+        "no split names a plain Parquet file, as PLAIN_PARQUET is not declared"
+    )
+    assert not declared or all(split.plain_parquet for split in plan.splits), (
+        "each split names a plain Parquet file, as PLAIN_PARQUET is declared"
+    )
     for split in plan.splits:
         if split.plain_parquet is not None:
             whole = pq.ParquetFile(split.plain_parquet.removeprefix("file://")).read()
             through = pa.Table.from_batches(list(source.read(split, plan.schema)), schema=plan.schema)
-            assert set(whole.column_names) >= set(through.column_names)
-            assert whole.select(through.column_names).cast(through.schema).equals(through)
+            assert set(whole.column_names) >= set(through.column_names), (
+                "the plain Parquet file has all columns of its split"
+            )
+            expect(
+                whole.select(through.column_names).cast(through.schema),
+                through,
+                "rows of a plain Parquet file, as its split has them",
+            )
 
 
 def _tick() -> int:

@@ -16,6 +16,7 @@ import pytest
 
 from laketier.kit.failpoints import VARIABLE
 from laketier.spi import ConfigError, Feature
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, ids_of
 from laketier_conformance.spark_lanes import DATAFRAME, SPLIT, TABLE, land, options, run_round, start_session
 
@@ -62,20 +63,22 @@ def test_epochs_and_their_replay(lake: Lake, epoch: Round, session: SparkSession
     epoch(lane, 1)
     epoch(lane, 1)
     table = lake.table(TABLE)
-    assert table.ids == _of(0, 1)
+    expect(table.ids, _of(0, 1), "rows after an epoch was run twice on Spark")
     mark = table.watermark()
-    assert mark is not None
-    assert (mark.token.epoch, mark.rows) == (1, 10)
+    assert mark is not None, "a pipeline has a watermark after its epochs on Spark"
+    expect(
+        (mark.token.epoch, mark.rows), (1, 10), "epoch and rows of the watermark after an epoch was run twice on Spark"
+    )
     read = session.read.format("laketier").options(**_reading(lake)).load()
-    assert sorted(row.id for row in read.collect()) == _of(0, 1)
+    expect(sorted(row.id for row in read.collect()), _of(0, 1), "rows that Spark reads")
 
 
 @lanes
 def test_an_epoch_that_skips_is_refused(lake: Lake, epoch: Round, lane: str) -> None:
     epoch(lane, 0)
-    with pytest.raises(Exception, match="does not follow"):
+    with refused(Exception, "an epoch that skips one is run on Spark", match="does not follow"):
         epoch(lane, 2)
-    assert lake.table(TABLE).ids == _of(0)
+    expect(lake.table(TABLE).ids, _of(0), "rows after an epoch was refused on Spark")
 
 
 @lanes
@@ -83,7 +86,7 @@ def test_an_empty_epoch(lake: Lake, epoch: Round, lane: str) -> None:
     epoch(lane, 0)
     epoch(lane, 1, [])
     epoch(lane, 2)
-    assert lake.table(TABLE).ids == _of(0, 2)
+    expect(lake.table(TABLE).ids, _of(0, 2), "rows of epochs around an empty one on Spark")
 
 
 @pytest.mark.needs(Feature.OVERWRITE)
@@ -93,8 +96,10 @@ def test_an_overwrite(lake: Lake, epoch: Round, lane: str) -> None:
     lake.table(TABLE).append(0, ids_of(5), pipeline="other")
     epoch(lane, 1, mode="overwrite")
     epoch(lane, 1, mode="overwrite")
-    assert lake.table(TABLE).ids == _of(1)
-    assert lake.table(TABLE).watermark("other") is not None
+    expect(lake.table(TABLE).ids, _of(1), "rows after an overwrite was run twice on Spark")
+    assert lake.table(TABLE).watermark("other") is not None, (
+        "the other pipeline has its watermark after an overwrite on Spark"
+    )
 
 
 @lanes
@@ -113,11 +118,15 @@ def test_a_killed_driver_and_its_replay(lake: Lake, epoch: Round, tmp_path: Path
     command = [sys.executable, "-m", "laketier_conformance.spark_lanes", json.dumps(request)]
     environment = {**os.environ, VARIABLE: "publish.after=kill"}
     died = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert died.returncode == -signal.SIGKILL, died.stderr[-2000:]
-    assert lake.table(TABLE).ids == _of(0, 1)
+    expect(
+        died.returncode,
+        -signal.SIGKILL,
+        f"the exit code of a driver that is to be killed after it published: {died.stderr[-500:]}",
+    )
+    expect(lake.table(TABLE).ids, _of(0, 1), "rows of an epoch whose driver was killed after it published")
     epoch(lane, 1)
     epoch(lane, 2)
-    assert lake.table(TABLE).ids == _of(0, 1, 2)
+    expect(lake.table(TABLE).ids, _of(0, 1, 2), "rows after the epoch was run again, and the next one")
 
 
 @pytest.mark.lane(DATAFRAME)
@@ -134,17 +143,21 @@ def test_a_stream_and_the_replay_of_an_epoch(lake: Lake, session: SparkSession, 
 
     land(landing, [ids_of(0), ids_of(1)], "a")
     stream()
-    assert lake.table(TABLE).ids == ids_of(0) + ids_of(1)
+    expect(lake.table(TABLE).ids, ids_of(0) + ids_of(1), "rows of a stream of two files")
     commits = sorted((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
-    assert [path.name for path in commits] == ["0", "1"]
+    expect(
+        [path.name for path in commits], ["0", "1"], "the epochs that Spark noted in its checkpoint, as this test needs"
+    )
     commits[-1].unlink()
     (checkpoint / "commits" / ".1.crc").unlink(missing_ok=True)
     land(landing, [ids_of(2)], "b")
     stream()
-    assert lake.table(TABLE).ids == ids_of(0) + ids_of(1) + ids_of(2)
+    expect(
+        lake.table(TABLE).ids, ids_of(0) + ids_of(1) + ids_of(2), "rows after Spark ran an epoch of the stream again"
+    )
     mark = lake.table(TABLE).watermark()
-    assert mark is not None
-    assert mark.token.epoch == 2
+    assert mark is not None, "a stream has a watermark"
+    expect(mark.token.epoch, 2, "the epoch of the stream's watermark")
 
 
 @pytest.mark.lane(DATAFRAME)
@@ -159,10 +172,10 @@ def test_a_stream_from_another_checkpoint_is_refused(lake: Lake, session: SparkS
         query.start().awaitTermination()
 
     stream(tmp_path / "first")
-    with pytest.raises(Exception, match="run"):
+    with refused(Exception, "a stream is run from another checkpoint", match="run"):
         stream(tmp_path / "second")
     shutil.rmtree(tmp_path / "second")
-    assert lake.table(TABLE).ids == ids_of(0)
+    expect(lake.table(TABLE).ids, ids_of(0), "rows after a stream from another checkpoint was refused")
 
 
 def _reading(lake: Lake) -> dict[str, str]:

@@ -17,6 +17,7 @@ from laketier.spi import (
     WriteResult,
 )
 from laketier.tiering import TieringRound
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Table, ids_of, token
 
 Results = Callable[[Table], list[WriteResult]]
@@ -40,14 +41,14 @@ def test_of_two_drivers_one_wins(table: Table, results: Results, rival: Results)
     landed = rival(table)
     first.publish(state_1, landed, Watermark(token(1), "first"))
     before = table.ids
-    with pytest.raises(Conflict):
+    with refused(Conflict, "the second of two drivers publishes that opened the same state"):
         second.publish(state_2, results(table), Watermark(token(1), "second"))
     first.close()
     second.close()
-    assert table.ids == before
+    expect(table.ids, before, "rows after the second driver was refused")
     mark = table.watermark()
-    assert mark is not None
-    assert mark.commit_id == "first"
+    assert mark is not None, "a pipeline has a watermark after two drivers raced"
+    expect(mark.commit_id, "first", "the commit in the watermark: that of the driver that won")
 
 
 def test_a_state_serves_one_publish(table: Table) -> None:
@@ -55,21 +56,21 @@ def test_a_state_serves_one_publish(table: Table) -> None:
     committer = table.committer()
     state = committer.open()
     committer.publish(state, [table.staged(ids_of(1))], Watermark(token(1), "c"))
-    with pytest.raises(Conflict):
+    with refused(Conflict, "a second commit is published against one state"):
         committer.publish(state, [table.staged(ids_of(2))], Watermark(token(2), "c"))
     committer.close()
-    assert table.ids == ids_of(0) + ids_of(1)
+    expect(table.ids, ids_of(0) + ids_of(1), "rows after a second commit of one state was refused")
 
 
 def test_the_first_round_is_a_compare_and_set_too(table: Table) -> None:
     first, second = table.committer(), table.committer()
     state_1, state_2 = first.open(), second.open()
     first.publish(state_1, [table.staged(ids_of(0))], Watermark(token(0), "first"))
-    with pytest.raises(Conflict):
+    with refused(Conflict, "the second of two drivers publishes the first epoch"):
         second.publish(state_2, [table.staged(ids_of(0))], Watermark(token(0), "second"))
     first.close()
     second.close()
-    assert table.ids == ids_of(0)
+    expect(table.ids, ids_of(0), "rows after two drivers raced for the first epoch")
 
 
 def test_a_batch_and_a_stale_pipeline(table: Table) -> None:
@@ -85,10 +86,10 @@ def test_a_batch_and_a_stale_pipeline(table: Table) -> None:
         expected = ids_of(0) + ids_of(1)
     batch.close()
     pipeline.close()
-    assert table.ids == expected
+    expect(table.ids, expected, "rows of a batch that was planned before a round")
     mark = table.watermark()
-    assert mark is not None
-    assert mark.token.epoch == 1
+    assert mark is not None, "a pipeline has a watermark beside a batch"
+    expect(mark.token.epoch, 1, "the epoch of the watermark beside a batch")
 
 
 def test_other_pipelines_cost_another_loop_only(table: Table) -> None:
@@ -99,7 +100,11 @@ def test_other_pipelines_cost_another_loop_only(table: Table) -> None:
     for epoch in range(3):
         table.append(epoch, ids_of(5 + epoch), pipeline="other")
     round_.commit([staged])
-    assert table.ids == sorted(ids_of(0) + ids_of(1) + ids_of(5) + ids_of(6) + ids_of(7))
+    expect(
+        table.ids,
+        sorted(ids_of(0) + ids_of(1) + ids_of(5) + ids_of(6) + ids_of(7)),
+        "rows of a round that three commits of another pipeline came before",
+    )
 
 
 def test_a_lease_that_was_taken_over(table: Table) -> None:
@@ -111,12 +116,12 @@ def test_a_lease_that_was_taken_over(table: Table) -> None:
     state = zombie.open()
     staged = table.staged(ids_of(1))
     table.append(1, ids_of(2), fence=2)
-    with pytest.raises(Conflict):
+    with refused(Conflict, "a driver publishes whose lease was taken over after it opened"):
         zombie.publish(state, [staged], Watermark(token(1, fence=1), "zombie"))
     zombie.close()
-    with pytest.raises(Fenced):
+    with refused(Fenced, "a driver commits whose lease was taken over"):
         table.commit([staged], token(1, fence=1))
-    assert table.ids == ids_of(0) + ids_of(2)
+    expect(table.ids, ids_of(0) + ids_of(2), "rows after the driver with the old lease was refused")
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)
@@ -125,10 +130,10 @@ def test_a_schema_that_changed_after_staging(table: Table) -> None:
     table.append(0)
     staged = table.staged(ids_of(1))
     table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
-    with pytest.raises(TableChanged, match="schema"):
+    with refused(TableChanged, "files are committed that were staged before a column was added", match="schema"):
         table.commit([staged], token(1))
-    assert table.ids == ids_of(0)
-    assert table.append(1).rows == 5
+    expect(table.ids, ids_of(0), "rows after files of an old schema were refused")
+    expect(table.append(1).rows, 5, "the number of rows of the next round after files of an old schema were refused")
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)
@@ -138,13 +143,13 @@ def test_a_schema_that_changed_between_open_and_publish(table: Table) -> None:
     state = committer.open()
     staged = table.staged(ids_of(1))
     table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
-    with pytest.raises(Conflict):
+    with refused(Conflict, "files are published against a state from before a column was added"):
         committer.publish(state, [staged], Watermark(token(1), "c"))
     committer.close()
-    assert table.ids == ids_of(0)
+    expect(table.ids, ids_of(0), "rows after a publish with an old schema was refused")
     mark = table.watermark()
-    assert mark is not None
-    assert mark.token.epoch == 0, "watermarks survive an alter"
+    assert mark is not None, "a pipeline has a watermark after a column was added"
+    expect(mark.token.epoch, 0, "the epoch of the watermark after a column was added")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
@@ -155,11 +160,13 @@ def test_a_recreated_table(table: Table) -> None:
     tiering.begin()
     table.lake.storage.catalog().drop_table(table.path)
     table.lake.create()
-    with pytest.raises(LaketierError):
+    with refused(LaketierError, "a round is committed that began before the table was made anew"):
         tiering.commit([staged])
-    with pytest.raises(TableChanged, match="recreated"):
+    with refused(
+        TableChanged, "files are committed that were staged before the table was made anew", match="recreated"
+    ):
         table.commit([staged], token(0))
-    assert table.ids == []
+    expect(table.ids, [], "rows of the table that was made anew")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
@@ -171,9 +178,9 @@ def test_a_table_recreated_between_open_and_publish(table: Table) -> None:
     staged = table.staged(ids_of(1))
     table.lake.storage.catalog().drop_table(table.path)
     table.lake.create()
-    with pytest.raises(Exception):  # noqa: B017, PT011 - any: the core opens again and finds out
+    with refused(Exception, "files are published against a state from before the table was made anew"):
         committer.publish(state, [staged], Watermark(token(1), "c"))
     committer.close()
-    assert table.ids == []
-    assert table.watermark() is None
-    assert table.append(0).rows == 5
+    expect(table.ids, [], "rows of the table that was made anew")
+    expect(table.watermark(), None, "the watermark of the table that was made anew")
+    expect(table.append(0).rows, 5, "the number of rows of the first round of the table that was made anew")

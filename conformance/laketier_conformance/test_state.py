@@ -19,6 +19,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import RoundOutcome, TieringRound, write_task
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
 
 
@@ -35,27 +36,39 @@ def test_a_state_is_what_a_committer_sees(table: Table) -> None:
     for epoch in range(2):
         committer = table.committer()
         state, opened = _state(table), committer.open()
-        assert _of(state) == _of(opened)
-        assert sorted(state.pipelines() or ()) == sorted(opened.pipelines() or ())
+        expect(_of(state), _of(opened), "the state that a storage tells, beside the one that a committer opens")
+        expect(
+            sorted(state.pipelines() or ()),
+            sorted(opened.pipelines() or ()),
+            "the pipelines that a storage tells, beside those that a committer opens",
+        )
         info = table.info
-        assert (state.table_uuid, state.spec_id) == (info.table_uuid, info.spec_id)
-        assert (state.schema_fingerprint, state.snapshot_id) == (info.schema_fingerprint, info.snapshot_id)
+        expect(
+            (state.table_uuid, state.spec_id),
+            (info.table_uuid, info.spec_id),
+            "uuid and partitioning of a state, beside those of the table",
+        )
+        expect(
+            (state.schema_fingerprint, state.snapshot_id),
+            (info.schema_fingerprint, info.snapshot_id),
+            "fingerprint and snapshot of a state, beside those of the table",
+        )
         committer.close()
         table.append(epoch)
     mark = _state(table).watermark("p")
-    assert mark is not None
-    assert mark.token == token(1)
+    assert mark is not None, "a pipeline has a watermark in the state"
+    expect(mark.token, token(1), "the token of the watermark in the state")
 
 
 def test_to_look_at_a_state_changes_nothing(table: Table) -> None:
     table.append(0)
     before, files = table.info, table.lake.files()
     state = _state(table)
-    assert state.watermark("p") is not None
-    assert state.watermark("nobody") is None
+    assert state.watermark("p") is not None, "the pipeline that wrote has a watermark in the state"
+    expect(state.watermark("nobody"), None, "the watermark of a pipeline that never wrote")
     state.pipelines()
-    assert table.info == before
-    assert table.lake.files() == files
+    expect(table.info, before, "the table after its state was looked at")
+    expect(table.lake.files(), files, "files after the state was looked at")
 
 
 def test_a_state_stays_what_it_was(table: Table) -> None:
@@ -64,8 +77,8 @@ def test_a_state_stays_what_it_was(table: Table) -> None:
     before = _of(state)
     table.append(1)
     table.append(0, ids_of(7), pipeline="q")
-    assert _of(state) == before
-    assert _of(_state(table)) != before
+    expect(_of(state), before, "a state after two more commits: it stays as it was")
+    assert _of(_state(table)) != before, "a state that is taken after two more commits is another one"
 
 
 def test_a_table_has_no_handle_in_another_process(table: Table) -> None:
@@ -73,16 +86,24 @@ def test_a_table_has_no_handle_in_another_process(table: Table) -> None:
     table.append(0)
     info = table.info
     travelled = pickle.loads(pickle.dumps(info))  # noqa: S301 - as engines do
-    assert travelled.handle is None
-    assert travelled == info
+    expect(travelled.handle, None, "the handle of a description that was pickled")
+    expect(travelled, info, "a description that was pickled")
     storage = table.lake.storage
-    assert _of(storage.state(travelled)) == _of(storage.state(info))
+    expect(_of(storage.state(travelled)), _of(storage.state(info)), "the state of a description that was pickled")
     table.append(1)
-    assert storage.state(travelled).snapshot_id == table.info.snapshot_id, "nothing else is known of its age"
+    expect(
+        storage.state(travelled).snapshot_id,
+        table.info.snapshot_id,
+        "the snapshot of the state of an old description that was pickled: nothing else is known of its age",
+    )
     factory = pickle.loads(pickle.dumps(storage.tiering_factory(info)))  # noqa: S301 - as engines do
     context = WriterInitContext(attempt=new_attempt_id(), split_index=0)
     message = write_task(factory, [batch(ids_of(2))], context)
-    assert TieringRound(factory, token=token(2)).commit_messages([message]).outcome is RoundOutcome.PUBLISHED
+    expect(
+        TieringRound(factory, token=token(2)).commit_messages([message]).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of a round of a factory that was pickled",
+    )
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["the-same-epoch", "another-pipeline"])
@@ -92,22 +113,30 @@ def test_another_driver_commits_after_the_round_began(table: Table, same: bool) 
     storage, info = table.lake.storage, table.info
     factory, state = storage.tiering_factory(info), storage.state(info)
     tiering = TieringRound(factory, token=token(1))
-    assert tiering.begin(state) is Decision.PROCEED
+    expect(tiering.begin(state), Decision.PROCEED, "the decision about the next epoch")
     message = table.stage(ids_of(1), factory=factory)
     rival = {} if same else {"pipeline": "other"}
     table.append(1 if same else 0, ids_of(5), **rival)
     done = tiering.commit_messages([message])
-    assert done.outcome is (RoundOutcome.ALREADY_THERE if same else RoundOutcome.PUBLISHED)
-    assert table.ids == sorted(ids_of(0) + ids_of(5) + ([] if same else ids_of(1)))
+    expect(
+        done.outcome,
+        RoundOutcome.ALREADY_THERE if same else RoundOutcome.PUBLISHED,
+        "the outcome of a round that another driver came before",
+    )
+    expect(
+        table.ids,
+        sorted(ids_of(0) + ids_of(5) + ([] if same else ids_of(1))),
+        "rows of a round that another driver came before",
+    )
 
 
 def test_an_epoch_that_came_before_the_round_began_is_done(table: Table) -> None:
     table.append(0)
     storage, info = table.lake.storage, table.info
     tiering = TieringRound(storage.tiering_factory(info), token=token(0))
-    assert tiering.begin(storage.state(info)) is Decision.DONE
-    assert tiering.confirm_done().outcome is RoundOutcome.ALREADY_THERE
-    assert table.ids == ids_of(0)
+    expect(tiering.begin(storage.state(info)), Decision.DONE, "the decision about an epoch that is there")
+    expect(tiering.confirm_done().outcome, RoundOutcome.ALREADY_THERE, "the outcome of an epoch that is there")
+    expect(table.ids, ids_of(0), "rows after an epoch that is there")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
@@ -119,14 +148,14 @@ def test_a_table_made_anew_after_the_round_began(table: Table, epoch: int) -> No
     storage, info = table.lake.storage, table.info
     factory, state = storage.tiering_factory(info), storage.state(info)
     tiering = TieringRound(factory, token=token(epoch))
-    assert tiering.begin(state) is Decision.PROCEED
+    expect(tiering.begin(state), Decision.PROCEED, "the decision about the next epoch")
     message = table.stage(ids_of(epoch), factory=factory)
     table.lake.storage.catalog().drop_table(table.path)
     table.lake.create()
-    with pytest.raises(LaketierError):
+    with refused(LaketierError, "a round is published that began before the table was made anew"):
         tiering.commit_messages([message])
-    assert table.ids == []
-    assert table.watermark() is None
+    expect(table.ids, [], "rows of the table that was made anew")
+    expect(table.watermark(), None, "the watermark of the table that was made anew")
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)
@@ -138,9 +167,9 @@ def test_a_column_added_after_the_round_began(table: Table) -> None:
     tiering.begin(state)
     message = table.stage(ids_of(1), factory=factory)
     table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
-    with pytest.raises(LaketierError, match="schema"):
+    with refused(LaketierError, "a round is published that began before a column was added", match="schema"):
         tiering.commit_messages([message])
-    assert table.ids == ids_of(0)
+    expect(table.ids, ids_of(0), "rows after a round of an old schema was refused")
 
 
 def test_a_plan_of_a_state(table: Table) -> None:
@@ -151,10 +180,16 @@ def test_a_plan_of_a_state(table: Table) -> None:
     table.append(1)
     current = table.info.snapshot_id
     plan = source.plan(ScanRequest(state=state))
-    assert plan.snapshot_id in (state.snapshot_id, current)
+    assert plan.snapshot_id in (state.snapshot_id, current), (
+        f"a plan of a state is of that state or of what is current: found {plan.snapshot_id}"
+    )
     expected = ids_of(0) if plan.snapshot_id == state.snapshot_id else ids_of(0) + ids_of(1)
-    assert sorted(read_plan(source, plan)["id"].to_pylist()) == expected
-    assert source.plan(ScanRequest()).snapshot_id == current, "without a state, what is current"
+    expect(
+        sorted(read_plan(source, plan)["id"].to_pylist()),
+        expected,
+        "rows of a plan of a state, of the snapshot that the plan names",
+    )
+    expect(source.plan(ScanRequest()).snapshot_id, current, "the snapshot of a plan without a state: what is current")
 
 
 @pytest.mark.needs(Feature.TIME_TRAVEL)
@@ -165,8 +200,12 @@ def test_a_snapshot_that_is_named_counts_for_more_than_a_state(table: Table) -> 
     table.append(1)
     named = table.info.snapshot_id
     plan = source.plan(ScanRequest(snapshot_id=named, state=state))
-    assert plan.snapshot_id == named
-    assert sorted(read_plan(source, plan)["id"].to_pylist()) == ids_of(0) + ids_of(1)
+    expect(plan.snapshot_id, named, "the snapshot of a plan that names one beside a state")
+    expect(
+        sorted(read_plan(source, plan)["id"].to_pylist()),
+        ids_of(0) + ids_of(1),
+        "rows of a plan that names a snapshot beside a state",
+    )
 
 
 @pytest.mark.needs(Feature.UPSERT)
@@ -176,9 +215,9 @@ def test_rows_merged_with_a_state_that_is_over(lake: Lake) -> None:
     storage, info = table.lake.storage, table.info
     tiering = TieringRound(storage.tiering_factory(info), token=token(1), mode=WriteMode.UPSERT)
     tiering.begin(storage.state(info))
-    assert tiering.base_snapshot == info.snapshot_id
+    expect(tiering.base_snapshot, info.snapshot_id, "the snapshot that a round with a primary key begins with")
     message = table.stage(ids_of(1), factory=storage.tiering_factory(info), mode=WriteMode.UPSERT)
     table.append(0, ids_of(5), pipeline="other")
-    with pytest.raises(LaketierError, match="changed while"):
+    with refused(LaketierError, "rows are published that were merged with a state that is over", match="changed while"):
         tiering.commit_messages([message])
-    assert table.ids == sorted(ids_of(0) + ids_of(5))
+    expect(table.ids, sorted(ids_of(0) + ids_of(5)), "rows after a stale merge was refused")

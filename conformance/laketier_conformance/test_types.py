@@ -12,6 +12,7 @@ import pyarrow.types as pt
 import pytest
 
 from laketier.spi import Feature, FeatureNotSupported, UnsupportedType, support_of
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, token
 
 MOMENT = datetime(2026, 11, 21, 8, 30, 15, 123456)
@@ -84,14 +85,18 @@ def comes_back_or_is_refused(lake: Lake, kind: pa.DataType, values: list[Any], *
     if refusal is not None:
         assert refusable, f"every format has to hold {kind}, or to declare that it does not"
         assert refusal.fix, "a refused type needs advice"
-        assert lake.storage.catalog().list_tables() == [], "a refused table leaves nothing behind"
+        expect(
+            lake.storage.catalog().list_tables(),
+            [],
+            "the tables of the warehouse after a type was refused: it leaves nothing behind",
+        )
         return
     table = lake.create(schema, "db.typed")
     declared = table.info.schema.field("v").type
     assert alike(declared, kind), f"{kind} silently became {declared}: refuse it with UnsupportedType"
     table.publish_arrow([rows], token(0))
     read = table.read()
-    assert read.schema.field("v").type == declared
+    expect(read.schema.field("v").type, declared, f"the type of {kind} that is read")
     if pt.is_string_view(declared):
         read = read.set_column(1, "v", read["v"].cast(pa.string()))  # Arrow can't sort views yet
     read = read.sort_by("id")
@@ -159,6 +164,9 @@ def comes_back_or_is_refused_as_declared(lake: Lake, feature: Feature, kind: pa.
     if support_of(lake.plugin.features, feature).full:
         comes_back_or_is_refused(lake, kind, values, refusable=False)
     else:
-        with pytest.raises((FeatureNotSupported, UnsupportedType)):
+        with refused(
+            (FeatureNotSupported, UnsupportedType),
+            f"a table with a column of {kind} is created where {feature.value} is declared unsupported",
+        ):
             lake.create(pa.schema([("v", kind)]), "db.typed")
-        assert lake.storage.catalog().list_tables() == []
+        expect(lake.storage.catalog().list_tables(), [], "the tables of the warehouse after a type was refused")

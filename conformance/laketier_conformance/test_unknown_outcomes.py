@@ -11,6 +11,7 @@ import pytest
 from laketier.kit import FailpointError
 from laketier.spi import Conflict, Feature, LaketierError, UnknownOutcome, WriteMode
 from laketier.tiering import RoundOutcome, TieringRound
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.lake import QUICK, Table, ids_of, token
 
@@ -20,8 +21,10 @@ def test_the_effect_landed_and_the_answer_was_lost(table: Table, failpoints: Cou
     table.append(0, pipeline="before")
     failpoints.switch_on("publish.after=error@1")
     result = table.round(token(0) if known else None, [ids_of(1, 0), ids_of(1, 1)])
-    assert (result.outcome, result.rows) == (RoundOutcome.RECOVERED, 10)
-    assert table.ids == ids_of(0) + ids_of(1, 0) + ids_of(1, 1)
+    expect(
+        (result.outcome, result.rows), (RoundOutcome.RECOVERED, 10), "outcome and rows of a round whose answer was lost"
+    )
+    expect(table.ids, ids_of(0) + ids_of(1, 0) + ids_of(1, 1), "rows of a round whose answer was lost")
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
@@ -43,37 +46,51 @@ def test_the_effect_landed_and_was_called_a_conflict(
     factory = table.factory
     tiering = TieringRound(factory, token=token(0) if known else None, policy=replace(QUICK, conflicts=attempts))
     result = tiering.commit_messages([table.stage(ids_of(1, 0), 0, factory), table.stage(ids_of(1, 1), 1, factory)])
-    assert (result.outcome, result.rows) == (RoundOutcome.RECOVERED, 10)
-    assert table.ids == ids_of(0) + ids_of(1, 0) + ids_of(1, 1)
+    expect(
+        (result.outcome, result.rows),
+        (RoundOutcome.RECOVERED, 10),
+        "outcome and rows of a round that landed and was told of a conflict",
+    )
+    expect(table.ids, ids_of(0) + ids_of(1, 0) + ids_of(1, 1), "rows of a round that landed and was told of a conflict")
 
 
 def test_a_recovered_epoch_is_not_replayed(table: Table, failpoints: CountedFailpoints) -> None:
     failpoints.switch_on("publish.after=error@1")
     table.append(0)
     failpoints.switch_on("")
-    assert table.append(0).outcome is RoundOutcome.ALREADY_THERE
-    assert table.append(1).outcome is RoundOutcome.PUBLISHED
-    assert table.ids == ids_of(0) + ids_of(1)
+    expect(
+        table.append(0).outcome,
+        RoundOutcome.ALREADY_THERE,
+        "the outcome of an epoch that is run again after it was recovered",
+    )
+    expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the epoch after one that was recovered")
+    expect(table.ids, ids_of(0) + ids_of(1), "rows of epochs of which one was recovered")
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
 def test_an_error_before_the_effect(table: Table, failpoints: CountedFailpoints, known: bool) -> None:
     failpoints.switch_on("publish.before=error@1")
     result = table.round(token(0) if known else None, [ids_of(0)])
-    assert result.outcome is RoundOutcome.PUBLISHED
-    assert table.ids == ids_of(0)
+    expect(
+        result.outcome, RoundOutcome.PUBLISHED, "the outcome of a round whose first attempt failed before its effect"
+    )
+    expect(table.ids, ids_of(0), "rows of a round whose first attempt failed before its effect")
 
 
 def test_an_error_that_stays_is_raised(table: Table, failpoints: CountedFailpoints) -> None:
     """It is neither swallowed nor taken for a success, and what was staged can still be published later."""
     staged = table.staged(ids_of(0))
     failpoints.switch_on("publish.before=error")
-    with pytest.raises(UnknownOutcome):
+    with refused(UnknownOutcome, "a round is committed whose every attempt fails"):
         table.commit([staged], token(0))
     failpoints.switch_on("")
-    assert table.ids == []
-    assert table.commit([staged], token(0)).outcome is RoundOutcome.PUBLISHED
-    assert table.ids == ids_of(0)
+    expect(table.ids, [], "rows after each attempt of a round failed")
+    expect(
+        table.commit([staged], token(0)).outcome,
+        RoundOutcome.PUBLISHED,
+        "the outcome of a round whose files were kept after each attempt failed",
+    )
+    expect(table.ids, ids_of(0), "rows of a round whose files were kept after each attempt failed")
 
 
 def test_an_abort_after_a_commit_that_landed(table: Table, failpoints: CountedFailpoints) -> None:
@@ -81,11 +98,11 @@ def test_an_abort_after_a_commit_that_landed(table: Table, failpoints: CountedFa
     results = [table.staged(ids_of(0, 0)), table.staged(ids_of(0, 1))]
     tiering = TieringRound(table.factory, token=token(0), policy=QUICK)
     failpoints.switch_on("ack.before=error")
-    with pytest.raises(FailpointError):
+    with refused(FailpointError, "a round is committed whose answer is lost on the way to Spark"):
         tiering.commit(results)
     failpoints.switch_on("")
     TieringRound(table.factory, token=token(0)).abort(results, commit_was_called=True)
-    assert table.ids == ids_of(0, 0) + ids_of(0, 1)
+    expect(table.ids, ids_of(0, 0) + ids_of(0, 1), "rows after Spark aborted a round that had landed")
 
 
 def test_an_error_at_each_failpoint_of_the_format(table: Table, failpoints: CountedFailpoints) -> None:
@@ -102,8 +119,10 @@ def test_an_error_at_each_failpoint_of_the_format(table: Table, failpoints: Coun
             acknowledged = True
         failpoints.switch_on("")
         assert not acknowledged or table.ids == _whole(epoch), f"an error at {step} was swallowed"
-        assert table.append(epoch).outcome in (RoundOutcome.PUBLISHED, RoundOutcome.ALREADY_THERE), step
-        assert table.ids == _whole(epoch), step
+        assert table.append(epoch).outcome in (RoundOutcome.PUBLISHED, RoundOutcome.ALREADY_THERE), (
+            f"an error at {step}: the replay of epoch {epoch} is published, or finds its epoch there"
+        )
+        expect(table.ids, _whole(epoch), f"an error at {step}: rows of the replay")
 
 
 def _whole(epoch: int) -> list[int]:
@@ -115,5 +134,5 @@ def test_overwriting_with_a_lost_answer(table: Table, failpoints: CountedFailpoi
     table.append(0)
     failpoints.switch_on("publish.after=error@1")
     result = table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
-    assert result.outcome is RoundOutcome.RECOVERED
-    assert table.ids == ids_of(1)
+    expect(result.outcome, RoundOutcome.RECOVERED, "the outcome of an overwrite whose answer was lost")
+    expect(table.ids, ids_of(1), "rows of an overwrite whose answer was lost")

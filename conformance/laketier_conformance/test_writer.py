@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import IncompatibleData, LakeWriter, WriteResult, WriterInitContext, new_attempt_id
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 
 
@@ -23,11 +24,11 @@ def _written_and_completed(writer: LakeWriter[WriteResult], rows: pa.RecordBatch
 
 def test_nothing_written_gives_no_files(table: Table) -> None:
     before = table.lake.files()
-    assert _writer(table).complete().files == ()
+    expect(_writer(table).complete().files, (), "files of a result of which nothing was written")
     empty = _writer(table)
     empty.write(batch([]))
-    assert empty.complete().files == ()
-    assert table.lake.files() == before
+    expect(empty.complete().files, (), "files of a result of an empty batch")
+    expect(table.lake.files(), before, "files of the warehouse after results without rows")
 
 
 def test_what_a_result_says(table: Table) -> None:
@@ -37,30 +38,36 @@ def test_what_a_result_says(table: Table) -> None:
     writer.write(batch(ids_of(1, rows=2)))
     result = writer.complete()
     info = table.info
-    assert result.attempt == attempt
-    assert (result.table_uuid, result.schema_fingerprint, result.spec_id) == (
-        info.table_uuid,
-        info.schema_fingerprint,
-        info.spec_id,
+    expect(result.attempt, attempt, "the attempt in a result")
+    expect(
+        (result.table_uuid, result.schema_fingerprint, result.spec_id),
+        (
+            info.table_uuid,
+            info.schema_fingerprint,
+            info.spec_id,
+        ),
+        "the table, schema and partitioning in a result",
     )
-    assert result.rows == sum(file.rows for file in result.files) == 10
-    assert all(file.bytes > 0 for file in result.files)
+    assert result.rows == sum(file.rows for file in result.files) == 10, (
+        f"a result counts the rows of its files, ten in all: found {result.rows}"
+    )
+    assert all(file.bytes > 0 for file in result.files), "each file in a result has a size"
 
 
 def test_tiny_batches_do_not_become_tiny_files(table: Table) -> None:
     ids = list(range(400))
     result = table.stage_arrow(batch([i]) for i in ids)
-    assert len(result.files) <= 4
+    assert len(result.files) <= 4, f"400 batches of one row become a few files: found {len(result.files)}"
     table.commit([result], token(0))
-    assert table.ids == ids
+    expect(table.ids, ids, "rows of tiny batches")
 
 
 def test_a_huge_batch(table: Table) -> None:
     ids = list(range(300_000))
     result = table.stage_arrow([batch(ids)])
-    assert result.rows == len(ids)
+    expect(result.rows, len(ids), "the number of rows of a huge batch in its result")
     table.commit([result], token(0))
-    assert table.ids == ids
+    expect(table.ids, ids, "rows of a huge batch")
 
 
 def test_slices_and_odd_chunks(table: Table) -> None:
@@ -68,24 +75,26 @@ def test_slices_and_odd_chunks(table: Table) -> None:
     whole = batch(list(range(1000)))
     pieces = [whole.slice(0, 1), whole.slice(1, 0), whole.slice(1, 498), whole.slice(499, 501)]
     table.publish_arrow(pieces, token(0))
-    assert table.read().sort_by("id").equals(pa.Table.from_batches([whole]))
+    expect(table.read().sort_by("id"), pa.Table.from_batches([whole]), "rows of slices")
 
 
 def test_columns_go_by_name(table: Table) -> None:
     rows = batch(ids_of(0))
     table.publish_arrow([rows.select(["value", "id", "name"])], token(0))
-    assert table.read().sort_by("id").equals(pa.Table.from_batches([rows]))
+    expect(
+        table.read().sort_by("id"), pa.Table.from_batches([rows]), "rows of a batch whose columns are in another order"
+    )
 
 
 def test_a_missing_nullable_column_is_null(table: Table) -> None:
     table.publish_arrow([batch(ids_of(0)).select(["id", "value"])], token(0))
-    assert table.read()["name"].null_count == 5
+    expect(table.read()["name"].null_count, 5, "the number of nulls of a column that a batch did not have")
 
 
 def test_a_smaller_type_that_fits_is_taken(table: Table) -> None:
     rows = pa.record_batch({"id": pa.array([1, 2], pa.int32()), "value": pa.array([0.5, 1.5], pa.float32())})
     table.publish_arrow([rows], token(0))
-    assert table.read().sort_by("id")["value"].to_pylist() == [0.5, 1.5]
+    expect(table.read().sort_by("id")["value"].to_pylist(), [0.5, 1.5], "values of a batch whose types are smaller")
 
 
 @pytest.mark.parametrize(
@@ -103,11 +112,11 @@ def test_what_does_not_fit_is_refused(table: Table, rows: pa.RecordBatch) -> Non
     before = table.lake.files()
     writer = _writer(table)
     writer.write(batch(ids_of(0)))
-    with pytest.raises(IncompatibleData):
+    with refused(IncompatibleData, "a batch that does not fit is written"):
         _written_and_completed(writer, rows)
     writer.abort()
-    assert table.lake.files() == before
-    assert table.ids == []
+    expect(table.lake.files(), before, "files after a batch that does not fit was refused")
+    expect(table.ids, [], "rows after a batch that does not fit was refused")
 
 
 def test_an_abort_deletes_what_was_staged(table: Table) -> None:
@@ -117,7 +126,7 @@ def test_an_abort_deletes_what_was_staged(table: Table) -> None:
         writer.write(batch(list(range(start * 50_000, (start + 1) * 50_000))))
     writer.abort()
     writer.abort()
-    assert table.lake.files() == before
+    expect(table.lake.files(), before, "files after a writer was aborted twice")
 
 
 def test_an_abort_after_complete(table: Table) -> None:
@@ -127,13 +136,13 @@ def test_an_abort_after_complete(table: Table) -> None:
     writer.write(batch(ids_of(0)))
     writer.complete()
     writer.abort()
-    assert table.lake.files() == before
+    expect(table.lake.files(), before, "files after a writer was aborted that had completed")
 
 
 def test_an_abort_of_nothing(table: Table) -> None:
     before = table.lake.files()
     _writer(table).abort()
-    assert table.lake.files() == before
+    expect(table.lake.files(), before, "files after a writer was aborted that had written nothing")
 
 
 def test_a_failure_in_a_with_block_aborts(table: Table) -> None:
@@ -141,7 +150,7 @@ def test_a_failure_in_a_with_block_aborts(table: Table) -> None:
     with contextlib.suppress(ZeroDivisionError), _writer(table) as writer:
         writer.write(batch(ids_of(0)))
         raise ZeroDivisionError
-    assert table.lake.files() == before
+    expect(table.lake.files(), before, "files after a block of a writer ended in an error")
 
 
 def test_text_of_any_length_and_script(lake: Lake) -> None:
@@ -150,4 +159,4 @@ def test_text_of_any_length_and_script(lake: Lake) -> None:
     table = lake.create(schema, "db.text")
     rows = pa.record_batch([pa.array(range(len(names))), pa.array(names)], schema=schema)
     table.publish_arrow([rows], token(0))
-    assert table.read().sort_by("id")["name"].to_pylist() == names
+    expect(table.read().sort_by("id")["name"].to_pylist(), names, "text of any length and script")

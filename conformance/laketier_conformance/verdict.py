@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from laketier_conformance.failures import SAYS
+
 CONFORMANT, PARTIAL, FAIL = "conformant", "partial", "fail"
 WITHOUT_EFFECTS = "conformant-without-effects"
 """Everything ran but `test_effects`: the system does not let the suite interpose."""
@@ -38,7 +40,7 @@ class Result:
         if report.outcome not in ("passed", "skipped") or hasattr(report, "wasxfail"):
             # xfail, also the imperative one, is no way to refuse; and what has to be run again ("rerun") has failed.
             self.outcome = "failed"
-            self.detail = self.detail or f"{report.when}: {_last_line(report)}"
+            self.detail = self.detail or _told(report)
         elif self.outcome == "failed":
             return
         elif report.skipped:
@@ -103,6 +105,12 @@ def _some(what: str, names: list[str]) -> list[str]:
     return [f"{what}: {name}" for name in names[:_SHOWN]] + (
         [f"{what}: {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
     )
+
+
+def _told(report: pytest.TestReport) -> str:
+    says = next((str(value) for name, value in report.user_properties if name == SAYS), None)
+    text = _last_line(report) if says is None else says
+    return f"{report.when}: {text}" if report.when in ("setup", "teardown") else text
 
 
 def _last_line(report: pytest.TestReport) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from laketier.spi import Conflict, FeatureNotSupported, Fenced
+from laketier.spi import Conflict, FeatureNotSupported, Fenced, Op
 from laketier_conformance.expect import difference, expect, refused
 
 MANY = list(range(5_000))
@@ -22,6 +22,7 @@ MANY = list(range(5_000))
         (MANY, [*MANY, 7], "1 is there less often than expected: [7]"),
         (5, 6, "expected 6, found 5"),
         ("1", 1, "expected 1, found '1'"),
+        ((Op.EQ, 1), (Op.NE, 1), "expected (Op.NE, 1), found (Op.EQ, 1)"),
         ({"a"}, {"b"}, "expected {'b'}, found {'a'}; 1 is missing: ['b'], 1 is not expected: ['a']"),
         ({"a": 1}, {"a": 2}, "expected 1 entries, found 1; 1 is other than expected: ['a' is 1, expected 2]"),
         ({}, {"a": 2}, "expected {'a': 2}, found {}"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from conformance_runs import Run, suite_in
+from conformance_runs import FEATHER, HERE, Run, suite_in
+from laketier_conformance.failures import SAYS, again
 from laketier_conformance.manifest import MANIFEST, collected_tests, expected_tests, name_of
 from laketier_conformance.verdict import INTERPOSED, Result, judge
 
@@ -86,6 +88,13 @@ def test_only_the_call_passes_a_test_and_only_at_once(phases: list[pytest.TestRe
         result.add(report, None)
     assert result.outcome == outcome
     assert judge([result], NAMES[:1], 0).conformant == (outcome in ("passed", "not interposed"))
+
+
+def test_a_failure_is_told_by_its_sentence() -> None:
+    said = phase(outcome="failed", longrepr="E   assert False", user_properties=[(SAYS, "a replay adds no row")])
+    result = Result("x")
+    result.add(said, None)
+    assert (result.outcome, result.detail) == ("failed", "a replay adds no row")
 
 
 def test_an_imperative_xfail_is_no_refusal() -> None:
@@ -175,6 +184,41 @@ def test_what_the_report_says(two_tests: tuple[Run, Path]) -> None:
     }
 
 
+ODD = "test_confinement.py::test_a_staged_file_that_is_another_one_is_not_published[cut]"
+
+
+def test_a_failure_says_how_to_run_it_again(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """The command is taken as it is printed, by a shell."""
+    wrong, offers = "checks-names-alone", {"checks-names-alone": "checks_names_alone"}
+    first = run_suite(wrong, offers=offers, arguments=[f"--lake-test={ODD}", f"--lake-test={SOME}"])
+    failed = first.report["results"][ODD]
+    assert {test: each["outcome"] for test, each in first.report["results"].items()} == {ODD: "failed", SOME: "passed"}
+    assert (failed["rule"], failed["guide"].partition("#")[0]) == ("confinement", "docs/authors/guide.md")
+    assert "rule   confinement: A result, a listing or a link" in first.output
+    assert f"found  {failed['detail']}" in first.output
+    assert f"again  {failed['again']}" in first.output
+    assert failed["again"] == f"laketier conformance {wrong} --test '{ODD}'"
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join(map(str, [tmp_path / "offers", HERE / "wrong_plugins", FEATHER])),
+    }
+    command = f"{failed['again']} --report again.json -- -p no:cacheprovider"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    again = json.loads((tmp_path / "again.json").read_text())
+    assert list(again["results"]) == [ODD], done.stdout + done.stderr
+    assert again["results"][ODD]["detail"] == failed["detail"]
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    "test", ['a.py::t[it\'s a "name" with blanks]', "a.py::t[$HOME `x` \\ ; * [a]]", "a.py::t[-x]"]
+)
+def test_a_command_is_quoted(test: str) -> None:
+    said = subprocess.run(f"printf '%s\\n' {again('f', test)}", shell=True, capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines() == ["laketier", "conformance", "f", "--test", test]
+
+
 def test_several_formats_in_one_run_on_several_processes(run_suite) -> None:  # type: ignore[no-untyped-def]
     """Each has its own results, verdict and report, and the failure of one is none of the other's. A test that ends
     its process is reported by its node id alone, and is a failure of its format."""
@@ -249,6 +293,10 @@ WRONG_CALLS = {
     ),
     "too few schedules": (["--lake-format=feather", "--lake-schedules=0"], "--lake-schedules: at least 20"),
     "a lane that is none": (["--lake-format=feather", "--lake-lanes=bear"], "--lake-lanes"),
+    "no such test": (
+        ["--lake-format=feather", "--lake-test=test_catalog.py::test_dorp"],
+        "the suite has no such test. Did you mean test_catalog.py::test_drop?",
+    ),
     "no lane": (["--lake-format=feather", "--lake-lanes="], "--lake-lanes"),
     "a lane too short": (["--lake-format=feather", "--lake-lanes=bare,spark"], "--lake-lanes"),
 }

@@ -23,6 +23,10 @@ def conformance(
     context: typer.Context,
     format: Annotated[str, typer.Argument(help="The format, as in lake.format.")],
     report: Annotated[Path | None, typer.Option(help="Write the JSON report here.", show_default=False)] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(help="Run this test alone, by its name in the report; may be given again.", show_default=False),
+    ] = None,
 ) -> None:
     """Prove a format: the whole suite in pytest, with a verdict: conformant, conformant-without-effects (where the
     system does not let the suite see each effect of a process), partial or fail. What follows `--` goes to pytest. Exit
@@ -37,7 +41,7 @@ def conformance(
         # A process that a plugin ended, or that was asked for a list only, ends with 0 as well.
         written = report or Path(folder, "report.json")
         written.unlink(missing_ok=True)
-        command.append(f"--lake-report={written.absolute()}")
+        command += [f"--lake-report={written.absolute()}", *(f"--lake-test={name}" for name in test or ())]
         code = subprocess.run([*command, *context.args], check=False).returncode
         verdict = json.loads(written.read_bytes())["verdict"] if written.exists() else None
     if code == 0 and verdict not in ("conformant", "conformant-without-effects"):

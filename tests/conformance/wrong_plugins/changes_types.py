@@ -11,7 +11,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_types.py::test_flat[int8]"
-SAYS = "int8 silently became int64"
+SAYS = "int8 silently became int64: refuse it with UnsupportedType"
 
 
 class WideningCatalog(kit.ManifestCatalog):

@@ -13,7 +13,7 @@ from laketier.kit.manifests import Manifest, ManifestLog
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_effects.py::test_a_rival_before_each_effect"
-SAYS = "rows of the rival are lost or doubled"
+SAYS = "rows of the rival: expected"
 
 
 class CheckingLog(ManifestLog):

@@ -10,7 +10,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_kills.py::test_killed_at_each_failpoint_of_the_format"
-SAYS = "publish.after_manifest_before_renames"
+SAYS = "the outcome of the replay after a driver was killed at publish.after_manifest_before_renames"
 
 
 class TwoStepCommitter(kit.ManifestCommitter):

@@ -8,7 +8,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_rounds.py::test_a_replay_writes_nothing"
-SAYS = "<RoundOutcome.PUBLISHED"
+SAYS = "the outcome of an epoch that is run again: expected RoundOutcome.ALREADY_THERE, found RoundOutcome.PUBLISHED"
 
 
 class ForgetfulState(kit.ManifestState):

@@ -12,7 +12,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_confinement.py::test_a_forged_result_deletes_nothing_elsewhere"
-SAYS = "theirs"
+SAYS = "files that changed when a forged result was discarded, of the path"
 
 
 class ObedientCommitter(kit.ManifestCommitter):

@@ -11,7 +11,7 @@ from laketier.kit import staged
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_confinement.py::test_a_forged_result_deletes_no_other_file_of_the_table"
-SAYS = ".feather"
+SAYS = "files that changed when a result was discarded that names another attempt's file"
 
 
 class ConfinedCommitter(kit.ManifestCommitter):

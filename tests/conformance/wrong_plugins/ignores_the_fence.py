@@ -11,7 +11,9 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_decision_table.py::test_row[lower-fence]"
-SAYS = "DID NOT RAISE Fenced"
+SAYS = (
+    "epoch {'epoch': 1, 'fence': 1} is run after ({'epoch': 0, 'fence': 2},): expected Fenced, and no error was raised"
+)
 
 
 class UnfencedCommitter(kit.ManifestCommitter):

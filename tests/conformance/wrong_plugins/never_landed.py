@@ -8,7 +8,7 @@ from laketier import kit
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_unknown_outcomes.py::test_the_effect_landed_and_the_answer_was_lost[batch]"
-SAYS = "blished'>, 10) == (<"
+SAYS = "a round whose answer was lost: expected (RoundOutcome.RECOVERED, 10), found (RoundOutcome.PUBLISHED, 10)"
 
 
 class BlindState(kit.ManifestState):

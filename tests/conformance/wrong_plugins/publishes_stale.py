@@ -10,7 +10,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_stale_states.py::test_of_two_drivers_one_wins[against-rows-rows]"
-SAYS = "DID NOT RAISE Conflict"
+SAYS = "the second of two drivers publishes that opened the same state: expected Conflict, and no error was raised"
 
 
 class RebasingCommitter(kit.ManifestCommitter):

@@ -10,7 +10,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_rounds.py::test_an_empty_epoch_moves_the_watermark"
-SAYS = "assert 0 == 1"
+SAYS = "the epoch of the watermark after an epoch without rows: expected 1, found 0"
 
 
 class SkippingCommitter(kit.ManifestCommitter):

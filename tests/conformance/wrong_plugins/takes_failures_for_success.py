@@ -10,7 +10,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_effects.py::test_an_effect_of_a_round_fails"
-SAYS = "acknowledged, and not there"
+SAYS = "was acknowledged, and the rows: expected"
 
 
 class HopefulCommitter(kit.ManifestCommitter):
