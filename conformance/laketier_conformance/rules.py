@@ -150,6 +150,24 @@ RULES = (
         ("test_upsert.py",),
     ),
     Rule(
+        "pipelines",
+        "Two pipelines never become one, however alike their names are.",
+        _COMMITTER,
+        ("test_pipelines.py",),
+    ),
+    Rule(
+        "depth",
+        "Watermarks and commits are found, however many commits of others came since.",
+        _COMMITTER,
+        ("test_depth.py",),
+    ),
+    Rule(
+        "damage",
+        "A table with a damaged file refuses: it is never an older one, nor one of fewer rows.",
+        _COMMITTER,
+        ("test_torn.py",),
+    ),
+    Rule(
         "state",
         "A state is read without a write, stays what it was, and never decides a publish.",
         _STATE,

@@ -12,7 +12,7 @@ from laketier_conformance.interposed import why_not
 
 FOLDER = Path(__file__).parent / "wrong_plugins"
 EFFECTS = "test_effects.py::"
-HELPERS = {"crooked", "richer", "correctly_made", "ends_its_process", "names_few"}
+HELPERS = {"crooked", "richer", "correctly_made", "ends_its_process", "names_few", "keyed"}
 
 
 def _constants(wrong: Path) -> dict[str, str]:

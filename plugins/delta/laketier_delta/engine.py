@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from laketier.spi import CommitError, CorruptTable, IncompatibleTable, TableError, TableInfo, TableNotFound
-from laketier_delta.location import Location
+from laketier_delta.location import LOG, Location
 from laketier_delta.table_features import advice
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
-        return _opened(location, version)
+        handle = _opened(location, version)
+        _refuse_empty(location, handle.version())
+        return handle
     except TableNotFoundError as error:
         raise TableNotFound(
             "there is no Delta table", where=location.uri, fix="Create it first, or check the warehouse and the name."
@@ -69,6 +71,25 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
             why=str(error).strip(),
             fix="Check permissions, the network and lake.delta.storage.*.",
         ) from error
+
+
+def _refuse_empty(location: Location, version: int) -> None:
+    """A disk that lost power may leave a log entry without its content. delta-rs takes it for a commit of nothing, and
+    so the table for an older one. An object store has each entry whole or not at all."""
+    if not location.is_local:
+        return
+    entry = location.local(f"{LOG}/{version:020}.json")
+    try:
+        size = entry.stat().st_size
+    except FileNotFoundError:
+        return  # a checkpoint took its place
+    if not size:
+        raise CorruptTable(
+            "the newest entry of the Delta log is empty",
+            where=str(entry),
+            why="a power cut or a copy left it without its content",
+            fix="Restore it from a backup. If there is none: delete it, and check which epochs are in the table.",
+        )
 
 
 def handle_of(location: Location, table: TableInfo) -> DeltaTable:

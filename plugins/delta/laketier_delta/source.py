@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.parquet import naming_damage
 from laketier.kit.partition import partition_text
 from laketier.kit.scans import cut_to_limit
 from laketier.spi import (
@@ -93,7 +94,7 @@ class DeltaSource(LakeSource):
                 why="VACUUM or another program deleted it",
                 fix="Read a newer snapshot.",
             ) from error
-        with stream, pq.ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
+        with stream, naming_damage(path), pq.ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
             present = set(file.schema_arrow.names)
             wanted = [name for name in schema.names if name in present and name not in partition]
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted):

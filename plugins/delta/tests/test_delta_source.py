@@ -293,3 +293,25 @@ def test_an_empty_table_has_no_splits(lake):
     lake.create()
     assert lake.storage.source(lake.table).plan(ScanRequest()).splits == ()
     assert lake.read(Leaf("id", Op.EQ, 1)).num_rows == 0
+
+
+@pytest.mark.parametrize("kept", [0, 0.5])
+def test_a_damaged_data_file_is_named(lake, kept):
+    lake.create()
+    lake.epoch(0)
+    source = lake.storage.source(lake.table)
+    plan = source.plan(ScanRequest())
+    file = next(Path(lake.uri).glob("*.parquet"))
+    file.write_bytes(file.read_bytes()[: int(file.stat().st_size * kept)])
+    with pytest.raises(CorruptTable, match=f"{file.name}: a data file is damaged"):
+        list(source.read(plan.splits[0], plan.schema))
+
+
+def test_an_empty_entry_of_the_log_is_no_commit_of_nothing(lake):
+    """delta-rs takes it for one, and the table for that of the version before."""
+    lake.create()
+    lake.epoch(0)
+    newest = max(Path(lake.uri, "_delta_log").glob("*.json"))
+    newest.write_bytes(b"")
+    with pytest.raises(CorruptTable, match=f"{newest.name}: the newest entry of the Delta log is empty"):
+        _ = lake.table

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from laketier.kit.parquet import naming_damage
 from laketier.spi import CorruptTable, LakeSplit
 from laketier_iceberg.files import Files
 from laketier_iceberg.listed_file import ListedFile
@@ -29,6 +30,7 @@ def read_split(split: LakeSplit, schema: pa.Schema, io: Mapping[str, str]) -> It
     # Spark's and Hive's INT96 as microseconds: as nanoseconds, moments outside 1677 to 2262 come out as other ones.
     with (
         _open(files, listed.path) as source,
+        naming_damage(listed.path),
         pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as file,
     ):
         there = list(file.schema_arrow)
@@ -96,7 +98,7 @@ def _deleted_positions(listed: ListedFile, files: Files) -> pa.Array | None:
         return None
     found = []
     for path in listed.deletes:
-        with _open(files, path) as source, pq.ParquetFile(source) as file:
+        with _open(files, path) as source, naming_damage(path), pq.ParquetFile(source) as file:
             table = file.read(columns=["file_path", "pos"])
         found.append(table.filter(pc.equal(table["file_path"], listed.path))["pos"])
     return pa.concat_arrays([chunk.cast(pa.int64()) for column in found for chunk in column.chunks] or [_no_rows()])

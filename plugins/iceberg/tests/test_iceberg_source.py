@@ -199,6 +199,16 @@ def test_a_missing_file_is_named(events: Any) -> None:
         events.read()
 
 
+@pytest.mark.parametrize("kept", [0, 0.5])
+def test_a_damaged_file_is_named(events: Any, kept: float) -> None:
+    events.round(events.token(0), events.batch(0, 10))
+    plan = _plan(events)
+    file = Path(plan.splits[0].payload.path)
+    file.write_bytes(file.read_bytes()[: int(file.stat().st_size * kept)])
+    with pytest.raises(CorruptTable, match=f"{file.name}: a data file is damaged"):
+        list(events.storage.source(events.info).read(plan.splits[0], plan.schema))
+
+
 @pytest.mark.parametrize("name", ["snap-*.avro", "*-m0.avro"])
 def test_a_damaged_manifest_is_named(events: Any, name: str) -> None:
     events.round(events.token(0), events.batch(0, 10))

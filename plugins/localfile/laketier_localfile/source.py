@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from laketier.kit import conform
 from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestSource
+from laketier.kit.parquet import naming_damage
 from laketier.spi import CorruptTable, LakeSplit, Predicate, columns_of
 from laketier_localfile.layout import superseded_path
 from laketier_localfile.parquet import footer_digest
@@ -71,7 +72,8 @@ class LocalFileSource(ManifestSource):
                     why="something wrote another file in its place",
                     fix="Restore it from a backup.",
                 )
-            yield from _batches(file, split.rows or 0, schema)
+            with naming_damage(where):
+                yield from _batches(file, split.rows or 0, schema)
 
     def _plain_path(self, entry: FileEntry, snapshot: ManifestSnapshot) -> str | None:
         """A path that stays: the final one, or that of a superseded file. A file that is still staged has none."""

@@ -1,0 +1,93 @@
+"""Files of a table that are cut short, empty or gone: the table is whole, or says that it is not. It never is an older
+one, and a reader never gets fewer rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from laketier.spi import LaketierError
+from laketier_conformance.expect import expect, told
+from laketier_conformance.lake import Table, ids_of
+
+HARMS = ("cut", "empty", "gone")
+
+
+def _harm(file: Path, harm: str) -> None:
+    content = file.read_bytes()
+    if harm == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(content[: len(content) // 2 if harm == "cut" else 0])
+
+
+def _told(table: Table) -> tuple[list[int] | None, int | None, list[str]]:
+    """The ids and the epoch that the table tells, None for what it refuses to; and errors that are no refusals."""
+    ids: list[int] | None = None
+    epoch: int | None = None
+    errors: list[str] = []
+    try:
+        ids = table.ids
+    except LaketierError:
+        pass
+    except Exception as error:  # noqa: BLE001 - reported
+        errors.append(f"a read: {told(error)}")
+    try:
+        mark = table.watermark()
+        epoch = -1 if mark is None else mark.token.epoch
+    except LaketierError:
+        pass
+    except Exception as error:  # noqa: BLE001 - reported
+        errors.append(f"the watermark: {told(error)}")
+    return ids, epoch, errors
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_file_of_the_newest_commit_is_damaged(table: Table, harm: str) -> None:
+    """Each file below the table that the newest commit made or changed, in turn: as a disk, a copy or a backup leaves
+    it. Where its newest metadata are gone, a table may be an older one: that is a rollback, which some formats can't
+    see. It is then one in all that it tells."""
+    table.append(0)
+    table.append(1)
+    root = _folder(table)
+    before = _contents(root)
+    table.append(2)
+    after = _contents(root)
+    older, whole = ids_of(0) + ids_of(1), ids_of(0) + ids_of(1) + ids_of(2)
+    allowed = [(ids, epoch) for ids in (None, whole) for epoch in (None, 2)]
+    if harm == "gone":
+        allowed += [(older, 1), (older, None)]
+    for file in sorted(file for file, content in after.items() if before.get(file) != content):
+        _harm(file, harm)
+        ids, epoch, errors = _told(table)
+        name = file.name
+        assert not errors, f"{name} is {harm}, and that is told by no error of laketier's but by {'; '.join(errors)}"
+        assert (ids, epoch) in allowed, (
+            f"{name} is {harm}: the table has to be whole or to refuse. A reader gets "
+            f"{'a refusal' if ids is None else ids}, where {whole} was committed, and the watermark is "
+            f"{'refused' if epoch is None else 'not there' if epoch == -1 else f'of epoch {epoch}'}, where it was of 2"
+        )
+        _restore(root, after)
+    expect(table.ids, whole, "the files are back as they were, and so are the rows")
+
+
+def _folder(table: Table) -> Path | None:
+    """The table's own, where it is on this machine's disk."""
+    root = Path(table.info.location.removeprefix("file://"))
+    return root if root.is_dir() else None
+
+
+def _contents(root: Path | None) -> dict[Path, bytes]:
+    return {} if root is None else {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def _restore(root: Path | None, contents: dict[Path, bytes]) -> None:
+    for file, content in _contents(root).items():
+        if file not in contents:
+            file.unlink()
+        elif content != contents[file]:
+            file.write_bytes(contents[file])
+    for file, content in contents.items():
+        if not file.exists():
+            file.write_bytes(content)
