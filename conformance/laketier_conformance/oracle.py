@@ -4,12 +4,14 @@ of laketier's own code."""
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from laketier.spi import And, Leaf, Not, Op, Or, Predicate
+from laketier.spi import And, Leaf, Not, Op, Or, Predicate, ScanRequest
+from laketier_conformance.lake import Table, finished, read_plan
 
 _COMPARED = {
     Op.EQ: pc.equal,
@@ -24,6 +26,19 @@ _COMPARED = {
 def rows_for(predicate: Predicate, rows: pa.Table) -> pa.Table:
     """The rows for which ``predicate`` is true, by SQL's rules. Its literals are values of the columns' own types."""
     return rows.filter(_mask(predicate, rows), null_selection_behavior="drop")
+
+
+def compare(table: Table, everything: pa.Table, predicates: Iterable[Predicate], **request: Any) -> None:
+    """Each filtered scan of ``table`` gives the rows of ``everything`` that pyarrow filters; told apart by ``id``."""
+    source = table.source
+    for predicate in predicates:
+        plan = source.plan(ScanRequest(filters=(predicate,), **request))
+        found = sorted(finished(read_plan(source, plan), plan, None)["id"].to_pylist())
+        expected = sorted(rows_for(predicate, everything)["id"].to_pylist())
+        assert found == expected, (
+            f"rows were read by the filter {predicate}: expected the ids {expected} (all rows, filtered by pyarrow), "
+            f"found {found}"
+        )
 
 
 def _mask(predicate: Predicate, rows: pa.Table) -> Any:

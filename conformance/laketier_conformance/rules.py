@@ -185,10 +185,17 @@ RULES = (
         _SOURCE,
         (
             "test_filters.py",
+            "test_partition_values.py",
             "test_source.py::test_a_filter_loses_no_row_and_adds_none",
             "test_source.py::test_filters_on_nan_infinity_and_zeros",
             "test_source.py::test_what_remains_is_of_what_was_asked",
         ),
+    ),
+    Rule(
+        "time-travel",
+        "An older snapshot has the rows and the columns that it had, whatever the table became.",
+        _SOURCE,
+        ("test_time_travel.py",),
     ),
     Rule("history", "A listed snapshot can be read, and the list is in order.", _CAPABILITIES, ("test_history.py",)),
     Rule(

@@ -10,12 +10,28 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from laketier.spi import Leaf, Not, Op, Predicate, ScanRequest, UnsupportedType, to_arrow
-from laketier_conformance.expect import expect
+from laketier.spi import (
+    AddColumn,
+    And,
+    ConfigError,
+    Feature,
+    IncompatibleTable,
+    Leaf,
+    Not,
+    Op,
+    Or,
+    Predicate,
+    ScanRequest,
+    UnsupportedType,
+    to_arrow,
+)
+from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, finished, read_plan, token
+from laketier_conformance.oracle import compare
 
 MOMENT = datetime(2026, 11, 21, 8, 30, 15, 123456)
 LONG = "a" * 40
+HIGHEST = "\U0010ffff"
 
 # In order, so that files of neighbours hold ranges apart. Minima and maxima that a format cuts, rounds or leaves out
 # are where rows get lost.
@@ -50,6 +66,14 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
         ],
     ),
     "large-text": (pa.large_string(), ["", LONG, LONG + "b", "\ud7ff" * 20, "\uffff" * 20, "\U0010ffff" * 20]),
+    **{
+        f"text-around-{n}": (
+            pa.string(),
+            ["a" * n, "a" * n + "b", "b" * (n - 1) + HIGHEST + "c", "é" * n + "z"],
+        )
+        for n in (16, 32, 64)
+    },
+    "binary-around-16": (pa.binary(), [b"a" * 16, b"a" * 17, b"\xff" * 16, b"\xff" * 16 + b"\x00", b"\xff" * 17]),
     "binary": (pa.binary(), [b"", b"\x00", b"\x7f" * 20, b"\x80", b"\xff" * 16, b"\xff" * 40]),
     "date32": (
         pa.date32(),
@@ -106,6 +130,91 @@ def test_filters_on_each_type(lake: Lake, name: str) -> None:
         found = sorted(finished(read_plan(source, plan), plan, None)["id"].to_pylist())
         expected = sorted(plain.filter(to_arrow(predicate, schema))["id"].to_pylist())
         expect(found, expected, f"rows of {predicate} on {kind}, as the plain scan has them")
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_filters_on_a_column_that_came_later(lake: Lake) -> None:
+    """Files of before do not have it, and their rows are null there."""
+    old = pa.schema([("id", pa.int64()), ("v", pa.string())])
+    table = lake.create(old, "db.grown")
+    before = pa.record_batch([pa.array([0, 1], pa.int64()), pa.array(["a", "b"])], schema=old)
+    table.publish_arrow([before], token(0))
+    lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int64()))])
+    new = old.append(pa.field("more", pa.int64()))
+    everything = [before.append_column("more", pa.nulls(2, pa.int64()))]
+    for epoch, (start, more) in enumerate([(2, [5, 6]), (4, [None, None]), (6, [7, None])], start=1):
+        columns = [pa.array([start, start + 1], pa.int64()), pa.array(["a", None]), pa.array(more, pa.int64())]
+        everything.append(pa.record_batch(columns, schema=new))
+        table.publish_arrow([everything[-1]], token(epoch))
+    null, five = Leaf("more", Op.IS_NULL), Leaf("more", Op.EQ, 5)
+    a: Predicate = Leaf("v", Op.EQ, "a")
+    predicates: list[Predicate] = [
+        null,
+        five,
+        Not(null),
+        Not(five),
+        Leaf("more", Op.NE, 5),
+        Leaf("more", Op.LT, 6),
+        And((null, a)),
+    ]
+    predicates += [Leaf("more", Op.NOT_NULL), Leaf("more", Op.GE, 6), Or((five, a)), Not(Or((five, a)))]
+    compare(table, pa.Table.from_batches(everything), [*predicates, Leaf("more", Op.IN, (5, 7)), And((Not(five), a))])
+
+
+def test_filters_on_the_last_of_many_columns(lake: Lake) -> None:
+    """Some formats keep statistics of the first columns alone (Delta: of 32), which says nothing about the others."""
+    names = [f"c{number}" for number in range(40)]
+    schema = pa.schema([("id", pa.int64()), *((name, pa.int64()) for name in names)])
+    table = lake.create(schema, "db.wide")
+    everything = []
+    for epoch, values in enumerate([[1, 2], [2, 3], [None, None], [None, 9]]):
+        ids = pa.array([2 * epoch, 2 * epoch + 1], pa.int64())
+        rows = pa.record_batch([ids, *(pa.array(values, pa.int64()) for _ in names)], schema=schema)
+        everything.append(rows)
+        table.publish_arrow([rows], token(epoch))
+    whole = pa.Table.from_batches(everything)
+    for name in ("c31", "c39"):
+        predicates: list[Predicate] = [Leaf(name, op, 2) for op in COMPARED]
+        compare(table, whole, [*predicates, Leaf(name, Op.IS_NULL), Leaf(name, Op.NOT_NULL), Leaf(name, Op.IN, (3, 9))])
+
+
+@pytest.mark.needs(Feature.NESTED_TYPES)
+def test_whether_a_nested_value_is_null(lake: Lake) -> None:
+    """A value of nulls is none. Neither is an empty one."""
+    inner = pa.struct([("a", pa.int64()), ("b", pa.string())])
+    schema = pa.schema([("id", pa.int64()), ("s", inner), ("l", pa.list_(pa.int64()))])
+    table = lake.create(schema, "db.nested")
+    files: list[list[Any]] = [[{"a": None, "b": None}] * 2, [None, None], [{"a": 1, "b": None}, None]]
+    lists: list[list[Any]] = [[[], [None]], [None, None], [[1], None]]
+    everything = []
+    for epoch, (values, several) in enumerate(zip(files, lists, strict=True)):
+        ids = pa.array([2 * epoch, 2 * epoch + 1], pa.int64())
+        columns = [ids, pa.array(values, inner), pa.array(several, pa.list_(pa.int64()))]
+        everything.append(pa.record_batch(columns, schema=schema))
+        table.publish_arrow([everything[-1]], token(epoch))
+    tests: list[Predicate] = [Leaf(name, op) for name in ("s", "l") for op in (Op.IS_NULL, Op.NOT_NULL)]
+    compare(table, pa.Table.from_batches(everything), [*tests, *(Not(test) for test in tests)])
+
+
+@pytest.mark.needs(Feature.NESTED_TYPES)
+def test_a_name_with_a_dot_is_no_path(lake: Lake) -> None:
+    """A filter names columns, and a dot in a name is a letter like any other."""
+    inner = pa.struct([("a", pa.int64())])
+    schema = pa.schema([("id", pa.int64()), ("s", inner), ("s.a", pa.int64())])
+    nested = lake.create(pa.schema(list(schema)[:2]), "db.nested")
+    with refused(ConfigError, "a filter names s.a, and the table has no such column but a struct s with a field a"):
+        nested.source.plan(ScanRequest(filters=(Leaf("s.a", Op.EQ, 1),)))
+    try:
+        table = lake.create(schema, "db.dotted")
+    except (UnsupportedType, IncompatibleTable, ConfigError):
+        return
+    everything = []
+    for epoch, (inside, beside) in enumerate([(1, 2), (2, 1), (1, None)]):
+        columns = [pa.array([epoch], pa.int64()), pa.array([{"a": inside}], inner), pa.array([beside], pa.int64())]
+        everything.append(pa.record_batch(columns, schema=schema))
+        table.publish_arrow([everything[-1]], token(epoch))
+    predicates: list[Predicate] = [Leaf("s.a", Op.EQ, 1), Leaf("s.a", Op.LT, 2), Leaf("s.a", Op.IS_NULL)]
+    compare(table, pa.Table.from_batches(everything), [*predicates, Not(predicates[0])])
 
 
 def _predicates(values: Sequence[Any]) -> Iterator[Predicate]:

@@ -244,6 +244,9 @@ def encodings(schema: pa.Schema) -> dict[str, Any]:
             dictionary += [f"{column.name}.{leaf}" for leaf in _leaves(kind)]
         else:
             dictionary.append(column.name)
+    # Parquet tells columns by their paths, and a column "a.b" has the same one as the leaf b of a struct a. Whatever
+    # both of them are, a dictionary holds it.
+    chosen = {name: encoding for name, encoding in chosen.items() if name not in dictionary}
     return {"use_dictionary": dictionary or False, "column_encoding": chosen or None}
 
 

@@ -67,6 +67,8 @@ class FilePruner:
     def _leaf(self, leaf: Leaf) -> Any:
         """True, False or null (unknown) per file; None when statistics can't say anything."""
         nulls = self._bounds["null_count"].get(leaf.column)
+        if nulls is not None and pt.is_nested(nulls.type):
+            return None  # the nulls of its fields: a struct of nulls is not null itself
         if leaf.op is Op.IS_NULL:
             return None if nulls is None else pc.greater(nulls, 0)
         if leaf.op is Op.NOT_NULL:

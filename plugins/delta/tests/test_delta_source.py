@@ -29,6 +29,7 @@ from laketier.spi import (
     ScanRequest,
     SnapshotNotFound,
     pack,
+    to_arrow,
     unpack,
 )
 from laketier_delta.layout import relative_path
@@ -155,6 +156,23 @@ def test_filters_on_partitions_are_done_and_others_remain(lake, support):
     for filters, splits, remaining in cases:
         plan = source.plan(ScanRequest(filters=filters))
         assert (len(plan.splits), plan.remaining) == (splits, remaining), filters
+
+
+@pytest.mark.parametrize("name", ["s", "l", "m"])
+def test_whether_a_nested_column_is_null(lake, name):
+    """The log counts the nulls of a struct's fields, not its own."""
+    kinds = {"s": pa.struct([("a", pa.int64())]), "l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.int64())}
+    filled = {"s": {"a": None}, "l": [None], "m": [("k", None)]}[name]
+    lake.create(pa.schema([("id", pa.int64()), (name, kinds[name])]))
+    for number, value in enumerate([filled, None]):
+        lake.append(pa.table({"id": [number], name: pa.array([value], kinds[name])}))
+    source = lake.storage.source(lake.table)
+    for op, ids in ((Op.IS_NULL, [1]), (Op.NOT_NULL, [0])):
+        plan = source.plan(ScanRequest(filters=(Leaf(name, op),)))
+        rows = pa.Table.from_batches([rows for split in plan.splits for rows in source.read(split, plan.schema)])
+        for predicate in plan.remaining:
+            rows = rows.filter(to_arrow(predicate))
+        assert rows["id"].to_pylist() == ids
 
 
 def test_projection_in_any_order_also_to_nothing(lake, support):

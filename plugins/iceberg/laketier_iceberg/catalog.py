@@ -16,6 +16,7 @@ from laketier.spi import (
     FeatureNotSupported,
     IncompatibleTable,
     LakeCatalog,
+    LaketierError,
     SchemaChange,
     TableDescriptor,
     TableInfo,
@@ -135,6 +136,15 @@ class IcebergCatalog(LakeCatalog):
             except CommitFailedException:
                 if attempt == _ALTER_ATTEMPTS:
                     raise
+            except ValueError as error:
+                if isinstance(error, LaketierError):
+                    raise
+                raise IncompatibleTable(
+                    "a field would have the path of another one, with dots between the names",
+                    where=str(path),
+                    why=str(error),
+                    fix="Choose another name for the column.",
+                ) from error
         raise AssertionError("unreachable")
 
     @_told

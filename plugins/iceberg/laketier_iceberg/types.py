@@ -160,7 +160,7 @@ def to_iceberg(schema: pa.Schema, primary_key: Sequence[str] = ()) -> Schema:
     The columns of ``primary_key`` become identifier fields, which the specification wants to be required: so they are,
     whether or not the Arrow schema lets them be null.
     """
-    from pyiceberg.schema import Schema
+    from pyiceberg.schema import Schema, index_by_name
     from pyiceberg.types import NestedField
 
     check_types(schema)
@@ -175,7 +175,16 @@ def to_iceberg(schema: pa.Schema, primary_key: Sequence[str] = ()) -> Schema:
             _check_key(field)
         kind = type_to_iceberg(field.type, ids)
         fields.append(NestedField(field_id, field.name, kind, required=is_key or not field.nullable))
-    return Schema(*fields, identifier_field_ids=[keys[name] for name in primary_key])
+    try:
+        made = Schema(*fields, identifier_field_ids=[keys[name] for name in primary_key])
+        index_by_name(made)
+    except ValueError as error:
+        raise UnsupportedType(
+            "two fields have the same path, with dots between the names",
+            why=str(error),
+            fix="Rename one of them in the query.",
+        ) from error
+    return made
 
 
 def _check_key(field: pa.Field) -> None:

@@ -26,6 +26,7 @@ from laketier.spi import (
     LakeStorageConfig,
     PartitionField,
     Passthrough,
+    RenameColumn,
     TableDescriptor,
     TableNotFound,
     TablePath,
@@ -397,3 +398,16 @@ def test_a_warehouse_made_anew_is_not_mistaken_for_the_old_one(tmp_path: Path) -
     second = IcebergPlugin().create_storage(LakeStorageConfig(str(warehouse), IcebergOptions())).catalog()
     assert second.create_table(path, descriptor).table_uuid != before
     assert second.load_table(path).schema.names == ["id"]
+
+
+def test_two_fields_of_one_path_are_refused(storage: IcebergStorage) -> None:
+    """Iceberg knows fields by their paths."""
+    catalog, struct, path = storage.catalog(), pa.struct([("a", pa.int64())]), TablePath("db", "paths")
+    with pytest.raises(UnsupportedType, match="same path"):
+        catalog.create_table(path, TableDescriptor(pa.schema([("s", struct), ("s.a", pa.int64())])))
+    catalog.create_table(path, TableDescriptor(pa.schema([("s", struct), ("x", pa.int64())])))
+    changes = (AddColumn(pa.field("s.a", pa.int64())), RenameColumn("x", "s.a"))
+    for change in changes:
+        with pytest.raises(IncompatibleTable, match="path of another"):
+            catalog.alter_table(path, [change])
+    assert catalog.load_table(path).schema.names == ["s", "x"]

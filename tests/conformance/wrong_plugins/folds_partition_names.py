@@ -14,7 +14,7 @@ from laketier.kit.manifests import FileEntry, ManifestSnapshot
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_partition_values.py::test_filters_on_several_partition_columns"
-SAYS = "rows were read by a filter on partitions, key = 'a'"
+SAYS = "rows were read by the filter key = 'a'"
 
 
 def folder(text: str | None) -> str:

@@ -13,7 +13,7 @@ from laketier.kit.partition import partition_text
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_partition_values.py::test_filters_on_partitions[int]"
-SAYS = "rows were read by a filter on partitions, key < -1"
+SAYS = "rows were read by the filter key < -1"
 COMPARED = {spi.Op.LT: operator.lt, spi.Op.LE: operator.le, spi.Op.GT: operator.gt, spi.Op.GE: operator.ge}
 
 

@@ -155,6 +155,20 @@ def test_every_type_is_written_as_it_is(folder: Folder) -> None:
     assert pq.read_table(file.path).equals(table)
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.bool_(), pa.string()], ids=str)
+def test_a_column_named_like_a_path(folder: Folder, kind: pa.DataType) -> None:
+    """Parquet tells columns by their paths: here two have one, and neither type suits the other's encoding."""
+    other = pa.string() if kind != pa.string() else pa.int64()
+    values = {pa.string(): "x", pa.int64(): 1, pa.float64(): 1.5, pa.bool_(): True}
+    columns = {"s": pa.array([{"a": values[other]}], pa.struct([("a", other)])), "s.a": pa.array([values[kind]], kind)}
+    table = pa.table(columns)
+    writer = RollingParquetWriter(table.schema, folder.create, ParquetSettings())
+    for rows in table.to_batches():
+        writer.write(rows)
+    (file,) = writer.close()
+    assert pq.ParquetFile(file.path).read().equals(table)
+
+
 def _groups(file: ClosedFile) -> list[int]:
     return [file.footer.row_group(i).num_rows for i in range(file.footer.num_row_groups)]
 

@@ -1,0 +1,146 @@
+"""Older snapshots after the table has changed: each has the columns and the rows that it had."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    AddColumn,
+    ConfigError,
+    Feature,
+    Leaf,
+    Not,
+    Op,
+    RenameColumn,
+    ScanRequest,
+    SchemaChange,
+    WidenColumn,
+    WriteMode,
+    pack,
+    unpack,
+)
+from laketier_conformance.expect import columns, expect, refused
+from laketier_conformance.lake import Lake, Table, read_plan, token
+from laketier_conformance.oracle import compare
+
+FIRST = pa.schema([("id", pa.int64()), ("name", pa.string()), ("count", pa.int32())])
+ADDED, WIDER = AddColumn(pa.field("more", pa.int64())), WidenColumn("count", pa.int64())
+RENAMED, AGAIN = RenameColumn("name", "title"), AddColumn(pa.field("name", pa.int64()))
+ADD, WIDEN, RENAME = Feature.ADD_COLUMN, Feature.WIDEN_TYPE, Feature.RENAME_COLUMN
+
+
+@dataclass(frozen=True)
+class Then:
+    """The table as it was once: by snapshot and by moment."""
+
+    snapshot: int
+    moment: int
+    rows: pa.Table
+
+
+def _grown(lake: Lake, steps: tuple[tuple[SchemaChange, ...], ...]) -> tuple[Table, list[Then]]:
+    """A table with a commit of two rows before each step of changes, and after the last one."""
+    table = lake.create(FIRST, "db.grown")
+    seen = []
+    for epoch, changes in enumerate([(), *steps]):
+        if changes:
+            lake.storage.catalog().alter_table(table.path, list(changes))
+        schema = table.info.schema
+        values = {pa.string(): ["a", None], pa.int32(): [7, None], pa.int64(): [2 * epoch, 2 * epoch + 1]}
+        rows = pa.record_batch([pa.array(values[field.type], field.type) for field in schema], schema=schema)
+        snapshot = table.publish_arrow([rows], token(epoch)).snapshot_id
+        assert snapshot is not None, "a round that published rows has a snapshot"
+        moment = _tick()
+        seen.append(Then(snapshot, moment, table.read().sort_by("id")))
+    return table, seen
+
+
+def _tick() -> int:
+    """A moment between all before and all after, in whole milliseconds."""
+    moment = time.time_ns() // 1_000_000 + 2
+    while time.time_ns() // 1_000_000 <= moment + 1:
+        pass
+    return moment
+
+
+STEPS = {
+    "added": pytest.param(((ADDED,),), marks=pytest.mark.needs(ADD)),
+    "widened": pytest.param(((WIDER,),), marks=pytest.mark.needs(WIDEN)),
+    "renamed": pytest.param(((RENAMED,),), marks=pytest.mark.needs(RENAME)),
+    "added-and-widened": pytest.param(((ADDED,), (WIDER,)), marks=pytest.mark.needs(ADD, WIDEN)),
+    "renamed-and-its-name-taken": pytest.param(((RENAMED,), (AGAIN,)), marks=pytest.mark.needs(RENAME, ADD)),
+}
+
+
+@pytest.mark.needs(Feature.TIME_TRAVEL)
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+def test_an_older_snapshot_after_schema_changes(lake: Lake, steps: tuple[tuple[SchemaChange, ...], ...]) -> None:
+    table, seen = _grown(lake, steps)
+    for then in seen:
+        _compare(table, then, f"snapshot {then.snapshot} is read after {steps}", snapshot_id=then.snapshot)
+    newest = seen[-1].rows.schema.names
+    for then in seen[:-1]:
+        for name in set(newest) - set(then.rows.schema.names):
+            with refused(ConfigError, f"column {name} is asked of a snapshot from before it was there", match=name):
+                table.source.plan(ScanRequest(snapshot_id=then.snapshot, columns=(name,)))
+
+
+@pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP)
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+def test_an_older_moment_after_schema_changes(lake: Lake, steps: tuple[tuple[SchemaChange, ...], ...]) -> None:
+    table, seen = _grown(lake, steps)
+    for then in seen:
+        _compare(table, then, f"the moment after snapshot {then.snapshot} is read after {steps}", as_of=then.moment)
+
+
+def _compare(table: Table, then: Then, what: str, **request: int) -> None:
+    found = table.read(**request)
+    names = columns(found.schema)
+    assert found.schema.equals(then.rows.schema), f"{what}: expected {columns(then.rows.schema)}, found {names}"
+    expect(found.sort_by("id"), then.rows, f"{what}: the rows are those of then")
+    last = then.rows.schema.names[-1]
+    null = Leaf(last, Op.IS_NULL)
+    compare(table, then.rows, [null, Not(null), Leaf("count", Op.EQ, 7), Leaf("id", Op.GE, 1)], **request)
+
+
+def _added(table: Table) -> None:
+    table.lake.storage.catalog().alter_table(table.path, [ADDED])
+    rows = pa.record_batch([pa.array([8]), pa.array(["n"]), pa.array([1], pa.int32()), pa.array([3])], schema=_after())
+    table.publish_arrow([rows], token(1))
+
+
+def _after() -> pa.Schema:
+    return FIRST.append(pa.field("more", pa.int64()))
+
+
+def _replaced(table: Table) -> None:
+    table.round(token(1), [], WriteMode.OVERWRITE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(_added, marks=pytest.mark.needs(Feature.ADD_COLUMN), id="added"),
+        pytest.param(_replaced, marks=pytest.mark.needs(Feature.OVERWRITE), id="overwritten"),
+    ],
+)
+def test_a_plan_of_before_is_read_as_it_was_made(lake: Lake, change: Callable[[Table], None]) -> None:
+    """Its splits travel, and are read by another source, when the table has changed already."""
+    table = lake.create(FIRST, "db.grown")
+    rows = pa.record_batch([pa.array([1, 2]), pa.array(["a", None]), pa.array([None, 2], pa.int32())], schema=FIRST)
+    table.publish_arrow([rows], token(0))
+    source = pickle.loads(pickle.dumps(table.source))  # noqa: S301 - as Spark does
+    plan = source.plan(ScanRequest())
+    messages = [pack(source.split_serializer, split) for split in plan.splits]
+    change(table)
+    splits = [unpack(source.split_serializer, message) for message in messages]
+    found = [part for split in splits for part in table.source.read(split, plan.schema)]
+    expected = pa.Table.from_batches([rows])
+    expect(pa.Table.from_batches(found, plan.schema).sort_by("id"), expected, "a plan is read after the table changed")
+    expect(read_plan(source, plan).sort_by("id"), expected, "a plan is read by its own source after the table changed")
