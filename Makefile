@@ -138,6 +138,10 @@ test-matrix: python $(READY) ## each distribution with the oldest and the newest
 test-guards: java $(READY) ## take each guard of exactly-once away in turn, and see a test fail
 	$(BIN)/python -m laketier_verification.guards $(ARGS)
 
+.PHONY: test-mutants
+test-mutants: python $(READY) ## break a plugin in small ways, and see which test notices; goes on where it ended: ARGS="delta --seconds 600"
+	@$(BIN)/python -m laketier_verification.mutants $(ARGS)
+
 .PHONY: soak
 soak: python $(READY) ## 10,000 epochs per format with kills, others and a reader; goes on where it ended: ARGS="--format delta"
 	$(BIN)/python -m laketier_verification.faults.soak $(ARGS)

@@ -1,0 +1,173 @@
+"""A run goes on where another ended, and what it found is true."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from laketier_verification.mutants.report import Told
+from laketier_verification.mutants.results import KILLED, NEAR, SURVIVED, Result, Results, drawn
+from laketier_verification.mutants.rules import OTHER, rule_of
+from laketier_verification.mutants.source import Module
+from laketier_verification.mutants.survivors import Argued, argued, stale
+from laketier_verification.mutants.targets import TARGETS
+
+BROKEN = """\
+import os
+
+def limit(value):
+    if value > 3:
+        raise ValueError(value)
+    os.getpid()
+    return value
+
+def loop(value):
+    while value > 0:
+        value -= 1
+    return value
+
+def unused(value):
+    return value + 1
+"""
+TESTS = """\
+import subprocess
+import sys
+import pytest
+import broken
+
+def test_limit():
+    assert broken.limit(2) == 2
+    with pytest.raises(ValueError):
+        broken.limit(4)
+
+def test_loop():
+    assert broken.loop(2) == 0
+
+def test_in_another_process():
+    code = "import broken; assert broken.limit(3) == 3 and broken.unused(1) == 2"
+    subprocess.run([sys.executable, "-c", code], check=True)
+"""
+RUN = """\
+import json, sys
+import pytest
+from pathlib import Path
+from laketier_verification.mutants import loop
+from laketier_verification.mutants.results import Results, drawn
+from laketier_verification.mutants.source import Module
+loop._PATIENCE = 1.0
+module = Module("broken", Path("broken.py").absolute())
+told = []
+mutants = drawn(module.mutants, 1)
+run = loop.Loop({"broken": module}, mutants[:int(sys.argv[1])], Results(Path("results.jsonl")), seconds=60, near=False,
+    file=Path("profile.json"), tell=told.append)
+pytest.main(["-q", "-s", "-p", "no:cacheprovider", "test_broken.py"], plugins=[run])
+if run.broken is not None:
+    raise run.broken
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Module:
+    (tmp_path / "broken.py").write_text(BROKEN, encoding="utf-8")
+    (tmp_path / "test_broken.py").write_text(TESTS, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n", encoding="utf-8")
+    return Module("broken", tmp_path / "broken.py")
+
+
+def test_a_run_and_the_one_after(tmp_path: Path, module: Module) -> None:
+    def lines(count: int) -> list[str]:
+        subprocess.run(
+            [sys.executable, "-c", RUN, str(count)],
+            cwd=tmp_path,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            env={"PATH": "/bin:/usr/bin", "PYTHONPATH": str(tmp_path)},
+        )
+        return (tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines()
+
+    first = lines(4)
+    # A run that was killed as it wrote leaves half a line.
+    (tmp_path / "results.jsonl").write_text("\n".join([*first, first[0][:20]]), encoding="utf-8")
+    whole = lines(1000)
+    assert whole[: len(first)] == first
+    results = {result.key: result for result in Results(tmp_path / "results.jsonl").of({"broken": module})}
+    assert set(results) == {mutant.key for mutant in module.mutants}
+    finals = [json.loads(line)["key"] for line in whole if line.endswith("}") and f'"{NEAR}"' not in line]
+    assert len(finals) == len(module.mutants), "each is tried once"
+
+    survivors = {(key.function, key.after) for key, result in results.items() if not result.noticed}
+    assert survivors == {("limit", "pass"), ("loop", "value -= 2")}, "os.getpid() does nothing, and 2 is even"
+    by = {(key.function, key.after): result.by.rpartition("::")[2] for key, result in results.items()}
+    assert by["limit", "if value > 4:"] == "test_limit"
+    assert by["limit", "if value >= 3:"] == "test_in_another_process", "an interpreter that a test starts has the mutant"
+    assert by["unused", "return value"] == "test_in_another_process", "so does one whose function nobody else calls"
+    endless = [key for key, result in results.items() if result.outcome == "timed out"]
+    assert {key.function for key in endless} == {"loop"}
+
+
+def test_results_of_another_text_do_not_count(tmp_path: Path, module: Module) -> None:
+    mutant = module.mutants[0]
+    results = Results(tmp_path / "results.jsonl")
+    results.add(Result(mutant.key, module.digest(mutant.key.function), 1, KILLED, by="t.py::test"))
+    assert [each.line for each in results.of({"broken": module})] == [mutant.line]
+    assert not list(Results(tmp_path / "none.jsonl").of({"broken": module}))
+    module.file.write_text(BROKEN.replace("    os.getpid()\n", "    os.getppid()\n"), encoding="utf-8")
+    assert not list(results.of({"broken": Module("broken", module.file)}))
+
+
+def test_a_later_result_replaces_an_earlier_one(tmp_path: Path, module: Module) -> None:
+    mutant = module.mutants[0]
+    results = Results(tmp_path / "results.jsonl")
+    for outcome in (NEAR, SURVIVED, KILLED):
+        results.add(Result(mutant.key, module.digest(mutant.key.function), 1, outcome))
+    [last] = Results(tmp_path / "results.jsonl").of({"broken": module})
+    assert last.noticed
+
+
+def test_the_order_is_the_same_for_the_same_seed(module: Module) -> None:
+    assert drawn(module.mutants, 1) == drawn(reversed(module.mutants), 1)
+    assert drawn(module.mutants, 1) != drawn(module.mutants, 2)
+
+
+def test_the_score(tmp_path: Path, module: Module) -> None:
+    results = Results(tmp_path / "results.jsonl")
+    for number, mutant in enumerate(module.mutants[:4]):
+        results.add(Result(mutant.key, module.digest(mutant.key.function), 1, SURVIVED if number < 2 else KILLED))
+    first, noticed = module.mutants[0].key, module.mutants[2].key
+    entries = [_about(first), _about(noticed)]
+    told = Told.of("broken", {"broken": module}, results, entries)
+    assert (told.score.tried, told.score.noticed, told.score.equivalent) == (4, 2, 1)
+    assert round(told.score.percent) == 67
+    assert [each.key for each in told.unargued] == [module.mutants[1].key]
+    assert [each.key for each in told.argued_and_noticed] == [noticed]
+
+
+def test_an_argument_about_no_mutant_is_stale(module: Module) -> None:
+    key = module.mutants[0].key
+    gone = Argued("broken", "gone", key.operator, key.before, key.after, "it does nothing")
+    assert stale([_about(key), gone], {"broken": module}) == [gone]
+
+
+def test_the_arguments_are_true_to_the_sources() -> None:
+    entries = argued()
+    named = {entry.module for entry in entries}
+    modules = {
+        name: module for target in TARGETS.values() for name, module in target.modules().items() if name in named
+    }
+    assert named == set(modules)
+    assert not stale(entries, modules)
+    assert all(entry.why and "\n" not in entry.why for entry in entries)
+
+
+def test_each_function_has_a_rule() -> None:
+    assert rule_of("laketier.kit.manifests.committer", "ManifestCommitter.discard").startswith("orphans")
+    assert rule_of("laketier.kit.durable", "create_exclusively") == "what is acknowledged is durable"
+    assert rule_of("a", "b") == OTHER
+
+
+def _about(key) -> Argued:  # type: ignore[no-untyped-def]
+    return Argued(key.module, key.function, key.operator, key.before, key.after, "it does nothing", key.nth)

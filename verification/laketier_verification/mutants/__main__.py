@@ -1,0 +1,100 @@
+"""``python -m laketier_verification.mutants TARGET``: break it, and see which test notices."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from laketier_verification.mutants import report
+from laketier_verification.mutants.loop import Loop
+from laketier_verification.mutants.results import NEAR, SURVIVED, Results, drawn
+from laketier_verification.mutants.source import Module, Mutant
+from laketier_verification.mutants.survivors import argued, stale
+from laketier_verification.mutants.targets import FOLDER, ROOT, TARGETS, Target
+
+
+def main() -> None:
+    """Exit code 1 when a mutant survived that nobody argued, or an argument is about none."""
+    arguments = _parser().parse_args()
+    if arguments.docs:
+        arguments.docs.write_text(report.page(), encoding="utf-8")
+        return
+    target = TARGETS[arguments.target]
+    modules = target.modules()
+    mutants = drawn((mutant for module in modules.values() for mutant in module.mutants), arguments.seed)
+    chosen = [mutant for mutant in mutants if re.search(arguments.only, _text(mutant))]
+    results = Results(FOLDER / f"{target.name}.jsonl")
+    if arguments.list:
+        for mutant in chosen:
+            print(_text(mutant))
+        return
+    if not arguments.report:
+        if arguments.again:
+            forgotten = {result.key for result in results.of(modules) if result.outcome in (SURVIVED, NEAR)}
+            results.forget(forgotten)
+        code = _run(target, modules, chosen, results, arguments)
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            sys.exit(f"pytest ended with exit code {code}")
+    told = report.Told.of(target.name, modules, results, argued())
+    if arguments.json:
+        print(json.dumps(told.plain(), indent=2))
+    else:
+        report.show(told)
+    about_none = stale(argued(), modules)
+    for entry in about_none:
+        print(f"argued, and there is no such mutant: {entry}", file=sys.stderr)
+    sys.exit(bool(told.unargued or about_none or told.argued_and_noticed))
+
+
+def _run(
+    target: Target, modules: Mapping[str, Module], chosen: list[Mutant], results: Results, arguments: argparse.Namespace
+) -> int:
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    file = FOLDER / f"{target.name}.profile.json"
+    loop = Loop(modules, chosen, results, seconds=arguments.seconds, near=arguments.near, file=file, tell=tell)
+    os.chdir(ROOT)
+    options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
+    options += ["-o", "timeout=0", "-o", "faulthandler_timeout=0"]  # each fork has a limit of its own
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        code = int(pytest.main([*options, *target.tests], plugins=[loop]))
+    if loop.broken is not None:
+        raise loop.broken
+    return code
+
+
+def _text(mutant: Mutant) -> str:
+    key = mutant.key
+    return f"{key.module}:{mutant.line} {key.function}: {key.operator}: {key.before}  ->  {key.after}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m laketier_verification.mutants", description=__doc__)
+    parser.add_argument("target", nargs="?", default="feather", choices=sorted(TARGETS), help="default: %(default)s")
+    parser.add_argument(
+        "--seconds", type=float, default=600.0, help="begin no mutant later than this; default: %(default)s"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of the order in which mutants are drawn; default: %(default)s"
+    )
+    parser.add_argument("--only", default="", metavar="REGEX", help="mutants whose line of --list it matches")
+    parser.add_argument("--again", action="store_true", help="try survivors once more, as after a new test")
+    parser.add_argument("--near", action="store_true", help="ask only the first tests, for a first look")
+    parser.add_argument("--list", action="store_true", help="show the mutants, and try none")
+    parser.add_argument("--report", action="store_true", help="show what is known, and try none")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--docs", type=Path, metavar="FILE", help="write the page of docs/proof from all that is known")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

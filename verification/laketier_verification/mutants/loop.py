@@ -1,0 +1,217 @@
+"""A plugin of pytest: in place of its loop over tests, one over mutants. Each gets a fork of the process that collected
+the tests, so nothing is imported or collected twice."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier_verification.mutants import patching
+from laketier_verification.mutants.forked import Reports, Say, Test, in_a_fork, run_until_one_fails
+from laketier_verification.mutants.profile import Profile, profile
+from laketier_verification.mutants.results import KILLED, NEAR, NOT_VIABLE, SURVIVED, TIMED_OUT, Result, Results
+from laketier_verification.mutants.source import Module, Mutant
+
+TOGETHER = 8
+"""Mutants that the first tests did not notice share a run of all the others."""
+_FIRST = 3.0
+"""Seconds of the tests that a mutant is given alone: those that most often notice, for their time."""
+_PATIENCE, _TIMES = 30.0, 15.0
+
+
+class Loop:
+    """``mutants`` in the order in which they are tried, until ``seconds`` have passed."""
+
+    def __init__(
+        self,
+        modules: Mapping[str, Module],
+        mutants: Sequence[Mutant],
+        results: Results,
+        *,
+        seconds: float,
+        near: bool,
+        file: Path,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._modules, self._mutants, self._results = modules, list(mutants), results
+        self._seconds, self._near, self._file, self._tell = seconds, near, file, tell
+        self._until = 0.0
+        self._reports = Reports()
+        self.broken: Exception | None = None
+        self._items: dict[str, pytest.Item] = {}
+        self._profile: Profile = {}
+        self._live: patching.Live = {}
+        self._kills: Counter[tuple[str, str]] = Counter()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Instead of pytest's, which would show an error of ours as one of a test."""
+        try:
+            self._go(session)
+        except Exception as error:  # noqa: BLE001 - raised by who runs pytest
+            self.broken = error
+        return True
+
+    def _go(self, session: pytest.Session) -> None:
+        if session.testsfailed or not session.items:
+            raise pytest.UsageError("the tests can't be collected, so no mutant is tried")
+        session.config.pluginmanager.register(self._reports, "mutants-reports")
+        self._items = {item.nodeid: item for item in session.items}
+        for module in self._modules:
+            importlib.import_module(module)
+        self._live = patching.live_functions(module.file for module in self._modules.values())
+        patching.seen_by_children()
+        self._tell(f"{len(self._items)} tests; without a mutant first")
+        self._profile = profile(self._file, session.items, self._modules, self._reports, self._control)
+        broken = [name for name, seen in self._profile.items() if not seen.passed]
+        self._tell(f"left out, as they do not pass without a mutant: {', '.join(broken) or 'none'}")
+        self._try_all()
+
+    def _control(self, folder: Path) -> None:
+        """Put each module's own code in, as if it had mutants."""
+        patching.put_in_unchanged(self._modules.values(), self._live, folder)
+
+    def _try_all(self) -> None:
+        self._until = time.monotonic() + self._seconds
+        known = {result.key: result for result in self._results.of(self._modules)}
+        for result in known.values():
+            if result.noticed:
+                self._count(result)
+        waiting = [mutant for mutant in self._mutants if known.get(mutant.key, _NOTHING).outcome == NEAR]
+        new = [mutant for mutant in self._mutants if mutant.key not in known]
+        for number, mutant in enumerate(new, start=1):
+            if time.monotonic() > self._until:
+                return
+            result = self._try([mutant], self._first_tests(mutant))
+            if result.outcome == SURVIVED:
+                result = self._result(mutant, NEAR, tests=result.tests, seconds=result.seconds)
+                waiting.append(mutant)
+            self._add(mutant, result, f"{number}/{len(new)}")
+            if not self._near and len({_function(each) for each in waiting}) >= TOGETHER:
+                self._try_far(waiting)
+        while waiting and not self._near and time.monotonic() < self._until:
+            self._try_far(waiting)
+
+    def _try_far(self, waiting: list[Mutant]) -> None:
+        """Take some of those that wait, one of a function, and try them together."""
+        group: dict[tuple[str, str], Mutant] = {}
+        for mutant in waiting:
+            if len(group) < TOGETHER:
+                group.setdefault(_function(mutant), mutant)
+        for mutant in group.values():
+            waiting.remove(mutant)
+        self._try_group(list(group.values()))
+
+    def _try_group(self, group: list[Mutant]) -> None:
+        """When all are noticed by none, each is; else halves are tried."""
+        result = self._try(group, self._all_tests(group))
+        if result.outcome == SURVIVED or len(group) == 1:
+            for mutant in group:
+                found = self._result(mutant, result.outcome, by=result.by, tests=result.tests, seconds=result.seconds)
+                self._add(mutant, found, "far")
+            return
+        half = len(group) // 2
+        self._try_group(group[:half])
+        self._try_group(group[half:])
+
+    def _try(self, group: Sequence[Mutant], tests: Sequence[Test]) -> Result:
+        began = time.monotonic()
+        if not tests:
+            return self._result(group[0], SURVIVED)
+
+        def work(say: Say, folder: Path) -> None:
+            try:
+                patching.put_in(group, self._modules, self._live, folder / "code")
+            except patching.NotViable as error:
+                say({"not viable": str(error)})
+            else:
+                run_until_one_fails(tests, folder, self._reports, say)
+
+        outcome, by, asked = KILLED, "", 0
+        for word in in_a_fork(work, lambda word: float(word.get("limit", _PATIENCE))):
+            if "begin" in word:
+                by, asked = word["begin"], asked + 1
+            elif "passed" in word:
+                outcome, by = SURVIVED, ""
+            elif "not viable" in word:
+                outcome, by = NOT_VIABLE, word["not viable"]
+            elif "timeout" in word:
+                outcome = TIMED_OUT
+        # A process that ended without a word was ended by the mutant, in the test that had begun.
+        result = self._result(group[0], outcome, by=by, tests=asked, seconds=round(time.monotonic() - began, 2))
+        if result.noticed:
+            self._count(result)
+        return result
+
+    def _count(self, result: Result) -> None:
+        self._kills[result.by, ""] += 1
+        self._kills[result.by, result.key.module] += 1
+
+    def _result(self, mutant: Mutant, outcome: str, **more: Any) -> Result:
+        digest = self._modules[mutant.key.module].digest(mutant.key.function)
+        return Result(mutant.key, digest, mutant.line, outcome, **more)
+
+    def _add(self, mutant: Mutant, result: Result, number: str) -> None:
+        self._results.add(result)
+        key = mutant.key
+        short = result.by.rpartition("/")[2] or key.before[:60]
+        self._tell(
+            f"{number} {result.outcome}: {key.module}:{mutant.line} {key.operator}: {short} ({result.seconds} s)"
+        )
+
+    # -- which tests ------------------------------------------------------------------------------------------------
+
+    def _first_tests(self, mutant: Mutant) -> list[Test]:
+        """Cheap ones that run its line, in one process."""
+        chosen, seconds = [], 0.0
+        for test in self._ordered(self._reaching([mutant]), mutant.key.module):
+            seen = self._profile[test.item.nodeid]
+            if not seen.starts and seconds + seen.seconds <= _FIRST:
+                chosen.append(test)
+                seconds += seen.seconds
+        return chosen
+
+    def _all_tests(self, group: Sequence[Mutant]) -> list[Test]:
+        """Those that run a line of one of them, and those that start processes, whose lines nobody saw."""
+        return self._ordered({*self._reaching(group), *(name for name, seen in self._profile.items() if seen.starts)})
+
+    def _reaching(self, group: Sequence[Mutant]) -> set[str]:
+        """Those that run the line, or begin the statement which holds it."""
+        wanted = [(str(self._modules[each.key.module].file), _lines_of(each)) for each in group]
+        return {
+            name
+            for name, seen in self._profile.items()
+            if any(lines & seen.lines.get(file, frozenset()) for file, lines in wanted)
+        }
+
+    def _ordered(self, names: Iterable[str], module: str = "") -> list[Test]:
+        """First those that noticed most for their time, above all in the same module."""
+
+        def worth(name: str) -> tuple[float, str]:
+            kills = 1 + self._kills[name, ""] + 10 * self._kills[name, module]
+            return -kills / (0.01 + self._profile[name].seconds), name
+
+        chosen = sorted((name for name in names if self._profile[name].passed), key=worth)
+        return [Test(self._items[name], _PATIENCE + _TIMES * self._profile[name].seconds) for name in chosen]
+
+
+class _Nothing:
+    outcome = ""
+
+
+_NOTHING: Any = _Nothing()
+
+
+def _function(mutant: Mutant) -> tuple[str, str]:
+    return mutant.key.module, mutant.key.function
+
+
+def _lines_of(mutant: Mutant) -> frozenset[int]:
+    starts = {mutant.line, *(statement.lineno for statement in mutant.edit.statements)}
+    return frozenset(starts)

@@ -1,0 +1,96 @@
+"""Which tests reach which lines, how long they take, and which of them start processes. Recorded once for a state of
+the sources, with code that was compiled and exchanged as a mutant's is: so it is the control, too."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier_verification.mutants.forked import Reports, Say, Test, in_a_fork, keep_files_in, run
+from laketier_verification.mutants.lines import lines_run
+from laketier_verification.mutants.source import Module
+
+_FIXTURES = {"children", "interpreter", "_children"}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One test. ``passed`` without any mutant. ``starts``: it starts a process, so it reaches any line."""
+
+    seconds: float
+    passed: bool
+    starts: bool
+    lines: Mapping[str, frozenset[int]] = field(repr=False)
+
+
+Profile = Mapping[str, Seen]
+
+
+def profile(
+    file: Path, items: Sequence[pytest.Item], modules: Mapping[str, Module], reports: Reports, control: Any
+) -> Profile:
+    """Read it, or record it. ``control`` puts unchanged code in."""
+    state = _state(modules.values(), items)
+    if file.exists():
+        document = json.loads(file.read_text(encoding="utf-8"))
+        if document["state"] == state:
+            return {name: _seen(each) for name, each in document["tests"].items()}
+    found: dict[str, Any] = {}
+    for word in in_a_fork(lambda say, folder: _record(items, modules, reports, control, say, folder), lambda _: 600.0):
+        if "test" not in word:
+            raise RuntimeError(f"the tests did not come to an end without a mutant: {word}")
+        found[word.pop("test")] = word
+    missing = {item.nodeid for item in items} - set(found)
+    if missing:
+        raise RuntimeError(f"not run without a mutant: {sorted(missing)[:3]}")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"state": state, "tests": found}), encoding="utf-8")
+    return {name: _seen(each) for name, each in found.items()}
+
+
+def _record(
+    items: Sequence[pytest.Item], modules: Mapping[str, Module], reports: Reports, control: Any, say: Say, folder: Path
+) -> None:
+    started = [False]
+
+    def audit(event: str, _: tuple[Any, ...]) -> None:
+        if event in ("subprocess.Popen", "os.fork", "os.posix_spawn"):
+            started[0] = True
+
+    control(folder / "code")
+    keep_files_in(folder, [Test(item) for item in items])
+    sys.addaudithook(audit)
+    files = [module.file for module in modules.values()]
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        started[0] = bool(_FIXTURES & set(getattr(item, "fixturenames", ())))
+        began = time.monotonic()
+        with lines_run(files) as lines:
+            run(item, following, reports)
+        passed = reports.passed and not reports.failed
+        told = {name: sorted(numbers) for name, numbers in lines.items()}
+        seconds = time.monotonic() - began
+        say({"test": item.nodeid, "seconds": seconds, "passed": passed, "starts": started[0], "lines": told})
+
+
+def _seen(document: Mapping[str, Any]) -> Seen:
+    lines = {name: frozenset(numbers) for name, numbers in document["lines"].items()}
+    return Seen(document["seconds"], document["passed"], document["starts"], lines)
+
+
+def _state(modules: Iterable[Module], items: Sequence[pytest.Item]) -> str:
+    """Of the sources and the tests."""
+    texts = {item.path: item.path.read_bytes() for item in items}
+    digest = hashlib.sha256(repr(sorted(item.nodeid for item in items)).encode())
+    for module in modules:
+        digest.update(module.text.encode())
+    for path in sorted(texts):
+        digest.update(texts[path])
+    return digest.hexdigest()

@@ -1,0 +1,149 @@
+"""What the suite notices: by rule, module and operator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from laketier_verification.mutants.results import NOT_VIABLE, Result, Results
+from laketier_verification.mutants.rules import rule_of
+from laketier_verification.mutants.source import Module
+from laketier_verification.mutants.survivors import Argued
+
+
+@dataclass(frozen=True)
+class Score:
+    """``equivalent``: survived, and argued. They count neither way."""
+
+    tried: int
+    noticed: int
+    equivalent: int
+
+    @classmethod
+    def of(cls, results: Iterable[Result], about: Callable[[Result], bool]) -> Score:
+        """Of what is viable among them."""
+        found = list(results)
+        noticed = sum(result.noticed for result in found)
+        return cls(len(found), noticed, sum(not result.noticed and about(result) for result in found))
+
+    @property
+    def percent(self) -> float:
+        """Of those that something could notice."""
+        could = self.tried - self.equivalent
+        return 100 * self.noticed / could if could else 100.0
+
+
+@dataclass(frozen=True)
+class Told:
+    """All that is known of a target. ``total``: its mutants, of which some were drawn."""
+
+    name: str
+    total: int
+    results: Sequence[Result]
+    not_viable: int
+    entries: Sequence[Argued]
+
+    @classmethod
+    def of(cls, name: str, modules: Mapping[str, Module], results: Results, entries: Sequence[Argued]) -> Told:
+        """From the file of results."""
+        known = [result for result in results.of(modules) if result.final]
+        viable = [result for result in known if result.outcome != NOT_VIABLE]
+        total = sum(len(module.mutants) for module in modules.values())
+        return cls(name, total, viable, len(known) - len(viable), entries)
+
+    def is_argued(self, result: Result) -> bool:
+        """A line says why nobody could notice."""
+        return any(entry.is_about(result.key) for entry in self.entries)
+
+    @property
+    def score(self) -> Score:
+        """Of all."""
+        return Score.of(self.results, self.is_argued)
+
+    @property
+    def unargued(self) -> list[Result]:
+        """Survivors that count."""
+        return [result for result in self.results if not result.noticed and not self.is_argued(result)]
+
+    @property
+    def argued_and_noticed(self) -> list[Result]:
+        """An argument that is wrong."""
+        return [result for result in self.results if result.noticed and self.is_argued(result)]
+
+    def by(self, of: Callable[[Result], str]) -> dict[str, Score]:
+        """Scores of parts, in order of their names."""
+        names = sorted({of(result) for result in self.results})
+        return {name: Score.of((each for each in self.results if of(each) == name), self.is_argued) for name in names}
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON."""
+
+        def scores(of: Callable[[Result], str]) -> dict[str, Any]:
+            return {name: vars(score) | {"percent": round(score.percent, 1)} for name, score in self.by(of).items()}
+
+        return {
+            "target": self.name,
+            "mutants": self.total,
+            "not viable": self.not_viable,
+            **vars(self.score),
+            "percent": round(self.score.percent, 1),
+            "rules": scores(rule),
+            "modules": scores(module),
+            "operators": scores(operator),
+            "noticed by": dict(Counter(test_file(each) for each in self.results if each.noticed).most_common()),
+            "survivors": [vars(each.key) | {"line": each.line} for each in self.unargued],
+        }
+
+
+def rule(result: Result) -> str:
+    """The rule of the contract."""
+    return rule_of(result.key.module, result.key.function)
+
+
+def module(result: Result) -> str:
+    """Its name."""
+    return result.key.module
+
+
+def operator(result: Result) -> str:
+    """The kind of mistake."""
+    return result.key.operator
+
+
+def test_file(result: Result) -> str:
+    """Where the test is that noticed."""
+    return result.by.partition("::")[0].rpartition("/")[2]
+
+
+def show(told: Told) -> None:
+    """For people."""
+    console = Console(width=None if Console().is_terminal else 160)
+    for title, of in (("rule", rule), ("module", module), ("operator", operator)):
+        table = Table()
+        for column in (title, "tried", "noticed", "equivalent", "%"):
+            table.add_column(column, justify="left" if column == title else "right")
+        for name, score in told.by(of).items():
+            table.add_row(name, *map(str, (score.tried, score.noticed, score.equivalent)), f"{score.percent:.1f}")
+        console.print(table)
+    for result in told.unargued:
+        key = result.key
+        place = f"{key.module}:{result.line} {key.function}"
+        console.print(f"SURVIVED {place}: {key.operator}: {key.before} -> {key.after}", markup=False, highlight=False)
+    for result in told.argued_and_noticed:
+        console.print(f"ARGUED, AND NOTICED by {result.by}: {result.key}", markup=False, highlight=False)
+    score = told.score
+    console.print(
+        f"{told.name}: {score.tried} of {told.total} mutants tried, {score.noticed} noticed, {score.equivalent} argued to "
+        f"be equivalent: {score.percent:.1f} % ({told.not_viable} not viable)",
+        highlight=False,
+    )
+
+
+def page() -> str:
+    """Of docs/proof."""
+    raise NotImplementedError

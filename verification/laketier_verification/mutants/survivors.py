@@ -1,0 +1,51 @@
+"""The mutants that change nothing a caller could notice, each with the reason in a line: ``tests/mutants/survivors.toml``.
+
+An entry names its mutant by module, function, operator and text, so it stays when lines move. One that names none, or one
+that a test notices, is an error.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from laketier_verification.mutants.source import Key, Module
+from laketier_verification.mutants.targets import ROOT
+
+FILE = ROOT / "tests" / "mutants" / "survivors.toml"
+
+
+@dataclass(frozen=True)
+class Argued:
+    """``why`` no caller could tell. Without ``nth``, all that read the same."""
+
+    module: str
+    function: str
+    operator: str
+    before: str
+    after: str
+    why: str
+    nth: int | None = None
+
+    def is_about(self, key: Key) -> bool:
+        """Whether it argues this mutant."""
+        same = self.nth is None or self.nth == key.nth
+        mine = (self.module, self.function, self.operator, self.before, self.after)
+        return same and mine == (key.module, key.function, key.operator, key.before, key.after)
+
+
+def argued(file: Path = FILE) -> list[Argued]:
+    """All entries."""
+    with file.open("rb") as opened:
+        return [Argued(**entry) for entry in tomllib.load(opened).get("survivor", [])]
+
+
+def stale(entries: Iterable[Argued], modules: Mapping[str, Module]) -> list[Argued]:
+    """Those that name no mutant of the modules which they name."""
+    return [
+        entry
+        for entry in entries
+        if entry.module in modules and not any(entry.is_about(each.key) for each in modules[entry.module].mutants)
+    ]

@@ -1,0 +1,71 @@
+"""What can be broken, and the tests that have to notice."""
+
+from __future__ import annotations
+
+import importlib.util
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from laketier_verification.mutants.source import Module
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "artifacts" / "mutants"
+_PLAIN = ("-m", "not spark and not deep and not slow")
+
+
+@dataclass(frozen=True)
+class Target:
+    """``packages``: modules, or packages with all that is in them. ``tests``: arguments of pytest."""
+
+    name: str
+    packages: tuple[str, ...]
+    tests: tuple[str, ...]
+    but: tuple[str, ...] = ()
+
+    def modules(self) -> Mapping[str, Module]:
+        """By name."""
+        found: dict[str, Module] = {}
+        for package in self.packages:
+            for name in _within(package):
+                spec = importlib.util.find_spec(name)
+                assert spec is not None, name
+                assert spec.origin is not None, name
+                if name not in self.but and not name.endswith(".__main__"):
+                    found[name] = Module(name, Path(spec.origin))
+        return found
+
+
+def _within(package: str) -> list[str]:
+    spec = importlib.util.find_spec(package)
+    assert spec is not None, package
+    places = spec.submodule_search_locations
+    return [package, *(f"{package}.{each.name}" for each in pkgutil.iter_modules(places))] if places else [package]
+
+
+def _suite(format: str, *packages: str, but: tuple[str, ...] = ()) -> Target:
+    tests = ("--pyargs", "laketier_conformance", f"--lake-format={format}", "--lake-lanes=bare")
+    return Target(format, packages, tests, but)
+
+
+def _harnesses(format: str) -> tuple[str, ...]:
+    return tuple(f"laketier_{format}.{name}" for name in ("conformance", "harness"))
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        _suite(
+            "feather", "feather_lake.plugin", "laketier.kit.manifests", "laketier.kit.staged", "laketier.kit.durable"
+        ),
+        *(
+            _suite(name, f"laketier_{name}", but=_harnesses(name))
+            for name in ("localfile", "delta", "iceberg", "lance")
+        ),
+        Target("tiering", ("laketier.tiering",), ("tests/unit/tiering", "tests/unit/spi", *_PLAIN)),
+        Target("spi", ("laketier.spi",), ("tests/unit/spi", "tests/unit/tiering", "tests/unit/kit", *_PLAIN)),
+        Target("rounds", ("laketier.rounds",), ("tests/unit/rounds", *_PLAIN)),
+        Target("kit", ("laketier.kit",), ("tests/unit/kit", *_PLAIN)),
+    )
+}
