@@ -103,7 +103,9 @@ def test_a_run_and_the_one_after(tmp_path: Path, module: Module) -> None:
     assert survivors == {("limit", "pass"), ("loop", "value -= 2")}, "os.getpid() does nothing, and 2 is even"
     by = {(key.function, key.after): result.by.rpartition("::")[2] for key, result in results.items()}
     assert by["limit", "if value > 4:"] == "test_limit"
-    assert by["limit", "if value >= 3:"] == "test_in_another_process", "an interpreter that a test starts has the mutant"
+    assert by["limit", "if value >= 3:"] == "test_in_another_process", (
+        "an interpreter that a test starts has the mutant"
+    )
     assert by["unused", "return value"] == "test_in_another_process", "so does one whose function nobody else calls"
     endless = [key for key, result in results.items() if result.outcome == "timed out"]
     assert {key.function for key in endless} == {"loop"}

@@ -15,6 +15,7 @@ import pytest
 
 from laketier_verification.mutants import report
 from laketier_verification.mutants.loop import Loop
+from laketier_verification.mutants.page import page
 from laketier_verification.mutants.results import NEAR, SURVIVED, Results, drawn
 from laketier_verification.mutants.source import Module, Mutant
 from laketier_verification.mutants.survivors import argued, stale
@@ -25,12 +26,15 @@ def main() -> None:
     """Exit code 1 when a mutant survived that nobody argued, or an argument is about none."""
     arguments = _parser().parse_args()
     if arguments.docs:
-        arguments.docs.write_text(report.page(), encoding="utf-8")
+        arguments.docs.write_text(page(), encoding="utf-8")
         return
     target = TARGETS[arguments.target]
     modules = target.modules()
     mutants = drawn((mutant for module in modules.values() for mutant in module.mutants), arguments.seed)
     chosen = [mutant for mutant in mutants if re.search(arguments.only, _text(mutant))]
+    if arguments.survivors_of:
+        left = report.survivors_of(arguments.survivors_of)
+        chosen = [mutant for mutant in chosen if mutant.key in left]
     results = Results(FOLDER / f"{target.name}.jsonl")
     if arguments.list:
         for mutant in chosen:
@@ -43,7 +47,7 @@ def main() -> None:
         code = _run(target, modules, chosen, results, arguments)
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             sys.exit(f"pytest ended with exit code {code}")
-    told = report.Told.of(target.name, modules, results, argued())
+    told = report.known_of(target.name)
     if arguments.json:
         print(json.dumps(told.plain(), indent=2))
     else:
@@ -87,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seed", type=int, default=1, help="of the order in which mutants are drawn; default: %(default)s"
     )
     parser.add_argument("--only", default="", metavar="REGEX", help="mutants whose line of --list it matches")
+    parser.add_argument("--survivors-of", choices=sorted(TARGETS), help="only what survived in another target")
     parser.add_argument("--again", action="store_true", help="try survivors once more, as after a new test")
     parser.add_argument("--near", action="store_true", help="ask only the first tests, for a first look")
     parser.add_argument("--list", action="store_true", help="show the mutants, and try none")

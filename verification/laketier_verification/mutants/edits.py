@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 _LONGEST, _AROUND = 120, 40
@@ -17,8 +17,8 @@ Slot = tuple[ast.AST, str, Any]
 
 @dataclass(frozen=True)
 class Edit:
-    """One mistake: ``slots`` are set. ``statements``: those that it changes, for its text; empty: the edit tells its own
-    ``texts``."""
+    """One mistake: ``slots`` are set. ``statements``: those that it changes, for its text; empty: the edit tells its
+    own ``texts``. ``line``: who does not come there can't notice."""
 
     operator: str
     line: int
@@ -51,9 +51,13 @@ def _shortened(before: str, after: str) -> tuple[str, str]:
     """Of long texts what differs, and some of what is around."""
     if max(len(before), len(after)) <= _LONGEST:
         return before, after
-    same = len(os.path.commonprefix([before, after]))
-    rest = len(os.path.commonprefix([before[same:][::-1], after[same:][::-1]]))
+    same = _alike(before, after)
+    rest = _alike(before[same:][::-1], after[same:][::-1])
     return _window(before, same, rest), _window(after, same, rest)
+
+
+def _alike(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _window(text: str, same: int, rest: int) -> str:

@@ -18,9 +18,9 @@ from laketier_verification.mutants.profile import Profile, profile
 from laketier_verification.mutants.results import KILLED, NEAR, NOT_VIABLE, SURVIVED, TIMED_OUT, Result, Results
 from laketier_verification.mutants.source import Module, Mutant
 
-TOGETHER = 8
+TOGETHER = 16
 """Mutants that the first tests did not notice share a run of all the others."""
-_FIRST = 3.0
+_FIRST = 1.5
 """Seconds of the tests that a mutant is given alone: those that most often notice, for their time."""
 _PATIENCE, _TIMES = 30.0, 15.0
 
@@ -109,16 +109,21 @@ class Loop:
         self._try_group(list(group.values()))
 
     def _try_group(self, group: list[Mutant]) -> None:
-        """When all are noticed by none, each is; else halves are tried."""
-        result = self._try(group, self._all_tests(group))
-        if result.outcome == SURVIVED or len(group) == 1:
-            for mutant in group:
-                found = self._result(mutant, result.outcome, by=result.by, tests=result.tests, seconds=result.seconds)
-                self._add(mutant, found, "far")
-            return
-        half = len(group) // 2
-        self._try_group(group[:half])
-        self._try_group(group[half:])
+        """All of them at once: where a test fails, each is put to it alone, and the others go on from there."""
+        tests = self._all_tests(group)
+        while group and tests:
+            together = self._try(group, tests)
+            if together.outcome == SURVIVED:
+                break
+            at = max(0, together.tests - 1)
+            for mutant in list(group):
+                alone = self._try([mutant], tests[at : at + 1])
+                if alone.outcome != SURVIVED:
+                    group.remove(mutant)
+                    self._add(mutant, alone, "then")
+            tests = tests[at + 1 :]
+        for mutant in group:
+            self._add(mutant, self._result(mutant, SURVIVED, tests=len(self._all_tests([mutant]))), "then")
 
     def _try(self, group: Sequence[Mutant], tests: Sequence[Test]) -> Result:
         began = time.monotonic()

@@ -56,9 +56,9 @@ def _dropped(owner: ast.AST, name: str, block: list[ast.stmt], at: int) -> Itera
     statement = block[at]
     gone: list[ast.stmt] = [placed(ast.Pass(), statement)]
 
-    def instead(operator: str, new: list[ast.stmt], text: str) -> Edit:
+    def instead(operator: str, new: list[ast.stmt], text: str, line: int = statement.lineno) -> Edit:
         slots = ((owner, name, replaced(block, at, new)),)
-        return Edit(operator, statement.lineno, slots, texts=(heading(statement), text))
+        return Edit(operator, line, slots, texts=(heading(statement), text))
 
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         to = called(statement.value)
@@ -70,7 +70,9 @@ def _dropped(owner: ast.AST, name: str, block: list[ast.stmt], at: int) -> Itera
         yield instead(FORGET, gone, "pass")
     elif isinstance(statement, ast.If) and not statement.orelse:
         last = statement.body[-1]
-        yield instead(DROP_GUARD if isinstance(last, ast.Raise) else SKIP_CHECK, gone, f"pass  # not: {heading(last)}")
+        # Only who comes to the block can notice that it is gone.
+        operator, came = DROP_GUARD if isinstance(last, ast.Raise) else SKIP_CHECK, statement.body[0].lineno
+        yield instead(operator, gone, f"pass  # not: {heading(last)[:60]}", came)
         if not isinstance(last, _LEAVES):
             yield instead(SKIP_CHECK, statement.body, "the block, unasked")
     elif isinstance(statement, ast.With) and all(item.optional_vars is None for item in statement.items):
@@ -114,7 +116,9 @@ def _raised(owner: ast.AST, name: str, block: list[ast.stmt], at: int) -> Iterat
     function = placed(ast.parse(text, mode="eval").body, call.func)
     for node in ast.walk(function):
         ast.copy_location(node, call.func)
-    yield Edit(EXCEPTION, statement.lineno, ((call, "func", function),), texts=(heading(statement), f"raise {other}"))
+    yield Edit(
+        EXCEPTION, statement.lineno, ((call, "func", function),), texts=(heading(statement)[:90], f"raise {other}")
+    )
 
 
 def _handlers(owner: ast.AST, name: str, block: list[ast.stmt], at: int) -> Iterator[Edit]:
@@ -132,13 +136,13 @@ def _handlers(owner: ast.AST, name: str, block: list[ast.stmt], at: int) -> Iter
             for which, each in enumerate(handler.type.elts):
                 rest = [*handler.type.elts[:which], *handler.type.elts[which + 1 :]]
                 slots = ((handler.type, "elts", rest),)
-                yield Edit(HANDLER, handler.lineno, slots, texts=(text, f"without {ast.unparse(each)}"))
+                yield Edit(HANDLER, handler.body[0].lineno, slots, texts=(text, f"without {ast.unparse(each)}"))
         others = [*statement.handlers[:number], *statement.handlers[number + 1 :]]
         if others or statement.finalbody:
-            yield Edit(HANDLER, handler.lineno, ((statement, "handlers", others),), texts=(text, "nothing"))
+            yield Edit(HANDLER, handler.body[0].lineno, ((statement, "handlers", others),), texts=(text, "nothing"))
         else:
             plain = replaced(block, at, [*statement.body, *statement.orelse])
-            yield Edit(HANDLER, handler.lineno, ((owner, name, plain),), texts=(text, "nothing"))
+            yield Edit(HANDLER, handler.body[0].lineno, ((owner, name, plain),), texts=(text, "nothing"))
 
 
 def _cached(function: ast.FunctionDef) -> Iterator[Edit]:

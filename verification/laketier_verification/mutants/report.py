@@ -12,8 +12,9 @@ from rich.table import Table
 
 from laketier_verification.mutants.results import NOT_VIABLE, Result, Results
 from laketier_verification.mutants.rules import rule_of
-from laketier_verification.mutants.source import Module
-from laketier_verification.mutants.survivors import Argued
+from laketier_verification.mutants.source import Key, Module
+from laketier_verification.mutants.survivors import Argued, argued
+from laketier_verification.mutants.targets import FOLDER, TARGETS
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Told:
     @classmethod
     def of(cls, name: str, modules: Mapping[str, Module], results: Results, entries: Sequence[Argued]) -> Told:
         """From the file of results."""
-        known = [result for result in results.of(modules) if result.final]
+        elsewhere = _noticed_elsewhere(name, modules)
+        known = [elsewhere.get(result.key, result) for result in results.of(modules) if result.final]
         viable = [result for result in known if result.outcome != NOT_VIABLE]
         total = sum(len(module.mutants) for module in modules.values())
         return cls(name, total, viable, len(known) - len(viable), entries)
@@ -120,6 +122,27 @@ def test_file(result: Result) -> str:
     return result.by.partition("::")[0].rpartition("/")[2]
 
 
+def known_of(target: str) -> Told:
+    """What the file of a target says now."""
+    return Told.of(target, TARGETS[target].modules(), Results(FOLDER / f"{target}.jsonl"), argued())
+
+
+def _noticed_elsewhere(name: str, modules: Mapping[str, Module]) -> dict[Key, Result]:
+    """What two formats share is broken for both: one that notices is enough."""
+    found = {}
+    for other, target in TARGETS.items():
+        shared = {each: module for each, module in modules.items() if other != name and each in target.modules()}
+        results = Results(FOLDER / f"{other}.jsonl").of(shared)
+        found.update({result.key: result for result in results if result.noticed})
+    return found
+
+
+def survivors_of(target: str) -> set[Key]:
+    """What no test noticed there, argued or not."""
+    found = Results(FOLDER / f"{target}.jsonl").of(TARGETS[target].modules())
+    return {result.key for result in found if result.final and not result.noticed}
+
+
 def show(told: Told) -> None:
     """For people."""
     console = Console(width=None if Console().is_terminal else 160)
@@ -138,12 +161,7 @@ def show(told: Told) -> None:
         console.print(f"ARGUED, AND NOTICED by {result.by}: {result.key}", markup=False, highlight=False)
     score = told.score
     console.print(
-        f"{told.name}: {score.tried} of {told.total} mutants tried, {score.noticed} noticed, {score.equivalent} argued to "
-        f"be equivalent: {score.percent:.1f} % ({told.not_viable} not viable)",
+        f"{told.name}: {score.tried} of {told.total} mutants tried, {score.noticed} noticed, {score.equivalent} argued "
+        f"to be equivalent: {score.percent:.1f} % ({told.not_viable} not viable)",
         highlight=False,
     )
-
-
-def page() -> str:
-    """Of docs/proof."""
-    raise NotImplementedError

@@ -1,7 +1,7 @@
-"""The mutants that change nothing a caller could notice, each with the reason in a line: ``tests/mutants/survivors.toml``.
+"""Mutants that change nothing a caller could notice, each with the reason in a line: ``tests/mutants/survivors.toml``.
 
-An entry names its mutant by module, function, operator and text, so it stays when lines move. One that names none, or one
-that a test notices, is an error.
+An entry names its mutant by module, function, operator and text, so it stays when lines move. One that names none, or
+one that a test notices, is an error.
 """
 
 from __future__ import annotations

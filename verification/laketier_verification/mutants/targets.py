@@ -53,16 +53,15 @@ def _harnesses(format: str) -> tuple[str, ...]:
     return tuple(f"laketier_{format}.{name}" for name in ("conformance", "harness"))
 
 
+_MANIFESTS = ("laketier.kit.manifests", "laketier.kit.staged", "laketier.kit.durable")
+"""What Feather and localfile share."""
+
 TARGETS = {
     target.name: target
     for target in (
-        _suite(
-            "feather", "feather_lake.plugin", "laketier.kit.manifests", "laketier.kit.staged", "laketier.kit.durable"
-        ),
-        *(
-            _suite(name, f"laketier_{name}", but=_harnesses(name))
-            for name in ("localfile", "delta", "iceberg", "lance")
-        ),
+        _suite("feather", "feather_lake.plugin", *_MANIFESTS),
+        _suite("localfile", "laketier_localfile", *_MANIFESTS, but=_harnesses("localfile")),
+        *(_suite(name, f"laketier_{name}", but=_harnesses(name)) for name in ("delta", "iceberg", "lance")),
         Target("tiering", ("laketier.tiering",), ("tests/unit/tiering", "tests/unit/spi", *_PLAIN)),
         Target("spi", ("laketier.spi",), ("tests/unit/spi", "tests/unit/tiering", "tests/unit/kit", *_PLAIN)),
         Target("rounds", ("laketier.rounds",), ("tests/unit/rounds", *_PLAIN)),

@@ -1,0 +1,123 @@
+"""The page of docs/proof, from the files of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from laketier_verification.mutants.report import Score, Told, known_of, module, operator, rule
+from laketier_verification.mutants.results import Result
+from laketier_verification.mutants.targets import FOLDER, TARGETS
+
+_ABOUT = {
+    "feather": "the conformance suite on Feather, and on localfile what Feather does not use",
+    "localfile": "the conformance suite on localfile",
+    "delta": "the conformance suite on Delta",
+    "iceberg": "the conformance suite on Iceberg",
+    "lance": "the conformance suite on Lance",
+    "tiering": "the unit tests of tiering/ and spi/",
+    "spi": "the unit tests of spi/, tiering/ and kit/",
+    "rounds": "the unit tests of rounds/",
+    "kit": "the unit tests of kit/",
+}
+_HEAD = """# Mutants
+
+`make test-mutants` makes one small mistake in correct code, runs the tests that reach the mistake, and says which
+test noticed. A mistake that no test notices is a survivor: the suite lacks a test, or the mistake changes nothing
+that a caller could tell. The page is written by `python -m laketier_verification.mutants --docs
+docs/proof/mutants.md`.
+
+## How it is done
+
+- **Operators** work on the syntax tree of functions: drop a call, drop a sync, drop a guard, skip a check, negate a
+  condition, swap two statements or two arguments, off by one, another exception, widen an `except`, drop a handler,
+  forget a field, cache a fresh look. Messages, log lines, asserts and failpoints are left alone, and so is what runs
+  as a module is imported.
+- **One process** imports everything and collects the tests once. Each mutant gets a fork of it, in which the code of
+  its function is exchanged. Interpreters that a test starts take the mutant from an import hook, so killed and racing
+  processes have it, too.
+- **The control** comes first: all tests run once with each function exchanged for its own code, compiled in the same
+  way. A test that fails then is left out. The same run records the lines that each test reaches.
+- **A mutant meets** at first the cheap tests of its line, those first that noticed most so far. Survivors then meet
+  all other tests that reach their lines, and all tests that start processes, {together} mutants in one fork; where a
+  test fails, each is put to it alone. A mutant that hides another one there would be overlooked.
+- **A test that does not end** counts as one that noticed. Its limit is half a minute and fifteen times its usual
+  time.
+- **Samples** are drawn by a hash of seed and mutant, so the mutants tried so far are a fair sample of all of them.
+- **Resuming**: results are appended to `artifacts/mutants/`. A run goes on where another ended. A result counts only
+  for the text of the function for which it was found.
+
+A survivor that nobody could notice has a line in `tests/mutants/survivors.toml` that says why, and counts neither
+way. A line about a mutant that is not there, or that a test notices, is an error. The suite runs in its bare lane,
+without Spark.
+"""
+
+
+def page() -> str:
+    """Of all targets with results."""
+    from laketier_verification.mutants.loop import TOGETHER
+
+    known = [known_of(name) for name in TARGETS if (FOLDER / f"{name}.jsonl").exists()]
+    known = [told for told in known if told.results]
+    parts = [
+        _HEAD.format(together=TOGETHER),
+        _table("Scores", "code", [(told.name, told.score) for told in known], known),
+    ]
+    for told in known:
+        parts.append(f"## {told.name}\n\nBy {_ABOUT[told.name]}. {_sample(told)}\n")
+        for title, of in _VIEWS:
+            parts.append(_rows(title, told.by(of).items()))
+        parts.append(_survivors("Survivors that nobody argued", told.unargued, lambda _: ""))
+        same = [result for result in told.results if not result.noticed and told.is_argued(result)]
+        parts.append(_survivors("Survivors that change nothing", same, partial(_why, told)))
+    return "\n".join(parts)
+
+
+_VIEWS: tuple[tuple[str, Callable[[Result], str]], ...] = (("rule", rule), ("module", module), ("mistake", operator))
+
+
+def _sample(told: Told) -> str:
+    drawn = "All" if told.score.tried + told.not_viable == told.total else "A sample:"
+    return f"{drawn} {told.score.tried} of {told.total} mutants; {told.not_viable} could not be made."
+
+
+def _table(title: str, first: str, scores: Iterable[tuple[str, Score]], known: list[Told]) -> str:
+    lines = [
+        f"## {title}\n",
+        f"| {first} | mutants | tried | noticed | argued | noticed of the rest |",
+        "|---|" + "---:|" * 5,
+    ]
+    for told, (name, score) in zip(known, scores, strict=True):
+        lines.append(
+            f"| [{name}](#{name}) | {told.total} | {score.tried} | {score.noticed} | {score.equivalent} "
+            f"| {score.percent:.1f} % |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _rows(title: str, scores: Iterable[tuple[str, Score]]) -> str:
+    lines = [f"| {title} | tried | noticed | argued | noticed of the rest |", "|---|" + "---:|" * 4]
+    for name, score in scores:
+        shown = f"`{name}`" if "_" in name or "." in name else name
+        lines.append(f"| {shown} | {score.tried} | {score.noticed} | {score.equivalent} | {score.percent:.1f} % |")
+    return "\n".join(lines) + "\n"
+
+
+def _survivors(title: str, results: list[Result], why: Callable[[Result], str]) -> str:
+    if not results:
+        return f"{title}: none.\n"
+    lines = [f"{title}:\n"]
+    for result in sorted(results, key=lambda each: (each.key.module, each.line)):
+        key = result.key
+        change = f"{_code(key.before)} → {_code(key.after)}"
+        reason = why(result)
+        lines.append(f"- `{key.module}.{key.function}`, {key.operator}: {change}" + (f". {reason}" if reason else ""))
+    return "\n".join(lines) + "\n"
+
+
+def _code(text: str) -> str:
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+def _why(told: Told, result: Result) -> str:
+    return next(entry.why for entry in told.entries if entry.is_about(result.key))
