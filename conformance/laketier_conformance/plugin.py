@@ -27,6 +27,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="write the verdict and all results here, as JSON; {format} in it stands for the format",
     )
+    group.addoption(
+        "--lake-page",
+        metavar="FILE",
+        help="write the report here as a page to look at, in HTML; {format} in it stands for the format",
+    )
     group.addoption("--lake-warehouse", metavar="DIR", help="keep the tables in this folder (default: a temporary one)")
     group.addoption(
         "--lake-lanes",
@@ -52,6 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(*features): must be refused by a format that declares one unsupported")
+    config.addinivalue_line("markers", "shows(*features): tells of these features, declared or not")
     config.addinivalue_line("markers", "lane(name): runs in this lane of the conformance suite")
     if config.getoption("lake_schedules") < SCHEDULES:
         raise pytest.UsageError(f"--lake-schedules: at least {SCHEDULES}, or the verdict says too much")
@@ -59,7 +65,14 @@ def pytest_configure(config: pytest.Config) -> None:
         from laketier_conformance.suite import Suite
 
         names = _formats(config)
-        suite = Suite(config, names, _lanes(config), _files(config, names), _options(config))
+        suite = Suite(
+            config,
+            names,
+            _lanes(config),
+            _files(config, names, "lake_report"),
+            _files(config, names, "lake_page"),
+            _options(config),
+        )
         config.pluginmanager.register(suite, "laketier_conformance_suite")
 
 
@@ -77,13 +90,15 @@ def _formats(config: pytest.Config) -> tuple[str, ...]:
     return names
 
 
-def _files(config: pytest.Config, names: tuple[str, ...]) -> dict[str, Path]:
-    given = config.getoption("lake_report")
+def _files(config: pytest.Config, names: tuple[str, ...], option: str) -> dict[str, Path]:
+    given = config.getoption(option)
     if given is None:
         return {}
     files = {name: Path(str(given).replace("{format}", name)).absolute() for name in names}
     if len(set(files.values())) < len(files):
-        raise pytest.UsageError(f"--lake-report={given}: say {{format}} where the name goes, one file for each format")
+        raise pytest.UsageError(
+            f"--{option.replace('_', '-')}={given}: say {{format}} where the name goes, one file for each format"
+        )
     return files
 
 

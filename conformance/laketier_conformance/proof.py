@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 from collections import Counter
 from collections.abc import Collection
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,24 @@ import pytest
 from laketier.registry import installed_formats, load_format
 from laketier.spi import Feature, LakeStoragePlugin, PluginError, support_of, unknown_features
 from laketier_conformance import failures
+from laketier_conformance.shown import FAILED, FULL, NOT_SHOWN, REFUSED, shown
 from laketier_conformance.verdict import Result, Verdict, judge
+from laketier_conformance.versions import versions
 
 
 class Proof:
     """The results of one format, and what follows from them."""
 
     def __init__(
-        self, name: str, lanes: tuple[str, ...], expected: Collection[str], options: tuple[str, ...] = ()
+        self,
+        name: str,
+        lanes: tuple[str, ...],
+        expected: Collection[str],
+        options: tuple[str, ...] = (),
+        schedules: int = 20,
     ) -> None:
-        self._options = options
+        self._options, self._schedules = options, schedules
+        self._began = datetime.now(UTC)
         self._lanes = lanes
         self._expected = expected
         self.plugin = _load(name)
@@ -43,11 +52,19 @@ class Proof:
     def report(self) -> dict[str, Any]:
         """The report as JSON's own types."""
         assert self.verdict is not None
+        results = {name: self._plain(name) for name in sorted(self.results)}
+        interposed: Counter[str] = Counter()
+        for result in results.values():
+            interposed.update(result.get("interposed", {}))
         return {
-            "report": 1,
+            "report": 2,
             "format": self.plugin.identifier,
             "plugin": f"{self._offer.distribution}=={self._offer.version}",
             "suite": f"laketier=={importlib.metadata.version('laketier')}",
+            "versions": versions(self._offer.distribution),
+            "at": self._began.isoformat(timespec="seconds"),
+            "seconds": round(sum(result.seconds for result in self.results.values()), 1),
+            "seeds": {"schedules": [0, self._schedules - 1]},
             "lanes": list(self._lanes),
             "delivery": self.plugin.delivery.value,
             "features": {
@@ -55,11 +72,14 @@ class Proof:
                 for feature in Feature
                 for support in [support_of(self.plugin.features, feature)]
             },
+            "shown": shown(self.plugin, self.results.values(), self.verdict.unproven),
             "unknown_features": list(unknown_features(self.plugin.features)),
+            "interposed": dict(sorted(interposed.items())),
             "verdict": self.verdict.name,
+            "conformant": self.verdict.conformant,
             "why": list(self.verdict.why),
             "unproven": self.verdict.unproven,
-            "results": {name: self._plain(name) for name in sorted(self.results)},
+            "results": results,
         }
 
     def _plain(self, name: str) -> dict[str, Any]:
@@ -73,17 +93,35 @@ class Proof:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(self.report(), indent=1) + "\n", encoding="utf-8")
 
+    def write_page(self, file: Path) -> None:
+        """Write the report to look at."""
+        from laketier_conformance.page import page
+
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(page(self.report()), encoding="utf-8")
+
     def tell(self, terminalreporter: Any) -> None:
         """Print the verdict and what led to it."""
         if self.verdict is None:
             return
+        report = self.report()
         terminalreporter.section(f"conformance of {self.plugin.identifier}")
         counts = Counter(result.outcome for result in self.results.values())
-        terminalreporter.line(", ".join(f"{counts[outcome]} {outcome}" for outcome in sorted(counts)) or "no tests")
+        told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in sorted(counts)) or "no tests"
+        terminalreporter.line(f"{told}, in {report['seconds']} s of all processes")
+        for how in (FULL, REFUSED, NOT_SHOWN, FAILED):
+            features = [feature for feature, each in report["shown"].items() if each == how]
+            if features and counts:
+                terminalreporter.line(f"  {how}: {', '.join(features)}")
+        if report["interposed"]:
+            effects = ", ".join(f"{count} {kind}" for kind, count in report["interposed"].items())
+            terminalreporter.line(f"  interposed: {effects}")
         for line in self.verdict.why:
             terminalreporter.line(f"  {line}")
         for feature, reason in self.verdict.unproven.items():
             terminalreporter.line(f"  declared, not shown: {feature} ({reason})")
+        told = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
+        terminalreporter.line(f"  with {told}")
         terminalreporter.line(f"verdict: {self.verdict.name}", bold=True, green=self.verdict.conformant)
 
 

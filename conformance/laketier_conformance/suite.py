@@ -13,7 +13,7 @@ from laketier.spi import Feature, FeatureNotSupported, LakeStoragePlugin, suppor
 from laketier_conformance.failures import SAYS, explained, sentence_of
 from laketier_conformance.manifest import expected_tests, name_of
 from laketier_conformance.proof import Proof
-from laketier_conformance.verdict import FAIL
+from laketier_conformance.verdict import FAIL, FEATURES
 
 FORMAT, NAME, REFUSED = "laketier_format", "laketier_test", "laketier_refused"
 PARAMETER = "format_name"
@@ -30,6 +30,7 @@ class Suite:
         names: Iterable[str],
         lanes: tuple[str, ...],
         files: Mapping[str, Path],
+        pages: Mapping[str, Path],
         options: tuple[str, ...] = (),
     ) -> None:
         self._reports = not hasattr(config, "workerinput")
@@ -37,12 +38,14 @@ class Suite:
         self._expected = expected_tests()
         self._chosen = _chosen(config, self._expected)
         self._options = options
-        self._files = files
+        self._files, self._pages = files, pages
         if self._reports:
-            for file in files.values():
+            for file in (*files.values(), *pages.values()):
                 # A crash must not leave the verdict of an earlier run behind.
                 file.unlink(missing_ok=True)
-        self.proofs = {name: Proof(name, lanes, self._expected, options) for name in names}
+        self.proofs = {
+            name: Proof(name, lanes, self._expected, options, config.getoption("lake_schedules")) for name in names
+        }
 
     def plugin_of(self, name: str) -> LakeStoragePlugin:
         """The plugin of one of the formats under test."""
@@ -73,6 +76,7 @@ class Suite:
                 raise pytest.UsageError(f"{name} does not say which format it is about: use the fixture {PARAMETER}")
             # Travel with each report, also out of the processes of xdist.
             item.user_properties += zip((FORMAT, NAME), whose, strict=True)
+            item.user_properties.append((FEATURES, _features(item)))
             # Engines may warn as they like, whatever the author's own configuration makes of it; laketier may not.
             item.add_marker(pytest.mark.filterwarnings("default", "error:::laketier"))
         # The one session takes longest, so it begins first.
@@ -176,12 +180,20 @@ class Suite:
             verdict = proof.close(int(exitstatus))
             if name in self._files:
                 proof.write(self._files[name])
+            if name in self._pages:
+                proof.write_page(self._pages[name])
             if verdict.name == FAIL or (exitstatus == 0 and not verdict.conformant):
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         for proof in self.proofs.values():
             proof.tell(terminalreporter)
+
+
+def _features(item: pytest.Item) -> list[str]:
+    """Those that a test needs, or tells about in another way."""
+    markers = [marker for name in ("needs", "shows") for marker in item.iter_markers(name)]
+    return sorted({feature.value for marker in markers for feature in marker.args})
 
 
 def _is_ours(path: Path) -> bool:

@@ -133,6 +133,7 @@ def test_a_table_of_everything(lake: Lake) -> None:
     expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), "rows of a table of everything")
 
 
+@pytest.mark.shows(Feature.ROLLBACK_DETECTION)
 def test_a_foreign_rollback_is_noticed(
     plugin: LakeStoragePlugin, harness: Harness, table: Table, unproven: Callable[[str, str], None]
 ) -> None:

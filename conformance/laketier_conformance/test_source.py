@@ -190,6 +190,7 @@ def test_filters_on_nan_infinity_and_zeros(floats: Table, predicate: Predicate) 
     )
 
 
+@pytest.mark.shows(Feature.FILTER_PUSHDOWN)
 def test_what_remains_is_of_what_was_asked(filled: Table) -> None:
     """Without FILTER_PUSHDOWN everything remains. With it, at least something is skipped or taken somewhere."""
     asked = (Leaf("id", Op.GE, 20_000), Leaf("name", Op.NOT_NULL))
@@ -234,6 +235,7 @@ def test_a_limit_counts_after_the_filters(filled: Table) -> None:
     assert min(read["id"].to_pylist()) >= 20_000, "rows of a scan with a filter and a limit pass the filter"
 
 
+@pytest.mark.shows(Feature.LIMIT_PUSHDOWN)
 def test_a_limit_plans_fewer_splits_where_declared(filled: Table) -> None:
     if support_of(filled.lake.plugin.features, Feature.LIMIT_PUSHDOWN).full:
         source = filled.source
@@ -282,6 +284,7 @@ def test_a_moment_before_the_table_is_refused(table: Table) -> None:
         table.source.plan(ScanRequest(as_of=1_000))
 
 
+@pytest.mark.shows(Feature.PLAIN_PARQUET)
 def test_plain_parquet_holds_exactly_the_split(filled: Table) -> None:
     """Another engine reads the file by itself, so all of it must be the split."""
     source = filled.source

@@ -149,11 +149,13 @@ def test_flat(lake: Lake, name: str) -> None:
     comes_back_or_is_refused(lake, *FLAT[name], refusable=name not in BASIC)
 
 
+@pytest.mark.shows(Feature.NESTED_TYPES)
 @pytest.mark.parametrize("name", NESTED)
 def test_nested(lake: Lake, name: str) -> None:
     comes_back_or_is_refused_as_declared(lake, Feature.NESTED_TYPES, *NESTED[name])
 
 
+@pytest.mark.shows(Feature.VECTORS)
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors(lake: Lake, name: str) -> None:
     comes_back_or_is_refused_as_declared(lake, Feature.VECTORS, *VECTORS[name])

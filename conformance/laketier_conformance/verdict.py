@@ -17,6 +17,8 @@ NOT_RUN, NOT_INTERPOSED = "not run", "not interposed"
 UNPROVEN = "laketier_unproven"
 INTERPOSED = "laketier_interposed"
 """Name of a test's property: why the effects of its process could not be seen."""
+FEATURES = "laketier_features"
+"""Name of a test's property: the features that it is about."""
 _SHOWN = 12
 
 
@@ -31,10 +33,13 @@ class Result:
     seconds: float = 0.0
     detail: str = ""
     unproven: dict[str, str] = field(default_factory=dict)
+    features: tuple[str, ...] = ()
 
     def add(self, report: pytest.TestReport, refused: str | None) -> None:
         """Take the report of one phase of the test."""
         self.seconds += report.duration
+        features: Any = dict(report.user_properties).get(FEATURES, self.features)
+        self.features = tuple(features)
         told = (str(value).partition(": ") for name, value in report.user_properties if name == UNPROVEN)
         self.unproven.update({feature: reason for feature, _, reason in told})
         if report.outcome not in ("passed", "skipped") or hasattr(report, "wasxfail"):

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from conformance_runs import FEATHER, HERE, Run, suite_in
+from laketier.spi import FULL, Feature
 from laketier_conformance.failures import SAYS, again
 from laketier_conformance.manifest import MANIFEST, collected_tests, expected_tests, name_of
+from laketier_conformance.page import page
+from laketier_conformance.shown import shown
 from laketier_conformance.verdict import INTERPOSED, Result, judge
 
 SOME = "test_serializer.py::test_a_result_travels_unchanged"
@@ -105,6 +111,17 @@ def test_an_imperative_xfail_is_no_refusal() -> None:
     assert result.outcome == "failed"
 
 
+def test_each_feature_has_a_test() -> None:
+    """That nothing shows a feature must not be the suite's own fault."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in MANIFEST.parent.glob("test_*.py"))
+    marked = " ".join(re.findall(r"pytest\.mark\.(?:needs|shows)\(([^)]*)\)", text))
+    lacking = [
+        feature.value for feature in Feature if f"Feature.{feature.name}" not in marked.replace(",", " ").split()
+    ]
+    # Nothing here can show what is in somebody else's cloud: a test says so in the report.
+    assert lacking == [], "mark a test with needs or shows"
+
+
 def test_the_manifest_is_in_step() -> None:
     assert collected_tests("feather") == expected_tests(), (
         f"{MANIFEST.name} is out of step: run `python -m laketier_conformance.manifest feather`"
@@ -135,7 +152,8 @@ def two_tests(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
     """A run of two tests, one of them of what the format refuses, and the folder in which it was to keep its tables."""
     folder = tmp_path_factory.mktemp("two-tests")
     kept = folder / "kept"
-    return suite_in(folder)("feather", [SOME, REFUSED], arguments=[f"--lake-warehouse={kept}"]), kept
+    more = [f"--lake-warehouse={kept}", f"--lake-page={folder / 'report.html'}"]
+    return suite_in(folder)("feather", [SOME, REFUSED], arguments=more), kept
 
 
 def test_a_run_that_left_tests_out_is_partial(two_tests: tuple[Run, Path]) -> None:
@@ -173,6 +191,13 @@ def test_what_the_report_says(two_tests: tuple[Run, Path]) -> None:
     assert report["plugin"] == "laketier-feather==0.1.0"
     assert report["suite"].startswith("laketier==")
     assert report["delivery"] == "exactly-once"
+    assert report["report"] == 2
+    assert report["versions"].keys() >= {"python", "system", "laketier", "pyarrow", "pytest", "laketier-feather"}
+    assert report["seeds"] == {"schedules": [0, 19]}
+    assert report["seconds"] > 0
+    assert datetime.fromisoformat(report["at"]).tzinfo is not None
+    assert {feature for feature, each in report["shown"].items() if each != "not shown"} == {"indexing"}
+    assert (report["shown"]["indexing"], report["conformant"]) == ("refused", False)
     assert report["features"]["overwrite"] == "full"
     assert report["features"]["indexing"] == "unsupported: the format is kept small"
     assert report["lanes"] == ["bare"]
@@ -217,6 +242,41 @@ def test_a_failure_says_how_to_run_it_again(run_suite, tmp_path: Path) -> None: 
 def test_a_command_is_quoted(test: str) -> None:
     said = subprocess.run(f"printf '%s\\n' {again('f', test)}", shell=True, capture_output=True, text=True, check=True)
     assert said.stdout.splitlines() == ["laketier", "conformance", "f", "--test", test]
+
+
+def test_the_page_is_one_file_for_everybody(two_tests: tuple[Run, Path]) -> None:
+    """It fetches nothing and runs nothing, has a language and a title, and its tables have heads."""
+    said = (two_tests[1].parent / "report.html").read_text(encoding="utf-8")
+    assert said.startswith('<!doctype html>\n<html lang="en">')
+    assert "<title>Conformance of feather</title>" in said
+    assert not re.search(r"<script|<link|<img|src=|href=|@import|url\(", said)
+    assert "partial</strong>" in said
+    assert said.count("<table>") == said.count("<caption>") == said.count("<thead>") >= 4
+    assert SOME in said
+
+
+def test_the_page_takes_all_words_for_text(two_tests: tuple[Run, Path]) -> None:
+    report = json.loads(json.dumps(two_tests[0].report).replace("the format is kept small", "</td><script>1</script>"))
+    failed = {"outcome": "failed", "seconds": 1, "detail": "<b>found</b>", "guide": "g", "again": "a '<i>'"}
+    report["results"]["test_rounds.py::<u>[&]"] = failed
+    made = page(report)
+    assert "&lt;script&gt;" in made
+    assert "<dd><code>&lt;b&gt;found&lt;/b&gt;</code></dd>" in made
+    assert not re.search(r"<script|<b>|<u>|<i>", made)
+
+
+def test_what_is_shown_of_a_feature() -> None:
+    plugin = SimpleNamespace(features={Feature.UPSERT: FULL, Feature.OVERWRITE: FULL, Feature.HISTORY: FULL})
+    told = [
+        Result("a", "passed", features=("upsert", "overwrite")),
+        Result("b", "failed", features=("overwrite",)),
+        Result("c", "refused", features=("indexing",)),
+        Result("d", "passed", features=("history",)),
+        Result("e", "skipped", features=("vectors",)),
+    ]
+    seen = shown(plugin, told, {"history": "no server here"})  # type: ignore[arg-type]
+    named = {name: seen[name] for name in ("upsert", "overwrite", "indexing", "history", "vectors", "bucketing")}
+    assert list(named.values()) == ["full", "failed", "refused", "not shown", "not shown", "not shown"]
 
 
 def test_several_formats_in_one_run_on_several_processes(run_suite) -> None:  # type: ignore[no-untyped-def]
@@ -290,6 +350,10 @@ WRONG_CALLS = {
     "one report of two": (
         ["--lake-format=feather,localfile", "--lake-report=one.json"],
         "say {format} where the name goes",
+    ),
+    "one page of two": (
+        ["--lake-format=feather,localfile", "--lake-page=one.html"],
+        "--lake-page=one.html: say {format} where the name goes",
     ),
     "too few schedules": (["--lake-format=feather", "--lake-schedules=0"], "--lake-schedules: at least 20"),
     "a lane that is none": (["--lake-format=feather", "--lake-lanes=bear"], "--lake-lanes"),

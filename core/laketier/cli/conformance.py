@@ -23,6 +23,9 @@ def conformance(
     context: typer.Context,
     format: Annotated[str, typer.Argument(help="The format, as in lake.format.")],
     report: Annotated[Path | None, typer.Option(help="Write the JSON report here.", show_default=False)] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the report here to look at, in HTML.", show_default=False)
+    ] = None,
     test: Annotated[
         list[str] | None,
         typer.Option(help="Run this test alone, by its name in the report; may be given again.", show_default=False),
@@ -32,8 +35,9 @@ def conformance(
     system does not let the suite see each effect of a process), partial or fail. What follows `--` goes to pytest. Exit
     code 0 means conformant, with effects or without."""
     load_format(format)
-    if any(word.startswith("--lake-report") for word in context.args):
-        raise ConfigError("--lake-report is this command's own", fix="Give --report FILE before the --.")
+    for own, ours in (("--lake-report", "--report FILE"), ("--lake-page", "--page FILE")):
+        if any(word.startswith(own) for word in context.args):
+            raise ConfigError(f"{own} is this command's own", fix=f"Give {ours} before the --.")
     if importlib.util.find_spec("pytest") is None:
         raise ConfigError("the conformance suite needs pytest", fix="Install laketier's extra `conformance`.")
     command = [sys.executable, "-m", "pytest", "--pyargs", "laketier_conformance", f"--lake-format={format}"]
@@ -42,9 +46,10 @@ def conformance(
         written = report or Path(folder, "report.json")
         written.unlink(missing_ok=True)
         command += [f"--lake-report={written.absolute()}", *(f"--lake-test={name}" for name in test or ())]
+        command += [] if page is None else [f"--lake-page={page.absolute()}"]
         code = subprocess.run([*command, *context.args], check=False).returncode
-        verdict = json.loads(written.read_bytes())["verdict"] if written.exists() else None
-    if code == 0 and verdict not in ("conformant", "conformant-without-effects"):
-        say(f"laketier: the run ended without the verdict conformant (it is {verdict or 'none'})", err=True)
+        told = json.loads(written.read_bytes()) if written.exists() else {}
+    if code == 0 and not told.get("conformant"):
+        say(f"laketier: the run ended without the verdict conformant (it is {told.get('verdict', 'none')})", err=True)
         code = 1
     raise typer.Exit(code)
