@@ -10,6 +10,14 @@ arguments) with any of these:
   the table back to a snapshot. Needed to show `Feature.ROLLBACK_DETECTION`.
 - ``keep_feed(storage: LakeStorage, table: TableInfo) -> None``: what a user does to make a table keep its change feed.
   Needed to show `Feature.CHANGE_FEED` where a table keeps none by itself.
+- ``expire(storage: LakeStorage, table: TableInfo) -> None``: what a foreign tool would do to forget all versions but
+  the newest.
+- ``compact(storage: LakeStorage, table: TableInfo) -> None``: what a foreign tool would do to put the rows of small
+  files into fewer ones, in a commit that changes no row.
+- ``delete_rows(storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None``: what a foreign tool would do to
+  delete the rows with these values of the column ``id``.
+
+Where one of the last three is not there, the report says that nothing showed what becomes of it.
 """
 
 from __future__ import annotations
@@ -68,6 +76,21 @@ class Harness:
     def roll_back(self) -> Any:
         """None when the author gave none."""
         return getattr(self._supplied, "roll_back", None)
+
+    @property
+    def expire(self) -> Any:
+        """None when the author gave none."""
+        return getattr(self._supplied, "expire", None)
+
+    @property
+    def compact(self) -> Any:
+        """None when the author gave none."""
+        return getattr(self._supplied, "compact", None)
+
+    @property
+    def delete_rows(self) -> Any:
+        """None when the author gave none."""
+        return getattr(self._supplied, "delete_rows", None)
 
     @property
     def keep_feed(self) -> Any:

@@ -205,6 +205,12 @@ RULES = (
         ("test_changes.py",),
     ),
     Rule(
+        "foreign-maintenance",
+        "What other tools expire, compact or delete is read whole, refused, or gone: never less, again or back.",
+        _CAPABILITIES,
+        ("test_foreign_maintenance.py",),
+    ),
+    Rule(
         "change-feed",
         "A range of versions gives each change that its commits made to rows, each once.",
         _CAPABILITIES,

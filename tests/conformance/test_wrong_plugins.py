@@ -35,6 +35,11 @@ def _caught_by(wrong: Path) -> tuple[str, str]:
 CAUGHT_BY = {path.stem: _caught_by(path) for path in sorted(FOLDER.glob("*.py")) if path.stem not in HELPERS}
 
 
+def _has_harness(wrong: Path) -> bool:
+    found = ast.parse(wrong.read_text(encoding="utf-8")).body
+    return any(isinstance(node, ast.ClassDef) and node.name == "Harness" for node in found)
+
+
 def _named(wrong: str) -> str:
     return wrong.replace("_", "-")
 
@@ -47,7 +52,8 @@ def caught(tmp_path_factory: pytest.TempPathFactory) -> Run:
         function, bracket, parameters = test.partition("[")
         tests.append(f"{function}[{_named(wrong)}" + (f"-{parameters}" if bracket else "]"))
     offers = {_named(wrong): wrong for wrong in CAUGHT_BY}
-    return suite_in(tmp_path_factory.mktemp("wrong"))(",".join(offers), tests, offers=offers)
+    harnesses = {name: f"{wrong}:Harness" for name, wrong in offers.items() if _has_harness(FOLDER / f"{wrong}.py")}
+    return suite_in(tmp_path_factory.mktemp("wrong"))(",".join(offers), tests, offers=offers, harnesses=harnesses)
 
 
 @pytest.mark.parametrize("wrong", CAUGHT_BY)

@@ -1,6 +1,10 @@
-"""The harness of this format for the conformance suite: a foreign restore, and switching on the change feed."""
+"""The harness of this format for the conformance suite: a foreign restore, clean-up, compaction and delete, and
+switching on the change feed."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
 
 from laketier.spi import LakeStorage, TableInfo
 from laketier_delta.changes import FEED
@@ -22,3 +26,24 @@ class Harness:
         from deltalake import DeltaTable
 
         DeltaTable(table.location).alter.set_table_properties({FEED: "true"})
+
+    def expire(self, _storage: LakeStorage, table: TableInfo) -> None:
+        """A checkpoint, and no entry of the log before it, as a clean-up of the log leaves them."""
+        from deltalake import DeltaTable
+
+        handle = DeltaTable(table.location)
+        handle.create_checkpoint()
+        for version in range(handle.version()):
+            (Path(table.location) / "_delta_log" / f"{version:020}.json").unlink()
+
+    def compact(self, _storage: LakeStorage, table: TableInfo) -> None:
+        """OPTIMIZE."""
+        from deltalake import DeltaTable
+
+        DeltaTable(table.location).optimize.compact()
+
+    def delete_rows(self, _storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None:
+        """DELETE."""
+        from deltalake import DeltaTable
+
+        DeltaTable(table.location).delete(f"id IN ({', '.join(map(str, ids))})")

@@ -1,6 +1,9 @@
-"""The harness of this format for the conformance suite: a foreign rollback. Not used otherwise."""
+"""The harness of this format for the conformance suite: a foreign rollback, expiry and deletes. Not used otherwise.
+pyiceberg can't compact."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from laketier.spi import LakeStorage, TableInfo
 from laketier_iceberg.storage import IcebergStorage
@@ -15,3 +18,16 @@ class IcebergHarness:
         """Iceberg's own ``rollback_to_snapshot``."""
         assert isinstance(storage, IcebergStorage)
         storage.load(table.path).manage_snapshots().rollback_to_snapshot(snapshot_id).commit()
+
+    def expire(self, storage: LakeStorage, table: TableInfo) -> None:
+        """pyiceberg's own ``expire_snapshots``, of all but the newest."""
+        assert isinstance(storage, IcebergStorage)
+        loaded = storage.load(table.path)
+        current = loaded.metadata.current_snapshot_id
+        old = [snapshot.snapshot_id for snapshot in loaded.snapshots() if snapshot.snapshot_id != current]
+        loaded.maintenance.expire_snapshots().by_ids(old).commit()
+
+    def delete_rows(self, storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None:
+        """pyiceberg's own ``delete``, which copies what is left of a file."""
+        assert isinstance(storage, IcebergStorage)
+        storage.load(table.path).delete(f"id in ({', '.join(map(str, ids))})")

@@ -1,6 +1,10 @@
-"""The harness of this format for the conformance suite: a foreign rollback. Not used otherwise."""
+"""The harness of this format for the conformance suite: a foreign rollback, clean-up, compaction and delete. Not used
+otherwise."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
 
 from laketier.spi import LakeStorage, TableInfo
 from laketier_lance.dataset import open_dataset
@@ -14,3 +18,15 @@ class LanceHarness:
     def roll_back(self, storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None:
         """Lance's own way back to an older version."""
         open_dataset(table.location, {}, snapshot_id).restore()  # type: ignore[no-untyped-call] # pylance has no types for it
+
+    def expire(self, storage: LakeStorage, table: TableInfo) -> None:
+        """Lance's own clean-up of versions."""
+        open_dataset(table.location, {}).cleanup_old_versions(timedelta(0))
+
+    def compact(self, storage: LakeStorage, table: TableInfo) -> None:
+        """Lance's own compaction."""
+        open_dataset(table.location, {}).optimize.compact_files()
+
+    def delete_rows(self, storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None:
+        """Lance's own delete, which writes a list of deleted rows beside the file."""
+        open_dataset(table.location, {}).delete(f"id IN ({', '.join(map(str, ids))})")

@@ -1,0 +1,163 @@
+"""Tables that other tools expire, compact and delete from: what is read of them is whole, or refused."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from laketier.spi import (
+    CommitError,
+    Conflict,
+    Feature,
+    OffsetsExpired,
+    Refused,
+    RowsChanged,
+    ScanRequest,
+    Watermark,
+    support_of,
+)
+from laketier.tiering import RoundOutcome, TieringRound
+from laketier_conformance.expect import expect, refused
+from laketier_conformance.harness import Harness
+from laketier_conformance.lake import QUICK, Lake, Table, ids_of, read_plan, token
+from laketier_conformance.test_upsert import UPSERT, Keyed
+
+Unproven = Callable[[str, str], None]
+EPOCHS = 4
+
+
+def _marked(table: Table) -> list[int]:
+    """The version before each of some epochs, and the one after them."""
+    marks = [table.changes.versions().latest]
+    for epoch in range(EPOCHS):
+        table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1))
+        marks.append(table.changes.versions().latest)
+    return marks
+
+
+def _rows_of(first: int, last: int) -> list[int]:
+    return [i for epoch in range(first, last) for split in (0, 1) for i in ids_of(epoch, split)]
+
+
+def _appended(table: Table, start: int, end: int) -> list[int]:
+    return sorted(read_plan(table.source, table.changes.plan(start, end))["id"].to_pylist())
+
+
+def _whole_or_refused(table: Table, marks: list[int]) -> None:
+    """Each range: its rows, or `OffsetsExpired` where it begins before what can be read."""
+    earliest = table.changes.versions().earliest
+    for (first, start), (last, end) in itertools.combinations(enumerate(marks), 2):
+        if start >= earliest:
+            expect(_appended(table, start, end), _rows_of(first, last), f"versions {start} to {end} are read")
+            continue
+        for skipping in (False, True):
+            doing = f"versions {start} to {end} are planned, of which those before {earliest} have expired"
+            with refused(OffsetsExpired, doing):
+                table.changes.plan(start, end, skip_changes=skipping)
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ)
+def test_an_expired_range_is_refused(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """To return what is left of it would lose rows, and nobody would see it."""
+    marks = _marked(table)
+    if harness.expire is None:
+        unproven("reads of expired versions", "the format's harness has no expire")
+        return
+    harness.expire(table.lake.storage, table.info)
+    earliest = table.changes.versions().earliest
+    assert marks[0] < earliest, f"the harness expired nothing: versions from {earliest} on can be read"
+    _whole_or_refused(table, marks)
+    expect(table.ids, _rows_of(0, EPOCHS), "the table is read after its old versions expired")
+    latest = table.changes.versions().latest
+    table.append(EPOCHS, ids_of(EPOCHS))
+    found = _appended(table, latest, table.changes.versions().latest)
+    expect(found, ids_of(EPOCHS), "the version after those that expired is read")
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ)
+def test_a_compaction_appends_nothing(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """Neither rows again, nor none at all: those of before and after it are there once."""
+    marks = _marked(table)
+    if harness.compact is None:
+        unproven("reads of compacted versions", "the format's harness has no compact")
+        return
+    before = len(table.source.plan(ScanRequest()).splits)
+    harness.compact(table.lake.storage, table.info)
+    after = len(table.source.plan(ScanRequest()).splits)
+    assert after < before, f"the harness compacted nothing: {before} splits became {after}"
+    compacted = table.changes.versions().latest
+    assert compacted > marks[-1], f"a compaction is a commit, and the version after it is still {compacted}"
+    expect(_appended(table, marks[-1], compacted), [], "the versions of a compaction are read")
+    expect(table.append(EPOCHS - 1).outcome, RoundOutcome.ALREADY_THERE, "an epoch is replayed after a compaction")
+    table.append(EPOCHS, *(ids_of(EPOCHS, split) for split in (0, 1)))
+    ends = [*marks, table.changes.versions().latest]
+    for (first, start), (last, end) in itertools.combinations(enumerate(ends), 2):
+        expect(
+            _appended(table, start, end), _rows_of(first, last), f"versions {start} to {end} are read, compacted since"
+        )
+    if harness.expire is not None:
+        harness.expire(table.lake.storage, table.info)
+        _whole_or_refused(table, ends)
+    expect(table.ids, _rows_of(0, EPOCHS + 1), "a compacted table is read")
+
+
+def test_rows_that_others_deleted_are_gone(table: Table, harness: Harness, unproven: Unproven) -> None:
+    """From scans, counts and limits; rounds go on, and none brings them back."""
+    table.append(0, ids_of(0, 0), ids_of(0, 1))
+    if harness.delete_rows is None:
+        unproven("rows that others delete", "the format's harness has no delete_rows")
+        return
+    before = table.info.snapshot_id
+    whole = ids_of(0, 0) + ids_of(0, 1)
+    gone = [whole[1], whole[7]]
+    harness.delete_rows(table.lake.storage, table.info, gone)
+    left = [i for i in whole if i not in gone]
+    expect(table.ids, left, "a table is read from which others deleted rows")
+    source = table.source
+    plan = source.plan(ScanRequest(columns=()))
+    for split in plan.splits:
+        count = sum(rows.num_rows for rows in source.read(split, plan.schema))
+        assert split.rows in (None, count), f"a split has {count} rows, and tells {split.rows}: others deleted some"
+    expect(table.read(limit=7).num_rows, 7, "rows of a scan with a limit of 7, of 8 that are left")
+    if support_of(table.lake.plugin.features, Feature.TIME_TRAVEL).full:
+        found = sorted(table.read(snapshot_id=before)["id"].to_pylist())
+        expect(found, whole, "the snapshot of before others deleted rows is read")
+    expect(table.append(0).outcome, RoundOutcome.ALREADY_THERE, "an epoch is replayed after others deleted rows of it")
+    table.append(1)
+    expect(table.ids, left + ids_of(1), "an epoch is appended after others deleted rows")
+    if support_of(table.lake.plugin.features, Feature.INCREMENTAL_READ).full:
+        with refused(RowsChanged, "a range is planned in which others deleted rows"):
+            table.changes.plan(table.changes.versions().earliest, table.changes.versions().latest)
+
+
+@pytest.mark.needs(Feature.UPSERT)
+@pytest.mark.parametrize("when", ["before-publish", "during-the-round"])
+def test_an_upsert_never_brings_deleted_rows_back(lake: Lake, harness: Harness, unproven: Unproven, when: str) -> None:
+    """The merged file was written from rows of which others have since deleted one."""
+    keyed = Keyed.of(lake.create(primary_key=("id",)))
+    keyed.round(0, keyed.staged({1: "a", 2: "b"}), keyed.staged({3: "c"}))
+    if harness.delete_rows is None:
+        unproven("rows that others delete", "the format's harness has no delete_rows")
+        return
+    table = keyed.table
+    if when == "before-publish":
+        committer = table.committer(mode=UPSERT)
+        state, merged = committer.open(), keyed.staged({1: "A", 2: "b"}, keyed.files(1))
+        harness.delete_rows(table.lake.storage, table.info, [2])
+        with refused(Conflict, "an upsert is published onto a state from before others deleted a row of its file"):
+            committer.publish(state, [merged], Watermark(token(1), "late"))
+        committer.close()
+    else:
+        tiering = TieringRound(table.factory, token=token(1), mode=UPSERT, policy=QUICK)
+        tiering.begin()
+        merged = keyed.staged({1: "A", 2: "b"}, keyed.files(1))
+        harness.delete_rows(table.lake.storage, table.info, [2])
+        with contextlib.suppress(Refused, CommitError):
+            tiering.commit([merged])
+    expect(dict(keyed.rows), {1: "a", 3: "c"}, "rows after an upsert whose file others deleted a row of meanwhile")
+    again = keyed.round(1, keyed.staged({1: "A"}, keyed.files(1)))
+    expect(again, RoundOutcome.PUBLISHED, "the upsert, merged again")
+    expect(dict(keyed.rows), {1: "A", 3: "c"}, "rows after the upsert, merged again")
