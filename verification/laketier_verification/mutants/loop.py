@@ -18,7 +18,7 @@ from laketier_verification.mutants.profile import Profile, profile
 from laketier_verification.mutants.results import KILLED, NEAR, NOT_VIABLE, SURVIVED, TIMED_OUT, Result, Results
 from laketier_verification.mutants.source import Module, Mutant
 
-TOGETHER = 16
+TOGETHER = 32
 """Mutants that the first tests did not notice share a run of all the others."""
 _FIRST = 1.5
 """Seconds of the tests that a mutant is given alone: those that most often notice, for their time."""

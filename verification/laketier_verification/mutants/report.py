@@ -53,7 +53,8 @@ class Told:
     def of(cls, name: str, modules: Mapping[str, Module], results: Results, entries: Sequence[Argued]) -> Told:
         """From the file of results."""
         elsewhere = _noticed_elsewhere(name, modules)
-        known = [elsewhere.get(result.key, result) for result in results.of(modules) if result.final]
+        # Who still has tests before it counts as a survivor: else those left would all be noticed.
+        known = [elsewhere.get(result.key, result) for result in results.of(modules)]
         viable = [result for result in known if result.outcome != NOT_VIABLE]
         total = sum(len(module.mutants) for module in modules.values())
         return cls(name, total, viable, len(known) - len(viable), entries)

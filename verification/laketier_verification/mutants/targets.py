@@ -65,6 +65,6 @@ TARGETS = {
         Target("tiering", ("laketier.tiering",), ("tests/unit/tiering", "tests/unit/spi", *_PLAIN)),
         Target("spi", ("laketier.spi",), ("tests/unit/spi", "tests/unit/tiering", "tests/unit/kit", *_PLAIN)),
         Target("rounds", ("laketier.rounds",), ("tests/unit/rounds", *_PLAIN)),
-        Target("kit", ("laketier.kit",), ("tests/unit/kit", *_PLAIN)),
+        Target("kit", ("laketier.kit", "laketier.kit.manifests"), ("tests/unit/kit", "plugins/localfile/tests", *_PLAIN)),
     )
 }
