@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from laketier.spi import Gap, WriterInitContext, new_attempt_id
+import pytest
+
+from laketier.spi import Feature, Gap, WriterInitContext, new_attempt_id
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Table, batch, ids_of, token
@@ -42,6 +44,20 @@ def test_a_result_that_was_published_is_kept(table: Table) -> None:
     committer.discard([staged])
     committer.close()
     expect(table.ids, ids_of(0) + ids_of(1), "rows after results were discarded that had been published")
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_table_that_is_gone(table: Table) -> None:
+    """A round that lost its table cleans up, and what it raises is why it ended, and no error of the discard."""
+    table.append(0)
+    staged = table.staged(ids_of(1))
+    committer = table.committer()
+    table.lake.storage.catalog().drop_table(table.path)
+    committer.discard([staged])
+    committer.close()
+    again = table.lake.create()
+    again.append(0)
+    expect(again.ids, ids_of(0), "rows of the next table of this name, after a discard for the dropped one")
 
 
 def test_attempts_of_the_same_task_never_clash(table: Table) -> None:

@@ -13,6 +13,7 @@ from laketier.spi import (
     Feature,
     LaketierError,
     TableChanged,
+    TableNotFound,
     Watermark,
     WriteResult,
 )
@@ -184,3 +185,22 @@ def test_a_table_recreated_between_open_and_publish(table: Table) -> None:
     expect(table.ids, [], "rows of the table that was made anew")
     expect(table.watermark(), None, "the watermark of the table that was made anew")
     expect(table.append(0).rows, 5, "the number of rows of the first round of the table that was made anew")
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+@pytest.mark.parametrize("results", [_rows, _nothing], ids=["rows", "empty"])
+def test_a_table_dropped_between_open_and_publish(table: Table, results: Results) -> None:
+    """Whatever is raised: the table stays dropped. A publish that makes folders would bring half of it back."""
+    table.append(0)
+    committer = table.committer()
+    state = committer.open()
+    staged = results(table)
+    catalog = table.lake.storage.catalog()
+    catalog.drop_table(table.path)
+    with refused(Exception, "files are published against a state from before the table was dropped"):
+        committer.publish(state, staged, Watermark(token(1), "c"))
+    committer.close()
+    with refused(TableNotFound, "a table is loaded that was dropped, and was published to afterwards"):
+        catalog.load_table(table.path)
+    expect(catalog.list_tables(), [], "the tables after the only one was dropped, and published to afterwards")
+    expect(table.lake.create().ids, [], "rows of the next table of this name")

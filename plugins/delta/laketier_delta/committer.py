@@ -31,7 +31,7 @@ from laketier.spi import (
     time_of_storage,
 )
 from laketier_delta.delta_log import COMMIT_ID, EPOCH, PIPELINE, PUBLISH, DeltaLog
-from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, transaction_version
+from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, refuse_dropped, transaction_version
 from laketier_delta.layout import attempt_of, spec_id_of
 from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
@@ -188,6 +188,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         if not isinstance(state, DeltaTableState):
             raise TypeError(f"publish needs the state that open() returned, not {type(state).__name__}")
         self._check_files(results)
+        if not any(result.files for result in results):
+            refuse_dropped(self._location)  # staged files that are there lie in the table's folder
         columns = state.handle.metadata().partition_columns
         check_partitions(results, columns, arrow_schema(state.handle), where=self._location.uri)
         target = state.version + 1

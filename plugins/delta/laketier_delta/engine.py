@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from laketier.spi import CommitError, CorruptTable, IncompatibleTable, TableError, TableInfo, TableNotFound
+from laketier.spi import CommitError, Conflict, CorruptTable, IncompatibleTable, TableError, TableInfo, TableNotFound
 from laketier_delta.location import LOG, Location
 from laketier_delta.table_features import advice
 
@@ -90,6 +90,16 @@ def _refuse_empty(location: Location, version: int) -> None:
             why="a power cut or a copy left it without its content",
             fix="Restore it from a backup. If there is none: delete it, and check which epochs are in the table.",
         )
+
+
+def refuse_dropped(location: Location) -> None:
+    """Raise `Conflict` when the table is gone. Who writes below its folder makes it anew, and it is no table then."""
+    from deltalake import DeltaTable
+
+    with panics_as_errors():
+        there = DeltaTable.is_deltatable(location.uri, location.storage_options)
+    if not there:
+        raise Conflict("the table was dropped meanwhile", where=location.uri)
 
 
 def handle_of(location: Location, table: TableInfo) -> DeltaTable:

@@ -29,7 +29,7 @@ from laketier.spi import (
     WriteResult,
 )
 from laketier_lance.clock import storage_time
-from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
+from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, refuse_dropped
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.location import local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
@@ -91,6 +91,8 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         dataset = state.dataset
         fragments = self._fragments(dataset, results)
         self._check_files(results)
+        if not fragments:
+            refuse_dropped(self._location, self._options.storage_options())  # staged files lie in the table's folder
         present = [fragment.metadata for fragment in dataset.get_fragments()]
         self._refuse_live(results, present)
         replaced = replaced_files(results, {str(fragment.id) for fragment in present}, where=self._location)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from laketier.spi import ConfigError, CorruptTable, LaketierError, SnapshotNotFound, TableError, TableNotFound
+from laketier.spi import ConfigError, Conflict, CorruptTable, LaketierError, SnapshotNotFound, TableError, TableNotFound
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 
 if TYPE_CHECKING:
@@ -47,6 +47,14 @@ def open_dataset(location: str, storage: Mapping[str, str], version: int | None 
             where=location,
             fix="`laketier history` lists the versions that can be read.",
         ) from error
+
+
+def refuse_dropped(location: str, storage: Mapping[str, str]) -> None:
+    """Raise `Conflict` when the table is gone. A commit would make its folder anew, and a dataset without its files."""
+    try:
+        open_dataset(location, storage)
+    except TableNotFound as error:
+        raise Conflict("the table was dropped meanwhile", where=location) from error
 
 
 def read_transaction(dataset: LanceDataset, version: int) -> Transaction | None:
