@@ -116,7 +116,7 @@ class Loop:
             if together.outcome == SURVIVED:
                 break
             at = max(0, together.tests - 1)
-            for mutant in list(group):
+            for mutant in self._reached_by(tests[at], group):
                 alone = self._try([mutant], tests[at : at + 1])
                 if alone.outcome != SURVIVED:
                     group.remove(mutant)
@@ -185,6 +185,10 @@ class Loop:
     def _all_tests(self, group: Sequence[Mutant]) -> list[Test]:
         """Those that run a line of one of them, and those that start processes, whose lines nobody saw."""
         return self._ordered({*self._reaching(group), *(name for name, seen in self._profile.items() if seen.starts)})
+
+    def _reached_by(self, test: Test, group: Sequence[Mutant]) -> list[Mutant]:
+        starts = self._profile[test.item.nodeid].starts
+        return [each for each in group if starts or test.item.nodeid in self._reaching([each])]
 
     def _reaching(self, group: Sequence[Mutant]) -> set[str]:
         """Those that run the line, or begin the statement which holds it."""
