@@ -15,6 +15,8 @@ from laketier.config import parse_options
 from laketier.registry import load_format
 from laketier.spi import (
     CommitterInitContext,
+    Feature,
+    Features,
     LakeChanges,
     LakeFeed,
     LakeHistory,
@@ -26,6 +28,7 @@ from laketier.spi import (
     Predicate,
     ScanPlan,
     ScanRequest,
+    SnapshotNotFound,
     SourceRange,
     TableDescriptor,
     TableInfo,
@@ -36,6 +39,7 @@ from laketier.spi import (
     WriteResult,
     WriterInitContext,
     new_attempt_id,
+    support_of,
     to_arrow,
     unpack,
 )
@@ -219,10 +223,14 @@ class Table:
         return watermark
 
     def read(self, **request: Any) -> pa.Table:
-        """All rows of a scan, as a reader gets them: the remaining filters applied, the limit kept."""
-        source = self.source
-        plan = source.plan(ScanRequest(**request))
-        return finished(read_plan(source, plan), plan, request.get("limit"))
+        """All rows of a scan, as a reader gets them: the remaining filters applied, the limit kept. Planned again when
+        a commit came between, for a format that keeps one state of its rows."""
+        while True:
+            source = self.source
+            plan = source.plan(ScanRequest(**request))
+            rows = read_pinned(source, plan, self.lake.plugin.features)
+            if rows is not None:
+                return finished(rows, plan, request.get("limit"))
 
     @property
     def ids(self) -> list[int]:
@@ -236,6 +244,17 @@ def read_plan(source: LakeSource, plan: ScanPlan) -> pa.Table:
     for rows in batches:
         assert rows.schema.equals(plan.schema), f"a batch has the schema {rows.schema}, the plan has {plan.schema}"
     return pa.Table.from_batches(batches, schema=plan.schema)
+
+
+def read_pinned(source: LakeSource, plan: ScanPlan, features: Features) -> pa.Table | None:
+    """What a plan that is not the newest any more reads. None if the plan is refused, as a format without time travel
+    may do: it keeps one state of its rows."""
+    try:
+        return read_plan(source, plan)
+    except SnapshotNotFound:
+        if support_of(features, Feature.TIME_TRAVEL).full:
+            raise
+        return None
 
 
 def finished(rows: pa.Table, plan: ScanPlan, limit: int | None) -> pa.Table:

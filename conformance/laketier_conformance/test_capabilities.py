@@ -98,11 +98,12 @@ def test_files_are_replaced(lake: Lake) -> None:
         expect(epoch(1, changed), outcome, "the outcome of an epoch that replaces a file, and of its replay")
         read = table.read(columns=("id", "name")).sort_by("id")
         expect(read.to_pydict(), {"id": [1, 3, 4], "name": ["A", "c", "d"]}, "rows after a file was replaced")
-    expect(
-        table.read(snapshot_id=snapshot.snapshot_id).num_rows,
-        3,
-        "the number of rows of the snapshot before a file was replaced",
-    )
+    if support_of(lake.plugin.features, Feature.TIME_TRAVEL).full:
+        expect(
+            table.read(snapshot_id=snapshot.snapshot_id).num_rows,
+            3,
+            "the number of rows of the snapshot before a file was replaced",
+        )
 
 
 @pytest.mark.needs(Feature.OBJECT_STORES)

@@ -42,8 +42,9 @@ def targets(around: Surroundings | None, staged: WriteResult) -> Iterator[str]:
     if around is not None:
         own = len(around.folder.parts) - 1
         copy = around.copy(staged.files[0].path)
-        live = next(path for path in sorted(around.home.rglob("*")) if path.is_file())
-        for target in (copy, around.theirs / "canary", live):
+        # A database may keep no file below the table's location.
+        live = [path for path in sorted(around.home.rglob("*")) if path.is_file()][:1]
+        for target in (copy, around.theirs / "canary", *live):
             yield str(target)
             yield f"file://{target}"
             yield "../" * own + str(target).lstrip("/")

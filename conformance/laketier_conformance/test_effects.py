@@ -18,6 +18,7 @@ from laketier.maintenance.orphans import list_orphans
 from laketier.spi import AddColumn, Feature, TableNotFound
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
+from laketier_conformance.delivery import made_whole
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.interposed.runs import SYNCS, Interposed, failed_at_each, killed_at_each
@@ -52,13 +53,8 @@ def _replay(table: Table, epoch: int) -> RoundOutcome:
 
 
 def _made_whole(table: Table, epoch: int, told: str) -> None:
-    """The epoch is there or not, and the replay knows."""
-    seen = table.ids
-    assert seen in (_expected(epoch), _expected(epoch + 1)), f"{told}: the table holds a part of epoch {epoch}"
-    outcome = _replay(table, epoch)
-    expected = RoundOutcome.PUBLISHED if seen == _expected(epoch) else RoundOutcome.ALREADY_THERE
-    assert outcome is expected, f"{told}: the replay ended as {outcome.value!r}, and {len(seen)} rows were there"
-    expect(table.ids, _expected(epoch + 1), f"{told}: after the replay of epoch {epoch}, the rows")
+    """The epoch is there or not, as the delivery level has it, and the replay knows."""
+    made_whole(table, epoch, _expected(epoch), _expected(epoch + 1), lambda: _replay(table, epoch), told)
 
 
 def test_a_round_is_killed(table: Table, runs: Interposed) -> None:

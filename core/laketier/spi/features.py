@@ -75,7 +75,11 @@ class DeliveryLevel(Enum):
     EXACTLY_ONCE = "exactly-once"
     """The watermark changes in the same atomic step as the data, and is never forgotten."""
     IDEMPOTENT_UPSERT = "idempotent-upsert"
-    """No atomic metadata: a replay overwrites the same keys with the same rows."""
+    """The watermark follows the rows, in a step of its own. A reader may see rows of a round before its watermark, and
+    a round that fails may leave some. A replay writes the same rows under the same keys again, so after it each row is
+    there once. The key is the table's primary key or, for a table without one, a key of the format's own such as the
+    number of the next version and of the row. The rows that another commit finds half done under such keys give way.
+    `LakeCommitter.publish` still is a compare-and-set: a round whose state is stale raises `Conflict`."""
 
 
 @dataclass(frozen=True)

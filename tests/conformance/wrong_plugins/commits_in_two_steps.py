@@ -10,7 +10,7 @@ from laketier import kit, spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_kills.py::test_killed_at_each_failpoint_of_the_format"
-SAYS = "the outcome of the replay after a driver was killed at publish.after_manifest_before_renames"
+SAYS = "killed at publish.after_manifest_before_renames: the replay ended as"
 
 
 class TwoStepCommitter(kit.ManifestCommitter):
