@@ -13,9 +13,12 @@ unexport PYTHONPATH PYTHONHOME SPARK_HOME VIRTUAL_ENV
 # A machine whose own name does not resolve must be able to run Spark.
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
-MEMBERS := $(wildcard pyproject.toml plugins/*/pyproject.toml tests/third_party/*/pyproject.toml)
+# Formats of others that `make setup` and `make test` leave out: [tool.uv.workspace] exclude.
+APART := $(foreach name,sqlite vortex,tests/third_party/$(name)/pyproject.toml)
+MEMBERS := $(filter-out $(APART),$(wildcard pyproject.toml plugins/*/pyproject.toml tests/third_party/*/pyproject.toml))
 READY := .venv/.complete
 READY_COMPAT := .venv-compat/.complete
+READY_APART := .venv-third-party/.complete
 SOURCES := core conformance plugins verification tests scripts $(wildcard benchmarks examples)
 # The formats that the workspace offers, ours and the third party's, by their entry points.
 formats_of = $(shell sed -n '/^\[project.entry-points."laketier.formats"\]/,/^$$/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' $(1))
@@ -46,6 +49,9 @@ $(READY): uv.lock $(MEMBERS) scripts/bootstrap.py | python
 	@"$(PYTHON)" scripts/bootstrap.py
 $(READY_COMPAT): uv.lock $(MEMBERS) scripts/bootstrap.py | python
 	@"$(PYTHON)" scripts/bootstrap.py --compat
+
+$(READY_APART): $(APART) pyproject.toml tests/third_party/requirements.txt scripts/bootstrap.py | python
+	@"$(PYTHON)" scripts/bootstrap.py --third-party
 
 # JVMs of tests live for seconds, and most of that is their start. Made once, kept in the environment.
 .PHONY: class-archive class-archive-compat
@@ -101,6 +107,14 @@ test-conformance: class-archive ## the conformance suite on every format here, o
 	SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS-$$($(BIN)/python tests/support/class_archive.py)}" \
 		$(BIN)/pytest $(SPREAD) --pyargs laketier_conformance --lake-format=$(subst $(space),$(comma),$(strip $(FORMATS))) \
 		--lake-report='artifacts/conformance/{format}.json' --junitxml=$(TIMES)/conformance.xml $(ARGS)
+
+.PHONY: test-third-party
+test-third-party: java $(READY_APART) ## the suite on formats of others, which have an environment of their own: ARGS=--lake-lanes=bare
+	@# In a folder of its own, as this checkout's configuration of pytest is not theirs.
+	mkdir -p artifacts/third-party && cd artifacts/third-party && \
+		PYSPARK_PYTHON=$(CURDIR)/.venv-third-party/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/.venv-third-party/bin/python \
+		$(CURDIR)/.venv-third-party/bin/pytest $(SPREAD) --rootdir=. --pyargs laketier_conformance \
+			--lake-format=$(subst $(space),$(comma),$(call formats_of,$(APART))) --lake-report='{format}.json' $(ARGS)
 
 .PHONY: test-faults
 test-faults: java $(READY) ## the whole fault matrix, bare and on Spark, and random kills; writes docs/proof/faults.md

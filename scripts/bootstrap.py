@@ -1,8 +1,9 @@
 """Makes the environments of this checkout, with a pinned uv fetched from the package index.
 
-    python scripts/bootstrap.py            the locked environment with all members, in .venv
-    python scripts/bootstrap.py --compat   the same on the oldest supported line of pyspark, in .venv-compat
-    python scripts/bootstrap.py --uv ...   runs uv itself, with these arguments
+    python scripts/bootstrap.py                 the locked environment with all members, in .venv
+    python scripts/bootstrap.py --compat        the same on the oldest supported line of pyspark, in .venv-compat
+    python scripts/bootstrap.py --third-party   the formats of others that are not in the lock, in .venv-third-party
+    python scripts/bootstrap.py --uv ...        runs uv itself, with these arguments
 
 Standard library only, and neither pip nor ensurepip: uv comes from the simple index as a wheel, its SHA-256 is
 checked against the one below, and its one executable is unzipped into .tools/. pip's settings for the index and
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -78,7 +80,9 @@ def main(arguments: list[str]) -> int:
         uv = fetch_uv(settings)
         if arguments[:1] == ["--uv"]:
             return subprocess.call([str(uv), *arguments[1:]], cwd=ROOT, env=environment(settings))
-        target = ROOT / (".venv-compat" if arguments[:1] == ["--compat"] else ".venv")
+        target = ROOT / {"--compat": ".venv-compat", "--third-party": ".venv-third-party"}.get(
+            "".join(arguments[:1]), ".venv"
+        )
         started = time.monotonic()
         make_environment(uv, settings, target)
     except BootstrapError as problem:
@@ -99,7 +103,9 @@ def make_environment(uv: Path, settings: dict[str, str], target: Path) -> None:
     # Bytecode once, here: where Python may write none (PYTHONDONTWRITEBYTECODE), each Spark worker would compile all
     # that it imports, and an import of pyiceberg takes twice as long.
     env["UV_COMPILE_BYTECODE"] = "1"
-    if target.name == ".venv" and index_of(settings) == PUBLIC_INDEX:
+    if target.name == ".venv-third-party":
+        install_apart(uv, env, target)
+    elif target.name == ".venv" and index_of(settings) == PUBLIC_INDEX:
         run(
             [uv, "sync", "--locked", "--all-packages", "--all-extras", "--all-groups", "--python", sys.executable],
             env,
@@ -134,10 +140,27 @@ def install_exported(uv: Path, env: dict[str, str], target: Path) -> None:
         run([*install, "--no-deps", "--requirements", members], env)
 
 
+def install_apart(uv: Path, env: dict[str, str], target: Path) -> None:
+    """Install the formats that are no members, with the libraries of their own lock."""
+    if not (target / "pyvenv.cfg").is_file():
+        run([uv, "venv", "--quiet", "--python", sys.executable, target], env)
+    install: list[str | Path] = [uv, "pip", "install", "--python", target / "bin" / "python"]
+    run([*install, "--require-hashes", "--requirements", ROOT / "tests/third_party/requirements.txt"], env)
+    editable = [part for folder in (ROOT, *folders_apart()) for part in ("--editable", folder)]
+    run([*install, "--no-deps", *editable], env)
+
+
+def folders_apart() -> list[Path]:
+    """The folders with a pyproject that the workspace leaves out."""
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        return [ROOT / folder for folder in tomllib.load(file)["tool"]["uv"]["workspace"]["exclude"]]
+
+
 def member_folders() -> Iterator[Path]:
     yield ROOT
+    apart = folders_apart()
     for pattern in ("plugins/*/pyproject.toml", "tests/third_party/*/pyproject.toml"):
-        yield from (path.parent for path in sorted(ROOT.glob(pattern)))
+        yield from (path.parent for path in sorted(ROOT.glob(pattern)) if path.parent not in apart)
 
 
 def environment(settings: dict[str, str]) -> dict[str, str]:

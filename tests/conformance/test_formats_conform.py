@@ -12,19 +12,20 @@ from pathlib import Path
 
 import pytest
 
+from conformance_runs import FEATHER, VORTEX
 from laketier.registry import format_names
 from laketier_conformance.manifest import expected_tests
-
-FEATHER = Path(__file__).parents[1] / "third_party" / "feather"
 
 
 def test_all_formats_are_there() -> None:
     assert {"delta", "feather", "iceberg", "lance", "localfile"} <= set(format_names())
 
 
-def test_a_simple_format_is_small() -> None:
-    """As the author's guide promises: 50 lines of code, docstrings aside, and no laketier but SPI and toolbox."""
-    source = (FEATHER / "feather_lake" / "plugin.py").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("folder", "most"), [(FEATHER, 50), (VORTEX, 120)], ids=["feather", "vortex"])
+def test_a_simple_format_is_small(folder: Path, most: int) -> None:
+    """As the author's guide promises: few lines of code, docstrings aside, and no laketier but SPI and toolbox."""
+    (plugin,) = folder.glob("*/plugin.py")
+    source = plugin.read_text(encoding="utf-8")
     tree = ast.parse(source)
     documented = [n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
     docs = [node.body[0] for node in documented if ast.get_docstring(node)]
@@ -36,10 +37,27 @@ def test_a_simple_format_is_small() -> None:
         if token.type in (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
         for line in range(token.start[0], token.end[0] + 1)
     }
-    assert len(code - told) <= 50
+    assert len(code - told) <= most
     imported = {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     ours = {name for name in imported if name.startswith("laketier")}
     assert ours <= {"laketier", "laketier.registry", "laketier.kit", "laketier.spi", "laketier.spi.serializer"}
+
+
+@pytest.mark.parametrize(
+    ("name", "tests"),
+    [
+        # Without its engine, which only `make test-third-party` installs.
+        ("vortex", ["test_declaration.py", "test_catalog.py::test_a_table_that_is_not_there"]),
+        ("sqlite", ["test_declaration.py", "test_kills.py::test_killed_at_each_failpoint_of_the_format"]),
+    ],
+    ids=["vortex", "sqlite"],
+)
+def test_a_few_rules_hold(name: str, tests: list[str], run_suite) -> None:  # type: ignore[no-untyped-def]
+    """Of formats whose whole suite is `make test-third-party`."""
+    run = run_suite(name, tests, offers={name: f"{name}_lake.plugin"})
+    outcomes = {test: result["outcome"] for test, result in run.report["results"].items()}
+    assert outcomes, run.output
+    assert set(outcomes.values()) <= {"passed", "refused"}, run.output
 
 
 @pytest.mark.slow

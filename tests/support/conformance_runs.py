@@ -15,7 +15,8 @@ import laketier_conformance
 
 HERE = Path(__file__).parents[1] / "conformance"
 SUITE = Path(laketier_conformance.__file__).parent
-FEATHER = HERE.parent / "third_party" / "feather"
+THIRD_PARTY = HERE.parent / "third_party"
+FEATHER, SQLITE, VORTEX = (THIRD_PARTY / name for name in ("feather", "sqlite", "vortex"))
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def suite_in(tmp_path: Path) -> RunSuite:
         path = [
             str(offered(tmp_path / "offers", offers or {}, harnesses or {})),
             str(HERE / "wrong_plugins"),
-            str(FEATHER),
+            *map(str, (FEATHER, SQLITE, VORTEX)),
         ]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
         folder = tmp_path / "elsewhere"

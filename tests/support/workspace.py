@@ -42,9 +42,11 @@ class Member:
 
 
 def members() -> list[Member]:
-    files = [ROOT / "pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject.toml"))]
-    files += sorted(ROOT.glob("tests/third_party/*/pyproject.toml"))
-    return [Member(file.parent, tomllib.loads(file.read_text(encoding="utf-8"))) for file in files]
+    root = Member(ROOT, tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8")))
+    files = sorted(ROOT.glob("plugins/*/pyproject.toml")) + sorted(ROOT.glob("tests/third_party/*/pyproject.toml"))
+    apart = {ROOT / folder for folder in root.pyproject["tool"]["uv"]["workspace"]["exclude"]}
+    inside = [file for file in files if file.parent not in apart]
+    return [root, *(Member(file.parent, tomllib.loads(file.read_text(encoding="utf-8"))) for file in inside)]
 
 
 def plugins() -> list[Member]:

@@ -1,0 +1,1 @@
+"""A lake format of someone else: tables of SQLite."""

@@ -1,0 +1,1 @@
+"""A lake format of someone else: Vortex files."""
