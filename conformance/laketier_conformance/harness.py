@@ -16,8 +16,11 @@ arguments) with any of these:
   files into fewer ones, in a commit that changes no row.
 - ``delete_rows(storage: LakeStorage, table: TableInfo, ids: Sequence[int]) -> None``: what a foreign tool would do to
   delete the rows with these values of the column ``id``.
+- ``secret_options(folder: pathlib.Path) -> Mapping[str, str]``: options (those below ``lake.<format>.``) by which a
+  warehouse in ``folder`` can be used, with ``{secret}`` for each password. By default each option that is a `Secret`,
+  that is named like one, or that is handed on to a library.
 
-Where one of the last three is not there, the report says that nothing showed what becomes of it.
+Where one of ``expire``, ``compact`` and ``delete_rows`` is not there, the report says that nothing showed its effect.
 """
 
 from __future__ import annotations
@@ -76,6 +79,11 @@ class Harness:
     def roll_back(self) -> Any:
         """None when the author gave none."""
         return getattr(self._supplied, "roll_back", None)
+
+    def secret_options(self, folder: Path) -> Mapping[str, str] | None:
+        """None when the author gave none."""
+        found = getattr(self._supplied, "secret_options", None)
+        return None if found is None else dict(found(folder))
 
     @property
     def expire(self) -> Any:

@@ -48,6 +48,12 @@ RULES = (
         ("test_capabilities.py::test_errors_help",),
     ),
     Rule(
+        "secrets",
+        "A secret option is in no text for people, and nothing is stored with it.",
+        _ENTRY,
+        ("test_secrets.py",),
+    ),
+    Rule(
         "catalog",
         "Creating, changing and dropping a table is idempotent, and leaves other tables alone.",
         _CATALOG,

@@ -42,7 +42,8 @@ from laketier_delta.references import REQUESTS
 _ENTRY = re.compile(r"(\d{20})\.json")
 FEED = "delta.enableChangeDataFeed"
 _MANY = 100
-"""Entries that are read, at most, to find out whether the columns changed before a range."""
+"""Entries that are asked for at once, and that are read, at most, to find out whether the columns changed before a
+range."""
 _REMEMBERED_TABLES = 1024
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\b.*")
 
@@ -155,7 +156,9 @@ def _read_all(location: Location, start: int, end: int) -> list[Appended]:
     log = DeltaLog(location.filesystem, location.root)
     try:
         with ThreadPoolExecutor(REQUESTS) as pool:
-            return list(pool.map(lambda version: _read(log, version), range(start, end)))
+            # In parts, as the range may end far beyond the table: its first version that is not there ends the reading.
+            parts = (range(first, min(first + _MANY, end)) for first in range(start, end, _MANY))
+            return [commit for part in parts for commit in pool.map(lambda version: _read(log, version), part)]
     except FileNotFoundError as error:
         there, keep = bounds(location), "Keep delta.logRetentionDuration longer than rounds lag behind."
         check_versions(start, end, there, where=location.uri, fix=keep)

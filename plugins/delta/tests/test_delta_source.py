@@ -297,6 +297,14 @@ def test_appends_from_before_the_table_was_repartitioned_are_refused(lake, befor
             changes.plan(0, 2, skip_changes=True)
 
 
+def test_a_range_that_ends_far_beyond_the_table_is_refused_at_once(lake):
+    """It was asked for whole: a request for each of its versions."""
+    lake.create(pa.schema([("id", pa.int64())]))
+    lake.append(pa.table({"id": [1]}))
+    with pytest.raises(SnapshotNotFound, match="the newest version is 1"):
+        lake.storage.changes(lake.table).plan(0, 1 << 60)
+
+
 def test_a_missing_data_file_is_named(lake, support):
     lake.create()
     lake.epoch(0)

@@ -3,7 +3,8 @@ pyiceberg can't compact."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from laketier.spi import LakeStorage, TableInfo
 from laketier_iceberg.storage import IcebergStorage
@@ -31,3 +32,9 @@ class IcebergHarness:
         """pyiceberg's own ``delete``, which copies what is left of a file."""
         assert isinstance(storage, IcebergStorage)
         storage.load(table.path).delete(f"id in ({', '.join(map(str, ids))})")
+
+    def secret_options(self, folder: Path) -> Mapping[str, str]:
+        """A catalog without a server, and the key of a store."""
+        folder.mkdir(parents=True, exist_ok=True)
+        store = {"catalog.s3.secret-access-key": "{secret}", "catalog.credential": "{secret}"}
+        return {"catalog.type": "sql", "catalog.uri": f"sqlite:///{folder}/listed.db", **store}

@@ -1,0 +1,120 @@
+"""Secrets among a plugin's options: no text for people shows them, and nothing is stored with them."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+from laketier.spi import (
+    LakeStoragePlugin,
+    LaketierError,
+    Leaf,
+    Op,
+    Passthrough,
+    ScanRequest,
+    Secret,
+    TablePath,
+    WriterInitContext,
+    new_attempt_id,
+    pack,
+)
+from laketier.spi.redaction import is_secret
+from laketier_conformance.harness import Harness
+from laketier_conformance.lake import Lake, Table, ids_of
+
+SECRET = "cAnArY-0f-th3-su1te"
+
+
+@pytest.fixture
+def secretive(lake: Lake, harness: Harness) -> Lake:
+    """The warehouse, opened with a secret wherever one fits. Without such options there is none to be shown."""
+    given = harness.secret_options(Path(lake.location))
+    options = _default(lake.plugin) if given is None else given
+    filled = {name: value.replace("{secret}", SECRET) for name, value in options.items()}
+    return dataclasses.replace(lake, options={**lake.options, **filled})
+
+
+def _default(plugin: LakeStoragePlugin) -> Mapping[str, str]:
+    options = {}
+    kinds = get_type_hints(plugin.options_type)
+    for field in dataclasses.fields(plugin.options_type):
+        key = field.name.replace("_", "-")
+        if kinds[field.name] is Passthrough:
+            options[f"{key}.conformance_password"] = "{secret}"
+        elif "Secret" in str(kinds[field.name]) or (is_secret(key) and "str" in str(kinds[field.name])):
+            options[key] = "{secret}"
+    return options
+
+
+def _hidden(text: str | bytes, what: str) -> None:
+    there = SECRET.encode() in text if isinstance(text, bytes) else SECRET in text
+    assert not there, f"{what} has the secret of an option in it: hold it as a Secret, and leave it out of texts"
+
+
+def test_no_text_for_people_shows_a_secret(secretive: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    table = secretive.create()
+    table.append(0)
+    storage, factory, source = secretive.storage, table.factory, table.source
+    writer = factory.create_writer(WriterInitContext(attempt=new_attempt_id()))
+    committer = table.committer()
+    plan = source.plan(ScanRequest())
+    parts = [storage, storage.catalog(), table.info, factory, writer, committer, committer.open(), source, plan]
+    for part in [*parts, Secret(SECRET)]:
+        _hidden(f"{part!r} {part}", f"the text of a {type(part).__name__}")
+    writer.abort()
+    committer.close()
+    for error in _errors(table):
+        _hidden(f"{error!r} {error}", f"the text of a {type(error).__name__}")
+    for record in caplog.records:
+        if record.name.startswith("laketier"):
+            _hidden(record.getMessage(), f"a line of the log {record.name}")
+
+
+def _errors(table: Table) -> Iterator[BaseException]:
+    """Refusals, and what they were raised from."""
+    storage, info = table.lake.storage, table.info
+    tries = (
+        lambda: storage.catalog().load_table(TablePath("db", "missing")),
+        lambda: storage.source(info).plan(ScanRequest(columns=("missing",))),
+        lambda: storage.source(info).plan(ScanRequest(filters=(Leaf("missing", Op.EQ, 1),))),
+        lambda: storage.source(info).plan(ScanRequest(snapshot_id=987_654_321)),
+        lambda: storage.changes(info).plan(0, 1 << 20),
+        lambda: storage.maintenance(info).repair(),
+        lambda: _damaged(table),
+    )
+    for attempt in tries:
+        try:
+            attempt()
+        except LaketierError as error:
+            found: BaseException | None = error
+            while found is not None:
+                yield found
+                found = found.__cause__ or found.__context__
+
+
+def _damaged(table: Table) -> None:
+    """What is read of a table whose files are empty."""
+    for path in Path(table.lake.location).rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"")
+    table.read()
+
+
+def test_no_secret_is_stored(secretive: Lake) -> None:
+    """Neither in the table's metadata nor in messages, which engines write into checkpoints and logs."""
+    table = secretive.create()
+    _hidden(table.stage(ids_of(0)), "the message of a write result")
+    table.append(0)
+    table.append(1)
+    source = table.source
+    for split in source.plan(ScanRequest()).splits:
+        _hidden(pack(source.split_serializer, split), "the message of a split")
+    for name in sorted(secretive.files()):
+        _hidden((Path(secretive.location) / name).read_bytes(), f"the file {name}")
+        _hidden(name, "the name of a file")
