@@ -111,9 +111,9 @@ test-conformance: class-archive ## the conformance suite on every format here, o
 .PHONY: test-third-party
 test-third-party: java $(READY_APART) ## the suite on formats of others, which have an environment of their own: ARGS=--lake-lanes=bare
 	@# In a folder of its own, as this checkout's configuration of pytest is not theirs.
-	mkdir -p artifacts/third-party && cd artifacts/third-party && \
+	mkdir -p artifacts/third-party && cd artifacts/third-party && echo '[pytest]' >pytest.ini && \
 		PYSPARK_PYTHON=$(CURDIR)/.venv-third-party/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/.venv-third-party/bin/python \
-		$(CURDIR)/.venv-third-party/bin/pytest $(SPREAD) --rootdir=. --pyargs laketier_conformance \
+		$(CURDIR)/.venv-third-party/bin/pytest $(SPREAD) --pyargs laketier_conformance \
 			--lake-format=$(subst $(space),$(comma),$(call formats_of,$(APART))) --lake-report='{format}.json' $(ARGS)
 
 .PHONY: test-faults
