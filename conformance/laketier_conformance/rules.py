@@ -60,6 +60,12 @@ RULES = (
         ("test_catalog.py",),
     ),
     Rule(
+        "names",
+        "An odd name of a folder, a table or a column is kept as it is, or refused: it never means another one.",
+        _CATALOG,
+        ("test_names.py",),
+    ),
+    Rule(
         "types",
         "A value comes back as it was written, or its type is refused when the table is created.",
         _CATALOG,

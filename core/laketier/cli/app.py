@@ -15,7 +15,20 @@ from rich.markup import escape
 from typer.rich_utils import rich_format_error
 
 import laketier
-from laketier.cli import conformance, dead_letter, demo, doctor, formats, maintain, pipeline, run, serve, service, table
+from laketier.cli import (
+    conformance,
+    dead_letter,
+    demo,
+    doctor,
+    formats,
+    maintain,
+    new_plugin,
+    pipeline,
+    run,
+    serve,
+    service,
+    table,
+)
 from laketier.cli.shown import (
     ShownConsole,
     ShownLines,
@@ -52,6 +65,7 @@ app.command(name="serve", epilog=serve.EPILOG)(serve.serve)
 app.command(name="read", epilog=table.READ_EPILOG)(table.read)
 app.command(name="status", epilog=table.STATUS_EPILOG)(table.status)
 app.command(name="history", epilog=table.HISTORY_EPILOG)(table.history)
+app.command(name="new-plugin", epilog=new_plugin.EPILOG)(new_plugin.new_plugin)
 app.command(name="doctor", epilog=doctor.EPILOG)(doctor.doctor)
 app.command(
     name="conformance",

@@ -134,8 +134,9 @@ def reshaped(table: TableInfo, changes: Sequence[SchemaChange]) -> pa.Schema:
         The new schema.
 
     Raises:
-        IncompatibleTable: A column does not exist, a name is taken, a type does not hold all values, or the column is
-            one of the partitions, buckets or the primary key, whose old values and names decided where rows were put.
+        IncompatibleTable: A column does not exist, a name is taken (also in another case, or by another of the
+            changes), a type does not hold all values, or the column is one of the partitions, buckets or the primary
+            key, whose old values and names decided where rows were put.
     """
     schema = table.schema
     renames = [change for change in changes if isinstance(change, RenameColumn)]
@@ -158,7 +159,22 @@ def reshaped(table: TableInfo, changes: Sequence[SchemaChange]) -> pa.Schema:
                 fix="Make a new table with the new column, and tier into that.",
             )
         schema = schema.set(index, _changed(table, schema, field, change))
+    _refuse_folded(schema, changes, where=str(table.path))
     return schema
+
+
+def _refuse_folded(schema: pa.Schema, changes: Sequence[SchemaChange], *, where: str) -> None:
+    """A `TableDescriptor` has no two columns that differ by case only, so a table that got them could not be opened."""
+    added = [change.field.name for change in changes if isinstance(change, AddColumn)]
+    folded: dict[str, str] = {}
+    for name in dict.fromkeys([*schema.names, *added]):
+        if (taken := folded.setdefault(name.lower(), name)) != name:
+            raise IncompatibleTable(
+                f"column {name!r} can't be added",
+                where=where,
+                why=f"it differs from column {taken!r} by case only, and most readers fold case",
+                fix="Use another name.",
+            )
 
 
 def _laid_out_by(descriptor: TableDescriptor) -> set[str]:

@@ -194,6 +194,8 @@ def test_columns_are_added_once_and_only_nullable(events: Any) -> None:
             catalog.alter_table(events.info.path, [AddColumn(field)])
     with pytest.raises(UnsupportedType):
         catalog.alter_table(events.info.path, [AddColumn(pa.field("u", pa.uint8()))])
+    with pytest.raises(IncompatibleTable, match="differs from column 'X' by case only"):
+        catalog.alter_table(events.info.path, [AddColumn(pa.field(name, pa.int64())) for name in ("X", "x")])
     assert events.committer().open().watermark("p").token.epoch == 0
     assert events.read()["tags"].to_pylist() == [None] * 3
 

@@ -53,10 +53,11 @@ def check_types(schema: pa.Schema, file_version: str) -> None:
     """Raise `UnsupportedType` for the first column that Lance, with data files of ``file_version``, would refuse,
     change or damage."""
     for field in schema:
-        if "." in field.name or field.name in _RESERVED or not field.name:
+        if "." in field.name or "`" in field.name or field.name in _RESERVED or not field.name:
             raise UnsupportedType(
                 f"{field.name!r} can't be the name of a column in Lance",
-                why="names with a dot mean nested fields, and Lance computes _rowid and the like by itself",
+                why="names with a dot mean nested fields, Lance reads no column with a backtick in its name, "
+                "and computes _rowid and the like by itself",
                 fix="Rename the column.",
             )
         _check(field, field.name, file_version)

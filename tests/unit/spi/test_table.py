@@ -6,14 +6,17 @@ import pyarrow as pa
 import pytest
 
 from laketier.spi import (
+    AddColumn,
     BucketSpec,
     ConfigError,
     IncompatibleTable,
     PartitionField,
+    RenameColumn,
     TableDescriptor,
     TableInfo,
     TablePath,
     Transform,
+    reshaped,
     same_table,
     schema_fingerprint,
 )
@@ -147,3 +150,12 @@ def test_the_same_table_is_returned() -> None:
 def test_another_table_is_refused_with_both_descriptions(other: TableDescriptor, says: str) -> None:
     with pytest.raises(IncompatibleTable, match=says):
         same_table(TableInfo(TablePath("db", "t"), other, "uuid", "/w/db/t"), WANTED)
+
+
+@pytest.mark.parametrize("added", [("ID",), ("x", "X")])
+def test_no_change_adds_a_column_that_differs_by_case_only(added: tuple[str, ...]) -> None:
+    table = TableInfo(TablePath("db", "t"), TableDescriptor(pa.schema([("id", I64)])), "uuid", "/t")
+    changes = [AddColumn(pa.field(name, I64)) for name in added]
+    with pytest.raises(IncompatibleTable, match="by case only"):
+        reshaped(table, changes)
+    assert reshaped(table, [RenameColumn("id", "ID")]).names == ["ID"]

@@ -1,0 +1,287 @@
+"""Odd names of warehouses, databases, tables and columns: each is kept as it is, or refused, and none is another's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    AddColumn,
+    ConfigError,
+    Feature,
+    FeatureNotSupported,
+    LaketierError,
+    Leaf,
+    Op,
+    PartitionField,
+    ScanRequest,
+    TablePath,
+    WriteMode,
+    support_of,
+)
+from laketier.tiering import RoundOutcome, TieringRound
+from laketier_conformance.expect import columns, expect, refused, told
+from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, finished, ids_of, read_plan, token
+
+FOLDERS = {
+    "blanks": "a lake ",
+    "percent": "100% %2F %25",
+    "url": "a?b#c&d=e+f",
+    "unicode": "l\u00e4ke-\u9d28-\U0001f986",
+    "quotes": 'it\'s a "lake" `here`',
+    "dots": "v1..2.",
+    "shell": "$HOME {x} [y]* ~;",
+}
+REFUSABLE = ("percent", "url", "quotes", "shell")
+"""Names that a format may refuse, because its library or other readers would look elsewhere."""
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_warehouse_in_a_folder_with_an_odd_name(lake: Lake, name: str) -> None:
+    """A round, its replay, an orphan's discard, a read and the list, as in any other folder."""
+    odd = replace(lake, location=f"{lake.location}/{FOLDERS[name]}")
+    folder = FOLDERS[name]
+    try:
+        table = odd.create()
+        table.append(0)
+        local = Path(lake.location).is_dir()
+        assert odd.files() or not local, f"a table was made in {folder!r}, and no file of it is there"
+        discarded = table.staged(ids_of(9))
+        committer = table.committer()
+        committer.discard([discarded])
+        committer.close()
+        expect(table.append(0).outcome, RoundOutcome.ALREADY_THERE, f"in {folder!r} a replay adds nothing")
+        table.append(1)
+        expect(table.ids, ids_of(0) + ids_of(1), f"in {folder!r} each epoch's rows are there once")
+        filtered = table.read(filters=(Leaf("id", Op.GE, 10_000),))["id"].to_pylist()
+        expect(sorted(filtered), ids_of(1), f"in {folder!r} a filter finds its rows")
+        listed = list(map(str, odd.storage.catalog().list_tables()))
+        expect(listed, ["db.t"], f"in {folder!r} the table is listed")
+    except LaketierError as error:
+        if isinstance(error, ConfigError) and name in REFUSABLE and not odd.files():
+            return
+        pytest.fail(f"a warehouse in a folder that is called {folder!r} is refused or fails: {told(error)}")
+    left = [file for file in odd.files() if discarded.attempt in file]
+    expect(left, [], f"in {folder!r} a discard deletes what its attempt staged")
+    if support_of(lake.plugin.features, Feature.DROP_TABLE).full:
+        odd.storage.catalog().drop_table(table.path)
+        expect(odd.storage.catalog().list_tables(), [], f"in {folder!r} a table that was dropped is gone")
+
+
+SIBLINGS = ("db.t", "db.t2", "db.t_x", "db.tax", "db.t-x", "db.T2", "db.tt", "db2.t", "d_.t", "db-t.t", "DB2.t")
+"""The first one is dropped. Others begin as it does, or match a pattern that its name makes in SQL."""
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_drop_leaves_tables_of_similar_names(lake: Lake) -> None:
+    tables = {name: lake.create(name=name) for name in SIBLINGS}
+    for number, table in enumerate(tables.values()):
+        table.append(0, [number])
+    catalog = lake.storage.catalog()
+    for database in ("db", "d_", "db2", "d"):
+        mine = sorted(name for name in SIBLINGS if name.partition(".")[0] == database)
+        listed = sorted(map(str, catalog.list_tables(database)))
+        expect(listed, mine, f"the tables of database {database!r} alone are listed")
+    gone = ["db.t_x", "db.t"]
+    for name in gone:
+        catalog.drop_table(TablePath.parse(name))
+    listed = sorted(map(str, lake.storage.catalog().list_tables()))
+    expect(listed, sorted(set(SIBLINGS) - set(gone)), f"the tables {gone} alone are dropped")
+    for number, (name, table) in enumerate(tables.items()):
+        if name not in gone:
+            expect(table.ids, [number], f"{gone} were dropped, and {name} has its row")
+            outcome = table.append(0, [99]).outcome
+            expect(outcome, RoundOutcome.ALREADY_THERE, f"{gone} were dropped, and {name} knows its epoch")
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_nothing_of_a_dropped_table_is_in_the_one_that_has_its_name(lake: Lake) -> None:
+    """Neither for who opens it, nor for who held the warehouse, a source or a plan all the time."""
+    held = lake.storage
+    table = lake.create()
+    table.append(0)
+    table.append(1)
+    old = held.catalog().load_table(table.path)
+    source = held.source(old)
+    plan = source.plan(ScanRequest())
+    held.state(old)
+    lake.storage.catalog().drop_table(table.path)
+    other = pa.schema([SCHEMA.field("id"), pa.field("text", pa.string())])
+    lake.create(other)
+    new = held.catalog().load_table(table.path)
+    for info, who in ((table.info, "who opens it"), (new, "who held the warehouse")):
+        expect(info.schema.names, other.names, f"a table was made anew, and its columns are new for {who}")
+        assert info.table_uuid != old.table_uuid, f"a table was made anew, and for {who} it still has its old identity"
+    mark = held.state(new).watermark("p")
+    assert mark is None, f"a table was made anew, and who held the warehouse finds the old watermark {mark}"
+    rows = pa.record_batch([pa.array([7], pa.int64()), pa.array(["new"])], schema=other)
+    table.publish_arrow([rows], token(0))
+    read = read_plan(held.source(new), held.source(held.catalog().load_table(table.path)).plan(ScanRequest()))
+    expect(read["id"].to_pylist(), [7], "a table was made anew, and who held the warehouse reads its row alone")
+    try:
+        served = sorted(read_plan(source, plan)["id"].to_pylist())
+    except LaketierError:
+        return
+    expect(served, ids_of(0) + ids_of(1), "a plan of the dropped table is refused, or reads the rows that it had")
+
+
+COLUMNS = (
+    "Mixed", "lower", "UPPER", "_x", "x_", "1", "12ab", "select", "order", "table", "null", "true",
+    "a.b", "a.b.c", "a b", " lead", "trail ", "a-b", "a/b", "a\\b", "a:b", "a%b", "a%20b", "a+b", "a#b", "a?b", "a*b",
+    "a=b", "a,b", "a;b", "a(b)", "a[0]", "{a}", "a'b", 'a"b', "`a`", "a``b", "a\tb", "a\nb", "$a", "@a", "a&b", "a|b",
+    "\u00e4\u00f6\u00fc", "\u65e5\u672c", "caf\u00e9", "cafe\u0301", "\U0001f986", "item", "element", "list", "key",
+    "x" * 120, "x" * 120 + "y",
+)  # fmt: skip
+PLAIN = ("Mixed", "lower", "UPPER", "_x", "x_", "select", "order", "\u00e4\u00f6\u00fc", "\u65e5\u672c", "item", "key")
+"""Names that every format has to keep."""
+
+
+def _column(number: int) -> list[str | None]:
+    """Values that no other column has; of two rows, and one null."""
+    return [f"{number} first", None, f"{number} last"]
+
+
+def _refusal(lake: Lake, schema: pa.Schema, name: str, **descriptor: Any) -> LaketierError | None:
+    """What the format says against a table with these columns."""
+    try:
+        lake.create(schema, name, **descriptor)
+    except FeatureNotSupported:
+        raise
+    except LaketierError as error:
+        return error
+    return None
+
+
+def _kept(lake: Lake, names: Sequence[str], table: str) -> list[str]:
+    """The columns that the format takes, in a table of them. Others it refuses as it is created, one after the other,
+    and says which."""
+    kept = list(names)
+    while True:
+        schema = pa.schema([("id", pa.int64()), *((name, pa.string()) for name in kept)])
+        refusal = _refusal(lake, schema, table)
+        if refusal is None:
+            return kept
+        named = [
+            name for name in kept if any(f"{q}{name}{q}" in str(refusal) for q in "'\"`") or repr(name) in str(refusal)
+        ]
+        assert named, f"one of the columns {kept} is refused, by an error that does not name it: {told(refusal)}"
+        name = max(named, key=len)
+        assert name not in PLAIN, f"each format has to hold a column {name!r}: {told(refusal)}"
+        kept.remove(name)
+
+
+def test_columns_with_odd_names(lake: Lake) -> None:
+    """All of them in one table, so that two that became one show: read, asked for alone, and filtered by."""
+    kept = _kept(lake, COLUMNS, "db.odd")
+    schema = pa.schema([("id", pa.int64()), *((name, pa.string()) for name in kept)])
+    arrays = [pa.array([0, 1, 2], pa.int64()), *(pa.array(_column(n)) for n in range(len(kept)))]
+    rows = pa.record_batch(arrays, schema=schema)
+    table = lake.table("db.odd")
+    expect(table.info.schema.names, schema.names, "a table has the columns that it was created with")
+    table.publish_arrow([rows.slice(0, 2)], token(0))
+    table.publish_arrow([rows.slice(2)], token(1))
+    expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), "columns with odd names come back as written")
+    source = table.source
+    for number, name in enumerate(kept):
+        plan = source.plan(ScanRequest(columns=(name,), filters=(Leaf(name, Op.EQ, f"{number} last"),)))
+        found = finished(read_plan(source, plan), plan, None).to_pydict()
+        expect(found, {name: [f"{number} last"]}, f"column {name!r} is asked for alone, and filtered by its last value")
+    nulls = [Leaf(name, Op.IS_NULL) for name in kept]
+    for predicate in nulls[:: max(1, len(nulls) // 12)]:
+        found = table.read(columns=("id", predicate.column), filters=(predicate,))["id"].to_pylist()
+        expect(found, [1], f"column {predicate.column!r} is filtered by its null")
+
+
+ODD = ("Mixed", "a.b", "a b", "a'b", "`a`", "a%20b", "a=b", "a/b")
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+@pytest.mark.parametrize("name", ODD)
+def test_partitions_by_a_column_with_an_odd_name(lake: Lake, name: str) -> None:
+    schema = pa.schema([("id", pa.int64()), (name, pa.string())])
+    refusal = _refusal(lake, schema, "db.parted", partition_by=(PartitionField(name),))
+    if refusal is not None:
+        assert name not in PLAIN, f"each format with partitions has to take the column {name!r}: {told(refusal)}"
+        expect(lake.storage.catalog().list_tables(), [], f"a table partitioned by {name!r} was refused")
+        return
+    table = lake.table("db.parted")
+    rows = pa.record_batch([pa.array([0, 1, 2], pa.int64()), pa.array(["a", None, "b"])], schema=schema)
+    table.publish_arrow([rows], token(0))
+    expect(table.read().sort_by("id"), pa.Table.from_batches([rows]), f"rows partitioned by {name!r} come back")
+    found = table.read(filters=(Leaf(name, Op.EQ, "b"),))
+    expect(found["id"].to_pylist(), [2], f"a filter by the partition column {name!r} finds its row")
+
+
+@pytest.mark.needs(Feature.UPSERT)
+@pytest.mark.parametrize("name", ["Mixed", "a.b", "a'b", "a b"])
+def test_rows_replaced_by_a_key_with_an_odd_name(lake: Lake, name: str) -> None:
+    """A file leaves, and another comes, in a table whose key is this column."""
+    schema = pa.schema([pa.field(name, pa.int64(), nullable=False), ("v", pa.string())])
+    refusal = _refusal(lake, schema, "db.keyed", primary_key=(name,))
+    if refusal is not None:
+        assert name not in PLAIN, f"each format with keys has to take the column {name!r}: {told(refusal)}"
+        expect(lake.storage.catalog().list_tables(), [], f"a table with the key {name!r} was refused")
+        return
+    table = lake.table("db.keyed")
+    expect(table.info.descriptor.primary_key, (name,), "a table has the key that it was created with")
+    old, new = (pa.record_batch([pa.array([1], pa.int64()), pa.array([v])], schema=schema) for v in ("old", "new"))
+    for epoch, (batch, mode) in enumerate(((old, WriteMode.UPSERT), (new, WriteMode.UPSERT))):
+        tiering = TieringRound(table.factory, token=token(epoch), mode=mode, policy=QUICK)
+        tiering.begin()
+        live = tuple(file for split in table.source.plan(ScanRequest()).splits for file in split.files)
+        tiering.commit([replace(table.stage_arrow([batch], mode=mode), replaced=live)])
+    expect(table.read().to_pydict(), {name: [1], "v": ["new"]}, f"a row was replaced by its key {name!r}")
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_a_column_that_differs_by_case_only_is_never_merged(table: Table) -> None:
+    """A table has `name`. Readers that fold case could not tell `NAME` from it."""
+    table.append(0)
+    before = table.read().sort_by("id")
+    with refused(LaketierError, "a column NAME is added to a table with a column name"):
+        table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("NAME", pa.string()))])
+    with refused(LaketierError, "columns X and x are added to a table at once"):
+        both = [AddColumn(pa.field("X", pa.string())), AddColumn(pa.field("x", pa.string()))]
+        table.lake.storage.catalog().alter_table(table.path, both)
+    found = table.info.schema.names
+    expect(found, SCHEMA.names, "a refused change adds no column")
+    expect(table.read().sort_by("id"), before, "a refused change leaves the rows as they were")
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_columns_with_odd_names_are_added(table: Table) -> None:
+    """One that a new table may have may be added, too, and holds what is written then."""
+    table.append(0)
+    added = _kept(table.lake, ("Mixed", "a.b", "a b", "a'b", "a%20b", "\u65e5"), "db.asked")
+    for name in added:
+        table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field(name, pa.string()))])
+    schema = table.info.schema
+    expect(schema.names, [*SCHEMA.names, *added], f"columns were added: {columns(schema)}")
+    values = [pa.array([1], pa.int64()), pa.array(["n"]), pa.array([0.5])]
+    values += [pa.array([f"of {name}"]) for name in added]
+    table.publish_arrow([pa.record_batch(values, names=schema.names)], token(1))
+    found = table.read(columns=tuple(added), filters=(Leaf(added[-1], Op.EQ, f"of {added[-1]}"),)).to_pylist()
+    expect(found, [{name: f"of {name}" for name in added}], "columns with odd names that were added are read")
+
+
+def test_a_thousand_columns(lake: Lake) -> None:
+    """Statistics, metadata and batches of a wide table; the first, the last and some in between are asked for."""
+    names = [f"c{number}" for number in range(1000)]
+    schema = pa.schema([(name, pa.int32()) for name in names])
+    rows = pa.record_batch([pa.array([n, n + 1, None], pa.int32()) for n in range(1000)], schema=schema)
+    table = lake.create(schema, "db.wide")
+    table.publish_arrow([rows], token(0))
+    expect(table.read(), pa.Table.from_batches([rows]), "rows of 1,000 columns come back as written")
+    some = ("c999", "c0", "c512", "c33")
+    for name, value in (("c33", 34), ("c999", 1000)):
+        found = table.read(columns=some, filters=(Leaf(name, Op.EQ, value),)).to_pylist()
+        shift = value - int(name[1:])
+        row = {each: int(each[1:]) + shift for each in some}
+        expect(found, [row], f"of 1,000 columns {name} is filtered by {value}")
+    missing = table.read(columns=("c998",), filters=(Leaf("c998", Op.IS_NULL),)).num_rows
+    expect(missing, 1, "of 1,000 columns c998 is filtered by its null")

@@ -1,0 +1,58 @@
+"""The command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from laketier.cli.lakes import Json
+from laketier.cli.new_plugin.distribution import ABOUT, Kind, write_distribution
+from laketier.cli.new_plugin.names import names_of
+from laketier.cli.shown import print_json, say
+
+EPILOG = "Example: [bold]laketier new-plugin acme --kind database[/]"
+
+
+def new_plugin(
+    name: Annotated[str, typer.Argument(help="The format, as in lake.format. The folder is laketier-NAME.")],
+    kind: Annotated[
+        Kind,
+        typer.Option(
+            help="manifest: data files of yours, with the manifests of laketier's toolbox. table-library: a library "
+            "with commits of its own. database: rows in SQL, with the watermark in their transaction."
+        ),
+    ] = Kind.MANIFEST,
+    into: Annotated[Path, typer.Option(help="The folder in which the plugin's folder is made.")] = Path(),
+    json: Json = False,
+) -> None:
+    """Make a format of your own: a distribution with its tests and CI, which the conformance suite accepts as it is.
+    You change it from there, as the guide for authors says. Nothing that exists is changed, and nothing is fetched."""
+    names = names_of(name)
+    folder, files = write_distribution(names, kind, into)
+    following = [
+        f"cd {folder}",
+        'python -m pip install -e ".[test]"',
+        "pytest",
+        f"laketier conformance {name}  # with Spark as well",
+    ]
+    if json:
+        print_json(
+            {
+                "format": name,
+                "kind": kind.value,
+                "distribution": names.distribution,
+                "package": names.package,
+                "folder": str(folder),
+                "files": files,
+                "next": following,
+            }
+        )
+        return
+    say(f"Made {folder}: a format {name!r}, kind {kind.value}, in {len(files)} files.")
+    say(ABOUT[kind].replace("`", ""))
+    say("Next:")
+    for line in following:
+        say(f"  {line}")
+    say("The guide is docs/authors/guide.md of laketier; README.md in the folder says where to begin.")

@@ -1,0 +1,157 @@
+"""``laketier new-plugin``: what it makes is conformant as it is, and nothing that exists is changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance_runs import SUITE, offered
+from laketier.cli.app import main
+from laketier.cli.new_plugin.distribution import Kind, write_distribution
+from laketier.cli.new_plugin.names import names_of
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = [kind.value for kind in Kind]
+QUICK = [
+    "test_rounds.py::test_every_row_is_there_with_its_values",
+    "test_isolation.py::test_what_is_staged_is_not_visible",
+    "test_overwrite.py::test_all_rows_are_replaced",
+    "test_declaration.py",
+]
+
+
+def made(tmp_path: Path, kind: str) -> Path:
+    folder, _ = write_distribution(names_of("acme-x"), Kind(kind), tmp_path)
+    return folder
+
+
+def suite(project: Path, *words: str) -> tuple[int, str]:
+    """The suite, run in the author's folder and so with the author's settings of pytest."""
+    offers = offered(
+        project.parent / "offers", {"acme-x": "acme_x_lake.plugin"}, {"acme-x": "acme_x_lake.conformance:Harness"}
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(offers), str(project)))}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", ["database"])
+def test_it_keeps_the_contract(kind: str, tmp_path: Path) -> None:
+    """A selection; the whole suite, on each kind, is below."""
+    project = made(tmp_path, kind)
+    tests = [str(SUITE / test) for test in QUICK]
+    report = tmp_path / "report.json"
+    words = ["--lake-format=acme-x", "--lake-lanes=bare", f"--lake-report={report}", *tests, "tests/test_rounds.py"]
+    _, output = suite(project, *words)
+    outcomes = {name: result["outcome"] for name, result in json.loads(report.read_text())["results"].items()}
+    assert len(outcomes) > 5
+    assert set(outcomes.values()) <= {"passed", "refused"}, output
+    assert "failed" not in output, output
+
+
+@pytest.mark.deep
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_whole_suite_accepts_it(kind: str, tmp_path: Path) -> None:
+    """The new plugin's own tests run it."""
+    code, output = suite(made(tmp_path, kind))
+    assert code == 0, output
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_in_style(kind: str, tmp_path: Path) -> None:
+    project = made(tmp_path, kind)
+    ruff = [str(Path(sys.executable).with_name("ruff")), "--config", str(ROOT / "pyproject.toml"), "--no-cache"]
+    # Not the order of imports: ruff can't know there that laketier is somebody else's.
+    for words in (["check", "--select", "E,F,W,UP,B,SIM,RET"], ["format", "--check"]):
+        done = subprocess.run([ruff[0], *words, *ruff[1:], str(project)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["laketier", "new-plugin", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_it_says_what_to_do_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "acme", "--into", str(tmp_path)) == 0
+    out = capsys.readouterr().out
+    folder = tmp_path / "laketier-acme"
+    assert f"cd {folder}" in out
+    assert "pytest" in out
+    assert call(monkeypatch, "acme-y", "--into", str(tmp_path), "--json") == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert told["package"] == "acme_y_lake"
+    assert all((tmp_path / "laketier-acme-y" / name).is_file() for name in told["files"])
+    assert {".gitignore", ".github/workflows/test.yml", "acme_y_lake/plugin.py"} <= set(told["files"])
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("Acme", "Try 'acme'"),
+        ("my_format", "Try 'my-format'"),
+        ("../acme", "Try 'acme'"),
+        ("a" * 41, "40 characters"),
+        ("", "lower-case letter"),
+        ("--", "lower-case letter"),
+        ("3d", "Try 'd'"),
+        ("feather", "is installed already"),
+        ("table", "lake.table is a key"),
+        ("kafka", "laketier-kafka"),
+        ("spark", "laketier-spark"),
+    ],
+)
+def test_a_name_that_can_not_be_is_refused(
+    name: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "--into", str(tmp_path), "--", name) == 2
+    assert why in " ".join(capsys.readouterr().err.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_package_that_exists_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "theirs_lake.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert call(monkeypatch, "theirs", "--into", str(tmp_path)) == 2
+    assert "would hide another one" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "link"])
+def test_nothing_is_overwritten(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = tmp_path / "laketier-acme"
+    {"folder": there.mkdir, "file": there.touch, "link": lambda: there.symlink_to("nowhere")}[kind]()
+    assert call(monkeypatch, "acme", "--into", str(tmp_path)) == 2
+    assert "was not changed" in " ".join(capsys.readouterr().err.split())
+    assert list(tmp_path.rglob("*")) == [there]
+
+
+def test_a_folder_that_is_not_there_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "acme", "--into", str(tmp_path / "no")) == 1
+    assert "Make the folder first" in " ".join(capsys.readouterr().err.split())
+
+
+def test_templates_are_files_of_the_package() -> None:
+    """So a wheel has them, as it has all files of a package."""
+    assert (files("laketier.cli.new_plugin") / "templates" / "common" / "pyproject.toml.tmpl").is_file()
+    assert not [point for point in entry_points(group="laketier.formats") if point.name.startswith("acme")]
