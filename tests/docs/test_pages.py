@@ -158,6 +158,23 @@ def test_the_runbook_has_each_error_once() -> None:
     assert sorted(rows) == sorted(ERRORS)
 
 
+def test_the_guide_has_a_section_for_each_error() -> None:
+    text = (DOCS / "authors" / "refusals.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^### `(\w+)`$", text, re.MULTILINE)) == sorted(ERRORS)
+
+
+_FILE_OF_SUITE = re.compile(r"`(test_\w+)(?:\.py)?`")
+
+
+def test_the_guide_names_files_of_the_suite() -> None:
+    """Where a page says which test proves a step."""
+    there = {path.stem for path in (ROOT / "conformance" / "laketier_conformance").glob("test_*.py")}
+    pages = [DOCS / "authors" / name for name in ("guide.md", "depth.md", "publish.md")]
+    named = {name for page in pages for name in _FILE_OF_SUITE.findall(page.read_text(encoding="utf-8"))}
+    assert len(named) > 15
+    assert named <= there
+
+
 @pytest.mark.parametrize("row", list(_ROW.finditer(OPERATE.read_text(encoding="utf-8"))), ids=lambda row: row["error"])
 def test_the_runbook_says_what_the_code_does(row: re.Match[str]) -> None:
     kind = ERRORS[row["error"]]

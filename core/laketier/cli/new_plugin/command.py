@@ -31,7 +31,7 @@ def new_plugin(
     You change it from there, as the guide for authors says. Nothing that exists is changed, and nothing is fetched."""
     names = names_of(name)
     folder, files = write_distribution(names, kind, into)
-    following = [
+    next_steps = [
         f"cd {folder}",
         'python -m pip install -e ".[test]"',
         "pytest",
@@ -46,13 +46,13 @@ def new_plugin(
                 "package": names.package,
                 "folder": str(folder),
                 "files": files,
-                "next": following,
+                "next": next_steps,
             }
         )
         return
     say(f"Made {folder}: a format {name!r}, kind {kind.value}, in {len(files)} files.")
     say(ABOUT[kind].replace("`", ""))
     say("Next:")
-    for line in following:
+    for line in next_steps:
         say(f"  {line}")
     say("The guide is docs/authors/guide.md of laketier; README.md in the folder says where to begin.")
