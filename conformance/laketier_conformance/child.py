@@ -177,6 +177,21 @@ def _read(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any
     return {"ids": [value for rows in source.read(split, schema) for value in rows.column("id").to_pylist()]}
 
 
+def _write_much(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """One large task, and by how many bytes this process grew."""
+    from laketier_conformance import weigh
+
+    return {"grown": weigh.write(lake.table(request["table"]))}
+
+
+def _read_much(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """All rows of a large table, and by how many bytes this process grew."""
+    from laketier_conformance import weigh
+
+    rows, grown = weigh.read(lake.table(request["table"]))
+    return {"rows": rows, "grown": grown}
+
+
 _REQUESTS = {
     "round": _round,
     "replace": _replace,
@@ -189,6 +204,8 @@ _REQUESTS = {
     "watch": _watch,
     "stage": _stage,
     "read": _read,
+    "write_much": _write_much,
+    "read_much": _read_much,
     "imports": _imports,
 }
 

@@ -96,6 +96,12 @@ RULES = (
         ("test_writer.py",),
     ),
     Rule(
+        "scale",
+        "Every row is there once however many there are, and memory does not grow with them.",
+        _WRITER,
+        ("test_scale.py",),
+    ),
+    Rule(
         "layout",
         "Rows lie in their partitions and buckets, and none is lost on the way.",
         _WRITER,
@@ -153,7 +159,7 @@ RULES = (
         "overwrite",
         "An overwrite replaces all rows in one atomic step, and keeps the watermarks of others.",
         _COMMITTER,
-        ("test_overwrite.py",),
+        ("test_overwrite.py", "test_overwrite_partitions.py"),
     ),
     Rule(
         "upsert",

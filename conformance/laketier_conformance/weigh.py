@@ -1,0 +1,55 @@
+"""The memory that a writer and a reader take. Measured by a process that did nothing before (`child`)."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from laketier.spi import ScanRequest
+from laketier_conformance.lake import Table, token
+
+MIB = 1 << 20
+TOTAL, LIMIT = 512 * MIB, 340 * MIB
+"""Bytes that are written and read, and the most that a process may grow by. What is collected for large row groups or
+read ahead stays well below it in the formats that were tried; who holds everything takes all of the total."""
+SCHEMA = pa.schema([("id", pa.int64()), ("pad", pa.string())])
+_WIDTH, _ROWS = 256, 16_384
+_BATCHES = TOTAL // (_WIDTH * _ROWS)
+ROWS = _BATCHES * _ROWS
+
+
+def batches() -> Iterator[pa.RecordBatch]:
+    """About `TOTAL` bytes, each batch with buffers of its own. They are quickly compressed, so that files are small."""
+    offsets = pa.array(range(0, (_ROWS + 1) * _WIDTH, _WIDTH), pa.int32()).buffers()[1]
+    for number in range(_BATCHES):
+        letters = pa.py_buffer(bytes([97 + number % 26]) * (_ROWS * _WIDTH))
+        pad = pa.Array.from_buffers(pa.string(), _ROWS, [None, offsets, letters])
+        ids = pa.array(range(number * _ROWS, (number + 1) * _ROWS), pa.int64())
+        yield pa.record_batch([ids, pad], schema=SCHEMA)
+
+
+def write(table: Table) -> int:
+    """Stage and publish one task; the bytes that the process grew by as it staged."""
+    before = _peak()
+    result = table.stage_arrow(batches())
+    grown = _peak() - before
+    table.commit([result], token(0))
+    return grown
+
+
+def read(table: Table) -> tuple[int, int]:
+    """Read all rows, one batch after the other: their number, and the bytes that the process grew by."""
+    source = table.source
+    plan = source.plan(ScanRequest())
+    before = _peak()
+    rows = sum(batch.num_rows for split in plan.splits for batch in source.read(split, plan.schema))
+    return rows, _peak() - before
+
+
+def _peak() -> int:
+    """The most that this process ever took."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
