@@ -5,14 +5,27 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections import Counter
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
 
-from laketier.spi import CHANGE_TYPE, ConfigError, Feature, Support, WriteMode, pack, support_of, unpack
+from laketier.spi import (
+    CHANGE_TYPE,
+    AddColumn,
+    ConfigError,
+    Feature,
+    OffsetsExpired,
+    SnapshotNotFound,
+    Support,
+    WriteMode,
+    pack,
+    support_of,
+    unpack,
+)
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
-from laketier_conformance.lake import Lake, Table, ids_of, read_plan, token
+from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
 from laketier_conformance.test_upsert import Keyed
 
 pytestmark = pytest.mark.needs(Feature.CHANGE_FEED)
@@ -94,6 +107,63 @@ def test_changes_make_the_table_of_its_snapshot(lake: Lake, harness: Harness) ->
     for start, end in itertools.pairwise(marks):
         assert _changes(table, start, end).num_rows, "each of these commits changed rows"
     expect(_changes(table, marks[-1], marks[-1]).num_rows, 0, "the number of changes of a range without a commit")
+
+
+def test_each_range_is_the_sum_of_its_versions(lake: Lake, harness: Harness) -> None:
+    """Of appends, empty epochs, replays, changed columns, replaced rows and compactions: each change once, by whichever
+    range it is read, and what is replayed or moved is none."""
+    table = lake.create()
+    table.append(0)
+    _keep_feed(table, harness)
+    marks, expected = [table.changes.versions().latest], []
+
+    def done(what: str, came: Sequence[int] = (), went: Sequence[int] = ()) -> None:
+        marks.append(table.changes.versions().latest)
+        expected.append(Counter([("+I", i) for i in came] + [("-D", i) for i in went]))
+        found = Counter(_told(table, marks[-2], marks[-1]))
+        expect(dict(found), dict(expected[-1]), f"changes by {what}")
+
+    table.append(1, ids_of(1, 0), ids_of(1, 1))
+    done("an append", ids_of(1, 0) + ids_of(1, 1))
+    table.append(2, [])
+    done("an empty epoch")
+    table.append(2, [])
+    done("a replay")
+    if support_of(lake.plugin.features, Feature.ADD_COLUMN).full:
+        lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int64()))])
+        done("a new column")
+        rows = batch(ids_of(3)).append_column("more", pa.array(ids_of(3), pa.int64()))
+        table.publish_arrow([rows], token(3))
+        done("an append of the new column", ids_of(3))
+    if harness.compact is not None:
+        harness.compact(lake.storage, table.info)
+        done("a compaction")
+    if harness.delete_rows is not None:
+        gone = ids_of(1, 1)[:2]
+        harness.delete_rows(lake.storage, table.info, gone)
+        done("a delete by others", went=gone)
+    if support_of(lake.plugin.features, Feature.OVERWRITE).full:
+        was = table.ids
+        table.round(None, [ids_of(4)], WriteMode.OVERWRITE)
+        done("an overwrite", ids_of(4), was)
+        kinds = [kind for kind, _ in _told(table, marks[-2], marks[-1])]
+        expect(kinds, sorted(kinds, reverse=True), "within a version the rows that went come before those that came")
+    for first, last in itertools.combinations(range(len(marks)), 2):
+        found = Counter(_told(table, marks[first], marks[last]))
+        whole = sum(expected[first:last], Counter[tuple[str, int]]())
+        expect(dict(found), dict(whole), f"changes of the versions {marks[first]} to {marks[last]}")
+    if harness.expire is not None:
+        harness.expire(lake.storage, table.info)
+        with refused(OffsetsExpired, "changes of versions are planned that have expired"):
+            table.feed.plan(marks[0], marks[-1])
+    with refused(SnapshotNotFound, "changes of versions are planned that are not there yet"):
+        table.feed.plan(marks[-1], marks[-1] + 2)
+
+
+def _told(table: Table, start: int, end: int) -> list[tuple[str, int]]:
+    """The kind and the id of each change, in the feed's order."""
+    changes = _changes(table, start, end)
+    return list(zip(changes[CHANGE_TYPE].to_pylist(), changes["id"].to_pylist(), strict=True))
 
 
 def test_splits_travel_and_are_read_by_some_columns(table: Table, harness: Harness) -> None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from crooked import CrookedPlugin
+from crooked import CrookedPlugin, CrookedStorage
 from feather_lake.plugin import FEATURES, FeatherTable, Source, Writer
 
 from laketier import kit, spi
 from laketier.kit import durable
 from laketier.kit.manifests import FileEntry, ManifestSnapshot
+from laketier.kit.manifests.rollup import files_at
 from laketier.kit.partition import partition_text, split_by_values
+from laketier.kit.scans import check_versions
 
 RICHER = {**FEATURES, spi.Feature.PARTITIONING: spi.FULL, spi.Feature.FILTER_PUSHDOWN: spi.FULL}
+RICHER[spi.Feature.CHANGE_FEED] = spi.FULL
 _NAME = re.compile(r"([0-9a-f]{32})(?:-[0-9]+)?\.feather")
 
 
@@ -63,10 +66,29 @@ class RicherWriter(Writer):
         return spi.StagedFile(path.name, rows.num_rows, path.stat().st_size, texts)
 
 
+@dataclass(frozen=True)
+class FedFile:
+    """A file, and for a change feed the kind of its rows."""
+
+    path: str
+    kind: str = ""
+
+
 class RicherSource(Source):
     """Skips files by the equality of one column with a text. The reader filters again."""
 
+    split_payload: ClassVar = FedFile
     table: RicherTable
+
+    def split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> spi.LakeSplit:
+        return replace(super().split(index, entry, snapshot, wanted), payload=FedFile(entry.path))
+
+    def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        kind = split.payload.kind
+        for batch in super().read(split, pa.schema([field for field in schema if field.name != spi.CHANGE_TYPE])):
+            typed = {spi.CHANGE_TYPE: pa.array([kind] * len(batch), pa.string())}
+            columns = [typed[name] if name in typed else batch.column(name) for name in schema.names]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema) if len(schema) else batch
 
     def prune(
         self, snapshot: ManifestSnapshot, filters: tuple[spi.Predicate, ...]
@@ -86,7 +108,50 @@ class RicherSource(Source):
             return rows[name] if name in rows.column_names else pa.chunked_array([], pa.null())
 
 
-def richer(identifier: str, **parts: Any) -> CrookedPlugin:
+@dataclass(frozen=True)
+class RicherFeed(spi.LakeFeed):
+    """All rows of the files that each manifest removed, and then all rows of those that it added."""
+
+    source: Source
+
+    def plan(self, start: int, end: int) -> spi.ScanPlan:
+        manifests = self.source.table.manifests()
+        head, settled = manifests.current()
+        check_versions(start, end, spi.VersionBounds(earliest=0, latest=head.number + 1), where="the feed")
+        snapshot = ManifestSnapshot(manifests, head, head, settled)
+        splits = []
+        for number in range(start, end):
+            for kind, entry in self.changed(snapshot, number):
+                split = self.source.split(len(splits), entry, snapshot, snapshot.schema)
+                splits.append(replace(split, files=(), payload=FedFile(entry.path, kind)))
+        schema = snapshot.schema.append(pa.field(spi.CHANGE_TYPE, pa.string()))
+        return spi.ScanPlan(snapshot_id=end - 1, schema=schema, splits=tuple(splits))
+
+    def changed(self, snapshot: ManifestSnapshot, number: int) -> list[tuple[str, FileEntry]]:
+        before = files_at(snapshot.manifests, number - 1) if number else []
+        after = files_at(snapshot.manifests, number)
+        went = [("-D", entry) for entry in before if entry not in after]
+        return went + [("+I", entry) for entry in after if entry not in before]
+
+
+@dataclass(frozen=True)
+class RicherStorage(CrookedStorage):
+    told: type[RicherFeed] = RicherFeed
+
+    def feed(self, table: spi.TableInfo) -> spi.LakeFeed:
+        return self.told(self.source(table))
+
+
+class RicherPlugin(CrookedPlugin):
+    told: type[RicherFeed] = RicherFeed
+
+    def create_storage(self, config: spi.LakeStorageConfig) -> CrookedStorage:
+        return RicherStorage(Path(config.warehouse), self._parts, self.told)
+
+
+def richer(identifier: str, told: type[RicherFeed] = RicherFeed, **parts: Any) -> CrookedPlugin:
     """A plugin with partitions, one of its parts replaced."""
     found = {"features": RICHER, "table": RicherTable, "writer": RicherWriter, "source": RicherSource, **parts}
-    return CrookedPlugin(identifier, **found)
+    plugin = RicherPlugin(identifier, **found)
+    plugin.told = told
+    return plugin
