@@ -116,6 +116,11 @@ test-third-party: java $(READY_APART) ## the suite on formats of others, which h
 		$(CURDIR)/.venv-third-party/bin/pytest $(SPREAD) --pyargs laketier_conformance \
 			--lake-format=$(subst $(space),$(comma),$(call formats_of,$(APART))) --lake-report='{format}.json' $(ARGS)
 
+.PHONY: reports
+reports: test-conformance ## the suite on every format, and the table of docs/proof/conformance.md from its reports
+	$(BIN)/python scripts/conformance_pages.py artifacts/conformance
+	$(BIN)/python scripts/page_tables.py
+
 .PHONY: test-faults
 test-faults: java $(READY) ## the whole fault matrix, bare and on Spark, and random kills; writes docs/proof/faults.md
 	$(BIN)/python -m laketier_verification.faults matrix --fresh

@@ -228,7 +228,7 @@ def test_a_failure_says_how_to_run_it_again(run_suite, tmp_path: Path) -> None: 
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": os.pathsep.join(map(str, [tmp_path / "offers", HERE / "wrong_plugins", FEATHER])),
     }
-    command = f"{failed['again']} --report again.json -- -p no:cacheprovider"
+    command = f"{failed['again']} --report again.json -- -p no:cacheprovider -p no:hypothesispytest"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, env=environment)
     again = json.loads((tmp_path / "again.json").read_text())
     assert list(again["results"]) == [ODD], done.stdout + done.stderr

@@ -1,0 +1,105 @@
+"""Tables of docs/proof about the conformance suite, and the reports that stand behind them.
+
+``python scripts/conformance_pages.py artifacts/conformance`` takes the reports of a run into docs/proof/conformance,
+without the results of single tests. `page_tables.py` makes the tables of them, and of the wrong plugins.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+REPORTS = ROOT / "docs" / "proof" / "conformance"
+WRONG = ROOT / "tests" / "conformance" / "wrong_plugins"
+_NO_LIBRARY = ("python", "system", "laketier", "pyarrow", "pytest")
+
+
+def main(arguments: list[str]) -> int:
+    REPORTS.mkdir(exist_ok=True)
+    for file in sorted(file for folder in arguments for file in Path(folder).glob("*.json")):
+        report = small(json.loads(file.read_text(encoding="utf-8")))
+        (REPORTS / file.name).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        print(f"{file.stem}: {report['verdict']}, {report['tests']}")
+    return 0
+
+
+def small(report: dict[str, Any]) -> dict[str, Any]:
+    """A report with numbers instead of the results."""
+    kept = {key: value for key, value in report.items() if key != "results"}
+    return kept | {"tests": dict(sorted(Counter(each["outcome"] for each in report["results"].values()).items()))}
+
+
+def reports() -> list[dict[str, Any]]:
+    """The reports in the repository."""
+    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(REPORTS.glob("*.json"))]
+
+
+def formats(_: str) -> list[list[str]]:
+    """A column per format: verdict, circumstances, and what its run showed of each feature."""
+    told = reports()
+    rows = [["", *(report["format"] for report in told)]]
+    rows.append(["**verdict**", *(f"**{report['verdict']}**" for report in told)])
+    rows.append(["delivery", *(report["delivery"] for report in told)])
+    rows.append(["lanes", *(", ".join(report["lanes"]) for report in told)])
+    rows.append(["tests", *(", ".join(f"{n} {how}" for how, n in report["tests"].items()) for report in told)])
+    rows.append(["seconds of all processes", *(str(round(report["seconds"])) for report in told)])
+    rows.append(["effects interposed", *(str(sum(report["interposed"].values()) or "not counted") for report in told)])
+    features = dict.fromkeys(name for report in told for name in report["shown"])
+    rows += [[feature, *(_shown(report, feature) for report in told)] for feature in features]
+    rows.append(["libraries", *(_libraries(report) for report in told)])
+    rows += [[name, *(report["versions"][name] for report in told)] for name in ("laketier", "pyarrow", "python")]
+    rows.append(["day", *(report["at"][:10] for report in told)])
+    return rows
+
+
+def _shown(report: dict[str, Any], feature: str) -> str:
+    how = report["shown"].get(feature, "not asked")
+    reason = report["unproven"].get(feature)
+    return f"{how}: {reason}" if reason and how == "not shown" else str(how)
+
+
+def _libraries(report: dict[str, Any]) -> str:
+    own = report["plugin"].partition("==")[0]
+    named = {name: version for name, version in report["versions"].items() if name not in (*_NO_LIBRARY, own)}
+    return ", ".join(f"{name} {version}" for name, version in named.items()) or "pyarrow alone"
+
+
+def wrong_plugins(up: str) -> list[list[str]]:
+    """Each wrong plugin, its mistake, and the test that catches it with these words."""
+    from laketier_conformance.rules import rule_of
+
+    rows = [["plugin", "its mistake", "rule", "the test that catches it", "which says"]]
+    for file in sorted(WRONG.glob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        constants = _constants(tree)
+        if "CAUGHT_BY" not in constants:
+            continue
+        test = constants["CAUGHT_BY"]
+        rule = rule_of(test)
+        mistake = " ".join((ast.get_docstring(tree) or "").partition("\n\n")[0].split())
+        link = f"[{file.stem}]({up}{file.relative_to(ROOT).as_posix()})"
+        rows.append([link, mistake, rule.id if rule else "", f"`{test}`", f"“{_text(constants['SAYS'])}”"])
+    return rows
+
+
+def _text(words: str) -> str:
+    return words.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_").replace("`", "")
+
+
+def _constants(tree: ast.Module) -> dict[str, str]:
+    return {
+        target.id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in ("CAUGHT_BY", "SAYS")
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

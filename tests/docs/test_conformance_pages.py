@@ -1,0 +1,56 @@
+"""The reports behind the table of formats are of the shape that a run writes."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from laketier.spi import DeliveryLevel, Feature
+from laketier_conformance.proof import Proof
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import conformance_pages
+
+REPORTS = conformance_pages.reports()
+
+
+def _keys() -> set[str]:
+    """Those that `Proof.report` writes, read from its source: a report takes a run."""
+    tree = ast.parse(inspect.getsource(Proof.report).replace("\n    ", "\n").strip())
+    (written,) = (node.value for node in ast.walk(tree) if isinstance(node, ast.Return))
+    assert isinstance(written, ast.Dict)
+    return {key.value for key in written.keys if isinstance(key, ast.Constant)}  # type: ignore[misc]
+
+
+def test_reports_are_of_the_shape_of_today() -> None:
+    """As soon as there are any, there is one of each format."""
+    for report in REPORTS:
+        shape = _keys() - {"results"} | {"tests"}
+        assert report.keys() == shape, f"{report['format']}: run make reports"
+        assert report["shown"].keys() == report["features"].keys() <= {feature.value for feature in Feature}
+        assert report["delivery"] in {level.value for level in DeliveryLevel}
+        assert report["conformant"], report["why"]
+        assert set(report["tests"]) <= {"passed", "refused", "not interposed"}
+    formats = {report["format"] for report in REPORTS}
+    assert not formats or formats >= {"delta", "feather", "iceberg", "lance", "localfile"}
+
+
+def test_the_table_is_made_of_reports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(conformance_pages, "REPORTS", tmp_path / "reports")
+    report = {
+        "format": "acme", "plugin": "acme-lake==1.0", "verdict": "conformant", "delivery": "exactly-once",
+        "lanes": ["bare"], "seconds": 61.4, "interposed": {"rename": 7}, "at": "2026-11-22T10:00:00+00:00",
+        "shown": {"upsert": "full", "object-stores": "not shown"}, "unproven": {"object-stores": "no store"},
+        "versions": {"python": "3.11", "laketier": "1", "pyarrow": "26", "acme-lake": "1.0", "acme": "9"},
+        "results": {"a": {"outcome": "passed"}, "b": {"outcome": "refused"}, "c": {"outcome": "passed"}},
+    }  # fmt: skip
+    (tmp_path / "acme.json").write_text(json.dumps(report))
+    assert conformance_pages.main([str(tmp_path)]) == 0
+    table = {row[0]: row[1] for row in conformance_pages.formats("")}
+    assert (table["upsert"], table["object-stores"]) == ("full", "not shown: no store")
+    assert (table["tests"], table["libraries"], table["day"]) == ("2 passed, 1 refused", "acme 9", "2026-11-22")
