@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pytest
@@ -26,7 +26,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier_conformance.expect import columns, expect, refused
-from laketier_conformance.lake import Lake, Table, read_plan, token
+from laketier_conformance.lake import Lake, Table, read_pinned, token
 from laketier_conformance.oracle import compare
 
 FIRST = pa.schema([("id", pa.int64()), ("name", pa.string()), ("count", pa.int32())])
@@ -139,8 +139,9 @@ def test_a_plan_of_before_is_read_as_it_was_made(lake: Lake, change: Callable[[T
     plan = source.plan(ScanRequest())
     messages = [pack(source.split_serializer, split) for split in plan.splits]
     change(table)
-    splits = [unpack(source.split_serializer, message) for message in messages]
-    found = [part for split in splits for part in table.source.read(split, plan.schema)]
+    sent = replace(plan, splits=tuple(unpack(source.split_serializer, message) for message in messages))
     expected = pa.Table.from_batches([rows])
-    expect(pa.Table.from_batches(found, plan.schema).sort_by("id"), expected, "a plan is read after the table changed")
-    expect(read_plan(source, plan).sort_by("id"), expected, "a plan is read by its own source after the table changed")
+    for told, reader, what in (("another", table.source, sent), ("its own", source, plan)):
+        found = read_pinned(reader, what, lake.plugin.features)
+        if found is not None:
+            expect(found.sort_by("id"), expected, f"a plan is read by {told} source after the table changed")
