@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from laketier.kit.failpoints import VARIABLE
 from laketier.maintenance.orphans import collect_orphans
-from laketier.spi import AddColumn, LaketierError, TableDescriptor, WriteMode, unpack
+from laketier.spi import AddColumn, LaketierError, TableDescriptor, TableNotFound, WriteMode, unpack
 from laketier.tiering import TieringRound
 from laketier_conformance.interposed.supervisor import be_supervised
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
@@ -130,6 +130,17 @@ def _make(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any
     return {"uuid": lake.create(name=request["table"]).info.table_uuid}
 
 
+def _recover(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """What is found in a table, and what a replay of an epoch then makes of it."""
+    try:
+        seen = lake.table(request["table"]).ids
+    except TableNotFound:
+        seen = None
+    table = lake.create(name=request["table"])
+    outcome = table.append(request["epoch"]).outcome
+    return {"seen": seen, "outcome": outcome.value, "after": table.ids}
+
+
 def _watch(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     """Read the table over and over until the file ``until`` is there. The distinct states seen, in order."""
     table = lake.table(request["table"])
@@ -201,6 +212,7 @@ _REQUESTS = {
     "alter": _alter,
     "drop": _drop,
     "collect": _collect,
+    "recover": _recover,
     "watch": _watch,
     "stage": _stage,
     "read": _read,

@@ -13,8 +13,11 @@ from laketier.spi import LakeStoragePlugin
 from laketier_conformance.children import Child, Children
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.powercuts import PowerCuts
+from laketier_conformance.interposed.probe import why_not
+from laketier_conformance.interposed.runs import Interposed
 from laketier_conformance.lake import Lake, Opened, Table
-from laketier_conformance.verdict import UNPROVEN
+from laketier_conformance.verdict import EFFECTS, INTERPOSED, UNPROVEN
 
 
 @pytest.fixture(scope="session")
@@ -52,10 +55,15 @@ def opened(format_name: str, harness: Harness) -> Opened:
 
 
 @pytest.fixture
-def lake(opened: Opened, pytestconfig: pytest.Config, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lake]:
-    """An empty warehouse of this test's own."""
+def folder(pytestconfig: pytest.Config, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Where this test's warehouse is, if it is on the local disk."""
     kept = pytestconfig.getoption("lake_warehouse")
-    folder = tmp_path if kept is None else Path(kept).absolute() / request.node.name.replace("/", "_")
+    return tmp_path if kept is None else Path(kept).absolute() / request.node.name.replace("/", "_")
+
+
+@pytest.fixture
+def lake(opened: Opened, folder: Path) -> Iterator[Lake]:
+    """An empty warehouse of this test's own."""
     with opened(folder) as lake:
         yield lake
 
@@ -86,6 +94,25 @@ def interpreter(_children: Children) -> Iterator[Child]:
     """Another process that has imported the plugin and nothing more; it ends with the test."""
     yield _children.fresh()
     _children.release()
+
+
+@pytest.fixture
+def runs(children: Callable[[int], list[Child]], lake: Lake, request: pytest.FixtureRequest) -> Iterator[Interposed]:
+    """Requests to other processes, each effect of which is seen and decided. Skips the test where it can't be."""
+    reason = why_not()
+    if reason is not None:
+        request.node.user_properties.append((INTERPOSED, reason))
+        pytest.skip(f"effects can't be seen here: {reason}")
+    runs = Interposed(children, lake)
+    yield runs
+    request.node.user_properties.append((EFFECTS, dict(runs.kinds)))
+
+
+@pytest.fixture
+def cuts(runs: Interposed, lake: Lake, children: Callable[[int], list[Child]], folder: Path) -> Iterator[PowerCuts]:
+    """Requests to other processes, in and after which the power may be cut."""
+    with PowerCuts(runs, lake, children, folder) as cuts:
+        yield cuts
 
 
 @pytest.fixture

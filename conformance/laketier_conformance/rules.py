@@ -138,6 +138,12 @@ RULES = (
         ("test_effects.py", "test_kills.py"),
     ),
     Rule(
+        "power-cut",
+        "What was answered survives a power cut, and a step that was cut is there as a whole or not at all.",
+        _COMMITTER,
+        ("test_power.py",),
+    ),
+    Rule(
         "unknown-outcomes",
         "A lost answer is neither success nor a conflict: the table tells what happened.",
         _COMMITTER,

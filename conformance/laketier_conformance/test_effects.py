@@ -20,24 +20,15 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.delivery import made_whole
 from laketier_conformance.expect import expect
-from laketier_conformance.interposed.probe import why_not
-from laketier_conformance.interposed.runs import SYNCS, Interposed, failed_at_each, killed_at_each
+from laketier_conformance.interposed.disk import SYNCS
+from laketier_conformance.interposed.powercuts import PowerCuts
+from laketier_conformance.interposed.runs import Interposed, failed_at_each, killed_at_each
 from laketier_conformance.lake import Lake, Table, ids_of
-from laketier_conformance.verdict import INTERPOSED
 
 Take = Callable[[int], list[Child]]
 
 RIVALS = 900_000
 PATIENCE_SECONDS = 1.0
-
-
-@pytest.fixture
-def runs(children: Take, lake: Lake, request: pytest.FixtureRequest) -> Interposed:
-    reason = why_not()
-    if reason is not None:
-        request.node.user_properties.append((INTERPOSED, reason))
-        pytest.skip(f"effects can't be seen here: {reason}")
-    return Interposed(children, lake)
 
 
 def _round(epoch: int) -> dict[str, Any]:
@@ -73,15 +64,19 @@ def test_a_replay_is_killed(table: Table, runs: Interposed) -> None:
     expect(table.ids, _expected(2), "rows after the next epoch")
 
 
-def test_an_effect_of_a_round_fails(table: Table, runs: Interposed) -> None:
-    """With an input/output error: the round survives it, or says that it failed."""
-    for epoch, run in enumerate(failed_at_each(runs, _round)):
+def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerCuts) -> None:
+    """With an input/output error: the round survives it, or says that it failed. After a sync that failed, another one
+    has nothing to do: the system takes the bytes for written."""
+    for epoch, run in enumerate(failed_at_each(runs, _round, cuts.restart)):
         told = runs.told(run, "EIO from")
         assert run.answer is not None, f"{told}: the process died"
         if "outcome" in run.answer:
             expect(
                 table.ids, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows"
             )
+            if run.decided.call in SYNCS:
+                left = cuts.survivors("db.t", epoch)
+                expect(left, _expected(epoch + 1), f"{told}: the round was answered, then the power was cut: the rows")
         _made_whole(table, epoch, told)
 
 

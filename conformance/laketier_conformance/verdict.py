@@ -19,6 +19,8 @@ INTERPOSED = "laketier_interposed"
 """Name of a test's property: why the effects of its process could not be seen."""
 FEATURES = "laketier_features"
 """Name of a test's property: the features that it is about."""
+EFFECTS = "laketier_effects"
+"""Name of a test's property: how many effects of each kind were seen and decided."""
 _SHOWN = 12
 
 
@@ -34,6 +36,7 @@ class Result:
     detail: str = ""
     unproven: dict[str, str] = field(default_factory=dict)
     features: tuple[str, ...] = ()
+    effects: dict[str, int] = field(default_factory=dict)
 
     def add(self, report: pytest.TestReport, refused: str | None) -> None:
         """Take the report of one phase of the test."""
@@ -42,6 +45,9 @@ class Result:
         self.features = tuple(features)
         told = (str(value).partition(": ") for name, value in report.user_properties if name == UNPROVEN)
         self.unproven.update({feature: reason for feature, _, reason in told})
+        for name, value in report.user_properties:
+            if name == EFFECTS and isinstance(value, dict):
+                self.effects.update(value)
         if report.outcome not in ("passed", "skipped") or hasattr(report, "wasxfail"):
             # xfail, also the imperative one, is no way to refuse; and what has to be run again ("rerun") has failed.
             self.outcome = "failed"
@@ -57,7 +63,8 @@ class Result:
     def plain(self) -> dict[str, Any]:
         """For the report."""
         document: dict[str, Any] = {"outcome": self.outcome, "seconds": round(self.seconds, 3)}
-        return document | ({"detail": self.detail} if self.detail else {})
+        more = {"detail": self.detail, "interposed": self.effects}
+        return document | {name: value for name, value in more.items() if value}
 
 
 @dataclass(frozen=True)

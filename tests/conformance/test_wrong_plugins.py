@@ -11,7 +11,7 @@ from conformance_runs import Run, suite_in
 from laketier_conformance.interposed import why_not
 
 FOLDER = Path(__file__).parent / "wrong_plugins"
-EFFECTS = "test_effects.py::"
+EFFECTS = ("test_effects.py::", "test_power.py::")
 HELPERS = {"crooked", "richer", "correctly_made", "ends_its_process", "names_few", "keyed"}
 
 

@@ -17,8 +17,8 @@ OPENS_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 @dataclass(frozen=True)
 class Call:
     """``paths``: pairs of the arguments that hold a folder's descriptor (None: the working directory) and a path.
-    ``descriptor``: the argument that holds the descriptor of a file. ``flags``: of a call that opens, the argument with
-    its flags."""
+    ``descriptor``: the argument that holds the descriptor of a file. A call with neither is on all files. ``flags``: of
+    a call that opens, the argument with its flags."""
 
     name: str
     x86_64: int | None
@@ -44,6 +44,8 @@ CALLS = (
     Call("fallocate", 285, 47, descriptor=0),
     Call("fsync", 74, 82, descriptor=0),
     Call("fdatasync", 75, 83, descriptor=0),
+    Call("syncfs", 306, 267, descriptor=0),
+    Call("sync", 162, 81),
     Call("open", 2, None, paths=((None, 0),), flags=1),
     Call("creat", 85, None, paths=((None, 0),)),
     Call("openat", 257, 56, paths=((0, 1),), flags=2),

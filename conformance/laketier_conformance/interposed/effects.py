@@ -6,27 +6,46 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from laketier_conformance.interposed.calls import Call, by_number
 from laketier_conformance.interposed.seccomp import Notification
 
 _LONGEST_PATH = 4096
 _BYTECODE = "__pycache__"
+_KINDS = {
+    "syncs": ("fsync", "fdatasync", "sync"),
+    "renames": ("rename",),
+    "links": ("link", "symlink"),
+    "removals": ("unlink", "rmdir"),
+    "new files": ("open", "creat", "mkdir"),
+}
 _NOWHERE = ("/dev/", "/proc/", "/sys/", "/memfd:")
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One call. ``on``: the files, absolute; of a call on a socket, ``("socket",)``."""
+    """One call. ``on``: the files, absolute; of a call on a socket, ``("socket",)``. ``through``: of a call on a
+    descriptor, a path that leads to the same file as long as the call waits. ``unbuffered``: what it writes is durable
+    without a sync."""
 
     call: str
     on: tuple[str, ...]
+    through: str = field(default="", compare=False)
+    unbuffered: bool = field(default=False, compare=False)
 
     def below(self, folder: str) -> str:
         """As people read it: paths relative to a folder."""
         shown = (os.path.relpath(path, folder) if path.startswith(f"{folder}/") else path for path in self.on)
         return f"{self.call} {' -> '.join(shown)}"
+
+
+def kind_of(effect: Effect) -> str:
+    """For counts."""
+    if effect.on == ("socket",):
+        return "sends"
+    call = effect.call
+    return next((kind for kind, calls in _KINDS.items() if call.startswith(calls)), "writes")
 
 
 def effect_of(notification: Notification) -> Effect | None:
@@ -38,20 +57,35 @@ def effect_of(notification: Notification) -> Effect | None:
             return None
         if call.flags is not None and not _opening_has_an_effect(notification.arguments[call.flags], on[0]):
             return None
-        return Effect(call.name, on)
+        through = "" if call.descriptor is None else _descriptor(call, notification)
+        return Effect(call.name, on, through, bool(through) and _is_unbuffered(through))
     return None
+
+
+def _descriptor(call: Call, notification: Notification) -> str:
+    assert call.descriptor is not None
+    return f"/proc/{notification.pid}/fd/{_signed(notification.arguments[call.descriptor])}"
+
+
+def _is_unbuffered(descriptor: str) -> bool:
+    """Opened with O_SYNC or O_DSYNC. The kernel tells the flags in octal."""
+    with open(descriptor.replace("/fd/", "/fdinfo/"), encoding="ascii") as lines:
+        flags = next((line.split()[1] for line in lines if line.startswith("flags:")), "0")
+    return bool(int(flags, 8) & os.O_DSYNC)
 
 
 def _files(call: Call, notification: Notification) -> Iterator[str]:
     pid, arguments = notification.pid, notification.arguments
     if call.descriptor is not None:
-        descriptor = f"/proc/{pid}/fd/{_signed(arguments[call.descriptor])}"
+        descriptor = _descriptor(call, notification)
         mode = os.stat(descriptor).st_mode
         if stat.S_ISSOCK(mode):
             yield "socket"
         elif stat.S_ISREG(mode) or stat.S_ISDIR(mode):
             yield os.readlink(descriptor)
         return
+    if not call.paths:
+        yield "/"
     for folder, path in call.paths:
         at = -100 if folder is None else _signed(arguments[folder])
         base = os.readlink(f"/proc/{pid}/cwd" if at == -100 else f"/proc/{pid}/fd/{at}")

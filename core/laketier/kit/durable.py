@@ -16,6 +16,22 @@ def fsync_file(path: str | os.PathLike[str]) -> None:
     _fsync(path, os.O_RDONLY)
 
 
+def fsync_published(path: str | os.PathLike[str]) -> None:
+    """Flush a small file that others may rely on already. Where that fails, its bytes are written again before the next
+    try: after an error the kernel takes them for written, and another sync alone would find nothing to do."""
+    try:
+        fsync_file(path)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        with open(path, "r+b") as file:
+            data = file.read()
+            file.seek(0)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+
+
 def fsync_directory(path: str | os.PathLike[str]) -> None:
     """Flush a directory: the names created, renamed or removed in it."""
     _fsync(path, os.O_RDONLY | os.O_DIRECTORY)

@@ -66,6 +66,10 @@ class Feature(Enum):
     """Secondary indexes through `LakeStorage.indexer`."""
     ORPHAN_COLLECTION = "orphan-collection"
     """List and delete unreferenced files, through `LakeStorage.maintenance`."""
+    POWER_CUT = "power-cut"
+    """On a local disk, a power cut in the middle of a step leaves the table readable, with the whole step or without
+    it. Without this feature a step that nobody acknowledged may have to be removed by hand. What was acknowledged
+    survives a power cut in any format."""
 
 
 class DeliveryLevel(Enum):

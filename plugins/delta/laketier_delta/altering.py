@@ -6,9 +6,10 @@ import json
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from laketier.kit.durable import fsync_directory, fsync_file
+from laketier.kit.durable import fsync_directory, fsync_published
 from laketier.spi import TableError
 from laketier_delta.delta_log import DeltaLog
 from laketier_delta.engine import open_table, panics_as_errors
@@ -71,7 +72,8 @@ def name_invariants(location: Location) -> None:
 def make_durable(location: Location, version: int) -> None:
     """The log entry survives a power cut, where that is for this process to see to."""
     if location.is_local:
-        fsync_file(DeltaLog(location.filesystem, location.root).path(version))
+        with suppress(FileNotFoundError):  # a checkpoint has taken its place
+            fsync_published(DeltaLog(location.filesystem, location.root).path(version))
         fsync_directory(location.local(LOG))
 
 

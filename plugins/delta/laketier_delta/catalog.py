@@ -74,6 +74,10 @@ class DeltaCatalog(LakeCatalog):
             self._refuse_other_formats(location)
             self._create(location, wanted)
             handle = open_table(location)
+        else:
+            # Who made it may have been killed before it was durable.
+            self._make_folders(location)
+            make_durable(location, handle.version())
         if lacks_invariants(handle):  # also where the one who created it did not get so far
             name_invariants(location)
             handle = open_table(location)
@@ -175,8 +179,7 @@ class DeltaCatalog(LakeCatalog):
             configuration[BUCKETS_PROPERTY] = buckets_to_property(descriptor.buckets)
         if descriptor.primary_key:
             configuration[PRIMARY_KEY_PROPERTY] = json.dumps(descriptor.primary_key)
-        if location.is_local:
-            make_directories(location.local(LOG))
+        self._make_folders(location)
         try:
             with panics_as_errors():
                 DeltaTable.create(
@@ -198,6 +201,10 @@ class DeltaCatalog(LakeCatalog):
                     "delta-rs refuses to create the table", where=location.uri, why=str(error).strip()
                 ) from error
         make_durable(location, 0)
+
+    def _make_folders(self, location: Location) -> None:
+        if location.is_local:
+            make_directories(location.local(LOG))
 
     def _refuse_other_formats(self, location: Location) -> None:
         selector = pafs.FileSelector(location.root, allow_not_found=True)

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from laketier.kit import RecordStore, failpoint
-from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.staged import check_staged, discard_staged, remove
 from laketier.spi import (
     CommitError,
@@ -30,10 +29,11 @@ from laketier.spi import (
     schema_fingerprint,
     time_of_storage,
 )
+from laketier_delta.altering import make_durable
 from laketier_delta.delta_log import COMMIT_ID, EPOCH, PIPELINE, PUBLISH, DeltaLog
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, refuse_dropped, transaction_version
 from laketier_delta.layout import attempt_of, spec_id_of
-from laketier_delta.location import LOG, Location
+from laketier_delta.location import Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
 from laketier_delta.references import live
@@ -180,6 +180,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             self._context.mode,
             accept_retention=self._options.accept_transaction_retention,
         )
+        # Whoever committed it may have been killed before it was durable, and the caller may acknowledge it.
+        make_durable(self._location, handle.version())
         return DeltaTableState.of(handle, self._location, -1 if self._first_attempt is None else self._first_attempt)
 
     def publish(
@@ -291,9 +293,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                 )
         except CommitFailedError as error:
             self._look_who_won(error, target, attempt)
-        if self._location.is_local:
-            fsync_file(self._log.path(target))
-            fsync_directory(self._location.local(LOG))
+        make_durable(self._location, target)
 
     def _look_who_won(self, error: Exception, target: int, attempt: str) -> None:
         """Return when the entry is ours after all: an object store may answer a retried put, whose first answer was

@@ -36,5 +36,9 @@ FEATURES: Mapping[Feature, Support] = MappingProxyType(
         Feature.VECTORS: unsupported("Delta arrays have no fixed size"),
         Feature.INDEXING: unsupported("Delta has no secondary indexes that delta-rs can build"),
         Feature.ORPHAN_COLLECTION: FULL,
+        Feature.POWER_CUT: unsupported(
+            "on a local disk delta-rs names a log entry before its bytes are on the device, so a power cut in between "
+            "can leave a cut entry that nobody acknowledged, and that has to be removed"
+        ),
     }
 )

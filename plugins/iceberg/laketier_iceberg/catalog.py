@@ -25,7 +25,7 @@ from laketier.spi import (
     reshaped,
     same_table,
 )
-from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors
+from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors, sync_embedded
 from laketier_iceberg.resolution import name_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
 from laketier_iceberg.types import to_arrow, to_iceberg, type_to_iceberg, without_ids
@@ -84,7 +84,9 @@ class IcebergCatalog(LakeCatalog):
         wanted = replace(descriptor, schema=to_arrow(schema))
         catalog = connect(self._settings)
         try:
-            return same_table(self.load_table(path), wanted)
+            found = same_table(self.load_table(path), wanted)
+            sync_embedded(self._settings)
+            return found
         except TableNotFound:
             self._refuse_foreign_folder(path)
         try:

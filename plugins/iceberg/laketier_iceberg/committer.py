@@ -26,7 +26,7 @@ from laketier.spi import (
 )
 from laketier_iceberg.catalog import load
 from laketier_iceberg.clock import storage_time
-from laketier_iceberg.connection import CatalogSettings
+from laketier_iceberg.connection import CatalogSettings, sync_embedded
 from laketier_iceberg.data_files import data_files
 from laketier_iceberg.files import Files
 from laketier_iceberg.history import COMMIT_ID, SEQUENCE, WATERMARK, History
@@ -102,6 +102,7 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
     def open(self) -> IcebergState:
         table = load(self._settings, self._plan.table.path)
         refuse_version(table)
+        sync_embedded(self._settings)
         return IcebergState(table, self._since)
 
     def publish(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlparse
 
-from laketier.kit.durable import make_directories
+from laketier.kit.durable import fsync_directory, make_directories
 from laketier.spi import ConfigError, Passthrough, StorageError
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.private import keep_times
@@ -146,6 +146,13 @@ def _embedded(settings: CatalogSettings) -> Catalog:
                 why=str(error.orig),
                 fix="Check the folder's permissions.",
             ) from error
+
+
+def sync_embedded(settings: CatalogSettings) -> None:
+    """What was read of the embedded catalog survives a power cut, also where its writer was killed before it synced the
+    removal of SQLite's journal, which would undo the commit."""
+    if settings.embedded:
+        fsync_directory(settings.database.parent)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pyiceberg.io import load_file_io
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Identifier
+from sqlalchemy import event
 
 from laketier_iceberg.stored import metadata_file
 
@@ -25,6 +26,8 @@ class EmbeddedCatalog(SqlCatalog):
 
     def __init__(self, name: str, **properties: str) -> None:
         super().__init__(name, **properties)
+        event.listen(self.engine, "connect", _sync_the_end)
+        self.engine.dispose()  # the connection that was made before has no listener
         self._parsed: OrderedDict[Identifier, tuple[Any, TableMetadata]] = OrderedDict()
 
     def load_table(self, identifier: str | Identifier) -> Table:
@@ -44,6 +47,12 @@ class EmbeddedCatalog(SqlCatalog):
             while len(self._parsed) > REMEMBERED_TABLES:
                 self._parsed.popitem(last=False)
         return table
+
+
+def _sync_the_end(connection: Any, _: object) -> None:
+    """SQLite ends a transaction by removing its journal. By default it does not sync that, so after a power cut the
+    journal may be back, and undo what was answered."""
+    connection.execute("PRAGMA synchronous = EXTRA")
 
 
 def _identity(location: str) -> tuple[Any, ...] | None:

@@ -30,4 +30,5 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.VECTORS: unsupported("Iceberg's list forgets the length of its Arrow type; Lance keeps it"),
     Feature.INDEXING: unsupported("Iceberg has no secondary indexes"),
     Feature.ORPHAN_COLLECTION: FULL,
+    Feature.POWER_CUT: FULL,
 }

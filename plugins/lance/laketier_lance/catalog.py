@@ -29,12 +29,14 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier_lance.dataset import LANCE_ERRORS, create_dataset, open_dataset, reason, unreadable
+from laketier_lance.durable import make_durable, make_folders
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.location import SUFFIX, local_path, table_location
 from laketier_lance.options import LanceOptions
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
 from laketier_lance.types import check_types
+from laketier_lance.writer import DATA
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -66,8 +68,10 @@ class LanceCatalog(LakeCatalog):
             info = self.load_table(path)
         except TableNotFound:
             metadata = {TABLE_UUID: uuid.uuid4().hex.encode(), DESCRIPTOR: descriptor_metadata(descriptor)}
+            make_folders(location)
             self._create(location, schema.with_metadata(metadata), version)
             info = self.load_table(path)
+        self._make_durable(location)
         return same_table(info, replace(descriptor, schema=schema))
 
     def _create(self, location: str, schema: pa.Schema, version: str) -> None:
@@ -81,6 +85,12 @@ class LanceCatalog(LakeCatalog):
                 kind = UnsupportedType if "LanceError(Schema)" in text else TableError
                 raise kind("Lance could not create the dataset", where=location, why=text) from error
 
+    def _make_durable(self, location: str) -> None:
+        """Also what another process made, which may have been killed before it did this."""
+        dataset = open_dataset(location, self._storage)
+        files = [f"{DATA}/{file.path}" for fragment in dataset.get_fragments() for file in fragment.metadata.files]
+        make_durable(location, dataset.version, files)
+
     def load_table(self, path: TablePath) -> TableInfo:
         location = table_location(self._warehouse, path)
         return table_info(path, open_dataset(location, self._storage), location)
@@ -93,6 +103,7 @@ class LanceCatalog(LakeCatalog):
             missing = _missing(info, [change for change in changes if isinstance(change, AddColumn)])
             alterations = _alterations(info.schema, reshaped(info, changes))
             if not missing and not alterations:
+                self._make_durable(location)
                 break
             check_types(pa.schema(missing), dataset.data_storage_version)
             try:

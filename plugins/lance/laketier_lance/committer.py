@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from laketier.kit import confined, failpoint
-from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.staged import check_staged, discard_staged, refuse_foreign, refuse_lost, replaced_files
 from laketier.spi import (
     CommitError,
@@ -30,8 +29,9 @@ from laketier.spi import (
 )
 from laketier_lance.clock import storage_time
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, refuse_dropped
+from laketier_lance.durable import make_durable
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
-from laketier_lance.location import local_folder, local_path, refuse_links
+from laketier_lance.location import local_folder, refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import with_metadata
 from laketier_lance.state import LanceTableState, find_commit
@@ -78,6 +78,8 @@ class LanceCommitter(LakeCommitter[WriteResult]):
     def open(self) -> LanceTableState:
         refuse_links(self._location)
         dataset = open_dataset(self._location, self._options.storage_options())
+        # Whoever committed it may have been killed before it was durable, and the caller may acknowledge it.
+        make_durable(self._location, dataset.version)
         return LanceTableState.of(dataset, self._location, self._attempted_at)
 
     def publish(
@@ -120,7 +122,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         except LANCE_ERRORS as error:
             raise CommitError("Lance could not commit", where=self._location, why=reason(error)) from error
         failpoint("publish.between_commit_and_fsync")
-        self._make_durable(version)
+        make_durable(self._location, version)
         return LakeCommitResult(
             snapshot_id=version,
             rows=sum(result.rows for result in results),
@@ -277,17 +279,6 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         if landed is not None:
             return landed
         raise Conflict("another commit came first", where=self._location, why=reason(error)) from error
-
-    def _make_durable(self, version: int) -> None:
-        local = local_path(self._location)
-        if local is None:
-            return
-        versions = local / "_versions"
-        # Lance names manifests by version, or by its complement so that the newest is listed first.
-        for name in (f"{2**64 - 1 - version}.manifest", f"{version}.manifest"):
-            if (versions / name).exists():
-                fsync_file(versions / name)
-        fsync_directory(versions)
 
 
 def _data_files(fragments: Iterable[FragmentMetadata]) -> set[str]:

@@ -36,4 +36,8 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.VECTORS: FULL,
     Feature.INDEXING: unsupported("building Lance indexes through laketier is not built yet"),
     Feature.ORPHAN_COLLECTION: FULL,
+    Feature.POWER_CUT: unsupported(
+        "on a local disk Lance names a manifest before its bytes are on the device, so a power cut in between can "
+        "leave a cut manifest that nobody acknowledged, and that has to be removed"
+    ),
 }

@@ -163,6 +163,7 @@ class LanceWriter(LakeWriter[WriteResult]):
         if local is not None:
             fsync_file(local / DATA / name)
             fsync_directory(local / DATA)
+            fsync_directory(local)  # the folder of data files may be new
 
     def _describe(self, name: str, rows: int, size: int) -> StagedFile:
         target = self._target

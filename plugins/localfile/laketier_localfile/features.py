@@ -34,6 +34,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.VECTORS: FULL,
     Feature.INDEXING: unsupported("it is not built yet"),
     Feature.ORPHAN_COLLECTION: FULL,
+    Feature.POWER_CUT: FULL,
 }
 
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from laketier.kit.durable import create_exclusively, make_directories
+from laketier.kit.durable import create_exclusively, fsync_published, make_directories
 
 
 def test_a_name_is_taken_once(tmp_path: Path) -> None:
@@ -48,3 +49,24 @@ def test_directories_are_made_once(tmp_path: Path) -> None:
     for _ in range(2):
         make_directories(tmp_path / "a" / "b" / "c")
     assert (tmp_path / "a" / "b" / "c").is_dir()
+
+
+def test_a_published_file_is_written_again_when_its_sync_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an error the kernel takes pages for written: only what is written anew is synced by the next try."""
+    path = tmp_path / "entry"
+    path.write_bytes(b"bytes")
+    before = path.stat().st_mtime_ns
+    os.utime(path, ns=(0, 0))
+    fsync, failures = os.fsync, [OSError(errno.EIO, "Input/output error")]
+
+    def fails_once(descriptor: int) -> None:
+        if failures:
+            raise failures.pop()
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fails_once)
+    fsync_published(path)
+    assert path.read_bytes() == b"bytes"
+    assert path.stat().st_mtime_ns >= before, "it was written again"

@@ -1,0 +1,93 @@
+"""The power is cut in the middle of requests and after their answers, and another process finds what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from laketier_conformance.children import Child
+from laketier_conformance.interposed.disk import Disk, Tree, put, same
+from laketier_conformance.interposed.effects import Effect
+from laketier_conformance.interposed.runs import Interposed, Run
+from laketier_conformance.lake import Lake
+
+
+@dataclass(frozen=True)
+class PowerCut:
+    """What the disk may hold after a power cut. ``answered``: how many requests were. ``told``: when it was, and
+    what is left, for messages."""
+
+    answered: int
+    told: str
+    tree: Tree
+
+
+@dataclass
+class PowerCuts:
+    """Requests for one warehouse on the disk below ``folder``, where the power may be cut."""
+
+    runs: Interposed
+    lake: Lake
+    take: Callable[[int], list[Child]]
+    folder: Path
+    within: list[PowerCut] = field(default_factory=list)
+    """Some before a request was answered."""
+    after: list[PowerCut] = field(default_factory=list)
+    """Some after it was."""
+    requests: list[Run] = field(default_factory=list)
+
+    def __enter__(self) -> PowerCuts:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._disk = Disk(self.folder)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._disk.close()
+
+    def restart(self) -> Disk:
+        """Take all that is there for durable, and forget what was before. The disk, for what asks without this."""
+        self._disk.close()
+        self._disk = Disk(self.folder)
+        self.requests, self.within, self.after = [], [], []
+        return self._disk
+
+    def survivors(self, table: str, epoch: int) -> list[int] | str | None:
+        """Cut the power now. The ids that are left of a table, None where there is none, or what went wrong when it
+        was read, and an epoch that was answered was replayed."""
+        cut = next(self._cuts("now", set()))
+        (answer,) = self.left_by([cut], lambda _: {"do": "recover", "table": table, "epoch": epoch})
+        seen: list[int] | None = answer.get("seen")
+        return seen if "outcome" in answer else f"{answer}"
+
+    def ask(self, do: str, at: int = -1, decided: int = 0, *, cut: bool = False, **request: Any) -> Run:
+        """A request to a process of its own; step number ``at`` fails with the errno ``decided``, or is where it is
+        killed. ``cut``: also in the middle of it."""
+        seen: set[int] = set()
+
+        def look(last: Effect) -> None:
+            self.within += self._cuts(f"after {last.below(str(self._disk.root))}", seen)
+
+        run = self.runs.run(do, at=at, decided=decided, disk=self._disk, cut=look if cut else None, **request)
+        if run.answer is None or "failed" in run.answer or "refused" in run.answer:
+            return run
+        self.requests.append(run)
+        self.after.append(next(self._cuts(f"after {do!r} was answered", set())))
+        return run
+
+    def left_by(self, cuts: list[PowerCut], recover: Callable[[PowerCut], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """For each of them, what a new process answers to a request that ``recover`` makes. Afterwards the disk is as
+        the last one left it."""
+        for cut in cuts:
+            put(cut.tree, self._disk.root)
+            (child,) = self.take(1)
+            yield child.ask(self.lake, **recover(cut))
+            child.stop()
+
+    def _cuts(self, when: str, seen: set[int]) -> Iterator[PowerCut]:
+        for what, tree in self._disk.states():
+            number = same(tree)
+            if number not in seen:
+                seen.add(number)
+                yield PowerCut(len(self.requests), f"a power cut {when} ({what})", tree)

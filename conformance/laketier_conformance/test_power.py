@@ -1,0 +1,95 @@
+"""The power is cut: what a local disk then holds of names and bytes that were not synced, and what a table makes of it.
+
+The suite plays it on the calls that a process made, seen by the kernel. Stores on the network promise durability
+themselves: in a warehouse that is none of a local disk, there is nothing to cut.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from laketier.spi import Feature, LakeStoragePlugin, support_of
+from laketier.tiering import RoundOutcome
+from laketier_conformance.expect import expect
+from laketier_conformance.interposed.disk import SYNCS
+from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
+from laketier_conformance.interposed.supervisor import KILL
+from laketier_conformance.lake import ids_of
+from laketier_conformance.suite import REFUSED
+
+EPOCHS = 2
+LAST = 4
+
+
+def _round(epoch: int) -> dict[str, Any]:
+    return {"do": "round", "table": "db.t", "pipeline": "p", "epoch": epoch, "tasks": [ids_of(epoch)]}
+
+
+def _made_and_filled(cuts: PowerCuts, *, cut: bool) -> None:
+    answers = [cuts.ask("make", table="db.t", cut=cut).answer]
+    answers += [cuts.ask(**_round(epoch), cut=cut and epoch == EPOCHS - 1).answer for epoch in range(EPOCHS)]
+    assert len(cuts.requests) == len(answers), f"a table is made and filled: {answers}"
+
+
+def _rows(epochs: int) -> list[int]:
+    return [i for epoch in range(epochs) for i in ids_of(epoch)]
+
+
+def _expected(answered: int) -> list[int] | None:
+    """All rows after so many requests, the first of which made the table; None where there is none."""
+    return None if answered == 0 else _rows(answered - 1)
+
+
+def _judge(cuts: PowerCuts, some: list[PowerCut], *, is_answered: bool) -> None:
+    def recover(cut: PowerCut) -> dict[str, Any]:
+        # The epoch whose answer is lost, or came last.
+        return {"do": "recover", "table": "db.t", "epoch": max(0, cut.answered - 1 - is_answered)}
+
+    for cut, answer in zip(some, cuts.left_by(some, recover), strict=True):
+        epoch = recover(cut)["epoch"]
+        assert "outcome" in answer, (
+            f"{cut.told}: the table can't be read, or the replay of epoch {epoch} fails: {answer}"
+        )
+        seen, allowed = answer["seen"], [_expected(cut.answered)] + [_expected(cut.answered + 1)] * (not is_answered)
+        assert seen in allowed, f"{cut.told}: {_told(seen)}, and what was answered before is {_told(allowed[0])}"
+        landed = seen == _rows(epoch + 1)
+        expected = RoundOutcome.ALREADY_THERE if landed else RoundOutcome.PUBLISHED
+        expect(answer["outcome"], expected.value, f"{cut.told}: epoch {epoch} is replayed")
+        expect(answer["after"], _rows(epoch + 1), f"{cut.told}: the table has all rows after the replay")
+
+
+def _told(ids: list[int] | None) -> str:
+    return "no table is there" if ids is None else f"a table with the ids {ids}"
+
+
+def test_what_was_answered_survives(cuts: PowerCuts) -> None:
+    """Creating a table and each round are durable once they are answered."""
+    _made_and_filled(cuts, cut=False)
+    _judge(cuts, cuts.after, is_answered=True)
+
+
+@pytest.mark.shows(Feature.POWER_CUT)
+def test_nothing_is_torn(cuts: PowerCuts, plugin: LakeStoragePlugin, request: pytest.FixtureRequest) -> None:
+    """Wherever it comes, the step that was under way is there as a whole, or not at all. A format whose library can't
+    give that has to say so by name: silence is no declaration here."""
+    if Feature.POWER_CUT in plugin.features and not support_of(plugin.features, Feature.POWER_CUT).full:
+        request.node.user_properties.append((REFUSED, Feature.POWER_CUT.value))
+        return
+    _made_and_filled(cuts, cut=True)
+    _judge(cuts, cuts.within, is_answered=False)
+
+
+@pytest.mark.usefixtures("table")
+def test_a_replay_makes_durable_what_it_finds(cuts: PowerCuts) -> None:
+    """A round is killed before each of its last syncs, which are those of what it publishes. The replay answers for it,
+    and has to sync what it found."""
+    syncs = len(cuts.ask(**_round(0), only=SYNCS, decided=KILL).steps)
+    for epoch, at in enumerate(range(syncs)[-LAST:], start=1):
+        cuts.restart()
+        cuts.ask(**_round(epoch), at=at, decided=KILL, only=SYNCS)
+        replay = cuts.ask(**_round(epoch))
+        told = f"a round was killed before its sync number {at + 1} of {syncs}, and replayed"
+        assert "outcome" in (replay.answer or {}), f"{told}: the replay ended with {replay.answer}"
+        expect(cuts.survivors("db.t", epoch), _rows(epoch + 1), f"{told}; then the power was cut")

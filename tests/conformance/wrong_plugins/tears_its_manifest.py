@@ -1,0 +1,46 @@
+"""A manifest is written under its name, and not under another one that is linked when all is there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import FeatherTable
+
+from laketier import spi
+from laketier.kit import durable
+from laketier.kit.manifests.log import ManifestLog
+from laketier.kit.manifests.manifest import Manifest
+from laketier.registry import hookimpl
+
+CAUGHT_BY = "test_power.py::test_nothing_is_torn"
+SAYS = "half of the bytes that were not synced): the table can't be read"
+
+
+def written_in_place(path: Path, data: bytes) -> None:
+    with open(path, "xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    durable.fsync_directory(path.parent)
+
+
+class InPlaceLog(ManifestLog):
+    def append(self, manifest: Manifest) -> Manifest:
+        path, document = self.path(manifest.number), manifest.encode()
+        try:
+            written_in_place(path, document)
+        except FileExistsError as error:
+            raise spi.Conflict("another writer published it", where=str(path)) from error
+        return Manifest.decode(document, path, self.layout)
+
+
+class InPlace(FeatherTable):
+    def manifests(self) -> ManifestLog:
+        return InPlaceLog.open(self.location, self.layout)
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("tears-its-manifest", table=InPlace)
