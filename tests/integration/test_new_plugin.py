@@ -25,6 +25,7 @@ QUICK = [
     "test_isolation.py::test_what_is_staged_is_not_visible",
     "test_overwrite.py::test_all_rows_are_replaced",
     "test_declaration.py",
+    "test_filters.py::test_whether_a_nested_value_is_null",  # of a format without nested types
 ]
 
 
