@@ -18,7 +18,8 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     if batch.schema.equals(schema):
         refuse_nulls(batch)
         return batch.replace_schema_metadata(schema.metadata)
-    extra = [name for name in batch.schema.names if name not in schema.names]
+    known = set(schema.names)
+    extra = [name for name in batch.schema.names if name not in known]
     if extra:
         raise IncompatibleData(
             f"columns {extra} are not in the table",

@@ -29,6 +29,14 @@ def id_of(field: pa.Field) -> int | None:
     return None if found is None else int(found)
 
 
+def by_id(fields: Sequence[pa.Field]) -> Mapping[int | None, Sequence[int]]:
+    """The positions of a file's fields, by field id; under None of those without one."""
+    found: dict[int | None, list[int]] = {}
+    for index, field in enumerate(fields):
+        found.setdefault(id_of(field), []).append(index)
+    return found
+
+
 def values_to_bytes(values: Mapping[int, pa.Scalar]) -> bytes:
     """One value per field id, of any type, for a `ListedFile`."""
     # Not through Python's own values, which end with the year 9999.
@@ -68,19 +76,22 @@ class Projection:
         names = None if file.names is None else {int(key): value for key, value in file.names.items()}
         return cls(file.path, names, values_from_bytes(file.partition), values_from_bytes(file.defaults))
 
-    def find(self, fields: Sequence[pa.Field], wanted: pa.Field, above: str = "") -> int | None:
+    def find(
+        self, fields: Sequence[pa.Field], ids: Mapping[int | None, Sequence[int]], wanted: pa.Field, above: str = ""
+    ) -> int | None:
         """Which of a file's ``fields`` is ``wanted``; None where it has none, or its partition's value goes first.
+        ``ids`` are theirs, as `by_id` gives them.
 
         Raises `FeatureNotSupported` where nothing says what columns without ids are, and `CorruptTable` where two are
         the same column.
         """
         field_id = id_of(wanted)
         assert field_id is not None, "fields of a table have ids"
-        found = [index for index, field in enumerate(fields) if id_of(field) == field_id]
+        found = ids.get(field_id, ())
         if not found:
             if field_id in self.partition:
                 return None
-            nameless = [index for index, field in enumerate(fields) if id_of(field) is None]
+            nameless = ids.get(None, ())
             if nameless and self.names is None:
                 raise FeatureNotSupported(
                     "reading files without field ids in a table without a name mapping",
@@ -154,9 +165,10 @@ class Projection:
 
     def _struct(self, array: Any, kind: pa.DataType, inside: str) -> pa.Array:
         fields = [array.type.field(index) for index in range(array.type.num_fields)]
+        ids = by_id(fields)
         children = []
         for wanted in (kind.field(position) for position in range(kind.num_fields)):
-            index = self.find(fields, wanted, inside)
+            index = self.find(fields, ids, wanted, inside)
             children.append(
                 self.missing(wanted, len(array), inside)
                 if index is None

@@ -12,7 +12,7 @@ from laketier.kit.parquet import naming_damage
 from laketier.spi import CorruptTable, LakeSplit
 from laketier_iceberg.files import Files
 from laketier_iceberg.listed_file import ListedFile
-from laketier_iceberg.projection import Projection
+from laketier_iceberg.projection import Projection, by_id
 
 _BATCH_ROWS = 131_072
 
@@ -34,7 +34,8 @@ def read_split(split: LakeSplit, schema: pa.Schema, io: Mapping[str, str]) -> It
         pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as file,
     ):
         there = list(file.schema_arrow)
-        chosen = [projection.find(there, field) for field in schema]
+        ids = by_id(there)
+        chosen = [projection.find(there, ids, field) for field in schema]
         names = _names(there, {index for index in chosen if index is not None}, listed.path)
         start = 0
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=names):

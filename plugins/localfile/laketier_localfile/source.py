@@ -87,7 +87,8 @@ class LocalFileSource(ManifestSource):
 def _has(schema: pa.Schema, wanted: pa.Schema) -> bool:
     """Whether a file of ``schema`` has the columns of ``wanted``, and with these types: one may have been widened
     since."""
-    return all(f.name in schema.names and schema.field(f.name).type.equals(f.type) for f in wanted)
+    there = {field.name: field.type for field in schema}
+    return all(field.name in there and there[field.name].equals(field.type) for field in wanted)
 
 
 def _opened(location: Path, name: str) -> pa.NativeFile:
@@ -107,7 +108,8 @@ def _opened(location: Path, name: str) -> pa.NativeFile:
 
 def _batches(data: pa.NativeFile, rows: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(data) as file:
-        present = [name for name in schema.names if name in file.schema_arrow.names]
+        there = set(file.schema_arrow.names)
+        present = [name for name in schema.names if name in there]
         if not present:
             # Nothing to decode: only the number of rows is asked for, or columns that the file does not have.
             nothing = pa.RecordBatch.from_pylist([{}] * 0) if rows == 0 else _rows_without_columns(rows)
