@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,21 +109,31 @@ class Loop:
         self._try_group(list(group.values()))
 
     def _try_group(self, group: list[Mutant]) -> None:
-        """All of them at once: where a test fails, each is put to it alone, and the others go on from there."""
+        """All of them at once: where a test fails, those that it notices leave, and the others go on from there."""
         tests = self._all_tests(group)
         while group and tests:
             together = self._try(group, tests)
             if together.outcome == SURVIVED:
                 break
             at = max(0, together.tests - 1)
-            for mutant in self._reached_by(tests[at], group):
-                alone = self._try([mutant], tests[at : at + 1])
-                if alone.outcome != SURVIVED:
-                    group.remove(mutant)
-                    self._add(mutant, alone, "then")
+            for mutant, alone in self._noticed_by(tests[at], self._reached_by(tests[at], group)):
+                group.remove(mutant)
+                self._add(mutant, alone, "then")
             tests = tests[at + 1 :]
         for mutant in group:
             self._add(mutant, self._result(mutant, SURVIVED, tests=len(self._all_tests([mutant]))), "then")
+
+    def _noticed_by(self, test: Test, group: list[Mutant]) -> Iterator[tuple[Mutant, Result]]:
+        """Which of them it notices: halves are put to it, down to each."""
+        result = self._try(group, [test]) if group else None
+        if result is None or result.outcome == SURVIVED:
+            return
+        if len(group) == 1:
+            yield group[0], result
+            return
+        half = len(group) // 2
+        yield from self._noticed_by(test, group[:half])
+        yield from self._noticed_by(test, group[half:])
 
     def _try(self, group: Sequence[Mutant], tests: Sequence[Test]) -> Result:
         began = time.monotonic()

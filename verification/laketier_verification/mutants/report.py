@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,24 +19,32 @@ from laketier_verification.mutants.targets import FOLDER, TARGETS
 
 @dataclass(frozen=True)
 class Score:
-    """``equivalent``: survived, and argued. They count neither way."""
+    """``equivalent``: survived, and argued. They count neither way. ``ours``: survived, and our own tests notice."""
 
     tried: int
     noticed: int
     equivalent: int
+    ours: int
 
     @classmethod
-    def of(cls, results: Iterable[Result], about: Callable[[Result], bool]) -> Score:
+    def of(cls, results: Iterable[Result], about: Callable[[Result], bool], ours: Container[Key]) -> Score:
         """Of what is viable among them."""
         found = list(results)
-        noticed = sum(result.noticed for result in found)
-        return cls(len(found), noticed, sum(not result.noticed and about(result) for result in found))
+        left = [result for result in found if not result.noticed]
+        equivalent = sum(map(about, left))
+        return cls(len(found), len(found) - len(left), equivalent, sum(result.key in ours for result in left))
 
     @property
     def percent(self) -> float:
         """Of those that something could notice."""
         could = self.tried - self.equivalent
         return 100 * self.noticed / could if could else 100.0
+
+    @property
+    def with_ours(self) -> float:
+        """The same, when our own tests count as well."""
+        could = self.tried - self.equivalent
+        return 100 * (self.noticed + self.ours) / could if could else 100.0
 
 
 @dataclass(frozen=True)
@@ -48,16 +56,17 @@ class Told:
     results: Sequence[Result]
     not_viable: int
     entries: Sequence[Argued]
+    ours: Mapping[Key, Result]
 
     @classmethod
     def of(cls, name: str, modules: Mapping[str, Module], results: Results, entries: Sequence[Argued]) -> Told:
         """From the file of results."""
-        elsewhere = _noticed_elsewhere(name, modules)
+        elsewhere, ours = (_noticed_elsewhere(name, modules, by_the_suite=suite) for suite in (True, False))
         # Who still has tests before it counts as a survivor: else those left would all be noticed.
         known = [elsewhere.get(result.key, result) for result in results.of(modules)]
         viable = [result for result in known if result.outcome != NOT_VIABLE]
         total = sum(len(module.mutants) for module in modules.values())
-        return cls(name, total, viable, len(known) - len(viable), entries)
+        return cls(name, total, viable, len(known) - len(viable), entries, ours)
 
     def is_argued(self, result: Result) -> bool:
         """A line says why nobody could notice."""
@@ -66,12 +75,13 @@ class Told:
     @property
     def score(self) -> Score:
         """Of all."""
-        return Score.of(self.results, self.is_argued)
+        return Score.of(self.results, self.is_argued, self.ours)
 
     @property
     def unargued(self) -> list[Result]:
-        """Survivors that count."""
-        return [result for result in self.results if not result.noticed and not self.is_argued(result)]
+        """Survivors that count, and that our own tests do not notice either."""
+        left = [result for result in self.results if not result.noticed and result.key not in self.ours]
+        return [result for result in left if not self.is_argued(result)]
 
     @property
     def argued_and_noticed(self) -> list[Result]:
@@ -81,7 +91,10 @@ class Told:
     def by(self, of: Callable[[Result], str]) -> dict[str, Score]:
         """Scores of parts, in order of their names."""
         names = sorted({of(result) for result in self.results})
-        return {name: Score.of((each for each in self.results if of(each) == name), self.is_argued) for name in names}
+        return {
+            name: Score.of((each for each in self.results if of(each) == name), self.is_argued, self.ours)
+            for name in names
+        }
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
@@ -128,10 +141,12 @@ def known_of(target: str) -> Told:
     return Told.of(target, TARGETS[target].modules(), Results(FOLDER / f"{target}.jsonl"), argued())
 
 
-def _noticed_elsewhere(name: str, modules: Mapping[str, Module]) -> dict[Key, Result]:
+def _noticed_elsewhere(name: str, modules: Mapping[str, Module], *, by_the_suite: bool) -> dict[Key, Result]:
     """What two formats share is broken for both: one that notices is enough."""
     found = {}
     for other, target in TARGETS.items():
+        if target.by_the_suite != by_the_suite:
+            continue
         shared = {each: module for each, module in modules.items() if other != name and each in target.modules()}
         results = Results(FOLDER / f"{other}.jsonl").of(shared)
         found.update({result.key: result for result in results if result.noticed})
@@ -141,7 +156,7 @@ def _noticed_elsewhere(name: str, modules: Mapping[str, Module]) -> dict[Key, Re
 def survivors_of(target: str) -> set[Key]:
     """What no test noticed there, argued or not."""
     found = Results(FOLDER / f"{target}.jsonl").of(TARGETS[target].modules())
-    return {result.key for result in found if result.final and not result.noticed}
+    return {result.key for result in found if not result.noticed}
 
 
 def show(told: Told) -> None:
@@ -149,10 +164,11 @@ def show(told: Told) -> None:
     console = Console(width=None if Console().is_terminal else 160)
     for title, of in (("rule", rule), ("module", module), ("operator", operator)):
         table = Table()
-        for column in (title, "tried", "noticed", "equivalent", "%"):
+        for column in (title, "tried", "noticed", "equivalent", "%", "ours", "% with ours"):
             table.add_column(column, justify="left" if column == title else "right")
         for name, score in told.by(of).items():
-            table.add_row(name, *map(str, (score.tried, score.noticed, score.equivalent)), f"{score.percent:.1f}")
+            counts = map(str, (score.tried, score.noticed, score.equivalent))
+            table.add_row(name, *counts, f"{score.percent:.1f}", str(score.ours), f"{score.with_ours:.1f}")
         console.print(table)
     for result in told.unargued:
         key = result.key

@@ -32,11 +32,6 @@ class Result:
         """A test failed, or did not end."""
         return self.outcome in (KILLED, TIMED_OUT)
 
-    @property
-    def final(self) -> bool:
-        """All tests were asked that could notice."""
-        return self.outcome != NEAR
-
 
 class Results:
     """The file. Later lines of the same mutant replace earlier ones."""

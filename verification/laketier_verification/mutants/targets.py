@@ -24,6 +24,11 @@ class Target:
     tests: tuple[str, ...]
     but: tuple[str, ...] = ()
 
+    @property
+    def by_the_suite(self) -> bool:
+        """The tests are those that any format has to pass, and not our own."""
+        return "laketier_conformance" in self.tests
+
     def modules(self) -> Mapping[str, Module]:
         """By name."""
         found: dict[str, Module] = {}
