@@ -60,8 +60,6 @@ def _harnesses(format: str) -> tuple[str, ...]:
 
 _MANIFESTS = ("laketier.kit.manifests", "laketier.kit.staged", "laketier.kit.durable")
 """What Feather and localfile share."""
-_KIT_TESTS = ("tests/unit/kit", "plugins/localfile/tests")
-
 TARGETS = {
     target.name: target
     for target in (
@@ -71,6 +69,6 @@ TARGETS = {
         Target("tiering", ("laketier.tiering",), ("tests/unit/tiering", "tests/unit/spi", *_PLAIN)),
         Target("spi", ("laketier.spi",), ("tests/unit/spi", "tests/unit/tiering", "tests/unit/kit", *_PLAIN)),
         Target("rounds", ("laketier.rounds",), ("tests/unit/rounds", *_PLAIN)),
-        Target("kit", ("laketier.kit", "laketier.kit.manifests"), (*_KIT_TESTS, *_PLAIN)),
+        Target("kit", ("laketier.kit", "laketier.kit.manifests"), ("tests/unit/kit", *_PLAIN)),
     )
 }
