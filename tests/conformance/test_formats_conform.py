@@ -46,15 +46,19 @@ def test_a_simple_format_is_small(folder: Path, most: int) -> None:
 @pytest.mark.parametrize(
     ("name", "tests"),
     [
+        (
+            "feather",
+            ["test_declaration.py", "test_catalog.py", "test_rounds.py", "test_overwrite.py", "test_upsert.py"],
+        ),
         # Without its engine, which only `make test-third-party` installs.
         ("vortex", ["test_declaration.py", "test_catalog.py::test_a_table_that_is_not_there"]),
         ("sqlite", ["test_declaration.py", "test_kills.py::test_killed_at_each_failpoint_of_the_format"]),
     ],
-    ids=["vortex", "sqlite"],
+    ids=["feather", "vortex", "sqlite"],
 )
 def test_a_few_rules_hold(name: str, tests: list[str], run_suite) -> None:  # type: ignore[no-untyped-def]
-    """Of formats whose whole suite is `make test-third-party`."""
-    run = run_suite(name, tests, offers={name: f"{name}_lake.plugin"})
+    """Of formats whose whole suite `make test` leaves to `make test-all` and `make test-third-party`."""
+    run = run_suite(name, tests, offers={name: f"{name}_lake.plugin"} if name != "feather" else {})
     outcomes = {test: result["outcome"] for test, result in run.report["results"].items()}
     assert outcomes, run.output
     assert set(outcomes.values()) <= {"passed", "refused"}, run.output
