@@ -102,26 +102,26 @@ def test_a_drop_leaves_tables_of_similar_names(lake: Lake) -> None:
 @pytest.mark.needs(Feature.DROP_TABLE)
 def test_nothing_of_a_dropped_table_is_in_the_one_that_has_its_name(lake: Lake) -> None:
     """Neither for who opens it, nor for who held the warehouse, a source or a plan all the time."""
-    held = lake.storage
+    storage = lake.storage
     table = lake.create()
     table.append(0)
     table.append(1)
-    old = held.catalog().load_table(table.path)
-    source = held.source(old)
+    old = storage.catalog().load_table(table.path)
+    source = storage.source(old)
     plan = source.plan(ScanRequest())
-    held.state(old)
+    storage.state(old)
     lake.storage.catalog().drop_table(table.path)
     other = pa.schema([SCHEMA.field("id"), pa.field("text", pa.string())])
     lake.create(other)
-    new = held.catalog().load_table(table.path)
+    new = storage.catalog().load_table(table.path)
     for info, who in ((table.info, "who opens it"), (new, "who held the warehouse")):
         expect(info.schema.names, other.names, f"a table was made anew, and its columns are new for {who}")
         assert info.table_uuid != old.table_uuid, f"a table was made anew, and for {who} it still has its old identity"
-    mark = held.state(new).watermark("p")
+    mark = storage.state(new).watermark("p")
     assert mark is None, f"a table was made anew, and who held the warehouse finds the old watermark {mark}"
     rows = pa.record_batch([pa.array([7], pa.int64()), pa.array(["new"])], schema=other)
     table.publish_arrow([rows], token(0))
-    read = read_plan(held.source(new), held.source(held.catalog().load_table(table.path)).plan(ScanRequest()))
+    read = read_plan(storage.source(new), storage.source(storage.catalog().load_table(table.path)).plan(ScanRequest()))
     expect(read["id"].to_pylist(), [7], "a table was made anew, and who held the warehouse reads its row alone")
     try:
         served = sorted(read_plan(source, plan)["id"].to_pylist())

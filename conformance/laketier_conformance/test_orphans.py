@@ -82,8 +82,8 @@ def test_what_any_snapshot_needs_stays(lake: Lake, table: Table) -> None:
             rows.sort_by("id"),
             f"rows of snapshot {snapshot} after a collection",
         )
-    following = 5 if overwrites else 4
-    expect(table.append(following).outcome, RoundOutcome.PUBLISHED, "the outcome of the next round after a collection")
+    epoch = 5 if overwrites else 4
+    expect(table.append(epoch).outcome, RoundOutcome.PUBLISHED, "the outcome of the next round after a collection")
 
 
 def test_what_is_young_stays(table: Table) -> None:

@@ -11,13 +11,18 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 def versions(distribution: str | None) -> dict[str, str]:
     """Versions by name. ``distribution`` offers the plugin; those that it depends on are its libraries."""
-    told = {"python": platform.python_version(), "system": platform.platform()}
+    told = {"python": platform.python_version(), "system": _system()}
     for name in ["laketier", "pyarrow", "pytest", *([distribution] if distribution else []), *_libraries(distribution)]:
         try:
             told[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
     return told
+
+
+def _system() -> str:
+    """Without the name of a kernel's build, which says more of a machine than of a run."""
+    return f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver()) or 'libc unknown'}"
 
 
 def _libraries(distribution: str | None) -> list[str]:

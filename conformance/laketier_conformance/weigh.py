@@ -25,8 +25,8 @@ def batches() -> Iterator[pa.RecordBatch]:
     """About `TOTAL` bytes, each batch with buffers of its own. They are quickly compressed, so that files are small."""
     offsets = pa.array(range(0, (_ROWS + 1) * _WIDTH, _WIDTH), pa.int32()).buffers()[1]
     for number in range(_BATCHES):
-        letters = pa.py_buffer(bytes([97 + number % 26]) * (_ROWS * _WIDTH))
-        pad = pa.Array.from_buffers(pa.string(), _ROWS, [None, offsets, letters])
+        content = pa.py_buffer(bytes([97 + number % 26]) * (_ROWS * _WIDTH))
+        pad = pa.Array.from_buffers(pa.string(), _ROWS, [None, offsets, content])
         ids = pa.array(range(number * _ROWS, (number + 1) * _ROWS), pa.int64())
         yield pa.record_batch([ids, pad], schema=SCHEMA)
 

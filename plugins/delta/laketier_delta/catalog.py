@@ -37,7 +37,7 @@ from laketier.spi import (
 )
 from laketier_delta.altering import alter, lacks_invariants, make_durable, name_invariants
 from laketier_delta.delta_log import DeltaLog
-from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
+from laketier_delta.engine import arrow_schema, has_log, open_table, panics_as_errors
 from laketier_delta.features import FEATURES, FORMAT
 from laketier_delta.layout import (
     BUCKETS_PROPERTY,
@@ -129,7 +129,7 @@ class DeltaCatalog(LakeCatalog):
     def drop_table(self, path: TablePath) -> None:
         location = self._warehouse.table(path)
         filesystem = location.filesystem
-        if not _has_log(filesystem, location.root):
+        if not has_log(filesystem, location.root):
             raise TableNotFound("there is no Delta table", where=location.uri)
         location.folder.refuse_tables_below(LOG)
         if not location.is_local:
@@ -143,7 +143,7 @@ class DeltaCatalog(LakeCatalog):
         found = []
         for name in databases:
             for table in _folders(filesystem, f"{self._warehouse.root}/{name}"):
-                if not _has_log(filesystem, f"{self._warehouse.root}/{name}/{table}"):
+                if not has_log(filesystem, f"{self._warehouse.root}/{name}/{table}"):
                     continue
                 # Other tools call tables as they like.
                 if TablePath.is_name(name) and TablePath.is_name(table):
@@ -275,11 +275,6 @@ def _missing(schema: pa.Schema, changes: Sequence[AddColumn], where: str) -> lis
 
 def _has_entry(location: Location) -> bool:
     return DeltaLog(location.filesystem, location.root).commit_info(0) is not None
-
-
-def _has_log(filesystem: pafs.FileSystem, root: str) -> bool:
-    selector = pafs.FileSelector(f"{root}/{LOG}", allow_not_found=True)
-    return any(info.base_name.endswith((".json", ".parquet")) for info in filesystem.get_file_info(selector))
 
 
 def _folders(filesystem: pafs.FileSystem, root: str) -> list[str]:

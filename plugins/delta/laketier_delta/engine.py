@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 
 from laketier.spi import CommitError, Conflict, CorruptTable, IncompatibleTable, TableError, TableInfo, TableNotFound
 from laketier_delta.location import LOG, Location
@@ -92,13 +93,15 @@ def _refuse_empty(location: Location, version: int) -> None:
         )
 
 
+def has_log(filesystem: pafs.FileSystem, root: str) -> bool:
+    """Whether a table's log is there. delta-rs could tell, and would let no other thread of Python run meanwhile."""
+    selector = pafs.FileSelector(f"{root}/{LOG}", allow_not_found=True)
+    return any(info.base_name.endswith((".json", ".parquet")) for info in filesystem.get_file_info(selector))
+
+
 def refuse_dropped(location: Location) -> None:
     """Raise `Conflict` when the table is gone. Who writes below its folder makes it anew, and it is no table then."""
-    from deltalake import DeltaTable
-
-    with panics_as_errors():
-        there = DeltaTable.is_deltatable(location.uri, location.storage_options)
-    if not there:
+    if not has_log(location.filesystem, location.root):
         raise Conflict("the table was dropped meanwhile", where=location.uri)
 
 

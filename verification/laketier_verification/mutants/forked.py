@@ -68,19 +68,19 @@ def in_a_fork(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(test: pytest.Item, following: pytest.Item | None, reports: Reports) -> Reports:
+def run(test: pytest.Item, after: pytest.Item | None, reports: Reports) -> Reports:
     """One test, as pytest's own loop would."""
     reports.failed = reports.passed = False
-    test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
+    test.config.hook.pytest_runtest_protocol(item=test, nextitem=after)
     return reports
 
 
 def run_until_one_fails(tests: Sequence[Test], folder: Path, reports: Reports, say: Say) -> None:
     """Says each that begins, and the one that fails."""
     keep_files_in(folder, tests)
-    for test, following in zip(tests, [*tests[1:], None], strict=True):
+    for test, after in zip(tests, [*tests[1:], None], strict=True):
         say({"begin": test.item.nodeid, "limit": test.limit})
-        if run(test.item, following.item if following else None, reports).failed:
+        if run(test.item, after.item if after else None, reports).failed:
             say({"failed": test.item.nodeid})
             return
     say({"passed": len(tests)})

@@ -116,7 +116,7 @@ class Loop:
             if together.outcome == SURVIVED:
                 break
             at = max(0, together.tests - 1)
-            for mutant, alone in self._noticed_by(tests[at], self._reached_by(tests[at], group)):
+            for mutant, alone in self._noticed_by(tests[at], self._mutants_of(tests[at], group)):
                 group.remove(mutant)
                 self._add(mutant, alone, "then")
             tests = tests[at + 1 :]
@@ -196,7 +196,7 @@ class Loop:
         """Those that run a line of one of them, and those that start processes, whose lines nobody saw."""
         return self._ordered({*self._reaching(group), *(name for name, seen in self._profile.items() if seen.starts)})
 
-    def _reached_by(self, test: Test, group: Sequence[Mutant]) -> list[Mutant]:
+    def _mutants_of(self, test: Test, group: Sequence[Mutant]) -> list[Mutant]:
         starts = self._profile[test.item.nodeid].starts
         return [each for each in group if starts or test.item.nodeid in self._reaching([each])]
 

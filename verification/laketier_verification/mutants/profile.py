@@ -69,11 +69,11 @@ def _record(
     keep_files_in(folder, [Test(item) for item in items])
     sys.addaudithook(audit)
     files = [module.file for module in modules.values()]
-    for item, following in zip(items, [*items[1:], None], strict=True):
+    for item, after in zip(items, [*items[1:], None], strict=True):
         started[0] = bool(_FIXTURES & set(getattr(item, "fixturenames", ())))
         began = time.monotonic()
         with lines_run(files) as lines:
-            run(item, following, reports)
+            run(item, after, reports)
         passed = reports.passed and not reports.failed
         told = {name: sorted(numbers) for name, numbers in lines.items()}
         seconds = time.monotonic() - began

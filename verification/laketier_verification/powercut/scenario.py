@@ -44,6 +44,7 @@ Rows = Counter[tuple[int, str]]
 FOR_OTHERS = {
     "durable._fsync": "",
     "durable.fsync_file": "file",
+    "durable.fsync_published": "file",
     "durable.fsync_directory": "directory",
     "local_folder.sync_folder": "directory",
     "local_folder.make_folders": "parent directory",
