@@ -50,7 +50,7 @@ WAYS = {
     "on two processes by scope": ("scope 2", "", ("-n", "2", "--dist", "loadscope")),
 }
 
-LATER = ("plainly", "on two processes by scope")
+LATER = ("plainly", "on two processes", "on two processes by scope")
 """Other tests run the suite plainly, and by file on several processes."""
 
 

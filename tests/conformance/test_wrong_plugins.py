@@ -11,7 +11,7 @@ from conformance_runs import Run, suite_in
 from laketier_conformance.interposed import why_not
 
 FOLDER = Path(__file__).parent / "wrong_plugins"
-EFFECTS = ("test_effects.py::", "test_power.py::")
+INTERPOSED = ("test_effects.py::", "test_power.py::")
 HELPERS = {"crooked", "richer", "correctly_made", "ends_its_process", "names_few", "keyed"}
 
 
@@ -40,26 +40,43 @@ def _has_harness(wrong: Path) -> bool:
     return any(isinstance(node, ast.ClassDef) and node.name == "Harness" for node in found)
 
 
+# Of these each wrong plugin takes seconds, so they are deep; the formats themselves meet them in each run of the suite.
+COSTLY = (*INTERPOSED, "test_scale.py::", "test_depth.py::")
+
+
+def _is_costly(test: str) -> bool:
+    return test.startswith(COSTLY)
+
+
 def _named(wrong: str) -> str:
     return wrong.replace("_", "-")
 
 
 @pytest.fixture(scope="module")
-def caught(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """One run in which each wrong plugin meets the test that is there for it."""
+def caught(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Run:
+    """One run in which each wrong plugin that was asked for meets the test that is there for it."""
+    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    asked = [item.callspec.params["wrong"] for item in items if item.originalname == test_is_caught.__name__]
     tests = []
-    for wrong, (test, _) in CAUGHT_BY.items():
+    for wrong in dict.fromkeys(asked):
+        test, _ = CAUGHT_BY[wrong]
         function, bracket, parameters = test.partition("[")
         tests.append(f"{function}[{_named(wrong)}" + (f"-{parameters}" if bracket else "]"))
-    offers = {_named(wrong): wrong for wrong in CAUGHT_BY}
+    offers = {_named(wrong): wrong for wrong in asked}
     harnesses = {name: f"{wrong}:Harness" for name, wrong in offers.items() if _has_harness(FOLDER / f"{wrong}.py")}
     return suite_in(tmp_path_factory.mktemp("wrong"))(",".join(offers), tests, offers=offers, harnesses=harnesses)
 
 
-@pytest.mark.parametrize("wrong", CAUGHT_BY)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(wrong, marks=[pytest.mark.deep] if _is_costly(test) else [])
+        for wrong, (test, _) in CAUGHT_BY.items()
+    ],
+)
 def test_is_caught(wrong: str, caught: Run) -> None:
     test, says = CAUGHT_BY[wrong]
-    if test.startswith(EFFECTS) and why_not() is not None:
+    if test.startswith(INTERPOSED) and why_not() is not None:
         pytest.skip(f"effects can't be seen here: {why_not()}")
     report = caught.reports[_named(wrong)]
     assert report, caught.output
@@ -70,12 +87,13 @@ def test_is_caught(wrong: str, caught: Run) -> None:
     assert f"failed: {test}" in caught.output
 
 
-def test_the_correct_one_passes_the_same_tests(run_suite) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("costly", [False, pytest.param(True, marks=pytest.mark.deep)])
+def test_the_correct_one_passes_the_same_tests(costly: bool, run_suite) -> None:  # type: ignore[no-untyped-def]
     """So it is the mistake that fails them, not the way the mistakes are made."""
-    tests = sorted({test for test, _ in CAUGHT_BY.values()})
+    tests = sorted({test for test, _ in CAUGHT_BY.values() if _is_costly(test) is costly})
     run = run_suite("correct", tests, offers={"correct": "correctly_made"})
     unseen = why_not() is not None
-    expected = {test: "not interposed" if unseen and test.startswith(EFFECTS) else "passed" for test in tests}
+    expected = {test: "not interposed" if unseen and test.startswith(INTERPOSED) else "passed" for test in tests}
     assert {test: run.outcome(test) for test in tests} == expected, run.output
     assert run.report["verdict"] == "partial", "the rest was not run"
 

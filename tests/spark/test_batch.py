@@ -33,7 +33,7 @@ def test_registered_without_a_call(spark: SparkSession, target: Target) -> None:
     assert fresh.read.format("laketier").options(**keys).load("db.events").count() == 3
 
 
-@pytest.mark.quick_on("iceberg", "localfile")
+@pytest.mark.quick_on("iceberg")
 def test_a_named_batch_is_written_once(spark: SparkSession, each_target: Target) -> None:
     named = {"LAKE.Pipeline": "nightly", "lake.EPOCH": "0"}
     for _ in range(2):
