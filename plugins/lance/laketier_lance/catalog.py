@@ -71,7 +71,8 @@ class LanceCatalog(LakeCatalog):
             make_folders(location)
             self._create(location, schema.with_metadata(metadata), version)
             info = self.load_table(path)
-        self._make_durable(location)
+        # Whoever made it may have been killed before it was durable.
+        make_durable(location, info.handle.version)
         return same_table(info, replace(descriptor, schema=schema))
 
     def _create(self, location: str, schema: pa.Schema, version: str) -> None:
@@ -85,12 +86,6 @@ class LanceCatalog(LakeCatalog):
                 kind = UnsupportedType if "LanceError(Schema)" in text else TableError
                 raise kind("Lance could not create the dataset", where=location, why=text) from error
 
-    def _make_durable(self, location: str) -> None:
-        """Also what another process made, which may have been killed before it did this."""
-        dataset = open_dataset(location, self._storage)
-        files = [f"{DATA}/{file.path}" for fragment in dataset.get_fragments() for file in fragment.metadata.files]
-        make_durable(location, dataset.version, files)
-
     def load_table(self, path: TablePath) -> TableInfo:
         location = table_location(self._warehouse, path)
         return table_info(path, open_dataset(location, self._storage), location)
@@ -103,7 +98,10 @@ class LanceCatalog(LakeCatalog):
             missing = _missing(info, [change for change in changes if isinstance(change, AddColumn)])
             alterations = _alterations(info.schema, reshaped(info, changes))
             if not missing and not alterations:
-                self._make_durable(location)
+                # A change of types writes files anew; also another process may have made it, and been killed then.
+                fragments = (fragment.metadata for fragment in dataset.get_fragments())
+                files = [f"{DATA}/{file.path}" for fragment in fragments for file in fragment.files]
+                make_durable(location, dataset.version, files)
                 break
             check_types(pa.schema(missing), dataset.data_storage_version)
             try:
