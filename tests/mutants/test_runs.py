@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from laketier.config import from_environment
+from laketier_verification.mutants.patching import HOOKED
 from laketier_verification.mutants.report import Told
 from laketier_verification.mutants.results import KILLED, NEAR, SURVIVED, Result, Results, drawn
 from laketier_verification.mutants.rules import OTHER, rule_of
@@ -173,3 +175,8 @@ def test_each_function_has_a_rule() -> None:
 
 def _about(key) -> Argued:  # type: ignore[no-untyped-def]
     return Argued(key.module, key.function, key.operator, key.before, key.after, "it does nothing", key.nth)
+
+
+def test_a_mutant_in_the_environment_is_no_setting() -> None:
+    """Else every test that reads settings from it would be left out, as one that fails without a mutant."""
+    assert from_environment({HOOKED: "/folder"}) == {}

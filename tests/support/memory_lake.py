@@ -43,9 +43,10 @@ SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 
 @dataclass
 class MemoryTable:
-    """The shared storage. ``before`` and ``after`` hold what the coming attempts raise, None for nothing, ``opens`` and
-    ``looks`` what opening and reading a watermark raise; ``rivals`` are called between an `open` and the `publish`
-    against it. ``time`` says what time it is by the storage, None where it can't be asked."""
+    """The shared storage. ``before`` and ``after`` hold what the coming attempts raise, None for nothing, ``opens``,
+    ``looks`` and ``histories`` what opening, reading a watermark and `landed` raise; ``rivals`` are called between an
+    `open` and the `publish` against it. ``time`` says what time it is by the storage, None where it can't be asked.
+    ``lists``: it can list its pipelines."""
 
     uuid: str = "uuid-1"
     spec_id: int = 0
@@ -65,9 +66,11 @@ class MemoryTable:
     rivals: list[Callable[[], None] | None] = field(default_factory=list)
     opens: list[BaseException | None] = field(default_factory=list)
     looks: list[BaseException | None] = field(default_factory=list)
+    histories: list[BaseException | None] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     discarded: list[str] = field(default_factory=list)
     time: Callable[[], int] | None = host_time
+    lists: bool = True
 
     @property
     def state(self) -> MemoryState:
@@ -149,7 +152,11 @@ class MemoryState(TableState):
         _raise_next(self.table.looks)
         return self.watermarks.get(pipeline)
 
+    def pipelines(self) -> Sequence[str] | None:
+        return list(self.watermarks) if self.table.lists else None
+
     def landed(self, commit_id: str) -> bool:
+        _raise_next(self.table.histories)
         return commit_id in self.commits
 
 

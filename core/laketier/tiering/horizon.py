@@ -56,8 +56,7 @@ class Horizon:
 def show_horizon(state: TableState) -> Horizon | None:
     """None where orphans were never collected. Driver. Raises `RolledBack` and `CorruptTable`."""
     watermark = show(state, COLLECTOR)
-    at = _horizon(watermark)
-    return None if watermark is None or at is None else Horizon(at, watermark.committed_at)
+    return None if watermark is None else Horizon(_moment(watermark), watermark.committed_at)
 
 
 def clock_of(committer: LakeCommitter[Any]) -> Clock:
@@ -123,7 +122,7 @@ def raise_horizon(
         # may have deleted files of rounds that a lower horizon would let through.
         return Token(COLLECTOR, table_uuid, 0, content=str(max(horizon, _after_rollback(clock or host_time))))
 
-    return _horizon(set_watermark(factory, COLLECTOR, change, after_rollback=after_rollback)) or 0
+    return _moment(set_watermark(factory, COLLECTOR, change, after_rollback=after_rollback))
 
 
 def lower_horizon(factory: LakeTieringFactory[Any], table_uuid: str) -> tuple[int, int]:
@@ -157,7 +156,7 @@ def lower_horizon(factory: LakeTieringFactory[Any], table_uuid: str) -> tuple[in
             )
         return Token(COLLECTOR, table_uuid, last.token.epoch + 1, content=str(now))
 
-    lowered = _horizon(set_watermark(factory, COLLECTOR, change)) or 0
+    lowered = _moment(set_watermark(factory, COLLECTOR, change))
     return was, lowered
 
 
@@ -166,9 +165,11 @@ def _after_rollback(clock: Clock) -> int:
 
 
 def _horizon(watermark: Watermark | None) -> int | None:
-    if watermark is None:
-        return None
+    return None if watermark is None else _moment(watermark)
+
+
+def _moment(watermark: Watermark) -> int:
     content = watermark.token.content or ""
-    if not content.isdecimal() or int(content[:20]) > LATEST:
+    if not content.isdecimal() or len(content) > len(str(LATEST)) or int(content) > LATEST:
         raise CorruptTable(f"the horizon of orphan collection is {content[:40]!r}, which is no time")
     return int(content)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -106,7 +106,7 @@ class _Loop:
     policy: RetryPolicy
     base: BaseSnapshot | None = None
     conflicts: int = 0
-    unknown: list[Exception] | None = None
+    unknown: list[Exception] = field(default_factory=list)
 
     def attempt(self) -> RoundResult:
         """One pass: everything is looked at afresh."""
@@ -202,14 +202,14 @@ class _Loop:
     def _refused(self, refusal: Refused) -> RoundResult:
         """The format refused within its attempt: before the effect, or, finding a link where a file goes, after it; or
         an attempt before this one landed meanwhile. Only the table knows, so nothing is deleted."""
-        self.unknown = [*(self.unknown or []), refusal]
+        self.unknown.append(refusal)
         _, done = self._look()
         if done is not None:
             return done
         raise refusal
 
     def _unknown(self, error: Exception) -> RoundResult:
-        self.unknown = [*(self.unknown or []), error]
+        self.unknown.append(error)
         log.warning("the outcome of a commit is unknown, reading the table to find out: %r", error)
         if len(self.unknown) < self.policy.unknowns:
             raise _Attempt from error

@@ -23,8 +23,6 @@ class RetryPolicy:
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(again),
             wait=tenacity.wait_random_exponential(multiplier=self.first_wait_seconds, max=self.longest_wait_seconds),
-            stop=tenacity.stop_never,
-            reraise=True,
         )
 
 

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from laketier.spi import ConfigError, Conflict, Gap, Token, TokenMismatch, UnknownOutcome, Watermark, WatermarkLost
+from laketier.spi import (
+    COLLECTOR,
+    ConfigError,
+    Conflict,
+    CorruptTable,
+    Gap,
+    RolledBack,
+    SourceRange,
+    StorageError,
+    Token,
+    TokenMismatch,
+    UnknownOutcome,
+    Watermark,
+    WatermarkLost,
+    host_time,
+)
 from laketier.tiering import RetryPolicy, RoundOutcome, TieringRound, pipelines
 from memory_lake import MemoryFactory, MemoryTable
 
@@ -27,6 +42,70 @@ def test_show_tells_unknown_from_known(table: MemoryTable) -> None:
     watermark = pipelines.show(table.state, "p")
     assert watermark is not None
     assert (watermark.token.epoch, watermark.rows) == (0, 2)
+
+
+def test_known_lists_the_pipelines_by_name(table: MemoryTable) -> None:
+    for pipeline in ("z", "a", COLLECTOR, "m"):
+        table.watermarks[pipeline] = Watermark(Token(pipeline, "r", 0, content="5"), "c")
+    found = pipelines.known(table.state)
+    assert found is not None
+    assert [(each.pipeline, each.lost) for each in found] == [("a", None), ("m", None), ("z", None)]
+    assert [each.watermark for each in found] == [table.watermarks[name] for name in ("a", "m", "z")]
+
+
+def test_known_tells_what_a_rollback_took_and_leaves_out_what_has_no_watermark(table: MemoryTable) -> None:
+    for pipeline in ("a", "b", "c"):
+        table.watermarks[pipeline] = Watermark(Token(pipeline, "r", 0), "c")
+    state, lost = table.state, RolledBack("restored")
+    state.watermarks["b"] = None  # type: ignore[assignment]
+    table.looks = [lost]
+    found = pipelines.known(state)
+    assert found is not None
+    assert [(each.pipeline, each.watermark is None, each.lost) for each in found] == [
+        ("a", True, lost),
+        ("c", False, None),
+    ]
+
+
+def test_known_is_none_where_pipelines_can_not_be_listed(table: MemoryTable) -> None:
+    publish(table, 0, 1)
+    table.lists = False
+    assert pipelines.known(table.state) is None
+
+
+@pytest.mark.parametrize(("error", "told"), [(OSError("expired"), StorageError), (CorruptTable("no"), CorruptTable)])
+def test_a_watermark_that_can_not_be_read_is_not_taken_for_none(
+    table: MemoryTable, error: Exception, told: type[Exception]
+) -> None:
+    publish(table, 0, 1)
+    state = table.state
+    asked = (
+        lambda: pipelines.show(state, "p"),
+        lambda: pipelines.known(state),
+        lambda: pipelines.adopt(MemoryFactory(table), "p", run="r", epoch=1),
+    )
+    for each in asked:
+        table.looks = [error]
+        with pytest.raises(told):
+            each()
+    assert table.version == 1
+
+
+def test_a_table_that_can_not_be_opened_is_no_unknown_outcome(table: MemoryTable) -> None:
+    table.opens = [OSError("disk gone")]
+    with pytest.raises(StorageError, match="disk gone"):
+        pipelines.adopt(MemoryFactory(table), "p", run="r", epoch=1)
+    assert table.calls == ["open", "close"]
+
+
+def test_adopt_needs_no_watermark(table: MemoryTable) -> None:
+    before = host_time()
+    watermark = pipelines.adopt(MemoryFactory(table), "p", run="r", epoch=3)
+    assert watermark.token == Token("p", "r", 3, fence=0)
+    assert before <= watermark.committed_at <= host_time()
+    table.looks = [RolledBack("restored")]
+    assert pipelines.adopt(MemoryFactory(table), "p", run="r", epoch=9).token == Token("p", "r", 9, fence=0)
+    assert table.calls.count("close") == 2
 
 
 def test_adopt_lets_a_new_checkpoint_continue(table: MemoryTable) -> None:
@@ -60,6 +139,13 @@ def test_rewind_lets_later_epochs_be_written_again(table: MemoryTable) -> None:
     assert publish(table, 1, 10) is RoundOutcome.PUBLISHED
 
 
+def test_rewind_forgets_which_input_the_epoch_had(table: MemoryTable) -> None:
+    """The epochs after it are written again, maybe from other offsets."""
+    token = Token("p", "run-1", 4, fence=2, content="x", source=SourceRange("0", "5"))
+    table.watermarks["p"] = Watermark(token, "c")
+    assert pipelines.rewind(MemoryFactory(table), "p", epoch=1).token == Token("p", "run-1", 1, fence=2)
+
+
 @pytest.mark.parametrize("epoch", [2, 3])
 def test_rewind_goes_back_only(table: MemoryTable, epoch: int) -> None:
     for number in range(3):
@@ -82,6 +168,13 @@ def test_what_is_not_known_can_not_be_changed(table: MemoryTable, change: str) -
     factory = MemoryFactory(table)
     with pytest.raises(WatermarkLost, match="does not know pipeline"):
         pipelines.rewind(factory, "p", epoch=0) if change == "rewind" else pipelines.forget(factory, "p")
+    publish(table, 0, 1)
+    publish(table, 1, 2)
+    pipelines.forget(factory, "p")
+    version = table.version
+    with pytest.raises(WatermarkLost, match="does not know pipeline"):
+        pipelines.rewind(factory, "p", epoch=0) if change == "rewind" else pipelines.forget(factory, "p")
+    assert table.version == version
 
 
 def test_a_lost_answer_is_found_and_set_once(table: MemoryTable) -> None:
@@ -103,7 +196,7 @@ def test_conflicts_are_tried_again_and_end(table: MemoryTable) -> None:
     table.before.extend([Conflict("lost")] * 29)
     assert set_to(table, 1).token.epoch == 1
     table.before.extend([Conflict("lost")] * 30)
-    with pytest.raises(Conflict, match="was not set: of 30 attempts each lost"):
+    with pytest.raises(Conflict, match=r"was not set: of 30 attempts each lost.*because lost"):
         set_to(table, 2)
     assert table.watermarks["p"].token.epoch == 1
 

@@ -9,10 +9,12 @@ from dataclasses import replace
 import pytest
 
 from laketier.spi import (
+    Collected,
     Conflict,
     Fenced,
     Gap,
     OutsideTable,
+    Overtaken,
     Stale,
     StorageError,
     TableChanged,
@@ -24,8 +26,11 @@ from laketier.spi import (
     WatermarkLost,
     WriteMode,
     WriteResult,
+    host_time,
 )
 from laketier.tiering import TieringRound
+from laketier.tiering.checks import BaseSnapshot
+from laketier.tiering.horizon import raise_horizon
 from laketier.tiering.publish import RoundOutcome, RoundResult, publish
 from laketier.tiering.retries import RetryPolicy
 from memory_lake import MemoryFactory, MemoryTable, written_against
@@ -75,6 +80,7 @@ def test_a_replay_writes_nothing_and_deletes_what_it_staged() -> None:
     again = table.stage(1, attempt="again")
     result = run(table, token(), again, commit_id="c2")
     assert (result.outcome, result.rows, result.files, result.snapshot_id) == (RoundOutcome.ALREADY_THERE, 1, 0, 1)
+    assert result.bytes == 0
     assert table.rows == [1]
     assert table.discarded == [again.files[0].path]
     assert count(table, "publish") == 1
@@ -287,7 +293,9 @@ WRONG = Conflict("somebody was first: us, by a request that was sent twice")
 
 @pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
 @pytest.mark.parametrize("conflicts", [1, FAST.conflicts])
-def test_a_conflict_after_the_effect_doubles_nothing(known: bool, conflicts: int) -> None:
+def test_a_conflict_after_the_effect_doubles_nothing(
+    known: bool, conflicts: int, caplog: pytest.LogCaptureFixture
+) -> None:
     """Also when it was the last attempt: what landed is no loss, and its files are live."""
     table = MemoryTable(after=[WRONG])
     table.rivals = [rival(table, n, 10 + n, pipeline="other") for n in range(conflicts - 1)]
@@ -295,6 +303,7 @@ def test_a_conflict_after_the_effect_doubles_nothing(known: bool, conflicts: int
     assert (result.outcome, result.conflicts) == (RoundOutcome.RECOVERED, conflicts)
     assert table.rows.count(1) == 1
     assert not table.discarded
+    assert ("although it ended in a conflict" in caplog.text) == (not known), "who asks the history tells it"
 
 
 @pytest.mark.parametrize(("rival_epochs", "refusal"), [([(1, {})], Stale), ([(1, {"fence": 2})], Fenced)])
@@ -351,6 +360,101 @@ def test_a_history_that_is_too_short_does_not_turn_a_conflict_into_an_unknown_ou
     with pytest.raises(Conflict):
         run(table, None, table.stage(2, attempt="second"), commit_id="c2")
     assert count(table, "discard") == 0
+
+
+def test_a_history_that_can_not_be_read_after_a_conflict_is_no_word_that_nothing_landed() -> None:
+    table = MemoryTable(after=[WRONG], histories=[OSError("expired token")])
+    with pytest.raises(StorageError, match="expired token"):
+        run(table, None, table.stage(1))
+    assert (table.rows, table.discarded) == ([1], [])
+
+
+def test_a_history_that_is_too_short_leaves_a_batch_unknown() -> None:
+    """As the format tells it: nobody else knows more."""
+    short = UnknownOutcome("older snapshots have expired")
+    table = MemoryTable(after=[TIMEOUT], histories=[short])
+    with pytest.raises(UnknownOutcome) as caught:
+        run(table, None, table.stage(1))
+    assert caught.value is short
+    assert count(table, "discard") == 0
+
+
+def test_a_first_look_asks_for_no_history() -> None:
+    """Reading it costs as many requests as there are commits, and nothing of this round can be in it."""
+    table = MemoryTable(histories=[OSError("not to be asked")])
+    assert run(table, None, table.stage(1)).outcome is RoundOutcome.PUBLISHED
+    staged = table.stage(2)
+    with pytest.raises(TableChanged):
+        run(table, token(), written_against(staged, table_uuid="uuid-0"), commit_id="c2")
+    assert table.discarded == [staged.files[0].path]
+    assert len(table.histories) == 1
+
+
+@pytest.mark.parametrize("history", [OSError("expired token"), UnknownOutcome("older snapshots have expired")])
+def test_a_refusal_after_a_conflict_deletes_nothing_where_the_history_can_not_be_read(history: Exception) -> None:
+    table = MemoryTable(histories=[history])
+    rivals = [rival(table, 0, 7), rival(table, 1, 8)]
+    table.rivals = [lambda: [land() for land in rivals] and None]
+    with pytest.raises(Stale):
+        run(table, token(), table.stage(1))
+    assert count(table, "discard") == 0
+
+
+@pytest.mark.parametrize("conflict", [True, False])
+def test_a_table_that_is_refused_when_it_is_opened(conflict: bool) -> None:
+    """Without an attempt before, nothing can have landed."""
+    table = MemoryTable(opens=[*([None] if conflict else []), TableChanged("made anew")])
+    table.rivals = [rival(table, 0, 7, pipeline="other")]
+    with pytest.raises(TableChanged):
+        run(table, token(), table.stage(1))
+    assert count(table, "discard") == (0 if conflict else 1)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+def test_what_landed_is_recovered_whatever_became_of_the_table_since(known: bool) -> None:
+    """The checks are for what is still to be published."""
+    table = MemoryTable(after=[TIMEOUT])
+    committer = table.committer()
+    original = committer.land
+
+    def land_and_be_altered(results: object, watermark: object) -> object:
+        commit = original(results, watermark)  # type: ignore[arg-type]
+        table.spec_id += 1
+        return commit
+
+    committer.land = land_and_be_altered  # type: ignore[method-assign, assignment]
+    result = publish(committer, [table.stage(1)], token=token() if known else None, commit_id="c1", policy=FAST)
+    assert (result.outcome, table.rows) == (RoundOutcome.RECOVERED, [1])
+
+
+def test_of_several_reasons_to_refuse_the_one_that_asks_for_most_is_told() -> None:
+    """A round with a base that is gone merges again. In a table that was made anew there is nothing to merge with."""
+    table = MemoryTable()
+    raise_horizon(MemoryFactory(table), table.uuid, host_time())
+    staged, base = table.stage(1, attempt="0" * 32), BaseSnapshot(None)
+    elsewhere = written_against(staged, table_uuid="uuid-0")
+    for results, refusal in (([elsewhere], TableChanged), ([staged], Overtaken)):
+        with pytest.raises(refusal):
+            publish(table.committer(), results, token=token(), commit_id="c1", policy=FAST, base=base)
+    with pytest.raises(Collected):
+        publish(
+            table.committer(), [staged], token=token(), commit_id="c1", policy=FAST, base=BaseSnapshot(table.version)
+        )
+
+
+def test_waits_are_as_long_as_the_policy_says() -> None:
+    waits: list[float] = []
+    failures = iter([TIMEOUT] * 200)
+
+    def fail_often() -> str:
+        for failure in failures:
+            raise failure
+        return "done"
+
+    policy = RetryPolicy(first_wait_seconds=0.001, longest_wait_seconds=0.004)
+    assert policy.retrying(TimeoutError).copy(sleep=waits.append)(fail_often) == "done"
+    assert len(waits) == 200
+    assert waits[0] <= 0.001 < max(waits) <= 0.004
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(1)])

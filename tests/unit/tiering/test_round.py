@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -11,18 +12,24 @@ from laketier.kit import FailpointError
 from laketier.kit.failpoints import VARIABLE
 from laketier.spi import (
     CommitterInitContext,
+    Conflict,
     Decision,
     IncompatibleData,
     LakeCommitter,
+    LakeWriter,
+    Overtaken,
     SerializationError,
     Stale,
+    StorageError,
     Token,
+    WriteMode,
     WriteResult,
     WriterInitContext,
 )
-from laketier.tiering import RoundOutcome, TieringRound, write_task
+from laketier.tiering import RetryPolicy, RoundOutcome, TieringRound, write_task
 from laketier.tiering.failpoints import PROTOCOL
-from memory_lake import SCHEMA, MemoryFactory, MemoryTable
+from laketier.tiering.round import commit_id_of
+from memory_lake import SCHEMA, MemoryFactory, MemoryTable, MemoryWriter
 
 
 def token(epoch: int = 0) -> Token:
@@ -87,6 +94,160 @@ def test_each_retry_looks_afresh_whatever_the_round_began_with() -> None:
     ours = [call for call in table.calls if call in ("open", "publish")]
     assert ours == ["open", "publish", "open", "open", "publish", "open"], "ours, the rival's three, and ours again"
     assert table.rows == [1, 9]
+
+
+class Recording(MemoryFactory):
+    """Keeps what committers are made for; the table's calls say when."""
+
+    def __init__(self, table: MemoryTable) -> None:
+        super().__init__(table)
+        self.made: list[CommitterInitContext] = []
+
+    def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
+        self.made.append(context)
+        self.table.calls.append("made")
+        return super().create_committer(context)
+
+
+def test_a_round_has_one_committer_at_a_time_and_closes_each() -> None:
+    table = MemoryTable()
+    tiering = TieringRound(Recording(table), token=token())
+    tiering.begin()
+    tiering.commit([table.stage(1)])
+    tiering.close()
+    assert table.calls == ["made", "open", "close", "made", "open", "publish", "close"]
+    table.calls.clear()
+    given_up = TieringRound(Recording(table), token=token(1))
+    given_up.begin()
+    given_up.abort([table.stage(2)], commit_was_called=False)
+    given_up.close()
+    assert table.calls == ["made", "open", "discard", "close"]
+    table.calls.clear()
+    for called in (True, False):
+        TieringRound(Recording(table), token=token(1)).abort([], commit_was_called=called)
+    assert table.calls.count("made") == table.calls.count("close")
+
+
+@pytest.mark.parametrize("mode", list(WriteMode))
+def test_committers_are_made_for_the_rounds_mode_and_commit(mode: WriteMode) -> None:
+    table = MemoryTable()
+    factory = Recording(table)
+    tiering = TieringRound(factory, token=token(), mode=mode, commit_id="c-7")
+    tiering.begin()
+    tiering.commit([table.stage(1)])
+    assert [(context.commit_id, context.mode) for context in factory.made] == [("c-7", mode)] * 2
+    assert (table.commits, table.watermarks["p"].commit_id) == (["c-7"], "c-7")
+
+
+def test_a_commit_without_an_id_is_named_by_its_attempts() -> None:
+    """Without attempts there is nothing to know it by, so each has a name of its own."""
+    table = MemoryTable()
+    factory = Recording(table)
+    one, other = table.stage(1, attempt="a"), table.stage(2, attempt="b")
+    assert commit_id_of([one, other]) == commit_id_of([other, one])
+    names = {commit_id_of(results) for results in ([one], [other], [one, other], [], [])}
+    assert (len(names), {len(name) for name in names}) == (5, {32})
+    TieringRound(factory).begin()
+    TieringRound(factory).begin()
+    assert {len(context.commit_id) for context in factory.made} == {32}
+    assert factory.made[0].commit_id != factory.made[1].commit_id
+
+
+def test_a_round_tries_as_often_as_its_policy_says() -> None:
+    table = MemoryTable(before=[Conflict("lost")] * 3)
+    policy = RetryPolicy(conflicts=2, first_wait_seconds=0.0)
+    with pytest.raises(Conflict):
+        TieringRound(MemoryFactory(table), token=token(), policy=policy).commit([table.stage(1)])
+    assert table.calls.count("publish") == 2
+
+
+def test_a_merge_is_of_the_snapshot_that_its_round_began_with() -> None:
+    table = MemoryTable()
+    tiering = TieringRound(MemoryFactory(table), token=token(), mode=WriteMode.UPSERT)
+    with pytest.raises(ValueError, match="begins before its tasks"):
+        tiering.base_snapshot  # noqa: B018 - the property raises
+    with pytest.raises(ValueError, match="begins before its tasks"):
+        tiering.commit([table.stage(1)])
+    tiering.begin()
+    assert tiering.base_snapshot is None
+    commit(table, 0, [batch(1)])
+    following = TieringRound(MemoryFactory(table), token=token(1), mode=WriteMode.UPSERT)
+    following.begin()
+    assert following.base_snapshot == 1
+    TieringRound(MemoryFactory(table), token=Token("other", "r", 0)).commit([table.stage(2)])
+    with pytest.raises(Overtaken):
+        following.commit([table.stage(3)])
+    assert table.rows == [1, 2]
+
+
+def test_a_round_may_end_its_range_earlier_and_become_no_other_round() -> None:
+    table = MemoryTable()
+    tiering = TieringRound(MemoryFactory(table), token=token())
+    tiering.begin()
+    shorter = Token("p", "r", 0, content="up to 5")
+    tiering.change_token(shorter)
+    for other in (token(1), Token("q", "r", 0)):
+        with pytest.raises(ValueError, match="can't continue as"):
+            tiering.change_token(other)
+    tiering.commit([table.stage(1)])
+    assert table.watermarks["p"].token == shorter
+    with pytest.raises(ValueError, match="can't continue as"):
+        TieringRound(MemoryFactory(table)).change_token(token())
+
+
+def test_attempts_are_after_nothing_before_the_round_begins() -> None:
+    assert TieringRound(MemoryFactory(MemoryTable())).attempts_after == 0
+
+
+class Refusing(MemoryWriter):
+    """A writer whose storage refuses at one step. It keeps how its block was entered and left."""
+
+    step = ""
+    seen: ClassVar[list[Any]] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if self.step == "write":
+            raise OSError("disk full")
+        super().write(batch)
+
+    def complete(self) -> WriteResult:
+        if self.step == "complete":
+            raise OSError("disk full")
+        return super().complete()
+
+    def __enter__(self) -> LakeWriter[WriteResult]:
+        self.seen.append("entered")
+        return super().__enter__()
+
+    def __exit__(self, *how: Any) -> None:
+        self.seen.append(how)
+        super().__exit__(*how)
+
+
+@pytest.mark.parametrize(
+    ("step", "doing"),
+    [("create", "a writer was made"), ("write", "rows were staged"), ("complete", "staged files were completed")],
+)
+def test_a_task_names_what_the_storage_refused(step: str, doing: str) -> None:
+    table = MemoryTable()
+    Refusing.seen.clear()
+
+    class Factory(MemoryFactory):
+        def create_writer(self, context: WriterInitContext) -> LakeWriter[WriteResult]:
+            if step == "create":
+                raise OSError("disk full")
+            writer = Refusing(self.table, context)
+            writer.step = step
+            return writer
+
+    with pytest.raises(StorageError, match=f"refused while {doing}, because disk full") as caught:
+        write_task(Factory(table), [batch(1)])
+    if step == "create":
+        return
+    entered, (kind, error, trace) = Refusing.seen
+    assert (entered, kind, error) == ("entered", StorageError, caught.value)
+    assert trace is not None
+    assert table.calls == ["abort"]
 
 
 def test_begin_says_what_becomes_of_the_round() -> None:

@@ -12,8 +12,9 @@ from types import CodeType, FunctionType
 
 from laketier_verification.mutants.source import Module, Mutant
 
-HOOKED = "LAKETIER_MUTANTS"
-"""Environment: a folder with the code of modules, each in a file named after it."""
+HOOKED = "MUTANTS_OF_LAKETIER"
+"""Environment: a folder with the code of modules, each in a file named after it. The name does not begin as those of
+lake keys do: a plugin would refuse an unknown key."""
 _HOOK = Path(__file__).parent / "startup"
 
 Live = Mapping[tuple[str, str, int], list[FunctionType]]

@@ -13,6 +13,16 @@ from laketier_verification.mutants.source import Module
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "artifacts" / "mutants"
 _PLAIN = ("-m", "not spark and not deep and not slow")
+_ON_LOCALFILE = ("-k", "not delta and not iceberg and not lance and not killed")
+"""The rules of rounds are the same on every format, and localfile is the fastest."""
+_ROUNDS = (
+    "tests/unit/rounds",
+    "tests/unit/config",
+    *(
+        f"tests/integration/sources/test_{name}.py"
+        for name in ("log_round", "keyed_rounds", "rounds_out_of_time", "schema_changes", "dead_letter_staging")
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -66,9 +76,17 @@ TARGETS = {
         _suite("feather", "feather_lake.plugin", *_MANIFESTS),
         _suite("localfile", "laketier_localfile", *_MANIFESTS, but=_harnesses("localfile")),
         *(_suite(name, f"laketier_{name}", but=_harnesses(name)) for name in ("delta", "iceberg", "lance")),
-        Target("tiering", ("laketier.tiering",), ("tests/unit/tiering", "tests/unit/spi", *_PLAIN)),
+        Target(
+            "tiering",
+            ("laketier.tiering",),
+            ("tests/unit/tiering", "tests/unit/rounds", "tests/unit/maintenance", *_PLAIN),
+        ),
         Target("spi", ("laketier.spi",), ("tests/unit/spi", "tests/unit/tiering", "tests/unit/kit", *_PLAIN)),
-        Target("rounds", ("laketier.rounds",), ("tests/unit/rounds", *_PLAIN)),
+        Target(
+            "rounds",
+            ("laketier.rounds",),
+            ("tests/unit/rounds", "tests/unit/config", *_ROUNDS, *_PLAIN, *_ON_LOCALFILE),
+        ),
         Target("kit", ("laketier.kit", "laketier.kit.manifests"), ("tests/unit/kit", *_PLAIN)),
     )
 }

@@ -6,7 +6,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-_FOLDER = os.environ.get("LAKETIER_MUTANTS")
+_FOLDER = os.environ.get("MUTANTS_OF_LAKETIER")
 
 
 class _Mutated(SourceFileLoader):
