@@ -7,9 +7,7 @@ first. Memory is bounded over all partitions together.
 from __future__ import annotations
 
 import enum
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +18,7 @@ from laketier.kit.conform import conform
 from laketier.kit.failpoints import failpoint
 from laketier.kit.nested import children
 from laketier.kit.partition import split_by_values
-from laketier.spi.errors import CorruptTable
 from laketier.spi.options import option
-
-_DAMAGED = re.compile(r"thrift|magic|end of (stream|file)|[Cc]orrupt|decompress")
 
 
 class Compression(enum.Enum):
@@ -257,17 +252,3 @@ def _leaves(kind: pa.DataType) -> list[str]:
         return [""]
     group = "" if pt.is_struct(kind) else "key_value." if pt.is_map(kind) else "list."
     return [f"{group}{name}.{leaf}".rstrip(".") for name, child in inside for leaf in _leaves(child.type)]
-
-
-@contextmanager
-def naming_damage(where: str) -> Iterator[None]:
-    """Raise what pyarrow says of a Parquet file that is cut, empty or overwritten as `CorruptTable`. What the storage
-    says, such as a time-out, passes."""
-    try:
-        yield
-    except (pa.ArrowInvalid, OSError) as error:
-        if isinstance(error, OSError) and (error.errno is not None or not _DAMAGED.search(str(error))):
-            raise
-        raise CorruptTable(
-            "a data file is damaged", where=where, why=str(error).strip(), fix="Restore it from a backup."
-        ) from error

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.types as pt
 
-from laketier.kit.parquet import naming_damage
+from laketier.kit.parquet_reader import naming_damage, read_batches
 from laketier.kit.partition import partition_text
 from laketier.kit.scans import cut_to_limit
 from laketier.spi import (
@@ -38,8 +38,6 @@ from laketier_delta.pruning import FilePruner, partition_rows, struct_columns
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-
-_BATCH_ROWS = 131_072
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ class DeltaSource(LakeSource):
         with stream, naming_damage(path), pq.ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
             present = set(file.schema_arrow.names)
             wanted = [name for name in schema.names if name in present and name not in partition]
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=wanted):
+            for batch in read_batches(file, wanted):
                 taken = batch if left is None else batch.slice(0, left)
                 left = None if left is None else left - taken.num_rows
                 yield _shaped(taken, schema, partition)

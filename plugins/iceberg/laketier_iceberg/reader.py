@@ -8,13 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from laketier.kit.parquet import naming_damage
+from laketier.kit.parquet_reader import naming_damage, read_batches
 from laketier.spi import CorruptTable, LakeSplit
 from laketier_iceberg.files import Files
 from laketier_iceberg.listed_file import ListedFile
 from laketier_iceberg.projection import Projection, by_id
-
-_BATCH_ROWS = 131_072
 
 
 def read_split(split: LakeSplit, schema: pa.Schema, io: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
@@ -38,7 +36,7 @@ def read_split(split: LakeSplit, schema: pa.Schema, io: Mapping[str, str]) -> It
         chosen = [projection.find(there, ids, field) for field in schema]
         names = _names(there, {index for index in chosen if index is not None}, listed.path)
         start = 0
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=names):
+        for batch in read_batches(file, names):
             rows = batch.num_rows
             columns = [
                 projection.missing(field, rows)

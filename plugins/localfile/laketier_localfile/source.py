@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from laketier.kit import conform
 from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestSource
-from laketier.kit.parquet import naming_damage
+from laketier.kit.parquet_reader import naming_damage, read_batches
 from laketier.spi import CorruptTable, LakeSplit, Predicate, columns_of
 from laketier_localfile.layout import superseded_path
 from laketier_localfile.parquet import footer_digest
@@ -116,7 +116,7 @@ def _batches(data: pa.NativeFile, rows: int, schema: pa.Schema) -> Iterator[pa.R
             yield _fit(nothing, schema)
             return
         left = rows
-        for batch in file.iter_batches(columns=present):
+        for batch in read_batches(file, present):
             if left <= 0:
                 return
             piece = batch.select(present).slice(0, left)

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from laketier.kit.parquet import ClosedFile, ParquetSettings, RollingParquetWriter, naming_damage
-from laketier.spi import CorruptTable, IncompatibleData
+from laketier.kit.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
+from laketier.spi import IncompatibleData
 
 SCHEMA = pa.schema([("id", pa.int64()), ("key", pa.string())])
 
@@ -171,15 +171,3 @@ def test_a_column_named_like_a_path(folder: Folder, kind: pa.DataType) -> None:
 
 def _groups(file: ClosedFile) -> list[int]:
     return [file.footer.row_group(i).num_rows for i in range(file.footer.num_row_groups)]
-
-
-def test_damage_within_a_file_is_named_and_what_the_storage_says_passes(tmp_path: Path) -> None:
-    file = tmp_path / "rows.parquet"
-    pq.write_table(pa.table({"id": list(range(10_000))}), file, compression="zstd")
-    content = bytearray(file.read_bytes())
-    content[4:100] = b"\xff" * 96
-    file.write_bytes(content)
-    with pytest.raises(CorruptTable, match=r"rows\.parquet: a data file is damaged"), naming_damage(str(file)):
-        pq.ParquetFile(file).read()
-    with pytest.raises(OSError, match="time-out"), naming_damage(str(file)):
-        raise OSError("curlCode: 28, time-out was reached")
