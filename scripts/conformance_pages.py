@@ -76,14 +76,14 @@ def wrong_plugins(up: str) -> list[list[str]]:
     rows = [["plugin", "its mistake", "rule", "the test that catches it", "which says"]]
     for file in sorted(WRONG.glob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
-        constants = _constants(tree)
-        if "CAUGHT_BY" not in constants:
+        named = constants(tree)
+        if "CAUGHT_BY" not in named:
             continue
-        test = constants["CAUGHT_BY"]
+        test = named["CAUGHT_BY"]
         rule = rule_of(test)
         mistake = " ".join((ast.get_docstring(tree) or "").partition("\n\n")[0].split())
         link = f"[{file.stem}]({up}{file.relative_to(ROOT).as_posix()})"
-        rows.append([link, mistake, rule.id if rule else "", f"`{test}`", f"“{_text(constants['SAYS'])}”"])
+        rows.append([link, mistake, rule.id if rule else "", f"`{test}`", f"“{_text(named['SAYS'])}”"])
     return rows
 
 
@@ -91,7 +91,8 @@ def _text(words: str) -> str:
     return words.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_").replace("`", "")
 
 
-def _constants(tree: ast.Module) -> dict[str, str]:
+def constants(tree: ast.Module) -> dict[str, str]:
+    """Those of a wrong plugin, which is read and not imported: it is imported in a run of the suite alone."""
     return {
         target.id: ast.literal_eval(node.value)
         for node in tree.body

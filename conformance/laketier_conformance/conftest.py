@@ -48,8 +48,10 @@ def opened(format_name: str, harness: Harness) -> Opened:
     def empty(folder: Path) -> Iterator[Lake]:
         folder.mkdir(parents=True, exist_ok=True)
         warehouse = harness.setup(folder)
-        yield Lake(format_name, warehouse.location, warehouse.options)
-        harness.teardown(warehouse)
+        try:
+            yield Lake(format_name, warehouse.location, warehouse.options)
+        finally:
+            harness.teardown(warehouse)
 
     return empty
 
@@ -116,9 +118,11 @@ def cuts(runs: Interposed, lake: Lake, children: Callable[[int], list[Child]], f
 
 
 @pytest.fixture
-def failpoints(monkeypatch: pytest.MonkeyPatch) -> CountedFailpoints:
+def failpoints(monkeypatch: pytest.MonkeyPatch) -> Iterator[CountedFailpoints]:
     """Switches failpoints of this process on, or tells which are passed."""
-    return CountedFailpoints(monkeypatch)
+    found = CountedFailpoints(monkeypatch)
+    yield found
+    found.forget()
 
 
 @pytest.fixture

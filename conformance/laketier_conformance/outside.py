@@ -30,7 +30,7 @@ class Surroundings:
         """None where the warehouse is no local folder: there are no links, and nothing can be looked at."""
         other = lake.create(name="db.other")
         other.append(0, ids_of(7))
-        folder, home = _local(table.info.location), _local(other.info.location)
+        folder, home = local_folder(table.info.location), local_folder(other.info.location)
         if folder is None or home is None:
             return None
         theirs = tmp_path / "theirs"
@@ -42,7 +42,7 @@ class Surroundings:
     @property
     def home(self) -> Path:
         """Where the other table's files are."""
-        found = _local(self.other.info.location)
+        found = local_folder(self.other.info.location)
         assert found is not None
         return found
 
@@ -76,7 +76,8 @@ def touched(before: Mapping[str, object], now: Mapping[str, object]) -> list[str
     return sorted({Path(path).name for path in {*before, *now} if before.get(path) != now.get(path)})
 
 
-def _local(location: str) -> Path | None:
+def local_folder(location: str) -> Path | None:
+    """Where it is, if it is a path or a `file:` URI of a folder on this machine's disk."""
     parts = urlsplit(location)
     if parts.scheme not in ("", "file"):
         return None

@@ -17,9 +17,9 @@ from laketier_conformance.verdict import FAIL, FEATURES
 
 FORMAT, NAME, REFUSED = "laketier_format", "laketier_test", "laketier_refused"
 PARAMETER = "format_name"
+"""The fixture that says which format a test is about, and so its parameter when a run has several."""
 _OF_TYPES = {Feature.NESTED_TYPES.value, Feature.VECTORS.value}
 """A format without one of these refuses the feature, or the type."""
-"""The fixture that says which format a test is about, and so its parameter when a run has several."""
 
 
 class Suite:

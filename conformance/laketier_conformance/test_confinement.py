@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -27,8 +27,11 @@ FORGED = 120
 
 
 @pytest.fixture
-def around(lake: Lake, table: Table, tmp_path: Path) -> Surroundings | None:
-    return Surroundings.of(lake, table, tmp_path)
+def around(lake: Lake, table: Table, tmp_path: Path, unproven: Callable[[str, str], None]) -> Surroundings | None:
+    found = Surroundings.of(lake, table, tmp_path)
+    if found is None:
+        unproven("confinement to the table's folder", "the warehouse is no local folder")
+    return found
 
 
 def forged(staged: WriteResult, path: str) -> WriteResult:

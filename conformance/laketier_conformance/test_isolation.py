@@ -48,7 +48,9 @@ def test_a_reader_in_another_process_sees_whole_epochs(table: Table, interpreter
     for epoch in range(1, 8):
         table.append(epoch, ids_of(epoch, 0), ids_of(epoch, 1), ids_of(epoch, 2))
     stop.touch()
-    states = interpreter.answer()["states"]
+    answer = interpreter.answer()
+    assert "states" in answer, f"a reader in another process reads to the end: found {answer}"
+    states = answer["states"]
     whole = [ids_of(0, 0) + ids_of(0, 1)]
     for epoch in range(1, 8):
         whole.append(sorted([*whole[-1], *ids_of(epoch, 0), *ids_of(epoch, 1), *ids_of(epoch, 2)]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -179,10 +180,12 @@ def _schedules(table: Table, seeds: range) -> None:
         def run() -> None:
             epoch = epochs[pipeline]
             ids = ids_of(epoch, split=list(epochs).index(pipeline))
-            while True:
+            for tries in itertools.count(1):
                 try:
                     table.append(epoch, ids, pipeline=pipeline)
                 except (Collected, StorageError):  # in mid-write its file is gone, and the task fails
+                    if tries == 10:
+                        raise
                     continue
                 epochs[pipeline] += 1
                 return

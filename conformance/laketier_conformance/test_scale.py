@@ -115,9 +115,11 @@ def test_memory_of_a_writer_and_of_a_reader(lake: Lake, children: Children) -> N
     """A task's input, and a split, may be larger than memory. Each runs in a process of its own."""
     table = lake.create(WIDE, "db.heavy")
     writer, reader = children(2)
-    grown = writer.ask(lake, "write_much", table=str(table.path))["grown"]
-    assert grown < LIMIT, _told("writing", grown)
+    answer = writer.ask(lake, "write_much", table=str(table.path))
+    assert "grown" in answer, f"a large task is written: found {answer}"
+    assert answer["grown"] < LIMIT, _told("writing", answer["grown"])
     answer = reader.ask(lake, "read_much", table=str(table.path))
+    assert "grown" in answer, f"a large table is read: found {answer}"
     expect(answer["rows"], HEAVY, "all rows are read, one batch after the other")
     assert answer["grown"] < LIMIT, _told("reading", answer["grown"])
 

@@ -73,7 +73,7 @@ def test_no_text_for_people_shows_a_secret(secretive: Lake, caplog: pytest.LogCa
         _hidden(f"{error!r} {error}", f"the text of a {type(error).__name__}")
     for record in caplog.records:
         if record.name.startswith("laketier"):
-            _hidden(record.getMessage(), f"a line of the log {record.name}")
+            _hidden(logging.Formatter().format(record), f"a line of the log {record.name}")
 
 
 def _errors(table: Table) -> Iterator[BaseException]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from laketier.spi import Conflict, FeatureNotSupported, Fenced, Op
+from laketier.spi import Conflict, FeatureNotSupported, Fenced, LaketierError, Op
 from laketier_conformance.expect import difference, expect, refused
 
 MANY = list(range(5_000))
@@ -71,8 +71,9 @@ def test_the_error_without_the_words() -> None:
         raise Conflict("no")
 
 
-def test_the_refusal_of_a_feature_goes_on_to_the_run() -> None:
-    with pytest.raises(FeatureNotSupported), refused(Conflict, "x"):
+@pytest.mark.parametrize("wanted", [Conflict, LaketierError, Exception])
+def test_the_refusal_of_a_feature_goes_on_to_the_run(wanted: type[Exception]) -> None:
+    with pytest.raises(FeatureNotSupported), refused(wanted, "x"):
         raise FeatureNotSupported("upsert", reason="small")
 
 

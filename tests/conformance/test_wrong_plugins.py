@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,24 +11,16 @@ import pytest
 from conformance_runs import Run, suite_in
 from laketier_conformance.interposed import why_not
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import conformance_pages
+
 FOLDER = Path(__file__).parent / "wrong_plugins"
 INTERPOSED = ("test_effects.py::", "test_power.py::")
 HELPERS = {"crooked", "richer", "correctly_made", "ends_its_process", "names_few", "keyed"}
 
 
-def _constants(wrong: Path) -> dict[str, str]:
-    """Read, and not imported: a wrong plugin is imported in a run of the suite alone."""
-    found = (node for node in ast.parse(wrong.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign))
-    return {
-        target.id: ast.literal_eval(node.value)
-        for node in found
-        for target in node.targets
-        if isinstance(target, ast.Name) and target.id in ("CAUGHT_BY", "SAYS")
-    }
-
-
 def _caught_by(wrong: Path) -> tuple[str, str]:
-    constants = _constants(wrong)
+    constants = conformance_pages.constants(ast.parse(wrong.read_text(encoding="utf-8")))
     return constants["CAUGHT_BY"], constants["SAYS"]
 
 

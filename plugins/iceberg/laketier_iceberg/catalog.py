@@ -139,7 +139,8 @@ class IcebergCatalog(LakeCatalog):
                 if attempt == _ALTER_ATTEMPTS:
                     raise
             except ValueError as error:
-                if isinstance(error, LaketierError):
+                clash = any(words in str(error) for words in ("name already exists", "multiple fields for name"))
+                if isinstance(error, LaketierError) or not clash:
                     raise
                 raise IncompatibleTable(
                     "a field would have the path of another one, with dots between the names",

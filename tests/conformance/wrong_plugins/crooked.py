@@ -9,6 +9,8 @@ from pathlib import Path
 from feather_lake.plugin import FEATURES, FeatherPlugin, FeatherTable, Source, Writer
 
 from laketier import kit, spi
+from laketier.kit.manifests.log import ManifestLog
+from laketier.kit.manifests.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,21 @@ class CrookedStorage(spi.LakeStorage):
 
     def maintenance(self, table: spi.TableInfo) -> spi.LakeMaintenance:
         return self.parts.maintenance(self.parts.at(table))
+
+
+class CrookedLog(ManifestLog):
+    """Manifests get their names by `publish`, which raises `FileExistsError` for one that is taken."""
+
+    def publish(self, path: Path, data: bytes) -> None:
+        raise NotImplementedError
+
+    def append(self, manifest: Manifest) -> Manifest:
+        path, document = self.path(manifest.number), manifest.encode()
+        try:
+            self.publish(path, document)
+        except FileExistsError as error:
+            raise spi.Conflict("another writer published it", where=str(path)) from error
+        return Manifest.decode(document, path, self.layout)
 
 
 class CrookedPlugin(FeatherPlugin):

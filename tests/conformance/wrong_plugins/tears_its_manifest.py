@@ -5,35 +5,24 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from crooked import CrookedPlugin
+from crooked import CrookedLog, CrookedPlugin
 from feather_lake.plugin import FeatherTable
 
-from laketier import spi
 from laketier.kit import durable
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import Manifest
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_power.py::test_nothing_is_torn"
 SAYS = "half of the bytes that were not synced): the table can't be read"
 
 
-def written_in_place(path: Path, data: bytes) -> None:
-    with open(path, "xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    durable.fsync_directory(path.parent)
-
-
-class InPlaceLog(ManifestLog):
-    def append(self, manifest: Manifest) -> Manifest:
-        path, document = self.path(manifest.number), manifest.encode()
-        try:
-            written_in_place(path, document)
-        except FileExistsError as error:
-            raise spi.Conflict("another writer published it", where=str(path)) from error
-        return Manifest.decode(document, path, self.layout)
+class InPlaceLog(CrookedLog):
+    def publish(self, path: Path, data: bytes) -> None:
+        with open(path, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        durable.fsync_directory(path.parent)
 
 
 class InPlace(FeatherTable):

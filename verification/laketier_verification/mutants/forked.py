@@ -60,7 +60,7 @@ def in_a_fork(
         yield from _words(reading, limit_of)
     finally:
         os.close(reading)
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):  # the second by macOS, of a group that has ended
             os.killpg(pid, signal.SIGKILL)
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -78,7 +78,7 @@ def run(test: pytest.Item, after: pytest.Item | None, reports: Reports) -> Repor
 def run_until_one_fails(tests: Sequence[Test], folder: Path, reports: Reports, say: Say) -> None:
     """Says each that begins, and the one that fails."""
     keep_files_in(folder, tests)
-    for test, after in zip(tests, [*tests[1:], None], strict=True):
+    for test, after in zip(tests, [*tests, None][1:], strict=True):
         say({"begin": test.item.nodeid, "limit": test.limit})
         if run(test.item, after.item if after else None, reports).failed:
             say({"failed": test.item.nodeid})

@@ -137,8 +137,6 @@ class Loop:
 
     def _try(self, group: Sequence[Mutant], tests: Sequence[Test]) -> Result:
         began = time.monotonic()
-        if not tests:
-            return self._result(group[0], SURVIVED)
 
         def work(say: Say, folder: Path) -> None:
             try:
@@ -148,7 +146,7 @@ class Loop:
             else:
                 run_until_one_fails(tests, folder, self._reports, say)
 
-        outcome, by, asked = KILLED, "", 0
+        outcome, by, asked, broken = KILLED, "", 0, ""
         for word in in_a_fork(work, lambda word: float(word.get("limit", _PATIENCE))):
             if "begin" in word:
                 by, asked = word["begin"], asked + 1
@@ -158,6 +156,10 @@ class Loop:
                 outcome, by = NOT_VIABLE, word["not viable"]
             elif "timeout" in word:
                 outcome = TIMED_OUT
+            elif "broken" in word:
+                broken = word["broken"]
+        if not asked and outcome in (KILLED, TIMED_OUT):
+            raise RuntimeError(f"no test began: {broken or 'the fork ended, or took too long to begin'}")
         # A process that ended without a word was ended by the mutant, in the test that had begun.
         result = self._result(group[0], outcome, by=by, tests=asked, seconds=round(time.monotonic() - began, 2))
         if result.noticed:

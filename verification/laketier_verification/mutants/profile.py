@@ -17,6 +17,7 @@ import pytest
 from laketier_verification.mutants.forked import Reports, Say, Test, in_a_fork, keep_files_in, run
 from laketier_verification.mutants.lines import lines_run
 from laketier_verification.mutants.source import Module
+from laketier_verification.mutants.targets import ROOT
 
 _FIXTURES = {"children", "interpreter", "_children"}
 
@@ -86,8 +87,10 @@ def _seen(document: Mapping[str, Any]) -> Seen:
 
 
 def _state(modules: Iterable[Module], items: Sequence[pytest.Item]) -> str:
-    """Of the sources and the tests."""
-    texts = {item.path: item.path.read_bytes() for item in items}
+    """Of the sources, of what they and the tests stand on, and of the tests."""
+    folders = ("core", "conformance", "plugins", "tests/support")
+    paths = {item.path for item in items}.union(*(ROOT.glob(f"{folder}/**/*.py") for folder in folders))
+    texts = {path: path.read_bytes() for path in paths}
     digest = hashlib.sha256(repr(sorted(item.nodeid for item in items)).encode())
     for module in modules:
         digest.update(module.text.encode())

@@ -31,8 +31,9 @@ class Score:
         """Of what is viable among them."""
         found = list(results)
         left = [result for result in found if not result.noticed]
-        equivalent = sum(map(about, left))
-        return cls(len(found), len(found) - len(left), equivalent, sum(result.key in ours for result in left))
+        counted = [result for result in left if not about(result)]
+        by_ours = sum(result.key in ours for result in counted)
+        return cls(len(found), len(found) - len(left), len(left) - len(counted), by_ours)
 
     @property
     def percent(self) -> float:
@@ -86,7 +87,8 @@ class Told:
     @property
     def argued_and_noticed(self) -> list[Result]:
         """An argument that is wrong."""
-        return [result for result in self.results if result.noticed and self.is_argued(result)]
+        noticed = [result for result in self.results if result.noticed or result.key in self.ours]
+        return [result for result in noticed if self.is_argued(result)]
 
     def by(self, of: Callable[[Result], str]) -> dict[str, Score]:
         """Scores of parts, in order of their names."""
@@ -175,7 +177,11 @@ def show(told: Told) -> None:
         place = f"{key.module}:{result.line} {key.function}"
         console.print(f"SURVIVED {place}: {key.operator}: {key.before} -> {key.after}", markup=False, highlight=False)
     for result in told.argued_and_noticed:
-        console.print(f"ARGUED, AND NOTICED by {result.by}: {result.key}", markup=False, highlight=False)
+        console.print(
+            f"ARGUED, AND NOTICED by {told.ours.get(result.key, result).by}: {result.key}",
+            markup=False,
+            highlight=False,
+        )
     score = told.score
     console.print(
         f"{told.name}: {score.tried} of {told.total} mutants tried, {score.noticed} noticed, {score.equivalent} argued "

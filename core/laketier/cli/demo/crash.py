@@ -97,7 +97,7 @@ def _kill_session(session: int) -> None:
             fields = entry.read_text().rpartition(")")[2].split()
             if int(fields[3]) == session:
                 os.kill(int(entry.parent.name), signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # the second by macOS, of a group that has ended
         os.killpg(session, signal.SIGKILL)
 
 
