@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from laketier.spi import Fenced, Gap, Refused, Stale, TokenMismatch, WatermarkLost
+from laketier.spi import (
+    Fenced,
+    Gap,
+    Refused,
+    SourceRange,
+    Stale,
+    TokenMismatch,
+    Watermark,
+    WatermarkLost,
+    new_attempt_id,
+)
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Table, ids_of, span, token
@@ -75,17 +85,36 @@ def test_row(table: Table, row: Row) -> None:
         {"pipeline": "with/slash and space", "run": "7f0c-…ünï", "epoch": 0, "fence": 2**40},
         {"pipeline": "P.1-x_y", "run": "r", "epoch": 0, "content": "sha256:" + "0" * 64},
         {"pipeline": "p", "run": "r", "epoch": 0, "source": span(0, 2**62), "content": 'quote " and \\'},
+        {
+            "pipeline": "p",
+            "run": " Ru\u0308n/" + "Y" * 300 + " ",
+            "epoch": 0,
+            "content": "C\n" + "\u65e5" * 300 + "\t'",
+        },
+        {
+            "pipeline": "p",
+            "run": "007",
+            "epoch": 2**53 + 1,
+            "fence": 2**53 + 1,
+            "content": "1e3",
+            "source": SourceRange("00", "01.0"),
+        },
+        {"pipeline": "p", "run": "r", "epoch": 2**31, "source": SourceRange("", '{"0": [1, 2]}' * 2_000)},
     ],
-    ids=["plain", "unicode", "content", "range"],
+    ids=["plain", "unicode", "content", "range", "odd", "numbers", "long"],
 )
 def test_a_watermark_is_stored_as_it_is(table: Table, fields: dict[str, Any]) -> None:
-    result = table.append(**fields)
+    """All of it, by the one who published it and by the others; and the snapshot that carried it."""
+    commit = new_attempt_id()
+    given = Watermark(token(**fields), commit, rows=5, committed_at=1_234_567_890_123)
+    committer = table.committer(commit_id=commit)
+    result = committer.publish(committer.open(), [table.staged(ids_of(0))], given)
+    committer.close()
     mark = table.watermark(fields["pipeline"])
     assert mark is not None, "a pipeline has a watermark after its first epoch"
-    expect(mark.token, token(**fields), "the token in the stored watermark")
-    expect(mark.rows, 5, "the number of rows in the stored watermark")
+    expect(mark.token, given.token, "the token in the stored watermark")
     expect(mark.snapshot_id, result.snapshot_id, "the snapshot that the watermark names: the one that carried it")
-    assert not mark.forgotten, "a stored watermark is not forgotten"
+    expect(mark, given.carried_by(result.snapshot_id), "the stored watermark")
 
 
 def test_pipelines_that_differ_by_case_only_are_two(table: Table) -> None:

@@ -18,6 +18,14 @@ from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Table, token
 
 LONG = "pipeline-" + "x" * 51
+HASHED = (
+    ("orders-145599", "orders-168275"),  # SHA-256
+    ("orders-58736", "orders-85943"),  # MD5
+    ("orders-88336", "orders-100977"),  # SHA-1
+    ("orders-29685295", "orders-32060020"),  # CRC-32
+    ("orders-120", "orders-201"),  # Adler-32
+)
+"""Two names of one hash each, of which the first eight hex digits count."""
 # Each group becomes one where a format does to names as the group says. `Token` allows any text.
 ALIKE: dict[str, tuple[str, ...]] = {
     "case": ("orders", "Orders", "ORDERS"),
@@ -25,9 +33,12 @@ ALIKE: dict[str, tuple[str, ...]] = {
     "normal-form": ("caf\u00e9", "cafe\u0301", "\u212b", "\u00c5"),
     "width": ("a1", "\uff411", "a\uff11", "\ufb01", "fi"),
     "cut-at-60": (LONG, LONG + "a", LONG + "b"),
-    "cut-at-200": ("y" * 200, "y" * 200 + "1", "y" * 200 + "2"),
+    "cut-at-200": ("y" * 200, "y" * 200 + "1", "y" * 255 + "1", "y" * 255 + "2", "y" * 2_000 + "1", "y" * 2_000 + "2"),
     "cleaned": ("a_b", "a-b", "a.b", "a b", "a/b", "a%b", "a:b", "a\\b", "a=b", "ab"),
-    "stripped": ("a", " a", "a ", "a\n", "\ta"),
+    "stripped": ("a", " a", "a ", "a\n", "\ta", "a b", "a  b", "a\tb"),
+    "invisible": ("ab", "a\u200bb", "a\u00adb", "\ufeffab", "ab\x00", "ab\x00c", "a\x7fb"),
+    "separated": ("a", "a|b", "a,b", "a;b", "a#b", "a&b", "a@b", "a\nb", "a::b", "a=1"),
+    "hashed": tuple(name for pair in HASHED for name in pair),
     "prefixed": ("a", "a.", "a.b", "a/", "a/b", "aa"),
     "escaped": ("a/b", "a%2Fb", "a%2fb", "a%252Fb", "a\\u002fb", "a+b", "a%20b", "a b"),
     "quoted": ("a", "'a'", '"a"', "`a`", "a''b", "a'b", "{a}", "$a"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -24,6 +25,10 @@ from laketier.spi.token import Watermark
 
 _RECORD = re.compile(r"[0-9a-f]{16}\.json")
 _TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.json\.[0-9a-f]{32}\.tmp")
+
+_LONGEST = 255
+"""Bytes in the name of a folder, on the file systems that there are."""
+_HASHED, _SHOWN, _CUT_ESCAPE = "+", 120, re.compile("%.?$")
 
 
 def record_pointer(watermark: Watermark) -> int:
@@ -60,8 +65,7 @@ class RecordStore:
         path = self._path(pipeline, pointer)
         self._refuse_links(path)
         try:
-            with self._filesystem.open_input_stream(path) as stream:
-                watermark = Watermark.from_json(stream.read())
+            watermark = self._read(path)
         except FileNotFoundError as error:
             raise CorruptTable(
                 f"the table points at watermark record {path}, and it is missing",
@@ -78,16 +82,31 @@ class RecordStore:
         remains of a killed `put`. ``current`` returns the pointer of a pipeline in the newest state of the table. If
         it returns None, no record of that pipeline is needed."""
         found: list[OrphanFile] = []
-        for folder, files in self._by_folder().items():
-            pipeline = unquote(folder)
-            if folder and folder == _folder(pipeline):
-                old = [file for file in files if file.modified_at < modified_before]
-                found += _unneeded(files, old, current(pipeline))
+        for pipeline, files in self._by_pipeline().items():
+            old = [file for file in files if file.modified_at < modified_before]
+            found += _unneeded(files, old, current(pipeline))
         return found
 
     def pipelines(self) -> list[str]:
         """List the pipelines that ever had a record here."""
-        return [unquote(folder) for folder in self._by_folder() if folder and folder == _folder(unquote(folder))]
+        return list(self._by_pipeline())
+
+    def _by_pipeline(self) -> dict[str, list[OrphanFile]]:
+        named = ((self._pipeline_of(folder, files), folder, files) for folder, files in self._by_folder().items())
+        return {name: files for name, folder, files in named if name and folder == _folder(name)}
+
+    def _pipeline_of(self, folder: str, files: list[OrphanFile]) -> str | None:
+        """None where the name is too long for a folder, and no record is left that tells it."""
+        if _HASHED not in folder:
+            return unquote(folder)
+        for file in files:
+            with suppress(CorruptTable, FileNotFoundError):
+                return self._read(f"{self._root}/{file.path}").token.pipeline
+        return None
+
+    def _read(self, path: str) -> Watermark:
+        with self._filesystem.open_input_stream(path) as stream:
+            return Watermark.from_json(stream.read())
 
     def _by_folder(self) -> dict[str, list[OrphanFile]]:
         folders: dict[str, list[OrphanFile]] = {}
@@ -107,7 +126,13 @@ class RecordStore:
 
 
 def _folder(pipeline: str) -> str:
-    return quote(pipeline, safe="").replace(".", "%2E")
+    """The pipeline's name, escaped. One that is too long for a folder is cut, and its hash follows `_HASHED`, which no
+    escaped name has."""
+    name = quote(pipeline, safe="").replace(".", "%2E")
+    if len(name) <= _LONGEST:
+        return name
+    begun = _CUT_ESCAPE.sub("", name[:_SHOWN])
+    return f"{begun}{_HASHED}{hashlib.sha256(pipeline.encode()).hexdigest()}"
 
 
 def _unneeded(files: list[OrphanFile], old: list[OrphanFile], pointer: int | None) -> list[OrphanFile]:

@@ -11,14 +11,18 @@ from feather_lake.plugin import FeatherTable
 from laketier import kit, spi
 
 
-def keyed(key: Callable[[str], str]) -> dict[str, Any]:
-    """The parts of a plugin that does so: a table and its committer."""
+def keyed(key: Callable[[str], str], *, listed: bool = True) -> dict[str, Any]:
+    """The parts of a plugin that does so: a table and its committer. It lists the pipelines by these names, or can't
+    list them."""
 
     @dataclass(frozen=True)
     class KeyedState(kit.ManifestState):
         def watermark(self, pipeline: str) -> spi.Watermark | None:
             mark = self.head.watermark(key(pipeline))
             return mark and replace(mark, token=replace(mark.token, pipeline=pipeline))
+
+        def pipelines(self) -> Sequence[str] | None:
+            return super().pipelines() if listed else None
 
     def kept(state: kit.ManifestState) -> kit.ManifestState:
         return KeyedState(state.manifests, state.head, state.metadata)

@@ -22,13 +22,29 @@ def store(tmp_path: Path) -> RecordStore:
     return RecordStore(pafs.LocalFileSystem(), str(tmp_path))
 
 
-@pytest.mark.parametrize("pipeline", ["p", "..", "a/b", "ünï cøde", "A", "a", "%2F", ".hidden", "x" * 80])
+LONG = ["x" * 255, "x" * 256, "x" * 5_000, "ä" * 5_000, "/" * 300]
+
+
+@pytest.mark.parametrize("pipeline", ["p", "..", "a/b", "ünï cøde", "A", "a", "%2F", ".hidden", "x" * 80, *LONG])
 def test_round_trip_for_any_pipeline_name(store: RecordStore, tmp_path: Path, pipeline: str) -> None:
     mark = replace(MARK, token=Token(pipeline, "r", 3))
     pointer = store.put(mark)
     assert store.get(pipeline, pointer) == mark
     (file,) = tmp_path.rglob("*.json")
     assert file.parent.parent == tmp_path / "_laketier", "it stays below its folder"
+
+
+def test_names_that_are_too_long_for_a_folder_stay_apart(store: RecordStore) -> None:
+    names = [*LONG, "x" * 256 + "y", "x" * 5_000 + "y"]
+    pointers = {name: store.put(replace(MARK, token=Token(name, "r", 3))) for name in names}
+    for name in names:
+        store.put(replace(MARK, token=Token(name, "r", 2)))
+    assert sorted(store.pipelines()) == sorted(names)
+    future = 1 << 53
+    kept = {f"{pointer:016x}.json" for pointer in pointers.values()}
+    gone = [file.path for file in store.orphans(pointers.get, future)]
+    assert len(gone) == len(names)
+    assert not kept & {path.rpartition("/")[2] for path in gone}, "the records of the table's pointers stay"
 
 
 def test_put_is_idempotent(store: RecordStore, tmp_path: Path) -> None:
