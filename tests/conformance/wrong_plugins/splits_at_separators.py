@@ -1,4 +1,4 @@
-"""A watermark's key is the pipeline and the run with a bar between them; what stands before the first bar is the name."""
+"""A watermark's key is pipeline and run with a bar between them; what stands before the first bar is the name."""
 
 from __future__ import annotations
 
