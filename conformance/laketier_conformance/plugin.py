@@ -44,7 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="TEST",
         action="append",
         default=[],
-        help="run this one test, by its name in the report; may be given again (the verdict is at most partial)",
+        help="run this one test, by its name in the report, or the tests of this file, such as test_types.py; may be "
+        "given again (the verdict is at most partial, and the exit code tells of these tests alone)",
     )
     group.addoption(
         "--lake-schedules",

@@ -30,7 +30,9 @@ class Proof:
         expected: Collection[str],
         options: tuple[str, ...] = (),
         schedules: int = 20,
+        chosen: Collection[str] = (),
     ) -> None:
+        self._chosen = chosen
         self._options, self._schedules = options, schedules
         self._began = datetime.now(UTC)
         self._lanes = lanes
@@ -39,6 +41,8 @@ class Proof:
         (self._offer,) = [offer for offer in installed_formats() if offer.name == name]
         self.results: dict[str, Result] = {}
         self.verdict: Verdict | None = None
+        self.of_chosen: Verdict | None = None
+        """The same for the tests that were asked for by name: no verdict on the format."""
 
     def add(self, test: str, report: pytest.TestReport, refused: str | None) -> None:
         """Take the report of one phase of a test."""
@@ -47,7 +51,15 @@ class Proof:
     def close(self, exit_status: int) -> Verdict:
         """Judge. ``exit_status`` is the run's, which a failure of any of its formats raises."""
         self.verdict = judge(self.results.values(), self._expected, exit_status)
+        if self._chosen:
+            self.of_chosen = judge(self.results.values(), self._chosen, exit_status)
         return self.verdict
+
+    @property
+    def as_asked(self) -> bool:
+        """The format is conformant; or all tests that were asked for by name ran, and none failed."""
+        judged = self.of_chosen or self.verdict
+        return judged is not None and judged.conformant
 
     def report(self) -> dict[str, Any]:
         """The report as JSON's own types."""
@@ -77,6 +89,7 @@ class Proof:
             "interposed": dict(sorted(interposed.items())),
             "verdict": self.verdict.name,
             "conformant": self.verdict.conformant,
+            "as_asked": self.as_asked,
             "why": list(self.verdict.why),
             "unproven": self.verdict.unproven,
             "results": results,
@@ -111,18 +124,21 @@ class Proof:
         terminalreporter.line(f"{told}, in {report['seconds']} s of all processes")
         for how in (FULL, REFUSED, NOT_SHOWN, FAILED):
             features = [feature for feature, each in report["shown"].items() if each == how]
-            if features and counts:
+            if features and counts and not (self.of_chosen and how == NOT_SHOWN):
                 terminalreporter.line(f"  {how}: {', '.join(features)}")
         if report["interposed"]:
             effects = ", ".join(f"{count} {kind}" for kind, count in report["interposed"].items())
             terminalreporter.line(f"  interposed: {effects}")
-        for line in self.verdict.why:
+        for line in (self.of_chosen or self.verdict).why:
             terminalreporter.line(f"  {line}")
         for feature, reason in self.verdict.unproven.items():
             terminalreporter.line(f"  declared, not shown: {feature} ({reason})")
         told = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
         terminalreporter.line(f"  with {told}")
-        terminalreporter.line(f"verdict: {self.verdict.name}", bold=True, green=self.verdict.conformant)
+        said = self.verdict.name
+        if self.as_asked and not self.verdict.conformant:
+            said = f"none, as only {len(self._chosen)} of {len(self._expected)} tests were asked for, and none failed"
+        terminalreporter.line(f"verdict: {said}", bold=True, green=self.as_asked)
 
 
 def _load(name: str) -> LakeStoragePlugin:

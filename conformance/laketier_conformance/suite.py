@@ -46,7 +46,8 @@ class Suite:
                 # A crash must not leave the verdict of an earlier run behind.
                 file.unlink(missing_ok=True)
         self.proofs = {
-            name: Proof(name, lanes, self._expected, options, config.getoption("lake_schedules")) for name in names
+            name: Proof(name, lanes, self._expected, options, config.getoption("lake_schedules"), self._chosen)
+            for name in names
         }
 
     def plugin_of(self, name: str) -> LakeStoragePlugin:
@@ -188,7 +189,7 @@ class Suite:
                 proof.write(self._files[name])
             if name in self._pages:
                 proof.write_page(self._pages[name])
-            if verdict.name == FAIL or (exitstatus == 0 and not verdict.conformant):
+            if verdict.name == FAIL or (exitstatus == 0 and not proof.as_asked):
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -207,12 +208,16 @@ def _is_ours(path: Path) -> bool:
 
 
 def _chosen(config: pytest.Config, expected: Collection[str]) -> frozenset[str]:
-    """The tests that were asked for one by one; none for all."""
-    chosen = frozenset(config.getoption("lake_test"))
-    for name in sorted(chosen - set(expected)):
-        close = difflib.get_close_matches(name, expected, n=1, cutoff=0.5)
-        raise pytest.UsageError(
-            f"--lake-test={name}: the suite has no such test"
-            + (f". Did you mean {close[0]}?" if close else ": its MANIFEST lists them")
-        )
-    return chosen
+    """The tests that were asked for by name, or by that of their file; none for all."""
+    chosen: set[str] = set()
+    files = {test.partition("::")[0] for test in expected}
+    for name in config.getoption("lake_test"):
+        found = {test for test in expected if name in (test, test.partition("::")[0])}
+        if not found:
+            close = difflib.get_close_matches(name, (*expected, *files), n=1, cutoff=0.5)
+            raise pytest.UsageError(
+                f"--lake-test={name}: the suite has no such test"
+                + (f". Did you mean {close[0]}?" if close else ": its MANIFEST lists them")
+            )
+        chosen |= found
+    return frozenset(chosen)

@@ -212,6 +212,15 @@ def test_what_the_report_says(two_tests: tuple[Run, Path]) -> None:
 ODD = "test_confinement.py::test_a_staged_file_that_is_another_one_is_not_published[cut]"
 
 
+def test_tests_that_are_asked_for_give_no_verdict(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """What was not asked for is not listed."""
+    run = run_suite("feather", arguments=[f"--lake-test={SOME}", "--lake-test=test_indexing.py"])
+    assert (run.code, run.report["verdict"], run.report["as_asked"]) == (0, "partial", True), run.output
+    assert set(run.report["results"]) == {SOME, REFUSED}
+    assert "verdict: none, as only 2 of" in run.output
+    assert "not run: " not in run.output
+
+
 def test_a_failure_says_how_to_run_it_again(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """The command is taken as it is printed, by a shell."""
     wrong, offers = "checks-names-alone", {"checks-names-alone": "checks_names_alone"}

@@ -386,6 +386,17 @@ def test_a_suite_that_gave_no_verdict_is_no_success(cli: Cli) -> None:
     assert cli("conformance", "feather", "--", "--lake-report=x").code == 2
 
 
+def test_tests_that_are_asked_for_are_a_success_and_no_verdict(cli: Cli, tmp_path: Path) -> None:
+    """By the name of one, and of a file."""
+    report = tmp_path / "report.json"
+    words = ("--test", "test_serializer.py::test_a_result_travels_unchanged", "--test", "test_indexing.py")
+    ran = cli("conformance", "feather", "--report", str(report), *words, "--", "-q", "-p", "no:cacheprovider")
+    told = json.loads(report.read_text())
+    assert (ran.code, told["as_asked"], told["verdict"], told["conformant"]) == (0, True, "partial", False), ran.err
+    some = cli("conformance", "feather", *words, "--", "-q", "-p", "no:cacheprovider", "-k", "travels")
+    assert some.code == 1
+
+
 @pytest.mark.parametrize(
     ("words", "where"),
     [

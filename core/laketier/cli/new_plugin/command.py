@@ -35,7 +35,7 @@ def new_plugin(
         f"cd {folder}",
         'python -m pip install -e ".[test]"',
         "pytest",
-        f"laketier conformance {name}  # with Spark as well",
+        f"laketier conformance {name}  # with Spark as well: needs Java, and the extra spark of laketier",
     ]
     if json:
         print_json(
