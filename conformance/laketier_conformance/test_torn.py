@@ -55,9 +55,9 @@ def test_a_file_of_the_newest_commit_is_damaged(table: Table, harm: str, unprove
     root = local_folder(table.info.location)
     if root is None:
         unproven("damaged files", "the table is in no local folder")
-    before = _contents(root)
+    before = contents(root)
     table.append(2)
-    after = _contents(root)
+    after = contents(root)
     older, whole = ids_of(0) + ids_of(1), ids_of(0) + ids_of(1) + ids_of(2)
     allowed = [(ids, epoch) for ids in (None, whole) for epoch in (None, 2)]
     if harm == "gone":
@@ -72,20 +72,22 @@ def test_a_file_of_the_newest_commit_is_damaged(table: Table, harm: str, unprove
             f"{'a refusal' if ids is None else ids}, where {whole} was committed, and the watermark is "
             f"{'refused' if epoch is None else 'not there' if epoch == -1 else f'of epoch {epoch}'}, where it was of 2"
         )
-        _restore(root, after)
+        restore(root, after)
     expect(table.ids, whole, "the files are back as they were, and so are the rows")
 
 
-def _contents(root: Path | None) -> dict[Path, bytes]:
+def contents(root: Path | None) -> dict[Path, bytes]:
+    """Of all files below."""
     return {} if root is None else {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-def _restore(root: Path | None, contents: dict[Path, bytes]) -> None:
-    for file, content in _contents(root).items():
-        if file not in contents:
+def restore(root: Path | None, whole: dict[Path, bytes]) -> None:
+    """Put the files back as they were."""
+    for file, content in contents(root).items():
+        if file not in whole:
             file.unlink()
-        elif content != contents[file]:
-            file.write_bytes(contents[file])
-    for file, content in contents.items():
+        elif content != whole[file]:
+            file.write_bytes(whole[file])
+    for file, content in whole.items():
         if not file.exists():
             file.write_bytes(content)

@@ -80,6 +80,16 @@ def test_what_is_for_people_is_left_alone(tmp_path: Path) -> None:
     assert not mistakes(tmp_path, "raise OSError(f'{a + 1}', b=1)") - {
         ("another exception", "raise OSError(f'{a + 1}', b=1)", "raise RuntimeError")
     }
+    assert not mistakes(tmp_path, "log.error('%s of %s', a, b)", "raise AssertionError(a)")
+    assert {after for operator, _, after in mistakes(tmp_path, "g(a, c=b, where=a, why=a, fix=b)")} == {
+        "pass",
+        "g(a, where=a, why=a, fix=b)",
+    }
+
+
+def test_a_new_list_is_no_look(tmp_path: Path) -> None:
+    assert "cache a fresh look" in {operator for operator, *_ in mistakes(tmp_path, "return os.listdir(a)")}
+    assert "cache a fresh look" not in {operator for operator, *_ in mistakes(tmp_path, "return list(a)")}
 
 
 def test_a_cached_look(tmp_path: Path) -> None:

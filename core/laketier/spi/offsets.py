@@ -52,7 +52,7 @@ class LogOffsets(Mapping[str, int]):
             offsets = json.loads(text)
             if not isinstance(offsets, dict) or any(type(offset) is not int for offset in offsets.values()):
                 raise TypeError("not a mapping of buckets to integers")
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise CorruptTable("the offsets of a log can't be read", why=f"{error}: {text[:200]!r}") from error
         return cls(offsets)
 

@@ -168,7 +168,7 @@ class DataclassSerializer(SimpleVersionedSerializer[E]):
             )
         try:
             plain = json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SerializationError(f"{self._kind.__name__} is not JSON", why=str(error)) from error
         result: E = _dataclass_from_plain(self._kind, plain, "$", self._fields)
         return result

@@ -151,7 +151,7 @@ class Watermark:
                 snapshot_id=_optional(int, document["snapshot"]),
                 forgotten=_of(bool, document["forgotten"]),
             )
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
             raise CorruptTable("a stored watermark can't be read", why=f"{error!r}: {text[:200]!r}") from error
 
 

@@ -39,7 +39,7 @@ class DeltaLog:
                     if "commitInfo" in action:
                         info: dict[str, Any] = action["commitInfo"]
                         return info
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CorruptTable(f"{self.path(version)} is not a log entry", why=str(error)) from error
         return {}
 

@@ -124,7 +124,7 @@ def buckets_from(configuration: Mapping[str, str]) -> BucketSpec | None:
     try:
         document = json.loads(text)
         return BucketSpec(int(document["count"]), tuple(map(str, document["keys"])), str(document["function"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptTable(f"table property {BUCKETS_PROPERTY} can't be read", why=f"{error!r}: {text!r}") from error
 
 
@@ -138,7 +138,7 @@ def primary_key_from(configuration: Mapping[str, str]) -> tuple[str, ...]:
         if not isinstance(columns, list) or not columns:
             raise TypeError("not a list of columns")
         return tuple(map(str, columns))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise CorruptTable(
             f"table property {PRIMARY_KEY_PROPERTY} can't be read", why=f"{error!r}: {text!r}"
         ) from error

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from laketier_iceberg.locations import Below, decoded
+from laketier_iceberg.manifests import naming_damaged_manifests
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
@@ -20,7 +21,13 @@ def may_delete(metadata: TableMetadata) -> bool:
 
 
 def locations(table: Table) -> Iterator[str]:
-    """Every location that the metadata names. Reads each manifest once, however many snapshots share it."""
+    """Every location that the metadata names. Reads each manifest once, however many snapshots share it. Raises
+    `CorruptTable` for one that can't be read."""
+    with naming_damaged_manifests(table, table.snapshots(), ".".join(table.name())):
+        yield from _locations(table)
+
+
+def _locations(table: Table) -> Iterator[str]:
     metadata = table.metadata
     yield table.metadata_location
     yield from (entry.metadata_file for entry in metadata.metadata_log)

@@ -215,12 +215,20 @@ def test_a_damaged_manifest_is_named(events: Any, name: str) -> None:
     [path] = Path(events.info.location, "metadata").glob(name)
     whole = path.read_bytes()
     changes = events.storage.changes(events.info)
-    for damage in (b"", whole[: len(whole) // 2], b"x" * 100, whole[:-60] + b"\xff" * 40 + whole[-20:], None):
+    maintenance = events.storage.maintenance(events.info)
+    for damage in (
+        b"",
+        whole[: len(whole) // 2],
+        b"x" * 100,
+        b"[" * 100_000,
+        whole[:-60] + b"\xff" * 40 + whole[-20:],
+        None,
+    ):
         if damage is None:
             path.unlink()
         else:
             path.write_bytes(damage)
-        for look in (_plan, lambda table: changes.plan(1, 2)):
+        for look in (_plan, lambda table: changes.plan(1, 2), lambda table: maintenance.orphans(1 << 50)):
             with pytest.raises(CorruptTable, match=f"{path.name}: a manifest (is missing|can't be read)"):
                 look(events)
 

@@ -85,7 +85,7 @@ def table_info(path: TablePath, dataset: LanceDataset, location: str) -> TableIn
             document = json.loads(metadata[DESCRIPTOR])
             comment, properties = document["comment"], dict(document["properties"])
             key = tuple(document.get("primary_key", ()))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptTable(
                 f"the metadata {DESCRIPTOR.decode()!r} can't be read", where=location, why=repr(error)
             ) from error

@@ -58,7 +58,7 @@ def test_any_damaged_field_is_corrupt(key: str, value: object) -> None:
         Watermark.from_json(json.dumps(document))
 
 
-@pytest.mark.parametrize("garbage", ["", "{}", "null", "[1]", "nonsense", '"text"'])
+@pytest.mark.parametrize("garbage", ["", "{}", "null", "[1]", "nonsense", '"text"', "[" * 100_000])
 def test_garbage_is_corrupt(garbage: str) -> None:
     with pytest.raises(CorruptTable, match="can't be read"):
         Watermark.from_json(garbage)

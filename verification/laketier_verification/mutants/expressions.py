@@ -36,6 +36,8 @@ _CONVERSIONS = {
 }
 _BLOCKS = {"body", "orelse", "finalbody", "handlers", "cases"}
 _NOT_CODE = {"annotation", "returns", "decorator_list", "args", "ctx", "op", "ops"}
+_FOR_PEOPLE = {"where", "why", "fix"}
+"""Arguments that only become part of a message."""
 _LARGEST = 100
 """One more or less of a size is no mistake."""
 
@@ -105,7 +107,7 @@ class _Within:
 
         if isinstance(node, ast.Call):
             for at, keyword in enumerate(node.keywords):
-                if keyword.arg is not None:
+                if keyword.arg is not None and keyword.arg not in _FOR_PEOPLE:
                     rest = [*node.keywords[:at], *node.keywords[at + 1 :]]
                     yield without(keyword.value.lineno, (node, "keywords", rest))
         elif isinstance(node, ast.Dict):

@@ -15,7 +15,7 @@ SWAP, FORGET, WIDEN, HANDLER = "swap two", "forget a field", "widen an except", 
 EXCEPTION, CACHE = "another exception", "cache a fresh look"
 
 _ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
-_SILENT = {"failpoint", "debug", "info", "warning", "exception", "log"}
+_SILENT = {"failpoint", "debug", "info", "warning", "error", "critical", "exception", "log"}
 """What these do is for people or for tests: no rule of the contract speaks of it."""
 _LOOK = re.compile(
     r"(^|_)(read|load|open|exists|stat|list|scandir|glob|iterdir|head|hint|current|latest|snapshot|state)"
@@ -104,7 +104,7 @@ def _raised(owner: ast.AST, name: str, block: list[ast.stmt], at: int) -> Iterat
         slots = ((owner, name, replaced(block, at, [placed(ast.Pass(), statement)])),)
         yield Edit(EXCEPTION, statement.lineno, slots, texts=("raise", "pass"))
         return
-    if not isinstance(call, ast.Call):
+    if not isinstance(call, ast.Call) or called(call) == "AssertionError":  # an assert in other words
         return
     was = called(call)
     if was in _ERRORS:
@@ -147,7 +147,7 @@ def _handlers(owner: ast.AST, name: str, block: list[ast.stmt], at: int) -> Iter
 
 def _cached(function: ast.FunctionDef) -> Iterator[Edit]:
     """The first answer for the same arguments, however the world has changed."""
-    looks = any(_LOOK.search(called(node)) for node in ast.walk(function))
+    looks = any(_LOOK.search(called(node)) and not _makes_a_list(node) for node in ast.walk(function))
     given = function.args
     returns = any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
     yields = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(function))
@@ -182,6 +182,10 @@ def _is_empty(function: ast.FunctionDef) -> bool:
     ):
         return True
     return all(isinstance(each, ast.Pass) for each in body)
+
+
+def _makes_a_list(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "list"
 
 
 def _is_silent(statement: ast.stmt) -> bool:

@@ -6,6 +6,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange
 from laketier.spi.table import TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.writer import new_attempt_id
 
-_ALTER_ATTEMPTS = 100
+_ALTER_RETRIES = 99
 _RENAME = "Add a column of the new name, or tier into a new table."
 
 
@@ -68,26 +69,10 @@ class ManifestCatalog(LakeCatalog):
         return info.with_handle(ManifestState(manifests, head, descriptor)) if settled else info
 
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
-        location = self.location(path)
-        for attempt in range(_ALTER_ATTEMPTS):
-            self._open(path)
-            table = self.table_type(location)
-            state = table.open()
-            altered = self._apply(replace(self.load_table(path), descriptor=state.metadata), changes)
-            if altered.schema.equals(state.metadata.schema):
-                return self.load_table(path)
-            number = state.head.number + 1
-            manifest = next_manifest(
-                state.head, commit_id=new_attempt_id(), kind="alter", metadata=altered, metadata_at=number
-            )
-            try:
-                table.finish(state.manifests, state.manifests.append(manifest))
-            except Conflict:
-                if attempt == _ALTER_ATTEMPTS - 1:
-                    raise
-                continue
-            return self.load_table(path)
-        raise AssertionError("the loop returns or raises")
+        for _ in range(_ALTER_RETRIES):
+            with suppress(Conflict):
+                return self._alter(path, changes)
+        return self._alter(path, changes)
 
     def drop_table(self, path: TablePath) -> None:
         location = self.location(path)
@@ -108,6 +93,22 @@ class ManifestCatalog(LakeCatalog):
     def location(self, path: TablePath) -> Path:
         """The folder of a table, also if it does not exist."""
         return self.warehouse / path.database / path.table
+
+    def _alter(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
+        self._open(path)
+        table = self.table_type(self.location(path))
+        state = table.open()
+        altered = self._apply(replace(self.load_table(path), descriptor=state.metadata), changes)
+        if not altered.schema.equals(state.metadata.schema):
+            manifest = next_manifest(
+                state.head,
+                commit_id=new_attempt_id(),
+                kind="alter",
+                metadata=altered,
+                metadata_at=state.head.number + 1,
+            )
+            table.finish(state.manifests, state.manifests.append(manifest))
+        return self.load_table(path)
 
     def _open(self, path: TablePath) -> ManifestLog:
         location = self.location(path)

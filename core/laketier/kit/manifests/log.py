@@ -18,7 +18,7 @@ from typing import Any
 
 from laketier.kit.durable import create_exclusively, fsync_directory
 from laketier.kit.local_folder import LocalFolder
-from laketier.kit.manifests.document import FORMAT_VERSION, decode, digest_of, encode, whole
+from laketier.kit.manifests.document import FORMAT_VERSION, digest_of, encode, read, whole
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.manifest import Manifest
 from laketier.spi.errors import (
@@ -69,10 +69,9 @@ class TableFile:
         folder = LocalFolder(location)
         try:
             folder.refuse_links(layout.table_file)
-            data = path.read_bytes()
+            table = read(path, cls._from_body)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise TableNotFound("there is no table here", where=str(location)) from error
-        table = decode(data, path, cls._from_body)
         if table.format != layout.format:
             raise IncompatibleTable(
                 f"the table has the format {table.format!a}, and {layout.format!r} was asked for",
@@ -120,7 +119,7 @@ class ManifestLog:
         """Read a manifest. Raises `CorruptTable` when it is missing, damaged, or another one's."""
         path = self.path(number)
         try:
-            manifest = Manifest.decode(path.read_bytes(), path, self.layout)
+            manifest = Manifest.read(path, self.layout)
         except FileNotFoundError as error:
             raise CorruptTable(
                 "a manifest is missing",
@@ -271,7 +270,7 @@ class ManifestLog:
     def _hint(self) -> tuple[int, str] | None:
         path = self.folder / _HEAD_FILE
         try:
-            return decode(path.read_bytes(), path, _number_and_digest)
+            return read(path, _number_and_digest)
         except (FileNotFoundError, CorruptTable):
             # Not synced, so a power failure may leave it empty. The listing knows the same.
             return None

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.kit.manifests.document import FORMAT_VERSION, KEYED_VERSION, decode, encode, whole
+from laketier.kit.manifests.document import FORMAT_VERSION, KEYED_VERSION, decode, encode, read, whole
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, Transform
 from laketier.spi.token import Watermark
@@ -131,8 +131,13 @@ class Manifest:
 
     @classmethod
     def decode(cls, data: bytes, path: Path, layout: ManifestLayout) -> Manifest:
-        """Read `encode`'s document. Raises `CorruptTable` naming ``path``."""
+        """Undo `encode`. Raises `CorruptTable` naming ``path``."""
         return decode(data, path, lambda body, sha256: cls._from_body(body, sha256, layout))
+
+    @classmethod
+    def read(cls, path: Path, layout: ManifestLayout) -> Manifest:
+        """`decode` a file. Raises `FileNotFoundError` and `CorruptTable`."""
+        return read(path, lambda body, sha256: cls._from_body(body, sha256, layout))
 
     @classmethod
     def _from_body(cls, body: dict[str, Any], sha256: str, layout: ManifestLayout) -> Manifest:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from laketier.kit.durable import create_exclusively, make_directories
-from laketier.kit.manifests.document import FORMAT_VERSION, KEYED_VERSION, decode, encode, whole
+from laketier.kit.manifests.document import FORMAT_VERSION, KEYED_VERSION, encode, read, whole
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ROLLUPS, ManifestLog
 from laketier.kit.manifests.manifest import Commit, FileEntry, Manifest, removed_paths
@@ -167,7 +167,7 @@ def _largest_block(manifests: ManifestLog, end: int, down_to: int) -> Block:
     while size > 1:
         path = _rollup_path(manifests, end - size, end - 1)
         try:
-            return decode(path.read_bytes(), path, lambda body, _: Block.from_body(body, manifests.layout))
+            return read(path, lambda body, _: Block.from_body(body, manifests.layout))
         except FileNotFoundError:
             pass
         except CorruptTable as error:
