@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -9,6 +12,7 @@ from laketier.spi import (
     AddColumn,
     Feature,
     IncompatibleTable,
+    LaketierError,
     PartitionField,
     TableDescriptor,
     TableNotFound,
@@ -17,6 +21,7 @@ from laketier.spi import (
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
+from laketier_conformance.outside import local_folder
 
 EXTRA = pa.field("extra", pa.string())
 
@@ -46,6 +51,25 @@ def test_create_and_load(lake: Lake) -> None:
         "uuid and fingerprint that creating and loading a table tell",
     )
     expect(lake.table("db.t").ids, [], "rows of a table that was just created")
+
+
+def test_a_comment_stays(lake: Lake) -> None:
+    comment = "Orders, as they come in: 'quoted', \"twice\", \u00e9, 100 %"
+    told = lake.create(name="db.told", comment=comment).info.descriptor.comment
+    expect(told, comment, "the comment of a table")
+    expect(lake.create(name="db.silent").info.descriptor.comment, None, "the comment of a table that has none")
+
+
+def test_metadata_of_columns_do_not_count(lake: Lake) -> None:
+    """They belong to where the rows came from. A table that is created again is the same, whatever they say."""
+    for origin in ("here", "there"):
+        schema = pa.schema([field.with_metadata({"origin": origin}) for field in SCHEMA])
+        info = lake.create(schema.with_metadata({"origin": origin})).info
+        fields = [(field.name, field.type, field.nullable) for field in info.schema]
+        expect(fields, [(field.name, field.type, field.nullable) for field in SCHEMA], "the columns of the table")
+    table = lake.table("db.t")
+    table.append(0)
+    expect(table.ids, ids_of(0), "rows of a table that was created with metadata of columns")
 
 
 def test_create_is_idempotent(table: Table) -> None:
@@ -207,3 +231,25 @@ def test_watermarks_survive_a_change(table: Table) -> None:
         "the outcome of another pipeline's epoch that is run again after a column was added",
     )
     expect(len(table.ids), 15, "the number of rows after these rounds")
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_dropping_what_is_no_table(lake: Lake, table: Table) -> None:
+    """A folder of somebody else's beside the tables of a local warehouse."""
+    folder = local_folder(table.info.location)
+    if folder is None or table.path.table not in folder.name:
+        return
+    theirs = folder.with_name(folder.name.replace(table.path.table, "notes", 1))
+    theirs.mkdir()
+    (theirs / "notes.txt").write_text("theirs")
+    with refused(TableNotFound, "a folder that is no table is dropped"):
+        lake.storage.catalog().drop_table(TablePath("db", "notes"))
+    expect((theirs / "notes.txt").read_text(), "theirs", "a file in a folder that is no table, after it was dropped")
+
+
+def test_a_warehouse_that_is_a_file(lake: Lake, tmp_path: Path) -> None:
+    """Nothing can be made there. What is raised says so, and is no error from below."""
+    (tmp_path / "file").write_text("theirs")
+    with suppress(LaketierError):
+        lake.open(str(tmp_path / "file")).catalog().create_table(TablePath("db", "t"), TableDescriptor(SCHEMA))
+    expect((tmp_path / "file").read_text(), "theirs", "a file in the place of a warehouse")

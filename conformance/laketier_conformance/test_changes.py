@@ -8,7 +8,16 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from laketier.spi import AddColumn, Feature, LakeSplit, RowsChanged, SnapshotNotFound, WriteMode, pack, unpack
+from laketier.spi import (
+    AddColumn,
+    Feature,
+    LakeSplit,
+    RowsChanged,
+    SnapshotNotFound,
+    WriteMode,
+    pack,
+    unpack,
+)
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
 from laketier_conformance.test_upsert import Keyed
@@ -53,8 +62,9 @@ def test_the_bounds_are_readable(table: Table) -> None:
         10,
         "the number of rows between the earliest and the latest version",
     )
-    with refused(SnapshotNotFound, "a range beyond the latest version is planned"):
-        table.changes.plan(bounds.latest - 1, bounds.latest + 1)
+    for start, end in ((-1, 1), (2, 2)):
+        with refused(SnapshotNotFound, f"a range to {end} versions beyond the latest is planned, from {start} beyond"):
+            table.changes.plan(bounds.latest + start, bounds.latest + end)
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
@@ -113,10 +123,14 @@ def test_splits_travel_and_are_read_by_some_columns(table: Table) -> None:
 def test_rows_have_the_columns_that_the_table_has_now(table: Table) -> None:
     start = _latest(table)
     table.append(0)
+    end = _latest(table)
+    expect(_appended(table, start, end).column_names, SCHEMA.names, "the columns of changes before one was added")
     storage = table.lake.storage
     storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int64()))])
     rows = batch(ids_of(1))
     table.publish_arrow([rows.append_column("more", pa.array(ids_of(1), pa.int64()))], token(1))
+    older = _appended(table, start, end)
+    expect(older.column_names, [*SCHEMA.names, "more"], "the columns of older changes after one was added")
     found = _appended(table, start, _latest(table))
     expect(found.column_names, [*SCHEMA.names, "more"], "the columns of changes after one was added")
     expect(found["id"].to_pylist(), ids_of(0) + ids_of(1), "rows of changes from before and after a column was added")

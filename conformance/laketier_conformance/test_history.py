@@ -6,7 +6,7 @@ import pytest
 
 from laketier.spi import Feature, support_of
 from laketier_conformance.expect import expect
-from laketier_conformance.lake import Table
+from laketier_conformance.lake import Table, ids_of
 
 pytestmark = pytest.mark.needs(Feature.HISTORY)
 
@@ -46,6 +46,17 @@ def test_each_says_what_it_was(table: Table) -> None:
         )
 
 
+def test_each_says_who_made_it(table: Table) -> None:
+    """Epochs of two pipelines, and a batch of none."""
+    table.append(0, pipeline="a")
+    table.append(0, ids_of(1), pipeline="b")
+    table.round(None, [ids_of(2)])
+    table.append(1, ids_of(3), pipeline="a")
+    told = [(line.pipeline, line.epoch) for line in table.history.snapshots(4)]
+    made = [("a", 1), (None, None), ("b", 0), ("a", 0)]
+    expect(told, made, "pipeline and epoch of the newest snapshots, the newest first, the second of a batch of nobody")
+
+
 def test_each_can_be_read(table: Table) -> None:
     """Where the format can read older snapshots at all."""
     snapshots = [table.append(epoch).snapshot_id for epoch in range(3)]
@@ -59,5 +70,6 @@ def test_each_can_be_read(table: Table) -> None:
 def test_it_looks_afresh(table: Table) -> None:
     table.append(0)
     history = table.history
+    history.snapshots(1)
     newest = table.append(1).snapshot_id
     expect(history.snapshots(1)[0].snapshot_id, newest, "the newest snapshot of a history that was opened before it")

@@ -14,6 +14,7 @@ from laketier.spi import (
     LaketierError,
     ScanRequest,
     TableState,
+    Watermark,
     WriteMode,
     WriterInitContext,
     new_attempt_id,
@@ -58,6 +59,21 @@ def test_a_state_is_what_a_committer_sees(table: Table) -> None:
     mark = _state(table).watermark("p")
     assert mark is not None, "a pipeline has a watermark in the state"
     expect(mark.token, token(1), "the token of the watermark in the state")
+
+
+def test_a_committer_looks_afresh_each_time(table: Table) -> None:
+    """After a conflict the same committer is asked again."""
+    table.append(0)
+    committer = table.committer()
+    committer.open()
+    table.append(1)
+    state = committer.open()
+    mark = state.watermark("p")
+    assert mark is not None, "a pipeline has a watermark when a committer looks again"
+    expect(mark.token.epoch, 1, "the epoch of the watermark that a committer sees when it looks again")
+    committer.publish(state, [table.staged(ids_of(2))], Watermark(token(2), "c"))
+    committer.close()
+    expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2), "rows after a committer looked again, and published")
 
 
 def test_to_look_at_a_state_changes_nothing(table: Table) -> None:

@@ -99,6 +99,24 @@ def test_an_older_moment_after_schema_changes(lake: Lake, steps: tuple[tuple[Sch
         _compare(table, then, f"the moment after snapshot {then.snapshot} is read after {steps}", as_of=then.moment)
 
 
+@pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP, Feature.HISTORY)
+def test_a_commit_is_there_from_its_own_moment_on(table: Table) -> None:
+    """And not a millisecond before, by the moments that the history tells."""
+    snapshots = []
+    for epoch in range(3):
+        _tick()
+        snapshots.append(table.append(epoch).snapshot_id)
+    moments = {line.snapshot_id: line.committed_at for line in table.history.snapshots(3)}
+    for epoch, snapshot in enumerate(snapshots):
+        moment = moments[snapshot or 0]
+        if moment is not None:
+            found = table.read(as_of=moment, columns=("id",)).num_rows
+            expect(found, 5 * (epoch + 1), f"the number of rows at the moment when epoch {epoch} landed")
+            if epoch > 0:
+                found = table.read(as_of=moment - 1, columns=("id",)).num_rows
+                expect(found, 5 * epoch, f"the number of rows a millisecond before epoch {epoch} landed")
+
+
 def _compare(table: Table, then: Then, what: str, **request: int) -> None:
     found = table.read(**request)
     names = columns(found.schema)

@@ -14,6 +14,7 @@ import pyarrow.types as pt
 
 from laketier.bucketing import assigner_for
 from laketier.kit import LocalFolder
+from laketier.kit.access import access
 from laketier.kit.durable import make_directories
 from laketier.spi import (
     AddColumn,
@@ -71,8 +72,9 @@ class DeltaCatalog(LakeCatalog):
         try:
             handle = open_table(location)
         except TableNotFound:
-            self._refuse_other_formats(location)
-            self._create(location, wanted)
+            with access("creating the table", Path(location.root)):
+                self._refuse_other_formats(location)
+                self._create(location, wanted)
             handle = open_table(location)
         else:
             # Who made it may have been killed before it was durable.
