@@ -1,0 +1,228 @@
+"""The catalog of tables of files and manifests, and what it leaves alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+from laketier import kit, spi
+from laketier.kit.manifests import catalog
+from laketier.kit.manifests.log import ManifestLog
+from laketier.kit.manifests.manifest import Manifest
+from text_lake import PATH, SCHEMA, Lake, TextTable
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "lake")
+
+
+class Checked(TextTable):
+    """Tells what it was asked."""
+
+    asked: ClassVar[list[Any]] = []
+
+    @classmethod
+    def check_types(cls, schema: pa.Schema) -> None:
+        cls.asked.append(schema)
+
+
+def test_types_are_checked_when_a_table_is_made_and_altered(tmp_path: Path) -> None:
+    Checked.asked.clear()
+    lake = Lake(tmp_path, Checked)
+    assert Checked.asked == [SCHEMA]
+    lake.catalog.alter_table(PATH, [spi.AddColumn(pa.field("more", pa.int64()))])
+    assert [schema.names for schema in Checked.asked[1:]] == [["id"], ["more"]]
+
+
+def test_metadata_of_columns_are_not_kept(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, Checked)
+    assert lake.info.schema.field("id").metadata is None
+    field = pa.field("more", pa.int64(), metadata={"origin": "elsewhere"})
+    assert lake.catalog.alter_table(PATH, [spi.AddColumn(field)]).schema.field("more").metadata is None
+    again = lake.catalog.alter_table(PATH, [spi.AddColumn(field)])
+    assert again.schema.names == ["id", "more"]
+    with pytest.raises(spi.IncompatibleTable, match="is there with type int64, not string"):
+        lake.catalog.alter_table(PATH, [spi.AddColumn(pa.field("more", pa.string()))])
+
+
+def test_properties_and_comment_are_kept(tmp_path: Path) -> None:
+    table = spi.TableDescriptor(SCHEMA, properties={"owner": "me"}, comment="told")
+    catalog = kit.ManifestCatalog(TextTable, tmp_path)
+    for info in (catalog.create_table(PATH, table), catalog.load_table(PATH)):
+        assert (info.descriptor.properties, info.descriptor.comment) == ({"owner": "me"}, "told")
+
+
+def test_an_alteration_that_loses_is_tried_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    append, lost = ManifestLog.append, list(range(5))
+
+    def loses(self: ManifestLog, manifest: Manifest) -> Manifest:
+        if lost:
+            lost.pop()
+            raise spi.Conflict("another writer was first")
+        return append(self, manifest)
+
+    monkeypatch.setattr(ManifestLog, "append", loses)
+    change = spi.AddColumn(pa.field("more", pa.int64()))
+    assert lake.catalog.alter_table(PATH, [change]).schema.names == ["id", "more"]
+    lost += range(1000)
+    with pytest.raises(spi.Conflict):
+        lake.catalog.alter_table(PATH, [spi.AddColumn(pa.field("other", pa.int64()))])
+    assert len(lost) == 900
+
+
+def test_an_alteration_that_fails_is_not_tried_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = []
+
+    def fails(*_: Any) -> None:
+        failed.append(1)
+        raise OSError("no space")
+
+    monkeypatch.setattr(ManifestLog, "append", fails)
+    with pytest.raises(OSError, match="no space"):
+        lake.catalog.alter_table(PATH, [spi.AddColumn(pa.field("more", pa.int64()))])
+    assert failed == [1]
+
+
+def test_an_alteration_keeps_what_another_one_did_meanwhile(lake: Lake) -> None:
+    lake.info = lake.catalog.alter_table(PATH, [spi.AddColumn(pa.field("more", pa.int64()))])
+    lake.round(0, 1)
+    altered = lake.catalog.alter_table(PATH, [spi.AddColumn(pa.field("other", pa.int64()))])
+    assert altered.schema.names == ["id", "more", "other"]
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "part.text", "other/"])
+def test_a_folder_of_somebody_elses_becomes_no_table(tmp_path: Path, name: str) -> None:
+    place = tmp_path / "db" / "t"
+    (place / name).parent.mkdir(parents=True)
+    (place / name).mkdir() if name.endswith("/") else (place / name).write_text("theirs")
+    with pytest.raises(spi.IncompatibleTable, match=rf"the folder is not empty(.|\n)*{name.rstrip('/')}"):
+        Lake(tmp_path)
+    assert [path.name for path in place.iterdir()] == [name.rstrip("/")]
+
+
+def test_an_empty_folder_becomes_a_table_and_so_does_one_with_our_own(tmp_path: Path) -> None:
+    (tmp_path / "db" / "t" / "_text").mkdir(parents=True)
+    assert Lake(tmp_path).read() == []
+
+
+def test_a_file_in_a_tables_place(tmp_path: Path) -> None:
+    (tmp_path / "db").mkdir()
+    (tmp_path / "db" / "t").write_text("theirs")
+    with pytest.raises(spi.IncompatibleTable, match="a file lies in the table's place"):
+        Lake(tmp_path)
+    (tmp_path / "file").write_text("theirs")
+    with pytest.raises(spi.ConfigError, match="creating the table was refused"):
+        Lake(tmp_path / "file")
+    with pytest.raises(spi.ConfigError, match="creating the table was refused"):
+        Lake(tmp_path / "file" / "below")
+
+
+def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Any) -> list[str]:
+        raise PermissionError(13, "Permission denied", "here")
+
+    monkeypatch.setattr(catalog.os, "listdir", fails)
+    with pytest.raises(spi.ConfigError, match=r"(?i)permission denied"):
+        Lake(tmp_path)
+
+
+def test_a_table_that_somebody_makes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their table is the table, and nothing of ours stays."""
+    catalog_ = kit.ManifestCatalog(TextTable, tmp_path)
+    create = catalog.create_exclusively
+
+    def later(path: Path, data: bytes) -> None:
+        if path.name == "table.json":
+            monkeypatch.setattr(catalog, "create_exclusively", create)
+            catalog_.create_table(PATH, spi.TableDescriptor(SCHEMA))
+        create(path, data)
+
+    monkeypatch.setattr(catalog, "create_exclusively", later)
+    info = catalog_.create_table(PATH, spi.TableDescriptor(SCHEMA))
+    names = {path.name for path in (tmp_path / "db" / "t" / "_text").iterdir()}
+    assert names == {"table.json", info.table_uuid}
+    assert Lake(tmp_path).read() == []
+
+
+def test_a_creation_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create = catalog.create_exclusively
+
+    def fails(path: Path, data: bytes) -> None:
+        if path.name == "table.json":
+            raise OSError("no space")
+        create(path, data)
+
+    monkeypatch.setattr(catalog, "create_exclusively", fails)
+    with pytest.raises(OSError, match="no space"):
+        Lake(tmp_path)
+
+
+def test_a_damaged_table_is_not_made_anew(lake: Lake) -> None:
+    (lake.table.location / "_text" / "table.json").write_bytes(b"damaged")
+    before = sorted(lake.table.location.rglob("*"))
+    with pytest.raises(spi.CorruptTable):
+        lake.catalog.create_table(PATH, spi.TableDescriptor(SCHEMA))
+    with pytest.raises(spi.CorruptTable):
+        lake.catalog.drop_table(PATH)
+    assert sorted(lake.table.location.rglob("*")) == before
+
+
+def test_only_a_table_is_dropped(lake: Lake, tmp_path: Path) -> None:
+    theirs = lake.catalog.warehouse / "db" / "notes"
+    theirs.mkdir()
+    with pytest.raises(spi.TableNotFound):
+        lake.catalog.drop_table(spi.TablePath("db", "notes"))
+    assert theirs.is_dir()
+    (lake.table.location / "inside").mkdir()
+    Lake(tmp_path / "b").table.location.rename(lake.table.location / "inside" / "t")
+    with pytest.raises(spi.IncompatibleTable, match="another table is inside"):
+        lake.catalog.drop_table(PATH)
+    (lake.catalog.warehouse / "db" / "link").symlink_to(lake.table.location)
+    with pytest.raises(spi.OutsideTable):
+        lake.catalog.drop_table(spi.TablePath("db", "link"))
+    assert lake.read() == []
+
+
+def test_a_table_that_is_gone_when_it_is_dropped(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    remove = catalog.LocalFolder.remove_folder
+
+    def twice(self: Any, name: str) -> None:
+        remove(self, name)
+        remove(self, name)
+
+    monkeypatch.setattr(catalog.LocalFolder, "remove_folder", twice)
+    with pytest.raises(spi.TableNotFound, match="there is no such table"):
+        lake.catalog.drop_table(PATH)
+
+
+@pytest.mark.parametrize("error", [OSError("busy"), spi.OutsideTable("a link")])
+def test_a_drop_that_fails_is_told(lake: Lake, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fails(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(catalog.LocalFolder, "remove_folder", fails)
+    with pytest.raises(type(error)):
+        lake.catalog.drop_table(PATH)
+
+
+def test_names_that_are_no_tables_are_not_listed(lake: Lake) -> None:
+    for name in ("a.b", "white space"):
+        lake.table.location.with_name(name).mkdir()
+        (lake.table.location.with_name(name) / "_text").mkdir()
+        (lake.table.location.with_name(name) / "_text" / "table.json").write_text("")
+    assert lake.catalog.list_tables() == [PATH]
+
+
+def test_a_missing_table_is_told_with_its_name_and_what_to_do(lake: Lake) -> None:
+    missing = spi.TablePath("db", "missing")
+    for look in (
+        lambda: lake.catalog.load_table(missing),
+        lambda: lake.catalog.alter_table(missing, [spi.AddColumn(pa.field("a", pa.int64()))]),
+        lambda: lake.catalog.drop_table(missing),
+    ):
+        with pytest.raises(spi.TableNotFound, match=r"no table db\.missing(.|\n)*laketier status"):
+            look()
