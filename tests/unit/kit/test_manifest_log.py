@@ -96,8 +96,8 @@ def test_a_head_that_is_not_finished_is_made_durable_and_finished(lake: Lake, mo
     put(manifests, following(manifests.head()[0]))
     recorded = Recorded(monkeypatch)
     assert lake.table.open().head.number == 1
-    names = [manifests.folder.parent.name, manifests.folder.name]
-    assert [name for _, name, *_ in recorded.seen[:2]] == names
+    names = {manifests.folder.parent.name, manifests.folder.name}
+    assert {name for _, name, *_ in recorded.seen[:2]} == names
     assert ("replace", "head.json") in recorded.seen
     recorded.seen.clear()
     lake.table.open()
@@ -112,7 +112,7 @@ def test_a_creation_is_answered_for_only_when_it_is_durable(lake: Lake, monkeypa
     assert recorded.seen == []
     (manifests.folder / "head.json").unlink()
     lake.catalog.create_table(PATH, spi.TableDescriptor(SCHEMA))
-    assert recorded.seen == [("sync", manifests.folder.parent.name), ("sync", manifests.folder.name)]
+    assert sorted(recorded.seen) == sorted([("sync", manifests.folder.parent.name), ("sync", manifests.folder.name)])
 
 
 def test_newest_manifests_that_are_gone(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
