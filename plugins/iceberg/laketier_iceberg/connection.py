@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlparse
 
 from laketier.kit.durable import fsync_directory, make_directories
-from laketier.spi import ConfigError, Passthrough, StorageError
+from laketier.spi import ConfigError, CorruptTable, Passthrough, StorageError
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.private import keep_times
 
@@ -24,6 +24,7 @@ EMBEDDED_NAME = "laketier"
 """The name of the embedded catalog. It is part of each row of the SQLite file, so it can't change."""
 EMBEDDED_FILE = "catalog.db"
 DURABLE_IO = "laketier_iceberg.durable_io.DurableFileIO"
+_RESTORE = "Restore it from a backup; the tables' own metadata are in their folders."
 _LOCK_SECONDS = 30
 _cache: dict[tuple[Any, ...], tuple[Catalog, tuple[int, int] | None]] = {}
 """Catalogs, each with the identity of the SQLite file that it has open."""
@@ -144,7 +145,7 @@ def _embedded(settings: CatalogSettings) -> Catalog:
             raise ConfigError(
                 f"the catalog file {settings.database} can't be opened",
                 why=str(error.orig),
-                fix="Check the folder's permissions.",
+                fix=_RESTORE,
             ) from error
 
 
@@ -157,14 +158,20 @@ def sync_embedded(settings: CatalogSettings) -> None:
 
 @contextmanager
 def naming_catalog_errors(settings: CatalogSettings) -> Iterator[None]:
-    """Raise what a catalog's database says of itself (locked, not there) as `StorageError`: it may answer later. Not
-    for commits, where no answer does not mean that nothing happened."""
+    """Raise what a catalog's database says of itself (locked, not there) as `StorageError`: it may answer later; and
+    that it is damaged as `CorruptTable`. Not for commits, where no answer does not mean that nothing happened."""
     try:
         yield
     except Exception as error:
         # The class is only there when the library was loaded, and then the error may be of it.
         raised = sys.modules.get("sqlalchemy.exc")
-        if raised is None or not isinstance(error, raised.OperationalError):
+        if raised is None or not isinstance(error, raised.DatabaseError):
+            raise
+        if type(error) is raised.DatabaseError and settings.embedded:  # so SQLite tells damage, by the class of all
+            raise CorruptTable(
+                "the catalog file is damaged", where=str(settings.database), why=str(error.orig), fix=_RESTORE
+            ) from error
+        if not isinstance(error, raised.OperationalError):
             raise
         raise StorageError(
             f"the catalog {settings.name!r} did not answer",

@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.serializers import FromByteStream
 
 from laketier.registry import configure, open_lake
-from laketier.spi import LaketierError, StorageError, TableDescriptor, TablePath
+from laketier.spi import ConfigError, CorruptTable, LaketierError, StorageError, TableDescriptor, TablePath
 from laketier_iceberg import connection
 
 
@@ -68,3 +68,29 @@ def test_a_catalog_that_somebody_locks_is_told(tmp_path: Path, monkeypatch: pyte
             with pytest.raises(StorageError, match="did not answer, because database is locked"):
                 ask()
     assert catalog.list_tables() == [TablePath("db", "t")]
+
+
+def test_a_damaged_catalog_file_is_named(events) -> None:
+    events.round(events.token(0), events.batch(0, 2))
+    file = Path(events.storage._settings.database)
+    whole = file.read_bytes()
+    with closing(sqlite3.connect(file)) as connection:
+        ((root,),) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND tbl_name = 'iceberg_tables'"
+        )
+        ((size,),) = connection.execute("PRAGMA page_size")
+    for data, error, says in (
+        (
+            whole[: size * (root - 1)] + b"\xff" * size + whole[size * root :],
+            CorruptTable,
+            r"catalog\.db: the catalog file is damaged",
+        ),
+        (whole[: len(whole) // 2], ConfigError, r"malformed\. Restore it from a backup"),
+        (b"x" * 5000, ConfigError, r"not a database\. Restore it from a backup"),
+    ):
+        file.unlink()  # a file of the same name and count of changes would be read from SQLite's cache
+        file.write_bytes(data)
+        with pytest.raises(error, match=says):
+            events.storage.catalog().load_table(events.info.path)
+    file.write_bytes(whole)
+    assert events.ids() == [0, 1]
