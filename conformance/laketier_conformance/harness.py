@@ -25,13 +25,27 @@ Where one of ``expire``, ``compact`` and ``delete_rows`` is not there, the repor
 
 from __future__ import annotations
 
+import difflib
 import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from laketier.spi import PluginBroken, PluginConflict
+
 GROUP = "laketier.conformance"
+_MEMBERS = (
+    "setup",
+    "teardown",
+    "engine_modules",
+    "roll_back",
+    "keep_feed",
+    "expire",
+    "compact",
+    "delete_rows",
+    "secret_options",
+)
 
 
 @dataclass(frozen=True)
@@ -50,11 +64,9 @@ class Harness:
 
     @classmethod
     def of(cls, name: str) -> Harness:
-        """The harness for a format. A broken one raises what its import raises."""
-        for entry in importlib.metadata.entry_points(group=GROUP, name=name):
-            found = entry.load()
-            return cls(found() if isinstance(found, type) else found)
-        return cls()
+        """The harness for a format."""
+        found = supplied_for(name)
+        return cls(found() if isinstance(found, type) else found)
 
     def setup(self, folder: Path) -> Warehouse:
         """An empty warehouse."""
@@ -104,3 +116,27 @@ class Harness:
     def keep_feed(self) -> Any:
         """None when the author gave none."""
         return getattr(self._supplied, "keep_feed", None)
+
+
+def supplied_for(name: str) -> Any:
+    """What the entry point of a format points at, None without one. Raises `PluginConflict` for two of them, and
+    `PluginBroken` for one that can't be imported or has a member whose name is nearly one of the above."""
+    offers = {entry.value: entry for entry in importlib.metadata.entry_points(group=GROUP, name=name)}
+    if not offers:
+        return None
+    if len(offers) > 1:
+        both = " and ".join(sorted(offers))
+        raise PluginConflict(f"two harnesses are offered for the format {name!r}: {both}", fix="Uninstall one of them.")
+    ((place, entry),) = offers.items()
+    what = f"the harness of the format {name!r} can't be used"
+    try:
+        found = entry.load()
+    except Exception as error:  # whatever the import of a module may raise
+        fix = f'Mend the entry point of group "{GROUP}" in pyproject.toml, or what it names, and install it again.'
+        raise PluginBroken(what, where=place, why=f"{type(error).__name__}: {error}", fix=fix) from error
+    for member in dir(found):
+        near = difflib.get_close_matches(member, _MEMBERS, n=1, cutoff=0.8)
+        if near and member not in _MEMBERS and not member.startswith("_"):
+            why = f"nothing would ever call its member {member!r}"
+            raise PluginBroken(what, where=place, why=why, fix=f"Call it {near[0]!r}, or give it a name less alike.")
+    return found

@@ -15,6 +15,7 @@ import pytest
 from laketier.registry import installed_formats, load_format
 from laketier.spi import Feature, LakeStoragePlugin, PluginError, support_of, unknown_features
 from laketier_conformance import failures
+from laketier_conformance.harness import supplied_for
 from laketier_conformance.shown import FAILED, FULL, NOT_SHOWN, REFUSED, shown
 from laketier_conformance.verdict import Result, Verdict, judge
 from laketier_conformance.versions import versions
@@ -143,6 +144,8 @@ class Proof:
 
 def _load(name: str) -> LakeStoragePlugin:
     try:
-        return load_format(name)
+        plugin = load_format(name)
+        supplied_for(name)
     except PluginError as error:
         raise pytest.UsageError(f"--lake-format={name}: {error}") from error
+    return plugin

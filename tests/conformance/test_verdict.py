@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from conformance_runs import FEATHER, HERE, Run, suite_in
-from laketier.spi import FULL, Feature
+from conformance_runs import FEATHER, HERE, Run, offered, suite_in
+from laketier.spi import FULL, Feature, PluginError
 from laketier_conformance.failures import SAYS, again
+from laketier_conformance.harness import supplied_for
 from laketier_conformance.manifest import MANIFEST, collected_tests, expected_tests, name_of
 from laketier_conformance.page import page
 from laketier_conformance.shown import shown
@@ -346,6 +347,32 @@ def test_a_harness_sets_up_and_tears_down(run_suite, tmp_path: Path) -> None:  #
     run = run_suite("correct", [SOME], offers={"correct": "correctly_made"}, harnesses=harnesses)
     assert run.outcome(SOME) == "passed", run.output
     assert (tmp_path / "torn-down").read_text().endswith("set-up-by-me")
+
+
+@pytest.mark.parametrize(
+    ("text", "points", "why"),
+    [
+        ("x = 1", ("my_harness:Harness",), "AttributeError: module 'my_harness' has no attribute 'Harness'"),
+        ("raise RuntimeError('no server')", ("my_harness:Harness",), "RuntimeError: no server"),
+        ("class Harness:\n    def tear_down(self, warehouse): ...", ("my_harness:Harness",), "Call it 'teardown'"),
+        ("class Harness: ...", ("my_harness:Harness", "my_harness:Another"), "two harnesses are offered"),
+    ],
+)
+def test_a_harness_that_can_not_be_used_ends_the_run_at_once(
+    text: str, points: tuple[str, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not each test of the suite by itself."""
+    for number, point in enumerate(points):
+        offered(tmp_path / str(number), {}, {"mine": point})
+        (tmp_path / str(number) / "offers-1.0.dist-info").rename(
+            tmp_path / str(number) / f"offers{number}-1.0.dist-info"
+        )
+        monkeypatch.syspath_prepend(tmp_path / str(number))
+    (tmp_path / "0" / "my_harness.py").write_text(text)
+    monkeypatch.delitem(sys.modules, "my_harness", raising=False)
+    with pytest.raises(PluginError, match=re.escape(why)):
+        supplied_for("mine")
+    monkeypatch.delitem(sys.modules, "my_harness", raising=False)
 
 
 def test_tables_can_be_kept(two_tests: tuple[Run, Path]) -> None:

@@ -16,6 +16,8 @@ from laketier.spi.versions import UNDECLARED
 def check(offer: InstalledPlugin, plugin: Any) -> None:
     """Raise `PluginBroken` or `SpiVersionMismatch` for a plugin that breaks the contract of its group."""
     group = offer.group
+    if plugin is None:
+        raise broken(offer, f"its module has no function {group.hook} with the mark @hookimpl, or it returns nothing")
     if not isinstance(plugin, group.kind):
         raise broken(offer, f"its hook {group.hook} returned {type(plugin).__name__}, not a {group.kind.__name__}")
     _check_version(offer, plugin)
@@ -107,7 +109,8 @@ def broken(offer: InstalledPlugin, why: str) -> PluginBroken:
         f"the plugin for {offer} is installed, but can't be used",
         where=offer.module,
         why=why,
-        fix=f"Reinstall it with what it needs: `pip install --force-reinstall {what}`.",
+        fix=f"Reinstall it with what it needs: `pip install --force-reinstall {what}`. Its author looks at "
+        f"`python -c 'import {offer.module.partition(':')[0]}'` and at {offer.group.guide}.",
     )
 
 

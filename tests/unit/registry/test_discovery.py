@@ -206,7 +206,7 @@ def test_a_plugin_that_asks_for_what_another_version_has(site: Path, name: str, 
 @pytest.mark.parametrize(
     ("name", "source", "says"),
     [
-        ("nohook", "x = 1", "returned NoneType"),
+        ("nohook", "x = 1", "no function laketier_format with the mark @hookimpl"),
         ("wrongid", PLUGIN.format(identifier="another", extra=""), "its identifier is 'another'"),
         (
             "undeclared",
