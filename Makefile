@@ -14,7 +14,7 @@ unexport PYTHONPATH PYTHONHOME SPARK_HOME VIRTUAL_ENV
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
 # Formats of others that `make setup` and `make test` leave out: [tool.uv.workspace] exclude.
-APART := $(foreach name,sqlite vortex,tests/third_party/$(name)/pyproject.toml)
+APART := $(foreach name,ducklake sqlite vortex,tests/third_party/$(name)/pyproject.toml)
 MEMBERS := $(filter-out $(APART),$(wildcard pyproject.toml plugins/*/pyproject.toml tests/third_party/*/pyproject.toml))
 READY := .venv/.complete
 READY_COMPAT := .venv-compat/.complete

@@ -1,0 +1,1 @@
+"""The lake format ducklake, for laketier."""

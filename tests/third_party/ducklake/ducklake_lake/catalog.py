@@ -1,0 +1,147 @@
+"""The tables of a warehouse. Driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from ducklake_lake.features import FEATURES
+from ducklake_lake.library import OWN, Lake, Overtaken, Session, quoted
+from ducklake_lake.table import Version, found, load, load_newest, missing
+from ducklake_lake.types import check, to_sql
+from laketier import spi
+from laketier.kit.durable import make_directories
+
+# Columns that DuckLake makes up for each table. `read` needs the first.
+TAKEN = {"filename", "file_row_number", "rowid", "snapshot_id"}
+TRIES = 20
+
+
+@dataclass(frozen=True)
+class Catalog(spi.LakeCatalog):
+    """One DuckLake."""
+
+    lake: Lake
+
+    def create_table(self, path: spi.TablePath, descriptor: spi.TableDescriptor) -> spi.TableInfo:
+        for wanted, feature in (
+            (descriptor.partition_by, spi.Feature.PARTITIONING),
+            (descriptor.buckets, spi.Feature.BUCKETING),
+            (descriptor.primary_key, spi.Feature.UPSERT),
+        ):
+            if wanted:
+                spi.require("ducklake", FEATURES, feature)
+        schema = pa.schema([pa.field(each.name, each.type, each.nullable) for each in descriptor.schema])
+        check_columns(schema)
+        columns = ", ".join(column(each) + ("" if each.nullable else " NOT NULL") for each in schema)
+        self.lake.make()
+
+        def create(session: Session) -> Version:
+            if (there := load(session, path)) is not None:
+                return there
+            session.run(f"CREATE SCHEMA IF NOT EXISTS {session.lake}.{quoted(path.database)}")
+            session.run(f"CREATE TABLE {session.lake}.{quoted(path.database, path.table)} ({columns})")
+            return None
+
+        self._change(create)
+        table = self.load_table(path)
+        make_directories(Path(table.location))
+        return spi.same_table(table, replace(descriptor, schema=schema))
+
+    def load_table(self, path: spi.TablePath) -> spi.TableInfo:
+        version = load_newest(self.lake, path)
+        descriptor = spi.TableDescriptor(version.schema)
+        table = spi.TableInfo(path, descriptor, version.identity, version.location, snapshot_id=version.number)
+        return table.with_handle(version)
+
+    def alter_table(self, path: spi.TablePath, changes: Sequence[spi.SchemaChange]) -> spi.TableInfo:
+        name = quoted(path.database, path.table)
+
+        def alter(session: Session) -> None:
+            version = load(session, path)
+            if version is None:
+                raise missing(self.lake, path)
+            there = version.schema
+            table = spi.TableInfo(path, spi.TableDescriptor(there), version.identity, version.location)
+            after = spi.reshaped(table, changes)
+            for old, new in zip(there, after, strict=True):
+                if old.type != new.type:
+                    session.run(
+                        f"ALTER TABLE {session.lake}.{name} ALTER {quoted(old.name)} SET TYPE {to_sql(new.type)}"
+                    )
+                if old.name != new.name:
+                    session.run(f"ALTER TABLE {session.lake}.{name} RENAME {quoted(old.name)} TO {quoted(new.name)}")
+            check_columns(after)
+            for change in changes:
+                if isinstance(change, spi.AddColumn):
+                    add(session, change.field, there)
+
+        def add(session: Session, field: pa.Field, there: pa.Schema) -> None:
+            check_columns(pa.schema([field]))
+            if field.name in there.names and there.field(field.name).type == field.type:
+                return
+            if field.name.lower() in map(str.lower, there.names) or not field.nullable:
+                raise spi.IncompatibleTable(
+                    f"the column {field.name!r} can't be added",
+                    where=str(path),
+                    why="it is there with another type, or it allows no nulls",
+                    fix="Add a nullable column under another name.",
+                )
+            session.run(f"ALTER TABLE {session.lake}.{name} ADD COLUMN {column(field)}")
+
+        self._change(alter, path)
+        return self.load_table(path)
+
+    def drop_table(self, path: spi.TablePath) -> None:
+        def drop(session: Session) -> None:
+            version = load(session, path)
+            if version is None:
+                raise missing(self.lake, path)
+            session.run(f"DROP TABLE {session.lake}.{quoted(path.database, path.table)}")
+            for own in ("watermarks", "commits"):
+                session.run(f"DELETE FROM {session.lake}.{OWN}.{own} WHERE table_uuid = ?", (version.identity,))
+
+        self._change(drop, path)
+
+    def list_tables(self, database: str | None = None) -> list[spi.TablePath]:
+        if not self.lake.file.exists():
+            return []
+        with self.lake.transaction() as session:
+            rows = session.run(
+                "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ? AND schema_name <> ?",
+                (session.lake, OWN),
+            )
+        names = (row for row in rows if all(map(spi.TablePath.is_name, row)))
+        return sorted(path for path in (spi.TablePath(*row) for row in names) if database in (None, path.database))
+
+    def _change(self, change: Callable[[Session], object], path: spi.TablePath | None = None) -> None:
+        """Idempotent changes, so they are tried again after somebody else's commit."""
+        for left in reversed(range(TRIES)):
+            try:
+                with found(self.lake, path), self.lake.transaction() as session:
+                    change(session)
+                return
+            except Overtaken:
+                if not left:
+                    raise
+
+
+def column(field: pa.Field) -> str:
+    return f"{quoted(field.name)} {to_sql(field.type)}"
+
+
+def check_columns(schema: pa.Schema) -> None:
+    """Raise `UnsupportedType` for what DuckLake can't hold exactly."""
+    for field in schema:
+        check(field)
+    names = [name.lower() for name in schema.names]
+    for name in names:
+        if name in TAKEN or names.count(name) > 1:
+            raise spi.UnsupportedType(
+                f"DuckLake can't have the column {name!r}",
+                why="the name is one of its own, or there are two that differ in case only",
+                fix="Rename the column.",
+            )

@@ -1,0 +1,186 @@
+"""DuckLake's own library, the extension of DuckDB: opened for one use, with all retries switched off."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import duckdb_extension_ducklake
+import duckdb_extension_sqlite_scanner
+
+from laketier.kit.durable import fsync_directory, fsync_file, make_directories
+
+# SQLite's log, whose readers hold up no writer, and which is durable with each commit.
+OPTIONS = "META_JOURNAL_MODE 'WAL', META_BUSY_TIMEOUT 60000"
+OWN = "__laketier"
+
+
+class NoLake(Exception):
+    """There is no catalog in the folder."""
+
+
+class Overtaken(Exception):
+    """Another commit came first, and nothing of this one landed."""
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A DuckLake: a catalog in SQLite, and a folder for its files."""
+
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "lake.sqlite"
+
+    @contextmanager
+    def open(self) -> Iterator[Session]:
+        """The lake, outside of a transaction. Raises `NoLake`."""
+        if not self.file.exists():
+            raise NoLake(f"there is no {self.file}")
+        attached = _engine(os.getpid())
+        name = attached.attach(self.file)
+        try:
+            with attached.connection.cursor() as cursor:
+                yield Session(cursor, name)
+        finally:
+            attached.detach(self.file)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """One transaction: all of it lands, or nothing. Raises `Overtaken` if it is certain that nothing landed."""
+        with self.open() as session:
+            session.run("BEGIN")
+            try:
+                yield session
+            except BaseException:
+                session.run("ROLLBACK")
+                raise
+            try:
+                session.run("COMMIT")
+            except duckdb.TransactionException as error:
+                if _nothing_landed(str(error)):
+                    raise Overtaken(str(error).splitlines()[-1]) from error
+                raise
+
+    def make(self) -> None:
+        """Make the lake if there is none. It gets its name when it is complete, so of two makers one wins."""
+        if self.file.exists():
+            return
+        make_directories(self.folder / "data")
+        draft = Lake(self.folder / f".{uuid.uuid4().hex}")
+        make_directories(draft.folder)
+        engine = _engine(os.getpid())
+        name = engine.attach(draft.file, f"DATA_PATH {literal(f'{self.folder}/data/')}")
+        try:
+            with engine.connection.cursor() as cursor:
+                session = Session(cursor, name)
+                session.run("BEGIN")
+                session.run(f"CREATE SCHEMA {name}.{OWN}")
+                session.run(
+                    f"CREATE TABLE {name}.{OWN}.watermarks(table_uuid VARCHAR, pipeline VARCHAR, watermark VARCHAR)"
+                )
+                session.run(f"CREATE TABLE {name}.{OWN}.commits(table_uuid VARCHAR, commit_id VARCHAR)")
+                session.run("COMMIT")
+        finally:
+            engine.detach(draft.file)
+        fsync_file(draft.file)
+        with suppress(FileExistsError):
+            os.link(draft.file, self.file)
+        fsync_directory(self.folder)
+        for left in draft.folder.iterdir():
+            left.unlink()
+        draft.folder.rmdir()
+
+
+@dataclass(frozen=True)
+class Session:
+    """SQL on one lake, whose name in SQL is `lake`."""
+
+    cursor: duckdb.DuckDBPyConnection
+    lake: str
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self.cursor.execute(sql, list(values)).fetchall()
+
+    def catalog(self, table: str) -> str:
+        """A table of the catalog, as the specification of DuckLake names it."""
+        return f"__ducklake_metadata_{self.lake}.{table}"
+
+    def snapshot(self) -> int:
+        """The snapshot that this transaction sees."""
+        ((number,),) = self.run(f"FROM {self.lake}.current_snapshot()")
+        return int(number)
+
+
+def quoted(*names: str) -> str:
+    return ".".join('"' + name.replace('"', '""') + '"' for name in names)
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _nothing_landed(message: str) -> bool:
+    """Whether SQLite let another commit go first. Neither of its two answers leaves anything behind."""
+    return "database is locked" in message or "UNIQUE constraint failed: ducklake_snapshot" in message
+
+
+@dataclass
+class _Engine:
+    """DuckDB in this process. Loading its extensions takes most of a second, so that is done once. A lake is attached
+    only while it is in use: DuckDB would keep its schema otherwise."""
+
+    connection: duckdb.DuckDBPyConnection
+    users: dict[Path, tuple[str, int]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def attach(self, file: Path, more: str = "CREATE_IF_NOT_EXISTS false") -> str:
+        with self.lock:
+            name, users = self.users.get(file, ("", 0))
+            if not users:
+                name = f"lake_{uuid.uuid4().hex}"
+                place = literal(f"ducklake:sqlite:{file}")
+                self.connection.execute(f"ATTACH {place} AS {name} ({more}, {OPTIONS})")
+            self.users[file] = (name, users + 1)
+            return name
+
+    def detach(self, file: Path) -> None:
+        with self.lock:
+            name, users = self.users.pop(file)
+            if users > 1:
+                self.users[file] = (name, users - 1)
+            else:
+                self.connection.execute(f"DETACH {name}")
+
+
+@cache
+def _engine(process: int) -> _Engine:
+    connection = duckdb.connect(
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            # The signatures of these two files: pip has checked their wheels, and nobody signs the Python beside them.
+            # Checking again takes 0.7 s of each process.
+            "allow_unsigned_extensions": "true",
+            "threads": "1",
+        }
+    )
+    for package, name in (
+        (duckdb_extension_sqlite_scanner, "sqlite_scanner"),
+        (duckdb_extension_ducklake, "ducklake"),
+    ):
+        folder = Path(str(package.__file__)).parent / "extensions" / f"v{duckdb.__version__}"
+        connection.execute(f"LOAD {literal(f'{folder}/{name}.duckdb_extension')}")
+    # No retry: the library would put the same files on top of somebody else's commit.
+    connection.execute("SET GLOBAL ducklake_max_retry_count = 0")
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    return _Engine(connection)

@@ -1,0 +1,93 @@
+"""Reading: a split has the rows of one file, or those in the catalog, where DuckDB puts small inserts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import duckdb
+import pyarrow as pa
+
+from ducklake_lake.features import FEATURES
+from ducklake_lake.library import Lake, quoted
+from ducklake_lake.rounds import State
+from ducklake_lake.table import Version, at, found, load, load_newest
+from laketier import kit, spi
+
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Place:
+    """What `read` needs."""
+
+    snapshot: int
+    filename: str
+
+
+@dataclass(frozen=True)
+class Source(spi.LakeSource):
+    """Filters and limits are left to the reader. DuckDB reads, so deleted rows, renamed columns and files that another
+    tool merged are its matter. Picklable: plain data."""
+
+    split_payload: ClassVar[type] = Place
+
+    table: spi.TableInfo
+    lake: Lake
+
+    def plan(self, request: spi.ScanRequest) -> spi.ScanPlan:
+        if request.as_of is not None:
+            spi.require("ducklake", FEATURES, spi.Feature.TIME_TRAVEL_BY_TIMESTAMP)
+        version = self._version(request)
+        with self.lake.transaction() as session:
+            counted = session.run(
+                f"SELECT filename, count(*) FROM {at(session, self.table.path, version.number)} GROUP BY 1 ORDER BY 1"
+            )
+        splits = [
+            spi.LakeSplit(index=index, rows=rows, payload=Place(version.number, filename))
+            for index, (filename, rows) in enumerate(counted)
+        ]
+        return spi.ScanPlan(
+            snapshot_id=version.number,
+            schema=request.projected(version.schema, where=self.table.location),
+            splits=tuple(splits),
+            remaining=request.filters,
+        )
+
+    def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        place = split.payload
+        columns = ", ".join(map(quoted, schema.names)) or "filename"
+        with found(self.lake, self.table.path), self.lake.transaction() as session:
+            if (seen := load(session, self.table.path, place.snapshot)) is None or seen.identity != self._identity:
+                raise self._expired(place.snapshot)
+            query = f"SELECT {columns} FROM {at(session, self.table.path, place.snapshot)} WHERE filename = ?"
+            try:
+                rows = session.cursor.execute(query, [place.filename]).to_arrow_reader(BATCH_ROWS)
+                for batch in rows:
+                    yield kit.conform(batch.select(schema.names), schema)
+            except (duckdb.IOException, duckdb.InvalidInputException) as error:
+                why = str(error).splitlines()[0]
+                raise spi.CorruptTable("a data file can't be read", where=place.filename, why=why) from error
+
+    @property
+    def _identity(self) -> str:
+        return self.table.table_uuid
+
+    def _version(self, request: spi.ScanRequest) -> Version:
+        if (seen := request.seen(State)) is not None:
+            return seen.version
+        if request.snapshot_id is None:
+            return load_newest(self.lake, self.table.path)
+        with found(self.lake, self.table.path), self.lake.transaction() as session:
+            version = load(session, self.table.path, request.snapshot_id)
+        if version is None or version.identity != self._identity:
+            raise self._expired(request.snapshot_id)
+        return version
+
+    def _expired(self, number: int) -> spi.SnapshotNotFound:
+        return spi.SnapshotNotFound(
+            f"there is no snapshot {number} of {self.table.path}",
+            where=str(self.lake.file),
+            why="it never was, or it has expired",
+        )

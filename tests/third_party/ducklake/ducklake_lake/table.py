@@ -1,0 +1,92 @@
+"""A table as it is at one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ducklake_lake.library import OWN, Lake, NoLake, Session, quoted
+from ducklake_lake.types import to_arrow
+from laketier import spi
+
+
+@dataclass(frozen=True)
+class Version:
+    """What one transaction saw."""
+
+    identity: str
+    number: int
+    schema: pa.Schema
+    location: str
+    watermarks: Mapping[str, str]
+
+
+def load(session: Session, path: spi.TablePath, number: int | None = None) -> Version | None:
+    """A table at a snapshot, the newest without ``number``. None if there is no such table or snapshot."""
+    number = session.snapshot() if number is None else number
+    found = session.run(
+        f"""SELECT t.table_uuid, t.table_id, s.path, t.path, m.value
+            FROM {session.catalog("ducklake_table")} t JOIN {session.catalog("ducklake_schema")} s USING (schema_id)
+            JOIN {session.catalog("ducklake_snapshot")} n ON n.snapshot_id = $1
+            JOIN {session.catalog("ducklake_metadata")} m ON m.key = 'data_path'
+            WHERE s.schema_name = $2 AND t.table_name = $3
+            AND t.begin_snapshot <= $1 AND coalesce(t.end_snapshot > $1, true)
+            AND s.begin_snapshot <= $1 AND coalesce(s.end_snapshot > $1, true)""",
+        (number, path.database, path.table),
+    )
+    if not found:
+        return None
+    ((identity, table_id, schema_folder, folder, root),) = found
+    nulls = dict(
+        session.run(
+            f"""SELECT column_name, nulls_allowed FROM {session.catalog("ducklake_column")}
+                WHERE table_id = $1 AND parent_column IS NULL
+                AND begin_snapshot <= $2 AND coalesce(end_snapshot > $2, true)""",
+            (table_id, number),
+        )
+    )
+    columns = session.cursor.sql(f"FROM {at(session, path, number)} LIMIT 0")
+    schema = pa.schema(
+        [
+            pa.field(name, to_arrow(duck), bool(nulls[name]))
+            for name, duck in zip(columns.columns, columns.types, strict=True)
+        ]
+    )
+    marks = session.run(
+        f"SELECT pipeline, watermark FROM {session.lake}.{OWN}.watermarks WHERE table_uuid = ?", (identity,)
+    )
+    return Version(identity, number, schema, f"{root}{schema_folder}{folder}".rstrip("/"), dict(marks))
+
+
+def load_newest(lake: Lake, path: spi.TablePath) -> Version:
+    """Raises `TableNotFound`."""
+    with found(lake, path), lake.transaction() as session:
+        version = load(session, path)
+        if version is None:
+            raise missing(lake, path)
+        return version
+
+
+def at(session: Session, path: spi.TablePath, number: int) -> str:
+    """A table at a snapshot, in SQL."""
+    return f"{session.lake}.{quoted(path.database, path.table)} AT (VERSION => {number:d})"
+
+
+@contextmanager
+def found(lake: Lake, path: spi.TablePath) -> Iterator[None]:
+    """Turns the library's error into the one that laketier knows."""
+    try:
+        yield
+    except NoLake as error:
+        raise missing(lake, path) from error
+
+
+def missing(lake: Lake, path: spi.TablePath) -> spi.TableNotFound:
+    return spi.TableNotFound(
+        f"there is no table {path}",
+        where=str(lake.file),
+        fix="Check lake.warehouse and the name; `laketier status` lists the tables.",
+    )
