@@ -46,13 +46,8 @@ class Lake:
         """The lake, outside of a transaction. Raises `NoLake`."""
         if not self.file.exists():
             raise NoLake(f"there is no {self.file}")
-        attached = _engine(os.getpid())
-        name = attached.attach(self.file)
-        try:
-            with attached.connection.cursor() as cursor:
-                yield Session(cursor, name)
-        finally:
-            attached.detach(self.file)
+        with _engine(os.getpid()).session(self.file) as session:
+            yield session
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
@@ -91,7 +86,7 @@ class Lake:
                 session.run(f"CREATE TABLE {name}.{OWN}.commits(table_uuid VARCHAR, commit_id VARCHAR)")
                 session.run("COMMIT")
         finally:
-            engine.detach(draft.file)
+            engine.detach(name)
         fsync_file(draft.file)
         with suppress(FileExistsError):
             os.link(draft.file, self.file)
@@ -136,30 +131,45 @@ def _nothing_landed(message: str) -> bool:
 
 @dataclass
 class _Engine:
-    """DuckDB in this process. Loading its extensions takes most of a second, so that is done once. A lake is attached
-    only while it is in use: DuckDB would keep its schema otherwise."""
+    """DuckDB in this process. A lake stays attached until another one is used: to attach it takes five times as long as
+    to read a table's state. The library looks at the newest snapshot in each transaction."""
 
     connection: duckdb.DuckDBPyConnection
-    users: dict[Path, tuple[str, int]] = field(default_factory=dict)
+    users: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def attach(self, file: Path, more: str = "CREATE_IF_NOT_EXISTS false") -> str:
+    @contextmanager
+    def session(self, file: Path) -> Iterator[Session]:
+        status = os.stat(file)
+        # Another file under the same name is another lake.
+        key = status.st_dev, status.st_ino
         with self.lock:
-            name, users = self.users.get(file, ("", 0))
-            if not users:
-                name = f"lake_{uuid.uuid4().hex}"
-                place = literal(f"ducklake:sqlite:{file}")
-                self.connection.execute(f"ATTACH {place} AS {name} ({more}, {OPTIONS})")
-            self.users[file] = (name, users + 1)
-            return name
+            if key not in self.users:
+                self._forget()
+                self.users[key] = (self.attach(file, "CREATE_IF_NOT_EXISTS false"), 0)
+            name, users = self.users[key]
+            self.users[key] = (name, users + 1)
+        try:
+            with self.connection.cursor() as cursor:
+                yield Session(cursor, name)
+        finally:
+            with self.lock:
+                name, users = self.users[key]
+                self.users[key] = (name, users - 1)
 
-    def detach(self, file: Path) -> None:
-        with self.lock:
-            name, users = self.users.pop(file)
-            if users > 1:
-                self.users[file] = (name, users - 1)
-            else:
-                self.connection.execute(f"DETACH {name}")
+    def attach(self, file: Path, how: str) -> str:
+        name = f"lake_{uuid.uuid4().hex}"
+        self.connection.execute(f"ATTACH {literal(f'ducklake:sqlite:{file}')} AS {name} ({how}, {OPTIONS})")
+        return name
+
+    def detach(self, name: str) -> None:
+        self.connection.execute(f"DETACH {name}")
+
+    def _forget(self) -> None:
+        for key, (name, users) in list(self.users.items()):
+            if not users:
+                del self.users[key]
+                self.detach(name)
 
 
 @cache

@@ -61,7 +61,7 @@ def check(field: pa.Field) -> None:
     """Raise `UnsupportedType` for a column that would change."""
     try:
         held = to_arrow(duckdb.sqltype(to_sql(field.type)))
-    except KeyError:
+    except (KeyError, duckdb.Error):
         held = None
     if held != field.type:
         raise spi.UnsupportedType(
