@@ -12,7 +12,7 @@ import pyarrow as pa
 from ducklake_lake.features import FEATURES
 from ducklake_lake.library import Lake, quoted
 from ducklake_lake.rounds import State
-from ducklake_lake.table import Version, at, found, load, load_newest
+from ducklake_lake.table import Version, at, found, load, load_newest, look_up
 from laketier import kit, spi
 
 BATCH_ROWS = 65_536
@@ -59,7 +59,7 @@ class Source(spi.LakeSource):
         place = split.payload
         columns = ", ".join(map(quoted, schema.names)) or "filename"
         with found(self.lake, self.table.path), self.lake.transaction() as session:
-            if (seen := load(session, self.table.path, place.snapshot)) is None or seen.identity != self._identity:
+            if (there := look_up(session, self.table.path, place.snapshot)) is None or there[0] != self._identity:
                 raise self._expired(place.snapshot)
             query = f"SELECT {columns} FROM {at(session, self.table.path, place.snapshot)} WHERE filename = ?"
             try:

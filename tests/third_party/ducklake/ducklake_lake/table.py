@@ -24,10 +24,9 @@ class Version:
     watermarks: Mapping[str, str]
 
 
-def load(session: Session, path: spi.TablePath, number: int | None = None) -> Version | None:
-    """A table at a snapshot, the newest without ``number``. None if there is no such table or snapshot."""
-    number = session.snapshot() if number is None else number
-    found = session.run(
+def look_up(session: Session, path: spi.TablePath, number: int) -> tuple[str, int, str] | None:
+    """The identity, the library's own number, and the folder of a table. None if there is no such table or snapshot."""
+    rows = session.run(
         f"""SELECT t.table_uuid, t.table_id, s.path, t.path, m.value
             FROM {session.catalog("ducklake_table")} t JOIN {session.catalog("ducklake_schema")} s USING (schema_id)
             JOIN {session.catalog("ducklake_snapshot")} n ON n.snapshot_id = $1
@@ -37,9 +36,17 @@ def load(session: Session, path: spi.TablePath, number: int | None = None) -> Ve
             AND s.begin_snapshot <= $1 AND coalesce(s.end_snapshot > $1, true)""",
         (number, path.database, path.table),
     )
-    if not found:
+    for identity, table_id, schema_folder, folder, root in rows:
+        return identity, table_id, f"{root}{schema_folder}{folder}".rstrip("/")
+    return None
+
+
+def load(session: Session, path: spi.TablePath, number: int | None = None) -> Version | None:
+    """A table at a snapshot, the newest without ``number``. None if there is no such table or snapshot."""
+    number = session.snapshot() if number is None else number
+    if (there := look_up(session, path, number)) is None:
         return None
-    ((identity, table_id, schema_folder, folder, root),) = found
+    identity, table_id, location = there
     nulls = dict(
         session.run(
             f"""SELECT column_name, nulls_allowed FROM {session.catalog("ducklake_column")}
@@ -58,7 +65,7 @@ def load(session: Session, path: spi.TablePath, number: int | None = None) -> Ve
     marks = session.run(
         f"SELECT pipeline, watermark FROM {session.lake}.{OWN}.watermarks WHERE table_uuid = ?", (identity,)
     )
-    return Version(identity, number, schema, f"{root}{schema_folder}{folder}".rstrip("/"), dict(marks))
+    return Version(identity, number, schema, location, dict(marks))
 
 
 def load_newest(lake: Lake, path: spi.TablePath) -> Version:
