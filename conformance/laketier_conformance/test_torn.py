@@ -76,6 +76,26 @@ def test_a_file_of_the_newest_commit_is_damaged(table: Table, harm: str, unprove
     expect(table.ids, whole, "the files are back as they were, and so are the rows")
 
 
+def test_a_backup_is_put_back_and_goes_on(table: Table) -> None:
+    """Its next snapshots get the numbers of others that were there before, in the same process. What it knew of those
+    must not be taken for these. A format may also refuse to read it, or to go on from it."""
+    table.append(0)
+    root = local_folder(table.info.location)
+    backup = contents(root)
+    table.append(1)
+    expect(table.ids, ids_of(0) + ids_of(1), "rows before the table's folder is put back as it was an epoch ago")
+    if root is None:
+        return
+    restore(root, backup)
+    try:
+        found = table.ids
+        table.commit([table.staged(ids_of(2))], None)
+    except LaketierError:
+        return
+    expect(found, ids_of(0), "rows after the table's folder was put back as it was before the last epoch")
+    expect(table.ids, ids_of(0) + ids_of(2), "rows after a batch to a table whose folder was put back")
+
+
 def contents(root: Path | None) -> dict[Path, bytes]:
     """Of all files below."""
     return {} if root is None else {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}

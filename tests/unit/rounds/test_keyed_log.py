@@ -8,7 +8,7 @@ import pytest
 
 from changes import CHANGES, ChangeLog
 from laketier.rounds.keyed import KeyedLog
-from laketier.spi import ConfigError, LogOffsets, LogRange
+from laketier.spi import ConfigError, LaketierError, LogOffsets, LogRange, LogSplit
 
 
 def test_it_reads_what_the_log_reads_and_says_what_the_user_said() -> None:
@@ -43,3 +43,23 @@ def test_what_does_not_fit_is_told() -> None:
         KeyedLog.of(log, ("op",), "op")
     with pytest.raises(ConfigError, match="the primary key has no column 'x'"):
         KeyedLog.of(log, ("x",), None)
+
+
+def test_a_bad_record_and_the_columns_are_the_logs_business() -> None:
+    log = ChangeLog.of().without(primary_key=(), change_column=None)
+    log.append(("+I", 1, "a"), ("bad", 2, ""))
+    keyed = KeyedLog.of(log, ("id",), "op")
+    split = LogSplit(bucket="0", start=0, end=2)
+    told: list[int] = []
+    assert len(list(keyed.read(split, on_bad_record=lambda record: told.append(record.offset)))) == 1
+    assert told == [1]
+    with pytest.raises(LaketierError):
+        list(keyed.read(split))
+    log.append(("+I", 3, "b"))
+    [batch] = keyed.read(LogSplit(bucket="0", start=2, end=3))
+    assert batch["id"].to_pylist() == [3]
+
+
+def test_a_key_that_does_not_fit_says_of_which_log() -> None:
+    with pytest.raises(ConfigError, match=r"^t: the primary key has no column 'x'"):
+        KeyedLog.of(ChangeLog.of(), ("x",), None)

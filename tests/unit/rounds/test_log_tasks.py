@@ -1,11 +1,32 @@
-"""What a task costs, and which splits share one."""
+"""What a task costs, which splits share one, what it answers, and who runs it."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
 import pytest
 
-from laketier.rounds.splits import WEIGHT_OF_A_TASK, split_groups, weight_of
-from laketier.spi import LogSplit
+from changes import ROWS, ChangeLog
+from laketier.rounds import LogTask, OnBadRecordPolicy, run_log_task
+from laketier.rounds.log_engine import LocalEngine, balanced
+from laketier.rounds.splits import WEIGHT_OF_A_TASK, joined_groups, split_groups, weight_of
+from laketier.spi import (
+    IncompatibleData,
+    LakeWriter,
+    LogOffsets,
+    LogSplit,
+    StorageError,
+    WriteMode,
+    WriteResult,
+    WriterInitContext,
+    attempt_began_at,
+    host_time,
+)
+from memory_lake import MemoryFactory, MemoryTable
 
 
 def _files(count: int, size: int) -> list[LogSplit]:
@@ -32,3 +53,211 @@ def test_a_split_is_cut_into_even_parts_that_leave_nothing_out() -> None:
     assert [(part.start, part.end, part.bytes) for part in whole.cut(4)] == [(2, 5, None), (5, 8, None), (8, 12, None)]
     assert {part.payload for part in whole.cut(4)} == {("a", 1)}
     assert list(LogSplit(bucket="0", start=5, end=5).cut(4)) == []
+
+
+def test_parts_that_just_fit_share_a_task_and_stay_whole() -> None:
+    half = LogSplit(bucket="a", start=0, end=WEIGHT_OF_A_TASK // 2)
+    assert split_groups([half, half, half]) == [(half, half), (half,)]
+    assert joined_groups([(half,), (half,), (half,)]) == [(half, half), (half,)]
+    big = (half, half, half)
+    assert joined_groups([big, (half,), (half,), big]) == [big, (half, half), big]
+    assert joined_groups([]) == []
+
+
+class Factory(MemoryFactory):
+    """Keeps what its writers are made for."""
+
+    def __init__(self, table: MemoryTable) -> None:
+        super().__init__(table)
+        self.made: list[WriterInitContext] = []
+
+    def create_writer(self, context: WriterInitContext) -> LakeWriter[WriteResult]:
+        self.made.append(context)
+        return super().create_writer(context)
+
+
+def _task(log: ChangeLog, **more: Any) -> LogTask:
+    splits = tuple(LogSplit(bucket="0", start=at, end=at + 2) for at in (0, 2))
+    plain = log.without(primary_key=(), change_column=None)
+    return LogTask("t", plain, splits, Factory(MemoryTable(schema=plain.table.schema)), 7, **more)
+
+
+def _log(*bad: int) -> ChangeLog:
+    log = ChangeLog.of()
+    log.append(*(("bad" if key in bad else "+I", key, "a") for key in range(4)))
+    return log
+
+
+def test_a_task_stages_its_rows_under_its_index_and_mode() -> None:
+    task = _task(_log(), attempts_after=1 << 43)
+    answer = run_log_task(task)
+    assert (answer.table, answer.index, answer.error, answer.unread, answer.bad) == ("t", 7, None, False, 0)
+    assert answer.message is not None
+    factory = task.factory
+    assert isinstance(factory, Factory)
+    [context] = factory.made
+    assert (context.split_index, context.mode) == (7, WriteMode.APPEND)
+    assert attempt_began_at(context.attempt) == 1 << 43, "no earlier than the table's horizon"
+    assert sorted(row for rows in factory.table.staged.values() for row in rows) == [0, 1, 2, 3]
+
+
+def test_a_task_weighs_what_its_splits_do() -> None:
+    assert _task(_log()).weight == 4
+
+
+@pytest.mark.parametrize(("late", "unread"), [(-60_000, False), (0, True), (60_000, True)])
+def test_a_task_is_not_begun_when_its_time_is_up(late: int, unread: bool) -> None:
+    task = _task(_log(), within=60.5)
+    before = host_time()
+    begun = task.begun()
+    assert begun.not_after is not None
+    assert type(begun.not_after) is int
+    assert 0 <= begun.not_after - before - 60_500 < 30_000
+    answer = run_log_task(replace(begun, not_after=host_time() - late))
+    assert (answer.unread, answer.message is None, answer.index) == (unread, unread, 7)
+    assert _task(_log()).begun().not_after is None
+
+
+def test_a_task_without_a_limit_is_begun_whenever() -> None:
+    assert not run_log_task(replace(_task(_log()), not_after=None)).unread
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (IncompatibleData("does not fit"), "does not fit"),
+        (RuntimeError("client says no"), "t: a task failed, because RuntimeError: client says no"),
+    ],
+)
+def test_an_error_is_an_answer_of_its_task(raised: Exception, told: str) -> None:
+    class Broken(ChangeLog):
+        def read(self, split: LogSplit, **options: Any) -> Iterator[pa.RecordBatch]:
+            raise raised
+
+    log = _log()
+    answer = run_log_task(_task(Broken(log.described, log.entries)))
+    assert (answer.table, answer.index, answer.message) == ("t", 7, None)
+    assert str(answer.error) == told
+    assert isinstance(answer.error, (IncompatibleData, StorageError))
+
+
+@pytest.mark.parametrize("since", [0, 1, 2])
+def test_bad_records_are_kept_from_where_they_are_not_yet(since: int) -> None:
+    dead = MemoryFactory(MemoryTable(schema=ROWS))
+    task = _task(
+        _log(1, 2),
+        policy=OnBadRecordPolicy.DEAD_LETTER,
+        dead_letters=dead,
+        dead_letters_from=LogOffsets({"0": since}),
+    )
+    kept: list[int] = []
+    dead.create_writer = lambda context: _Letters(kept)  # type: ignore[method-assign]
+    answer = run_log_task(task)
+    assert (answer.error, answer.bad) == (None, 2)
+    assert kept == [offset for offset in (1, 2) if offset >= since]
+
+
+class _Letters(LakeWriter[WriteResult]):
+    """Keeps the offsets of the dead letters."""
+
+    def __init__(self, kept: list[int]) -> None:
+        self.kept = kept
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.kept += batch["offset"].to_pylist()
+
+    def complete(self) -> WriteResult:
+        return WriteResult.of(MemoryTable().info, "a", ())
+
+    def abort(self) -> None:
+        pass
+
+
+# -- engines ---------------------------------------------------------------------------------------------------------
+
+
+def _weighing(weight: int, index: int) -> LogTask:
+    splits = (LogSplit(bucket="0", start=0, end=weight),)
+    return LogTask(f"t{index}", _log(), splits, MemoryFactory(MemoryTable()), index)
+
+
+def _loads(groups: list[list[LogTask]]) -> list[list[int]]:
+    return [[task.weight for task in group] for group in groups]
+
+
+def test_tasks_are_spread_by_their_weight() -> None:
+    tasks = [_weighing(weight, index) for index, weight in enumerate([1_000, 9_000, 5_000, 4_000])]
+    assert _loads(balanced(tasks, 2)) == [[9_000, 1_000], [5_000, 4_000]]
+    assert _loads(balanced(tasks, 1)) == [[9_000, 5_000, 4_000, 1_000]]
+    assert _loads(balanced(tasks[:2], 5)) == [[9_000], [1_000]], "no group is empty"
+    assert balanced([], 3) == []
+    with pytest.raises(ValueError, match="0 groups can't hold anything"):
+        balanced(tasks, 0)
+
+
+def test_a_task_costs_something_however_light_it_is() -> None:
+    tasks = [_weighing(weight, index) for index, weight in enumerate([2_500, *[1] * 6])]
+    assert _loads(balanced(tasks, 2)) == [[2_500, 1], [1] * 5]
+
+
+def test_tasks_run_at_once_and_answer_as_they_end() -> None:
+    log = _log()
+    first_may_end = threading.Event()
+    threads: list[str] = []
+
+    class Named(ChangeLog):
+        def read(self, split: LogSplit, **options: Any) -> Iterator[pa.RecordBatch]:
+            threads.append(threading.current_thread().name)
+            return super().read(split, **options)
+
+    class First(ChangeLog):
+        def read(self, split: LogSplit, **options: Any) -> Iterator[pa.RecordBatch]:
+            assert first_may_end.wait(60)
+            return super().read(split, **options)
+
+    slow = replace(_task(First(log.described, log.entries)), index=0)
+    quick = replace(_task(Named(log.described, log.entries)), index=1)
+    engine = LocalEngine(2)
+    answers = engine.run([slow, quick])
+    assert next(answers).index == 1
+    first_may_end.set()
+    assert [answer.index for answer in answers] == [0]
+    assert {name.rpartition("_")[0] for name in threads} == {"laketier-task"}
+    engine.close()
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_an_engine_that_closes_begins_nothing_more(wait: bool) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    log = _log()
+
+    class Held(ChangeLog):
+        def read(self, split: LogSplit, **options: Any) -> Iterator[pa.RecordBatch]:
+            begun.set()
+            assert may_end.wait(60)
+            return super().read(split, **options)
+
+    ran = _task(log)
+    engine = LocalEngine(1)
+    engine.run([_task(Held(log.described, log.entries)), ran])
+    assert begun.wait(60)
+    closed = threading.Event()
+
+    def close() -> None:
+        engine.close(wait=wait)
+        closed.set()
+
+    closing = threading.Thread(target=close)
+    closing.start()
+    if wait:
+        assert not closed.wait(0.05), "a task still runs"
+    else:
+        assert closed.wait(60), "nobody waits for a task that runs"
+    may_end.set()
+    closing.join(60)
+    engine.close()
+    factory = ran.factory
+    assert isinstance(factory, Factory)
+    assert factory.made == [], "the second task was never begun"
+    with pytest.raises(RuntimeError):
+        engine.run([ran])

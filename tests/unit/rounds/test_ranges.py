@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from changes import ChangeLog
 from laketier.rounds import OnExpired, next_range
-from laketier.rounds.ranges import MAX_EXPIRED_RANGES, NextRange
-from laketier.spi import BucketBounds, LogOffsets, OffsetsExpired, TableChanged
+from laketier.rounds.ranges import MAX_EXPIRED_RANGES, NextRange, plan_around
+from laketier.spi import BucketBounds, LogOffsets, LogRange, LogSplit, OffsetsExpired, StorageError, TableChanged
 
 
 def test_a_new_table_reads_from_the_earliest() -> None:
@@ -66,6 +70,20 @@ def test_a_bucket_with_an_initial_offset_begins_there_and_in_one_piece() -> None
     assert later.wanted.end == LogOffsets({"0": 11})
 
 
+@pytest.mark.parametrize(("initial", "start"), [(None, 10), (0, 0), (4, 4), (-1, -1)])
+def test_a_bucket_that_is_new_to_the_table_begins_where_its_log_says(initial: int | None, start: int) -> None:
+    found = next_range(None, {"0": BucketBounds(10, 12, initial=initial)})
+    assert (found.wanted.start, found.skipped) == (LogOffsets({"0": start}), {})
+    assert (found.source.start, found.source.end) == ("{}", '{"0":12}')
+
+
+def test_a_limit_is_no_limit_to_what_just_fits() -> None:
+    bounds = {"0": BucketBounds(0, 3), "1": BucketBounds(0, 7)}
+    assert next_range(None, bounds, most=10).left == 0
+    assert dict(next_range(None, bounds, most=9).wanted.end) == {"0": 3, "1": 7}
+    assert dict(next_range(None, bounds, most=5).wanted.end) == {"0": 2, "1": 4}
+
+
 offsets = st.integers(min_value=0, max_value=10_000)
 
 
@@ -115,6 +133,85 @@ def test_a_round_that_ends_before_an_expired_range_does_not_record_it() -> None:
     assert found.up_to(LogOffsets({"0": 5})).content == 'skipped:{"0":[2,3]}'
     assert found.up_to(LogOffsets({"0": 2})).content is None
     assert found.up_to(LogOffsets({"0": 5})).left == 4
+
+
+def test_what_was_skipped_is_told_by_bucket_in_their_order() -> None:
+    bounds = {bucket: BucketBounds(5, 9) for bucket in ("b", "a")}
+    found = next_range(LogOffsets({"b": 1, "a": 2}), bounds, on_expired=OnExpired.SKIP)
+    assert found.content == 'skipped:{"a":[2,5],"b":[1,5]}'
+
+
+def test_ranges_that_expired_outside_of_a_round_are_none_of_its_business() -> None:
+    found = _next(5, 12)
+    assert found.around({"0": [(0, 5), (12, 20)], "1": [(0, 9)]}) == found.around({})
+    assert found.around({"0": [(0, 5)]}).content is None
+    assert found.around({"0": [(3, 6)]}).content == 'skipped:{"0":[5,6]}'
+    assert found.around({"0": [(7, 11), (8, 9)]}).content == 'skipped:{"0":[7,11]}'
+
+
+def test_a_bucket_that_begins_before_its_first_offset_skips_none_before_it() -> None:
+    found = next_range(None, {"0": BucketBounds(3, 5, initial=-1)}).around({"0": [(-1, 2)]})
+    assert found.content == 'skipped:{"0":[0,2]}'
+    assert [(piece.start["0"], piece.end["0"]) for piece in found.pieces()] == [(-1, 0), (2, 5)]
+
+
+def test_a_round_skips_so_many_ranges_and_ends_before_the_next() -> None:
+    gone = [(at, at + 1) for at in range(0, 4 * MAX_EXPIRED_RANGES, 2)]
+    found = _next(0, 1_000).around({"0": gone})
+    assert found.wanted.end == LogOffsets({"0": gone[MAX_EXPIRED_RANGES][0]})
+    assert len(found.skipped["0"]) == 2 * MAX_EXPIRED_RANGES
+    just = _next(0, 1_000).around({"0": gone[:MAX_EXPIRED_RANGES]})
+    assert just.wanted.end == LogOffsets({"0": 1_000})
+
+
+@dataclass(frozen=True)
+class Expiring(ChangeLog):
+    """A log whose plans end, one after the other, as ``answers`` say; then as it can."""
+
+    answers: list[OffsetsExpired] = field(default_factory=list)
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        if self.answers:
+            raise self.answers.pop(0)
+        return super().plan(wanted)
+
+
+def _expiring(*answers: OffsetsExpired) -> Expiring:
+    log = ChangeLog.of()
+    log.append(*(("+I", key, "a") for key in range(9)))
+    return Expiring(log.described, log.entries, width=100, answers=list(answers))
+
+
+GONE = OffsetsExpired("offsets 2 to 3 expired", where="t", gone={"0": [(2, 4)]})
+
+
+def test_a_plan_goes_around_what_expired_where_that_is_allowed() -> None:
+    found, splits = plan_around(_expiring(GONE), _next(0, 9), OnExpired.SKIP)
+    assert found.content == 'skipped:{"0":[2,4]}'
+    assert [(split.start, split.end) for split in splits] == [(0, 2), (4, 9)]
+    plain, whole = plan_around(_expiring(), _next(0, 9), OnExpired.SKIP)
+    assert (plain, [(split.start, split.end) for split in whole]) == (_next(0, 9), [(0, 9)])
+
+
+@pytest.mark.parametrize(
+    ("error", "on_expired"),
+    [(GONE, OnExpired.FAIL), (OffsetsExpired("some expired, and nobody knows which"), OnExpired.SKIP)],
+)
+def test_a_plan_skips_nothing_that_nobody_allowed_or_knows(error: OffsetsExpired, on_expired: OnExpired) -> None:
+    with pytest.raises(OffsetsExpired) as caught:
+        plan_around(_expiring(error), _next(0, 9), on_expired)
+    assert caught.value is error
+
+
+def test_what_expires_once_more_is_left_to_the_next_round() -> None:
+    later = OffsetsExpired("offsets 4 to 5 expired", where="t", gone={"0": [(4, 6)]})
+    with pytest.raises(StorageError) as caught:
+        plan_around(_expiring(GONE, later), _next(0, 9), OnExpired.SKIP)
+    assert str(caught.value) == (
+        "t: offsets expired while a round ran, because offsets 4 to 5 expired. "
+        "Nothing was published. The next round skips them, as on-expired is skip."
+    )
+    assert caught.value.__cause__ is later
 
 
 @given(st.integers(0, 20), st.integers(1, 300), st.sets(st.integers(0, 320)))

@@ -49,8 +49,9 @@ def test_a_batch_without_a_pipeline_is_never_done() -> None:
 def test_it_is_refused_when_the_epoch_went_away_meanwhile() -> None:
     table = published()
     assert TieringRound(MemoryFactory(table), token=EPOCH).begin() is Decision.DONE
-    with pytest.raises(TableChanged, match="not any more"):
-        TieringRound(MemoryFactory(MemoryTable()), token=EPOCH).confirm_done()
+    for token in (EPOCH, Token("p", "r", 1)):
+        with pytest.raises(TableChanged, match="not any more"):
+            TieringRound(MemoryFactory(MemoryTable()), token=token).confirm_done()
 
 
 def test_it_is_refused_when_the_pipeline_was_forgotten_at_its_first_epoch() -> None:

@@ -22,6 +22,8 @@ import pytest
 Say = Callable[[dict[str, Any]], None]
 _START = 60.0
 """Seconds for what comes before the first test."""
+_MEMORY = "/dev/shm"
+"""Tests keep their files there, where there is one: a disk spends most of a run on the syncs of small tables."""
 
 
 @dataclass(eq=False)
@@ -50,7 +52,7 @@ def in_a_fork(
     """What ``work`` says in a fork, which ends with it. ``limit_of`` tells how long to wait for what comes after a word
     of it; then the last word is ``{"timeout": True}``. What it started is ended, too."""
     reading, writing = os.pipe()
-    folder = Path(tempfile.mkdtemp(prefix="mutant-"))
+    folder = Path(tempfile.mkdtemp(prefix="mutant-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
     pid = os.fork()
     if not pid:
         os.close(reading)

@@ -20,7 +20,14 @@ _ROUNDS = (
     "tests/unit/config",
     *(
         f"tests/integration/sources/test_{name}.py"
-        for name in ("log_round", "keyed_rounds", "rounds_out_of_time", "schema_changes", "dead_letter_staging")
+        for name in (
+            "log_round",
+            "keyed_rounds",
+            "rounds_out_of_time",
+            "schema_changes",
+            "dead_letter_staging",
+            "landing_rounds",
+        )
     ),
 )
 
@@ -81,7 +88,11 @@ TARGETS = {
             ("laketier.tiering",),
             ("tests/unit/tiering", "tests/unit/rounds", "tests/unit/maintenance", *_PLAIN),
         ),
-        Target("spi", ("laketier.spi",), ("tests/unit/spi", "tests/unit/tiering", "tests/unit/kit", *_PLAIN)),
+        Target(
+            "spi",
+            ("laketier.spi",),
+            ("tests/unit/spi", "tests/unit/tiering", "tests/unit/kit", "tests/unit/config", *_PLAIN),
+        ),
         Target(
             "rounds",
             ("laketier.rounds",),

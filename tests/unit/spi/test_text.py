@@ -1,0 +1,75 @@
+"""Text for people: what is hidden in it, and what is shown instead of sent."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from laketier.spi.redaction import holds_secret, is_secret, redacted
+from laketier.spi.visible import visible, visible_json
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("größe 雪 \N{SNOWMAN}", "größe 雪 \N{SNOWMAN}"),
+        ("a\tb\nc", "a\tb\nc"),
+        ("\x1b[2J", "\\x1b[2J"),
+        ("a\x00b\x7fc", "a\\x00b\\x7fc"),
+        ("x\u202ey", "x\\u202ey"),
+        ("\ud800", "\\ud800"),
+        ("\r", "\\r"),
+        ("it's \x1b'\"", "it's \\x1b'\""),
+    ],
+)
+def test_what_a_terminal_acts_upon_is_shown(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@pytest.mark.parametrize("value", ["plain", "\x7f\u202e\x9f", "a\nb"])
+def test_json_keeps_its_values(value: str) -> None:
+    text = json.dumps(value, ensure_ascii=False)
+    assert json.loads(visible_json(text)) == value
+    assert visible_json(text).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [("password", True), ("s3.Secret-Access-Key", True), ("sasl.TOKEN", True), ("path", False), ("", False)],
+)
+def test_secrets_are_known_by_their_names(name: str, secret: bool) -> None:
+    assert is_secret(name) is secret
+
+
+@pytest.mark.parametrize(
+    ("url", "holds"),
+    [
+        ("s3://bucket/path", False),
+        ("postgresql://user:hunter2@host/db", True),
+        ("postgresql://host:5432/db", False),
+        ("postgresql://host/db?password=hunter2", True),
+        ("http://host:80/a@b?x=1", False),
+        ("https://host/x?token=abc", True),
+        ("file.csv?token=abc", False),
+        ("/path/secret=3", False),
+        ("s3://bucket/secret=3/x", False),
+        ("s3://bucket/x?region=eu", False),
+    ],
+)
+def test_a_url_holds_a_secret_in_its_password_or_query(url: str, holds: bool) -> None:
+    assert holds_secret(url) is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("can't open postgresql://u:hunter2@h/d", "can't open postgresql://u:***@h/d"),
+        ("at http://h/x?token=abc&y=1", "at http://h/x?token=***&y=1"),
+        ("{'password': 'abc', 'x': 1}", "{'password': '***', 'x': 1}"),
+        ("nothing here", "nothing here"),
+    ],
+)
+def test_secrets_are_hidden_in_text(text: str, shown: str) -> None:
+    assert redacted(text) == shown
