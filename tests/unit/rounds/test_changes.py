@@ -7,6 +7,7 @@ import decimal
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.types as pt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -101,6 +102,55 @@ def test_what_is_held_is_bounded_by_the_keys(monkeypatch: pytest.MonkeyPatch) ->
         latest.add(batch_of([(key, "a", value, "+U") for key in range(10)]))
         assert latest._latest.num_rows + latest._pending_rows <= 2 * 100
     assert as_dict(latest.rows()) == {(key, "a"): 199 for key in range(10)}
+
+
+@pytest.mark.parametrize(("rows", "bytes"), [(1_000_000, 50_000), (10, 1_000_000_000)])
+def test_what_is_held_is_bounded_by_rows_and_by_bytes(monkeypatch: pytest.MonkeyPatch, rows: int, bytes: int) -> None:
+    monkeypatch.setattr(changes, "_PENDING_ROWS", rows)
+    monkeypatch.setattr(changes, "_PENDING_BYTES", bytes)
+    schema = pa.schema([("k", pa.int64()), ("text", pa.string())])
+    latest = LatestChanges(schema, ["k"], None)
+    before = pa.total_allocated_bytes()
+    for number in range(50):
+        latest.add(pa.record_batch({"k": pa.array([1, 2]), "text": ["x" * 10_000, str(number)]}, schema=schema))
+        assert pa.total_allocated_bytes() - before < 300_000
+    assert latest.rows()["text"].to_pylist() == ["x" * 10_000, "49"]
+
+
+def test_changes_of_several_looks_are_all_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    latest = LatestChanges(CHANGES, ["k", "region"], "op")
+    latest.add(batch_of([(1, "a", 1, "+I"), (2, "a", 2, "+I")]))
+    assert latest.keys.num_rows == 2
+    latest.add(batch_of([(2, "a", 3, "+U"), (3, "a", 4, "+I")]))
+    latest.add(batch_of([]))
+    latest.add(batch_of([(1, "a", 1, "-U")]))
+    assert latest.keys["k"].to_pylist() == [1, 2, 3]
+    assert as_dict(latest.rows()) == {(1, "a"): 1, (2, "a"): 3, (3, "a"): 4}
+    assert latest.rows().schema.names == SCHEMA.names, "without the change types"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pa.array(["x", "y"]).dictionary_encode(),
+        pa.array(["x", "y"], pa.string_view()),
+        pa.array([b"x", b"y"], pa.binary_view()),
+        pa.array([b"x", b"y"]).dictionary_encode(),
+        pa.array(["x", "y"], pa.large_string()),
+    ],
+    ids=lambda keys: str(keys.type),
+)
+def test_keys_of_any_make_are_found_beside_plain_ones(keys: pa.Array) -> None:
+    """Arrow filters no views, so what is filtered is plain."""
+    one, other = (each.as_py() for each in keys)
+    rows = pa.record_batch({"k": [other, one, other], "v": [1, 2, 3]})
+    table = pa.table({"k": keys})
+    assert without_keys(rows, table.slice(1))["v"].to_pylist() == [2]
+    assert matching_keys(table.slice(0, 1), pa.table({"k": [one, other]}))["k"].to_pylist() == [one]
+    if not (pt.is_string_view(keys.type) or pt.is_binary_view(keys.type)):
+        made = pa.record_batch({"k": keys, "v": [1, 2]})
+        assert without_keys(made, pa.table({"k": [one]}))["v"].to_pylist() == [2]
+        assert without_keys(made, table.slice(1))["v"].to_pylist() == [1]
 
 
 def test_a_slice_does_not_keep_the_batch_that_it_was_cut_from() -> None:

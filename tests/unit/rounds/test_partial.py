@@ -42,6 +42,23 @@ def test_parts_of_one_offset_are_published_together() -> None:
     assert publishable_tasks(groups, {0, 1}, wanted) == (frozenset({0, 1}), LogOffsets({"files": 1}))
 
 
+def test_a_task_that_must_run_takes_those_with_it_that_share_its_offsets() -> None:
+    """However far it goes beyond the bucket's first split, and whichever of them comes first in the plan."""
+    groups = [[_split("a", 0, 2)], [_split("a", 1, 6)], [_split("a", 0, 1)], [_split("a", 4, 8)], [_split("a", 8, 9)]]
+    assert required_tasks(groups) == [True, True, True, True, False]
+    crossed = [[_split("a", 0, 2)], [_split("a", 1, 6), _split("b", 0, 9)], [_split("b", 3, 5)], [_split("c", 0, 1)]]
+    assert required_tasks(crossed) == [True, True, True, True]
+
+
+def test_a_bucket_of_which_nothing_was_read_ends_where_it_began() -> None:
+    """Also where its round does not say from where, or a task began before that."""
+    groups = [[_split("a", 0, 5)], [_split("b", 0, 5)]]
+    wanted = LogRange(LogOffsets({"b": 3}), LogOffsets({"a": 5, "b": 5}))
+    kept, end = publishable_tasks(groups, set(), wanted)
+    assert (kept, end) == (frozenset(), LogOffsets({"a": 0, "b": 3}))
+    assert (type(kept), type(end)) == (frozenset, LogOffsets)
+
+
 def test_a_bucket_that_goes_on_shares_no_task_with_others() -> None:
     small = BIG // 3
     groups = split_groups(
