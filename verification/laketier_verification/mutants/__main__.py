@@ -65,7 +65,16 @@ def _run(
         print(line, file=sys.stderr, flush=True)
 
     file = FOLDER / f"{target.name}.profile.json"
-    loop = Loop(modules, chosen, results, seconds=arguments.seconds, near=arguments.near, file=file, tell=tell)
+    loop = Loop(
+        modules,
+        chosen,
+        results,
+        seconds=arguments.seconds,
+        near=bool(arguments.near or arguments.tests),
+        asked=arguments.tests,
+        file=file,
+        tell=tell,
+    )
     os.chdir(ROOT)
     options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
     options += ["-o", "timeout=0", "-o", "faulthandler_timeout=0"]  # each fork has a limit of its own
@@ -94,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--survivors-of", choices=sorted(TARGETS), help="only what survived in another target")
     parser.add_argument("--again", action="store_true", help="try survivors once more, as after a new test")
     parser.add_argument("--near", action="store_true", help="ask only the first tests, for a first look")
+    parser.add_argument("--tests", default="", metavar="REGEX", help="ask only tests whose name it matches")
     parser.add_argument("--list", action="store_true", help="show the mutants, and try none")
     parser.add_argument("--report", action="store_true", help="show what is known, and try none")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")

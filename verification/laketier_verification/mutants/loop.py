@@ -4,6 +4,7 @@ the tests, so nothing is imported or collected twice."""
 from __future__ import annotations
 
 import importlib
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from laketier_verification.mutants.profile import Profile, profile
 from laketier_verification.mutants.results import KILLED, NEAR, NOT_VIABLE, SURVIVED, TIMED_OUT, Result, Results
 from laketier_verification.mutants.source import Module, Mutant
 
-TOGETHER = 32
+TOGETHER = 128
 """Mutants that the first tests did not notice share a run of all the others."""
 _FIRST = 1.5
 """Seconds of the tests that a mutant is given alone: those that most often notice, for their time."""
@@ -26,7 +27,8 @@ _PATIENCE, _TIMES = 30.0, 15.0
 
 
 class Loop:
-    """``mutants`` in the order in which they are tried, until ``seconds`` have passed."""
+    """``mutants`` in the order in which they are tried, until ``seconds`` have passed. ``near``: by first tests only.
+    ``asked``: a pattern of the first tests."""
 
     def __init__(
         self,
@@ -38,9 +40,11 @@ class Loop:
         near: bool,
         file: Path,
         tell: Callable[[str], None],
+        asked: str = "",
     ) -> None:
         self._modules, self._mutants, self._results = modules, list(mutants), results
         self._seconds, self._near, self._file, self._tell = seconds, near, file, tell
+        self._asked = asked
         self._until = 0.0
         self._reports = Reports()
         self.broken: Exception | None = None
@@ -185,7 +189,9 @@ class Loop:
     # -- which tests ------------------------------------------------------------------------------------------------
 
     def _first_tests(self, mutant: Mutant) -> list[Test]:
-        """Cheap ones that run its line, in one process."""
+        """Cheap ones that run its line, in one process; or those that the caller names."""
+        if self._asked:
+            return [test for test in self._all_tests([mutant]) if re.search(self._asked, test.item.nodeid)]
         chosen, seconds = [], 0.0
         for test in self._ordered(self._reaching([mutant]), mutant.key.module):
             seen = self._profile[test.item.nodeid]

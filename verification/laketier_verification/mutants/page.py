@@ -10,7 +10,8 @@ from laketier_verification.mutants.results import NEAR, Result
 from laketier_verification.mutants.targets import FOLDER, TARGETS
 
 _ABOUT = {
-    "feather": "the conformance suite on Feather alone, which has no partitions, buckets or files that move",
+    "feather": "the conformance suite on Feather, which has no partitions, buckets or files that move; what Feather "
+    "lets pass, the suite may notice on localfile, which shares the code",
     "localfile": "the conformance suite on localfile",
     "delta": "the conformance suite on Delta",
     "iceberg": "the conformance suite on Iceberg",
