@@ -49,6 +49,9 @@ def formats(_: str) -> list[list[str]]:
     rows.append(["tests", *(", ".join(f"{n} {how}" for how, n in report["tests"].items()) for report in told)])
     rows.append(["seconds of all processes", *(str(round(report["seconds"])) for report in told)])
     rows.append(["effects interposed", *(str(sum(report["interposed"].values()) or "not counted") for report in told)])
+    unseen = ["; ".join(report.get("not_interposed", ())) for report in told]
+    if any(unseen):
+        rows.append(["not interposed", *unseen])
     features = dict.fromkeys(name for report in told for name in report["shown"])
     rows += [[feature, *(_shown(report, feature) for report in told)] for feature in features]
     rows.append(["libraries", *(_libraries(report) for report in told)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -17,7 +17,7 @@ from laketier_conformance.interposed.powercuts import PowerCuts
 from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.interposed.runs import Interposed
 from laketier_conformance.lake import Lake, Opened, Table
-from laketier_conformance.verdict import EFFECTS, INTERPOSED, UNPROVEN
+from laketier_conformance.verdict import EFFECTS, INTERPOSED, PLACES, STRIDES, UNPROVEN, UNSEEN
 
 
 @pytest.fixture(scope="session")
@@ -99,21 +99,37 @@ def interpreter(_children: Children) -> Iterator[Child]:
 
 
 @pytest.fixture
-def runs(children: Callable[[int], list[Child]], lake: Lake, request: pytest.FixtureRequest) -> Iterator[Interposed]:
+def runs(
+    children: Callable[[int], list[Child]], lake: Lake, folder: Path, request: pytest.FixtureRequest
+) -> Iterator[Interposed]:
     """Requests to other processes, each effect of which is seen and decided. Skips the test where it can't be."""
     reason = why_not()
     if reason is not None:
         request.node.user_properties.append((INTERPOSED, reason))
         pytest.skip(f"effects can't be seen here: {reason}")
-    runs = Interposed(children, lake)
+    runs = Interposed(children, lake, folder)
     yield runs
-    request.node.user_properties.append((EFFECTS, dict(runs.kinds)))
+    told = request.node.user_properties
+    told += [(EFFECTS, dict(runs.sight.kinds)), (PLACES, dict(runs.sight.places))]
+    told += [(UNSEEN, each) for each in runs.sight.unseen]
+    told += [(STRIDES, each) for each in runs.sight.strides]
 
 
 @pytest.fixture
-def cuts(runs: Interposed, lake: Lake, children: Callable[[int], list[Child]], folder: Path) -> Iterator[PowerCuts]:
-    """Requests to other processes, in and after which the power may be cut."""
-    with PowerCuts(runs, lake, children, folder) as cuts:
+def cuts(
+    runs: Interposed,
+    lake: Lake,
+    children: Callable[[int], list[Child]],
+    folder: Path,
+    request: pytest.FixtureRequest,
+) -> Iterator[PowerCuts]:
+    """Requests to other processes, in and after which the power may be cut. Skips the test once it can't be."""
+
+    def unseen(why: str) -> NoReturn:
+        request.node.user_properties.append((UNSEEN, why))
+        pytest.skip(why)
+
+    with PowerCuts(runs, lake, children, folder, unseen) as cuts:
         yield cuts
 
 

@@ -33,6 +33,9 @@ def page(report: Mapping[str, Any]) -> str:
         _table("Features", ("feature", "declared", "shown"), _features(report)),
         _table("Rules of the contract", ("rule", "what it says", "tests"), _rules(results)),
         _table("Effects that were interposed", ("effect", "times"), report["interposed"].items()),
+        _table("Where the effects went", ("place", "times"), report["places"].items()),
+        _list(f"interposed in part: {each}" for each in report["strides"]),
+        _list(f"not interposed: {each}" for each in report["not_interposed"]),
         _table("The run", ("what", "which"), _run(report)),
         _table("All tests", ("test", "outcome", "seconds", "detail"), _results(results)),
     ]

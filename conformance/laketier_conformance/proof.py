@@ -66,9 +66,13 @@ class Proof:
         """The report as JSON's own types."""
         assert self.verdict is not None
         results = {name: self._plain(name) for name in sorted(self.results)}
-        interposed: Counter[str] = Counter()
-        for result in results.values():
-            interposed.update(result.get("interposed", {}))
+        interposed, places = Counter[str](), Counter[str]()
+        unseen, strides = dict[str, None](), dict[str, None]()
+        for result in self.results.values():
+            interposed.update(result.effects)
+            places.update(result.places)
+            unseen.update(result.unseen)
+            strides.update(result.strides)
         return {
             "report": 2,
             "format": self.plugin.identifier,
@@ -88,6 +92,9 @@ class Proof:
             "shown": shown(self.plugin, self.results.values(), self.verdict.unproven),
             "unknown_features": list(unknown_features(self.plugin.features)),
             "interposed": dict(sorted(interposed.items())),
+            "places": dict(sorted(places.items())),
+            "not_interposed": list(unseen),
+            "strides": list(strides),
             "verdict": self.verdict.name,
             "conformant": self.verdict.conformant,
             "as_asked": self.as_asked,
@@ -130,6 +137,10 @@ class Proof:
         if report["interposed"]:
             effects = ", ".join(f"{count} {kind}" for kind, count in report["interposed"].items())
             terminalreporter.line(f"  interposed: {effects}")
+            where = ", ".join(f"{count} on {place}" for place, count in report["places"].items())
+            terminalreporter.line(f"  of these: {where}")
+        for line in report["strides"]:
+            terminalreporter.line(f"  interposed in part: {line}")
         for line in (self.of_chosen or self.verdict).why:
             terminalreporter.line(f"  {line}")
         for feature, reason in self.verdict.unproven.items():

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
-from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +20,13 @@ from laketier_conformance.delivery import made_whole
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCuts
-from laketier_conformance.interposed.runs import Interposed, failed_at_each, killed_at_each
+from laketier_conformance.interposed.runs import (
+    Interposed,
+    failed_at_each,
+    killed_at_each,
+    lost_at_each,
+    rivalled_at_each,
+)
 from laketier_conformance.lake import Lake, Table, ids_of
 
 Take = Callable[[int], list[Child]]
@@ -51,7 +55,6 @@ def _made_whole(table: Table, epoch: int, told: str) -> None:
 def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
     """Of one task: the effects of another are the same again."""
     for epoch, run in enumerate(killed_at_each(runs, _round)):
-        assert run.steps, "a round has no effect that can be seen: on no file, and on no socket"
         _made_whole(table, epoch, runs.told(run, "killed before"))
 
 
@@ -65,16 +68,16 @@ def test_a_replay_is_killed(table: Table, runs: Interposed) -> None:
 
 
 def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerCuts) -> None:
-    """With an input/output error: the round survives it, or says that it failed. After a sync that failed, another one
-    has nothing to do: the system takes the bytes for written."""
-    for epoch, run in enumerate(failed_at_each(runs, _round, cuts.restart)):
-        told = runs.told(run, "EIO from")
+    """With an input/output error, or the end of a connection: the round survives it, or says that it failed. After a
+    sync that failed, another one has nothing to do: the system takes the bytes for written."""
+    for epoch, run in enumerate(failed_at_each(runs, lambda epoch: {"disk": cuts.restart(), **_round(epoch)})):
+        told = runs.told(run, "a reset of the connection before" if run.decided.is_send else "EIO from")
         assert run.answer is not None, f"{told}: the process died"
         if "outcome" in run.answer:
             expect(
                 table.ids, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows"
             )
-            if run.decided.call in SYNCS:
+            if run.decided.call in SYNCS and not cuts.cannot:
                 left = cuts.survivors("db.t", epoch)
                 expect(left, _expected(epoch + 1), f"{told}: the round was answered, then the power was cut: the rows")
         _made_whole(table, epoch, told)
@@ -83,28 +86,45 @@ def test_an_effect_of_a_round_fails(table: Table, runs: Interposed, cuts: PowerC
 def test_a_rival_before_each_effect(table: Table, children: Take, runs: Interposed) -> None:
     """Another pipeline publishes while a round waits before one of its effects; where a lock keeps it from that, the
     round goes on first."""
-    for epoch in count():
-        rivals: list[Child] = []
-        run = runs.run(at=epoch, but=SYNCS, meanwhile=partial(_rival, table, children, epoch, rivals), **_round(epoch))
-        if not rivals:
-            return
+    rivals: list[Child] = []
+    came = 0
+
+    def rivalled(epoch: int) -> dict[str, Any]:
+        return {"meanwhile": lambda: rivals.append(_rival(table, children, came)), **_round(epoch)}
+
+    for epoch, run in enumerate(rivalled_at_each(runs, rivalled)):
         told = runs.told(run, "a rival came before")
-        [rival] = rivals
-        answer = rival.answer()
-        rival.stop()
-        assert "outcome" in answer, f"{told}: the rival's round ended with {answer}"
+        while rivals:
+            rival = rivals.pop()
+            answer = rival.answer()
+            rival.stop()
+            came += 1
+            assert "outcome" in answer, f"{told}: the rival's round ended with {answer}"
         assert "outcome" in (run.answer or {}), f"{told}: the round ended with {run.answer}"
         seen = table.ids
         expect([i for i in seen if i < RIVALS], _expected(epoch + 1), f"{told}: rows of the round beside a rival's")
         theirs = [i - RIVALS for i in seen if i >= RIVALS]
-        expect(theirs, list(range(epoch + 1)), f"{told}: rows of the rival")
+        expect(theirs, list(range(came)), f"{told}: rows of the rival")
 
 
-def _rival(table: Table, children: Take, epoch: int, rivals: list[Child]) -> None:
+def _rival(table: Table, children: Take, epoch: int) -> Child:
     (rival,) = children(1)
-    rivals.append(rival)
     rival.begin(table.lake, "round", table="db.t", pipeline="rival", epoch=epoch, tasks=[[RIVALS + epoch]])
     rival.answers_within(PATIENCE_SECONDS)
+    return rival
+
+
+def test_an_answer_is_lost(table: Table, runs: Interposed) -> None:
+    """What a round sends lands, and the connection ends before its answer is there: the round finds out what became of
+    it, or says that it failed. A format that sends nothing has no such answer."""
+    for epoch, run in enumerate(lost_at_each(runs, _round)):
+        told = runs.told(run, "the answer was lost after")
+        assert run.answer is not None, f"{told}: the process died"
+        if "outcome" in run.answer:
+            expect(
+                table.ids, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows"
+            )
+        _made_whole(table, epoch, told)
 
 
 def test_creating_is_killed(lake: Lake, runs: Interposed) -> None:

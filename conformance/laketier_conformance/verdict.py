@@ -13,12 +13,20 @@ from laketier_conformance.failures import SAYS
 CONFORMANT, PARTIAL, FAIL = "conformant", "partial", "fail"
 WITHOUT_EFFECTS = "conformant-without-effects"
 """Everything ran but `test_effects`: the system does not let the suite interpose."""
+UNSEEN_EFFECTS = "conformant-with-unseen-effects"
+"""Everything ran that could, and the format has effects that the suite can't interpose, or it can't cut their power."""
 NOT_RUN, NOT_INTERPOSED = "not run", "not interposed"
 UNPROVEN = "laketier_unproven"
 INTERPOSED = "laketier_interposed"
 """Name of a test's property: why the effects of its process could not be seen."""
 FEATURES = "laketier_features"
 """Name of a test's property: the features that it is about."""
+UNSEEN = "laketier_unseen"
+"""Name of a test's property: an effect of the format that could not be seen, or decided on."""
+PLACES = "laketier_places"
+"""Name of a test's property: how many effects went where."""
+STRIDES = "laketier_strides"
+"""Name of a test's property: of which steps not each was decided on."""
 EFFECTS = "laketier_effects"
 """Name of a test's property: how many effects of each kind were seen and decided."""
 _SHOWN = 12
@@ -37,6 +45,9 @@ class Result:
     unproven: dict[str, str] = field(default_factory=dict)
     features: tuple[str, ...] = ()
     effects: dict[str, int] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    unseen: dict[str, None] = field(default_factory=dict)
+    strides: dict[str, None] = field(default_factory=dict)
 
     def add(self, report: pytest.TestReport, refused: str | None) -> None:
         """Take the report of one phase of the test."""
@@ -48,6 +59,12 @@ class Result:
         for name, value in report.user_properties:
             if name == EFFECTS and isinstance(value, dict):
                 self.effects.update(value)
+            elif name == PLACES and isinstance(value, dict):
+                self.places.update(value)
+            elif name == UNSEEN:
+                self.unseen[str(value)] = None
+            elif name == STRIDES:
+                self.strides[str(value)] = None
         if report.outcome not in ("passed", "skipped") or hasattr(report, "wasxfail"):
             # xfail, also the imperative one, is no way to refuse; and what has to be run again ("rerun") has failed.
             self.outcome = "failed"
@@ -55,7 +72,7 @@ class Result:
         elif self.outcome == "failed":
             return
         elif report.skipped:
-            interposed = any(name == INTERPOSED for name, _ in report.user_properties)
+            interposed = any(name in (INTERPOSED, UNSEEN) for name, _ in report.user_properties)
             self.outcome, self.detail = NOT_INTERPOSED if interposed else "skipped", _last_line(report)
         elif report.when == "call":
             self.outcome, self.detail = ("passed", "") if refused is None else ("refused", refused)
@@ -63,7 +80,8 @@ class Result:
     def plain(self) -> dict[str, Any]:
         """For the report."""
         document: dict[str, Any] = {"outcome": self.outcome, "seconds": round(self.seconds, 3)}
-        more = {"detail": self.detail, "interposed": self.effects}
+        more: dict[str, Any] = {"detail": self.detail, "interposed": self.effects, "places": self.places}
+        more |= {"unseen": list(self.unseen), "strides": list(self.strides)}
         return document | {name: value for name, value in more.items() if value}
 
 
@@ -79,14 +97,14 @@ class Verdict:
     @property
     def conformant(self) -> bool:
         """Everything ran that could, and everything passed or was refused as declared."""
-        return self.name in (CONFORMANT, WITHOUT_EFFECTS)
+        return self.name in (CONFORMANT, WITHOUT_EFFECTS, UNSEEN_EFFECTS)
 
 
 def judge(results: Iterable[Result], expected: Collection[str], exit_status: int) -> Verdict:
     """Conformant: all expected tests ran, and each passed or was refused as declared; "without effects" where the
-    system kept the suite from interposing. Partial: some did not run, and
-    nothing failed. Else fail: a run without any result shows nothing, and of a failure that has no name while results
-    are missing, nobody knows whose it was."""
+    system kept the suite from interposing, "with unseen effects" where the format has some that can't be interposed.
+    Partial: some did not run, and nothing failed. Else fail: a run without any result shows nothing, and of a failure
+    that has no name while results are missing, nobody knows whose it was."""
     found = {result.name: result for result in results if result.outcome != NOT_RUN}
     failed = sorted(name for name, result in found.items() if result.outcome == "failed")
     skipped = sorted(name for name, result in found.items() if result.outcome == "skipped")
@@ -95,7 +113,9 @@ def judge(results: Iterable[Result], expected: Collection[str], exit_status: int
     unknown = sorted(set(found) - set(expected))
     why = [f"failed: {name} ({found[name].detail})" for name in failed]
     why += [f"skipped: {name} ({found[name].detail})" for name in skipped]
-    why += [f"{NOT_INTERPOSED}: {name} ({found[name].detail})" for name in blind]
+    why += [f"{NOT_INTERPOSED}: {name} ({found[name].detail})" for name in blind if not found[name].unseen]
+    unseen = dict.fromkeys(each for _, result in sorted(found.items()) for each in result.unseen)
+    why += _some(NOT_INTERPOSED, list(unseen))
     why += _some("not run", missing)
     why += _some("not in the suite's MANIFEST", unknown)
     if not found:
@@ -105,7 +125,8 @@ def judge(results: Iterable[Result], expected: Collection[str], exit_status: int
     if broken or nameless:
         why.append(f"pytest ended with exit code {exit_status}")
     wrong = failed or unknown or broken or nameless or not found
-    complete = WITHOUT_EFFECTS if blind else CONFORMANT
+    without = any(not found[name].unseen for name in blind)
+    complete = WITHOUT_EFFECTS if without else UNSEEN_EFFECTS if unseen else CONFORMANT
     name = FAIL if wrong else PARTIAL if skipped or missing else complete
     unproven: dict[str, str] = {}
     for result in found.values():

@@ -5,16 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import socketserver
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from laketier_conformance.interposed import Effect, Supervisor, why_not
-from laketier_conformance.interposed.supervisor import KILL
+from laketier_conformance.interposed.supervisor import KILL, LOSE, RESET
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"effects can't be seen here: {why_not()}")
 
@@ -57,7 +61,16 @@ def seen_of(folder: Path, code: str) -> list[str]:
         ("d = os.open('.', os.O_RDONLY); os.mkdir('a', dir_fd=d)", ["mkdirat a"]),
         ("threading.Thread(target=os.mkdir, args=['a']).start()", ["mkdir a"]),
         ("subprocess.run(['mkdir', 'a'], check=True)", ["mkdir a"]),
-        ("a, b = socket.socketpair(); a.send(b'x'); b.recv(1)", ["sendto socket"]),
+        ("a, b = socket.socketpair(); a.send(b'x'); b.recv(1)", []),
+        ("socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))", ["sendto udp of no peer"]),
+        (
+            "import mmap; f = open('there', 'r+b'); f.truncate(9); m = mmap.mmap(f.fileno(), 9); m[0] = 1",
+            ["ftruncate there", "mmap there"],
+        ),
+        (
+            "import mmap; f = open('a', 'w+b'); f.write(b'x'); f.flush(); mmap.mmap(f.fileno(), 1, prot=1)",
+            ["openat a", "write a"],
+        ),
         ("os.mkdir('naïve \\udcff')", ["mkdir naïve \udcff"]),
         ("open('there').close(); open('there', 'a').close(); print('x'); os.stat('.')", []),
     ],
@@ -65,6 +78,17 @@ def seen_of(folder: Path, code: str) -> list[str]:
 def test_what_is_seen(tmp_path: Path, code: str, expected: list[str]) -> None:
     (tmp_path / "there").touch()
     assert seen_of(tmp_path, code) == expected
+
+
+def test_a_file_without_a_name_is_seen(tmp_path: Path) -> None:
+    """It is written, and linked from below /proc."""
+    code = (
+        "import ctypes; d = os.open('.', os.O_TMPFILE | os.O_RDWR); os.write(d, b'x')\n"
+        "sys.exit(ctypes.CDLL(None).linkat(-100, b'/proc/self/fd/%d' % d, -100, b'a', 0x400))"
+    )
+    written, linked = seen_of(tmp_path, code)
+    assert written.startswith("write #")
+    assert linked.endswith("-> a")
 
 
 def test_a_database_is_seen(tmp_path: Path) -> None:
@@ -93,3 +117,98 @@ def test_an_error_of_the_supervisor_is_no_silence(tmp_path: Path) -> None:
 
     with pytest.raises(ZeroDivisionError):
         supervised(tmp_path, "os.mkdir('a')", decide)
+
+
+@contextmanager
+def upper() -> Iterator[tuple[int, list[bytes]]]:
+    """A server that answers each line in upper case, and what it was sent."""
+    got: list[bytes] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            for line in self.rfile:
+                got.append(line)
+                with suppress(OSError):
+                    self.wfile.write(line.upper())
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1], got
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+ASKS = (
+    "s = socket.create_connection(('127.0.0.1', {port}))\n"
+    "for part in [b'first\\n', b'sec', b'ond\\n', b'third\\n']:\n"
+    "    {send}\n"
+    "    answer = s.recv(99) if part[-1:] == b'\\n' else b''\n"
+    "    os.write(1, answer + b'|')\n"
+    "    if part[-1:] == b'\\n' and not answer: sys.exit('no answer')\n"
+)
+SENDS = [
+    "s.send(part)",
+    "os.write(s.fileno(), part)",
+    "s.sendmsg([part[:1], part[1:]])",
+    "os.writev(s.fileno(), [part])",
+]
+
+
+@pytest.mark.parametrize("send", SENDS)
+def test_a_send_is_told_with_its_peer(tmp_path: Path, send: str) -> None:
+    """The parts of one request are alike; the next request is another one."""
+    seen: list[Effect] = []
+
+    def decide(effect: Effect) -> int:
+        seen.append(effect)
+        return 0
+
+    with upper() as (port, _):
+        done = supervised(tmp_path, ASKS.format(port=port, send=send), decide)
+        assert done.stdout == "FIRST\n||SECOND\n|THIRD\n|", done.stderr
+        assert {effect.on for effect in seen} == {(f"tcp 127.0.0.1:{port}",)}
+    assert [effect == before for before, effect in pairwise(seen)] == [False, True, False]
+
+
+@pytest.mark.parametrize("send", SENDS)
+def test_an_answer_is_lost(tmp_path: Path, send: str) -> None:
+    """The request lands, in whatever parts; the connection is at its end."""
+    seen: list[Effect] = []
+
+    def decide(effect: Effect) -> int:
+        seen.append(effect)
+        return LOSE if effect.received == len(b"first\n") else 0
+
+    with upper() as (port, got):
+        done = supervised(tmp_path, ASKS.format(port=port, send=send), decide)
+    assert (done.returncode, done.stdout) == (1, "FIRST\n|||"), done.stderr
+    assert "no answer" in done.stderr
+    assert got == [b"first\n", b"second\n"]
+
+
+def test_a_connection_is_reset_before_a_send(tmp_path: Path) -> None:
+    with upper() as (port, got):
+        code = ASKS.format(port=port, send=SENDS[0])
+        done = supervised(tmp_path, code, lambda effect: RESET if effect.received else 0)
+    assert "ConnectionResetError" in done.stderr
+    assert got == [b"first\n"]
+
+
+def test_what_began_before_is_told(tmp_path: Path) -> None:
+    """Another process, and memory mapped to a file: nobody sees what they do."""
+    (tmp_path / "there").write_bytes(b"x")
+    code = (
+        "import mmap, subprocess, sys\n"
+        "started = subprocess.Popen(['sleep', '60'])\n"
+        "file = open('there', 'r+b'); mapped = mmap.mmap(file.fileno(), 1)\n"
+    ) + BEFORE
+    with tempfile.TemporaryDirectory() as short, Supervisor(lambda _: 0, Path(short, "s")) as by:
+        command = [sys.executable, "-c", f"{code}started.kill(); started.wait()", str(by.path)]
+        subprocess.run(command, cwd=tmp_path, check=True)
+    assert by.before == [
+        "the process 'sleep 60': started before effects were seen",
+        f"writes to the memory mapped to {os.path.realpath(tmp_path)}/there before effects were seen",
+    ]

@@ -21,7 +21,7 @@ from laketier_conformance.harness import supplied_for
 from laketier_conformance.manifest import MANIFEST, collected_tests, expected_tests, name_of
 from laketier_conformance.page import page
 from laketier_conformance.shown import shown
-from laketier_conformance.verdict import INTERPOSED, Result, judge
+from laketier_conformance.verdict import INTERPOSED, UNSEEN, Result, judge
 
 SOME = "test_serializer.py::test_a_result_travels_unchanged"
 REFUSED = "test_indexing.py::test_indexing"
@@ -59,6 +59,25 @@ def test_judge(outcomes: tuple[str, ...], code: int, verdict: str) -> None:
     assert bool(judged.why) == (verdict != "conformant")
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "code", "verdict"),
+    [
+        (("passed", "passed"), 0, "conformant-with-unseen-effects"),
+        (("passed", "not interposed"), 0, "conformant-with-unseen-effects"),
+        (("not interposed", "passed"), 0, "conformant-without-effects"),
+        (("skipped", "passed"), 0, "partial"),
+        (("passed", "failed"), 1, "fail"),
+    ],
+)
+def test_an_effect_that_is_not_seen_makes_a_weaker_verdict(outcomes: tuple[str, ...], code: int, verdict: str) -> None:
+    """The second of two tests tells of one, whatever became of the test."""
+    told = results(*outcomes)
+    told[1].unseen["io_uring"] = None
+    judged = judge(told, NAMES, code)
+    assert judged.name == verdict
+    assert "not interposed: io_uring" in judged.why
+
+
 def test_a_test_that_nobody_knows_fails() -> None:
     judged = judge([*results("passed", "passed"), Result("a.py::three", "passed")], NAMES, 0)
     assert (judged.name, judged.why) == ("fail", ("not in the suite's MANIFEST: a.py::three",))
@@ -85,6 +104,10 @@ def test_a_failing_teardown_fails_the_test() -> None:
         ([phase("setup", "skipped", longrepr="S"), phase("teardown")], "skipped"),
         (
             [phase("setup", "skipped", longrepr="S", user_properties=[(INTERPOSED, "no seccomp")]), phase("teardown")],
+            "not interposed",
+        ),
+        (
+            [phase("setup"), phase("call", "skipped", longrepr="S", user_properties=[(UNSEEN, "s3")])],
             "not interposed",
         ),
     ],

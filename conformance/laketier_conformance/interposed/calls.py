@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import platform
 from collections.abc import Mapping
@@ -12,13 +13,20 @@ X86_64, AARCH64 = "x86_64", "aarch64"
 AUDIT_ARCH: Mapping[str, int] = {X86_64: 0xC000003E, AARCH64: 0xC00000B7}
 SECCOMP: Mapping[str, int] = {X86_64: 317, AARCH64: 277}
 OPENS_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+ANY_BIT, EQUAL = 0x45, 0x15
+"""How the filter compares an argument: the kernel's own numbers."""
+_FICLONE = 0x40049409
+SENDS = ("write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile", "splice")
+UNDECIDED = ("mmap", "io_uring_setup")
+"""After these, effects come that nobody is told of."""
 
 
 @dataclass(frozen=True)
 class Call:
     """``paths``: pairs of the arguments that hold a folder's descriptor (None: the working directory) and a path.
     ``descriptor``: the argument that holds the descriptor of a file. A call with neither is on all files. ``flags``: of
-    a call that opens, the argument with its flags."""
+    a call that opens, the argument with its flags. ``tests``: what the filter asks of arguments before it tells, all of
+    which has to hold: which one, how it compares, and with what."""
 
     name: str
     x86_64: int | None
@@ -26,6 +34,7 @@ class Call:
     paths: tuple[tuple[int | None, int], ...] = ()
     descriptor: int | None = None
     flags: int | None = None
+    tests: tuple[tuple[int, int, int], ...] = ()
 
     def number(self, machine: str) -> int | None:
         """None: the machine does not have it."""
@@ -46,9 +55,9 @@ CALLS = (
     Call("fdatasync", 75, 83, descriptor=0),
     Call("syncfs", 306, 267, descriptor=0),
     Call("sync", 162, 81),
-    Call("open", 2, None, paths=((None, 0),), flags=1),
+    Call("open", 2, None, paths=((None, 0),), flags=1, tests=((1, ANY_BIT, OPENS_TO_WRITE),)),
     Call("creat", 85, None, paths=((None, 0),)),
-    Call("openat", 257, 56, paths=((0, 1),), flags=2),
+    Call("openat", 257, 56, paths=((0, 1),), flags=2, tests=((2, ANY_BIT, OPENS_TO_WRITE),)),
     Call("truncate", 76, 45, paths=((None, 0),)),
     Call("rename", 82, None, paths=((None, 0), (None, 1))),
     Call("renameat", 264, 38, paths=((0, 1), (2, 3))),
@@ -65,6 +74,10 @@ CALLS = (
     Call("sendto", 44, 206, descriptor=0),
     Call("sendmsg", 46, 211, descriptor=0),
     Call("sendmmsg", 307, 269, descriptor=0),
+    Call("splice", 275, 76, descriptor=2),
+    Call("ioctl", 16, 29, descriptor=0, tests=((1, EQUAL, _FICLONE),)),
+    Call("mmap", 9, 222, descriptor=4, tests=((2, ANY_BIT, mmap.PROT_WRITE), (3, ANY_BIT, mmap.MAP_SHARED))),
+    Call("io_uring_setup", 425, 425),
 )
 
 

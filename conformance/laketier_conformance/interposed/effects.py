@@ -9,30 +9,41 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from laketier_conformance.interposed.calls import Call, by_number
+from laketier_conformance.interposed.memory import signed, text
 from laketier_conformance.interposed.seccomp import Notification
+from laketier_conformance.interposed.sockets import borrowed, peer_of, received_by
 
-_LONGEST_PATH = 4096
 _BYTECODE = "__pycache__"
+UNKNOWN_PEER = "a socket whose peer the system does not tell"
 _KINDS = {
     "syncs": ("fsync", "fdatasync", "sync"),
     "renames": ("rename",),
     "links": ("link", "symlink"),
     "removals": ("unlink", "rmdir"),
     "new files": ("open", "creat", "mkdir"),
+    "mapped to be written": ("mmap",),
+    "rings": ("io_uring",),
 }
 _NOWHERE = ("/dev/", "/proc/", "/sys/", "/memfd:")
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One call. ``on``: the files, absolute; of a call on a socket, ``("socket",)``. ``through``: of a call on a
-    descriptor, a path that leads to the same file as long as the call waits. ``unbuffered``: what it writes is durable
-    without a sync."""
+    """One call. ``on``: the files, absolute; of a send, who is at the other end. ``received``: of a send, how much came
+    from there before it, and so the same for all parts of one request; -1 of a call on files. ``through``: of a call on
+    a descriptor, a path that leads to the same file as long as the call waits. ``unbuffered``: what it writes is
+    durable without a sync."""
 
     call: str
     on: tuple[str, ...]
+    received: int = -1
     through: str = field(default="", compare=False)
     unbuffered: bool = field(default=False, compare=False)
+
+    @property
+    def is_send(self) -> bool:
+        """Whether it leaves through a socket."""
+        return self.received >= 0
 
     def below(self, folder: str) -> str:
         """As people read it: paths relative to a folder."""
@@ -42,7 +53,7 @@ class Effect:
 
 def kind_of(effect: Effect) -> str:
     """For counts."""
-    if effect.on == ("socket",):
+    if effect.is_send:
         return "sends"
     call = effect.call
     return next((kind for kind, calls in _KINDS.items() if call.startswith(calls)), "writes")
@@ -52,19 +63,37 @@ def effect_of(notification: Notification) -> Effect | None:
     """None: it changes no file and sends nothing; or the process is gone."""
     call = by_number()[notification.number]
     with suppress(OSError, UnicodeDecodeError):
+        if call.descriptor is not None and stat.S_ISSOCK(os.stat(_descriptor(call, notification)).st_mode):
+            return _send(call, notification)
         on = tuple(_files(call, notification))
-        if not on or any(path.startswith(_NOWHERE) or _BYTECODE in path for path in on):
+        # Of several paths the last one is what changes: a file without a name is linked from below /proc.
+        if not on or on[-1].startswith(_NOWHERE) or _BYTECODE in on[-1]:
             return None
         if call.flags is not None and not _opening_has_an_effect(notification.arguments[call.flags], on[0]):
             return None
         through = "" if call.descriptor is None else _descriptor(call, notification)
-        return Effect(call.name, on, through, bool(through) and _is_unbuffered(through))
+        return Effect(call.name, on, through=through, unbuffered=bool(through) and _is_unbuffered(through))
     return None
+
+
+def _send(call: Call, notification: Notification) -> Effect | None:
+    try:
+        with borrowed(notification.pid, descriptor_of(notification)) as theirs:
+            peer = peer_of(theirs)
+            return None if peer is None else Effect(call.name, (peer,), received_by(theirs))
+    except PermissionError:
+        return Effect(call.name, (UNKNOWN_PEER,), notification.id)
+
+
+def descriptor_of(notification: Notification) -> int:
+    """The number of the descriptor that a call is on."""
+    call = by_number()[notification.number]
+    return -1 if call.descriptor is None else signed(notification.arguments[call.descriptor])
 
 
 def _descriptor(call: Call, notification: Notification) -> str:
     assert call.descriptor is not None
-    return f"/proc/{notification.pid}/fd/{_signed(notification.arguments[call.descriptor])}"
+    return f"/proc/{notification.pid}/fd/{signed(notification.arguments[call.descriptor])}"
 
 
 def _is_unbuffered(descriptor: str) -> bool:
@@ -79,36 +108,16 @@ def _files(call: Call, notification: Notification) -> Iterator[str]:
     if call.descriptor is not None:
         descriptor = _descriptor(call, notification)
         mode = os.stat(descriptor).st_mode
-        if stat.S_ISSOCK(mode):
-            yield "socket"
-        elif stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
             yield os.readlink(descriptor)
         return
     if not call.paths:
         yield "/"
     for folder, path in call.paths:
-        at = -100 if folder is None else _signed(arguments[folder])
+        at = -100 if folder is None else signed(arguments[folder])
         base = os.readlink(f"/proc/{pid}/cwd" if at == -100 else f"/proc/{pid}/fd/{at}")
-        yield os.path.normpath(os.path.join(base, _text(pid, arguments[path])))
+        yield os.path.normpath(os.path.join(base, text(pid, arguments[path])))
 
 
 def _opening_has_an_effect(flags: int, path: str) -> bool:
     return bool(flags & os.O_TRUNC) or (bool(flags & os.O_CREAT) and not os.path.lexists(path))
-
-
-def _text(pid: int, address: int) -> str:
-    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-        memory.seek(address)
-        data = b""
-        while b"\0" not in data and len(data) < _LONGEST_PATH:
-            # Not past the end of a page: the next one may not be there.
-            more = memory.read(4096 - (address + len(data)) % 4096)
-            if not more:
-                break
-            data += more
-    return os.fsdecode(data.partition(b"\0")[0])
-
-
-def _signed(value: int) -> int:
-    value &= 0xFFFFFFFF
-    return value - (1 << 32) if value >= 1 << 31 else value

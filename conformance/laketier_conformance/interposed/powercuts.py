@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from laketier_conformance.children import Child
 from laketier_conformance.interposed.disk import Disk, Tree, put, same
@@ -32,6 +32,8 @@ class PowerCuts:
     lake: Lake
     take: Callable[[int], list[Child]]
     folder: Path
+    unseen: Callable[[str], NoReturn]
+    """Ends the test: what it is about can't be seen."""
     within: list[PowerCut] = field(default_factory=list)
     """Some before a request was answered."""
     after: list[PowerCut] = field(default_factory=list)
@@ -53,6 +55,16 @@ class PowerCuts:
         self.requests, self.within, self.after = [], [], []
         return self._disk
 
+    @property
+    def cannot(self) -> str:
+        """Why the power can't be cut here, after some requests: a sentence, or nothing."""
+        peers, elsewhere = self.runs.sight.peers, self.runs.sight.left_elsewhere
+        if peers:
+            return f"power cuts: rows or watermarks may be with {', '.join(peers)}, and its disk can't be cut"
+        if elsewhere:
+            return f"power cuts: {elsewhere} is outside of the folder that the test gave to the harness"
+        return ""
+
     def survivors(self, table: str, epoch: int) -> list[int] | str | None:
         """Cut the power now. The ids that are left of a table, None where there is none, or what went wrong when it
         was read, and an epoch that was answered was replayed."""
@@ -70,6 +82,8 @@ class PowerCuts:
             self.within += self._cuts(f"after {last.below(str(self._disk.root))}", seen)
 
         run = self.runs.run(do, at=at, decided=decided, disk=self._disk, cut=look if cut else None, **request)
+        if self.cannot:
+            self.unseen(self.cannot)
         if run.answer is None or "failed" in run.answer or "refused" in run.answer:
             return run
         self.requests.append(run)

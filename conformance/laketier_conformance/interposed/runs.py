@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.interposed.disk import SYNCS, Disk
-from laketier_conformance.interposed.effects import Effect, kind_of
-from laketier_conformance.interposed.supervisor import KILL, Supervisor
+from laketier_conformance.interposed.effects import Effect
+from laketier_conformance.interposed.sight import Sight
+from laketier_conformance.interposed.supervisor import KILL, LOSE, RESET, Supervisor
 from laketier_conformance.lake import Lake
 
-_MOST = 400
+_MOST = 1000
 """Steps of one request. More are a loop."""
+_EACH, _SOME, _LAST = 100, 25, 10
+"""Of the steps of a request the first ones are decided on each, then about so many, then the last ones each."""
+NOWHERE = -1
 
 
 @dataclass
 class Run:
     """What one request did. ``steps``: its effects, of which many alike that follow each other are one, or two where
-    the process is killed. ``answer``: None if it died."""
+    the process is killed. ``answer``: None if it died. ``lost``: how many answers were taken away from it."""
 
+    do: str
+    at: int = NOWHERE
     steps: list[Effect] = field(default_factory=list)
     answer: dict[str, Any] | None = None
-    at: int = -1
+    lost: int = 0
 
     @property
     def last(self) -> Effect:
@@ -41,16 +46,17 @@ class Run:
         return self.steps[min(self.at, len(self.steps) - 1)]
 
 
+Do = Callable[[int], dict[str, Any]]
 Meanwhile = Callable[[], None]
 Cut = Callable[[Effect], None]
 
 
 class Interposed:
-    """Runs requests for one warehouse. ``kinds`` counts the effects that were seen."""
+    """Runs requests for one warehouse. ``folder``: where it is, if it is on the local disk."""
 
-    def __init__(self, take: Callable[[int], list[Child]], lake: Lake) -> None:
+    def __init__(self, take: Callable[[int], list[Child]], lake: Lake, folder: Path) -> None:
         self._take, self._lake = take, lake
-        self.kinds: Counter[str] = Counter()
+        self.sight = Sight(folder)
 
     def run(
         self,
@@ -61,20 +67,26 @@ class Interposed:
         meanwhile: Meanwhile | None = None,
         but: Container[str] = (),
         only: Container[str] | None = None,
+        sends: bool = False,
         disk: Disk | None = None,
         cut: Cut | None = None,
         **request: Any,
     ) -> Run:
         """Ask a process of its own. Before step number ``at``, of which the first is 0, call ``meanwhile``, and then
-        let it happen, fail it with the errno ``decided``, or kill it. Calls named in ``but`` are no steps, and where
-        there is an ``only``, no others than those. ``disk`` takes all calls, and ``cut`` looks at it whenever a power
-        cut may leave something new, and is told the call that came last."""
-        run = Run(at=at)
+        let it happen, fail it with the errno ``decided``, kill it, or lose its answer. Calls named in ``but`` are no
+        steps, and where there is an ``only``, no others than those; with ``sends``, only sends are. ``disk`` takes all
+        calls, and ``cut`` looks at it whenever a power cut may leave something new, and is told the call that came
+        last."""
+        run = Run(do, at)
+        seen: list[Effect] = []
         alike = 0
         before: Effect | None = None
 
         def decide(effect: Effect) -> int:
             nonlocal before
+            if not self.sight.take(effect):
+                return 0
+            seen.append(effect)
             if disk is None:
                 return step(effect)
             if cut is not None and (before is not None or effect.call in SYNCS):
@@ -85,13 +97,13 @@ class Interposed:
 
         def step(effect: Effect) -> int:
             nonlocal alike
-            self.kinds[kind_of(effect)] += 1
-            if effect.call in but or (only is not None and effect.call not in only):
+            if effect.call in but or (only is not None and effect.call not in only) or effect.is_send < sends:
                 return 0
             alike = alike + 1 if run.steps and run.last == effect else 0
             # A second one alike may come after the first half of a file, which matters to who dies there.
             if alike > (decided == KILL):
-                return 0
+                # A request that is sent in parts has its answer after the last of them.
+                return decided if decided == LOSE and len(run.steps) - 1 == at else 0
             run.steps.append(effect)
             if len(run.steps) > _MOST:
                 return KILL
@@ -99,7 +111,7 @@ class Interposed:
                 return 0
             if meanwhile is not None:
                 meanwhile()
-            return decided
+            return RESET if effect.is_send and decided > 0 else decided
 
         (child,) = self._take(1)
         # Names of sockets are short, and folders of tests are not.
@@ -110,30 +122,63 @@ class Interposed:
                 run.answer = None
             finally:
                 child.stop()
+        run.lost = by.lost
+        if not {"failed", "refused"} & (run.answer or {"failed": ""}).keys():
+            self.sight.ended(do, seen, by.before)
         assert len(run.steps) <= _MOST, f"{do} has no end: {run.last.below(self._lake.location)}"
         return run
 
     def told(self, run: Run, happened: str) -> str:
         """Say for a message which step ``happened`` to a run, such as "killed before"."""
+        if run.at == NOWHERE or not run.steps:
+            return f"nothing came upon a request to {run.do}"
         return f"{happened} step {run.at + 1}, {run.decided.below(self._lake.location)}"
 
 
-def killed_at_each(runs: Interposed, do: Callable[[int], dict[str, Any]]) -> Iterator[Run]:
-    """Make one request for each step, by ``do`` of the step's number, and kill it before that step. The last run ends
-    by itself."""
-    for at in count():
-        run = runs.run(at=at, decided=KILL, but=SYNCS, **do(at))
+def killed_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
+    """Make one request for each step, by ``do`` of the request's number, and kill it before that step. The last run
+    ends by itself."""
+    for run in _at_each(runs, do, decided=KILL, but=SYNCS):
         yield run
-        if run.answer is not None:
+        if run.answer is not None and run.at != NOWHERE:
             return
 
 
-def failed_at_each(
-    runs: Interposed, do: Callable[[int], dict[str, Any]], disk: Callable[[], Disk | None] = lambda: None
-) -> Iterator[Run]:
-    """Make one request for each step, and fail that step with an input/output error. ``disk`` is one for each."""
-    for at in count():
-        run = runs.run(at=at, decided=errno.EIO, disk=disk(), **do(at))
-        if len(run.steps) <= at:
-            return
-        yield run
+def failed_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
+    """Make one request for each step, and fail that step with an input/output error, a send with the end of its
+    connection."""
+    return _until_there_is_none(_at_each(runs, do, decided=errno.EIO))
+
+
+def lost_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
+    """Make one request for each send: it happens, and its answer is taken away when it has come."""
+    return _until_there_is_none(_at_each(runs, do, decided=LOSE, sends=True))
+
+
+def rivalled_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
+    """Make one request for each step, before which comes what the request has as ``meanwhile``."""
+    return _until_there_is_none(_at_each(runs, do, but=SYNCS))
+
+
+def _until_there_is_none(some: Iterator[Run]) -> Iterator[Run]:
+    return itertools.takewhile(lambda run: run.at < len(run.steps), some)
+
+
+def _at_each(runs: Interposed, do: Do, **how: Any) -> Iterator[Run]:
+    """Without an end. Of very many steps, such as a store on the network has, some are passed over, and the report says
+    so. One run in between tells how many there are: nothing comes upon it."""
+    numbers = itertools.count()
+
+    def run(at: int) -> Run:
+        return runs.run(at=at, **how, **do(next(numbers)))
+
+    yield from map(run, range(_EACH))
+    whole = run(NOWHERE)
+    yield whole
+    total = len(whole.steps)
+    rest = range(_EACH, max(_EACH, total - _LAST))
+    stride = max(1, -(-len(rest) // _SOME))
+    if stride > 1:
+        runs.sight.skips(whole.do, total, stride)
+    yield from map(run, rest[::stride])
+    yield from map(run, itertools.count(rest.stop))

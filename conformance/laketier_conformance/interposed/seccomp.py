@@ -10,7 +10,7 @@ import struct
 import sys
 from dataclasses import dataclass
 
-from laketier_conformance.interposed.calls import AUDIT_ARCH, OPENS_TO_WRITE, SECCOMP, by_number
+from laketier_conformance.interposed.calls import AUDIT_ARCH, EQUAL, SECCOMP, by_number
 
 _PR_SET_NO_NEW_PRIVS = 38
 _SET_MODE_FILTER = 1
@@ -19,7 +19,7 @@ _TSYNC, _NEW_LISTENER, _TSYNC_ESRCH = 1 << 0, 1 << 3, 1 << 4
 _ALLOW, _USER_NOTIF = 0x7FFF0000, 0x7FC00000
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _CONTINUE = 1
-_LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
+_LOAD, _RETURN = 0x20, 0x06
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 
@@ -82,9 +82,10 @@ def receive(listener: int) -> Notification | None:
     return Notification(notified, pid, number, tuple(arguments))
 
 
-def answer(listener: int, notification: Notification, error: int = 0) -> None:
-    """Let it happen, or fail with an errno."""
-    document = struct.pack("=QqiI", notification.id, 0, -error, 0 if error else _CONTINUE)
+def answer(listener: int, notification: Notification, error: int = 0, value: int | None = None) -> None:
+    """Let it happen, or fail with an errno. ``value``: what it returns in place of happening."""
+    happens = not error and value is None
+    document = struct.pack("=QqiI", notification.id, value or 0, -error, _CONTINUE if happens else 0)
     try:
         fcntl.ioctl(listener, _SEND, bytearray(document))
     except OSError as failed:
@@ -97,15 +98,13 @@ def _filter(free: int) -> bytes:
     code: list[tuple[int, int, int, int]] = []
     machine = platform.machine()
     sendmsg = next(number for number, call in by_number().items() if call.name == "sendmsg")
-    body: list[list[tuple[int, str, str, int]]] = [[(_LOAD, "", "", _ARCH), (_EQUAL, "", "allow", AUDIT_ARCH[machine])]]
+    body: list[list[tuple[int, str, str, int]]] = [[(_LOAD, "", "", _ARCH), (EQUAL, "", "allow", AUDIT_ARCH[machine])]]
     for number, call in by_number().items():
-        if call.flags is not None:
-            test = [(_LOAD, "", "", _ARGUMENTS + 8 * call.flags), (_ANY_BIT, "notify", "allow", OPENS_TO_WRITE)]
-        elif number == sendmsg:
-            test = [(_LOAD, "", "", _ARGUMENTS), (_EQUAL, "allow", "notify", free)]
-        else:
-            test = []
-        head = (_EQUAL, "" if test else "notify", f"+{len(test)}", number)
+        test = [(_LOAD, "", "", _ARGUMENTS), (EQUAL, "allow", "notify", free)] if number == sendmsg else []
+        for argument, how, value in call.tests:
+            last = (argument, how, value) == call.tests[-1]
+            test += [(_LOAD, "", "", _ARGUMENTS + 8 * argument), (how, "notify" if last else "", "allow", value)]
+        head = (EQUAL, "" if test else "notify", f"+{len(test)}", number)
         body.append([(_LOAD, "", "", _NUMBER), head, *test])
     lines = [line for block in body for line in block]
     for at, (operation, true, false, value) in enumerate(lines):

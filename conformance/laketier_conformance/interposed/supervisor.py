@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import select
 import signal
@@ -11,12 +13,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from laketier_conformance.interposed.effects import Effect, effect_of
-from laketier_conformance.interposed.seccomp import answer, install, receive
+from laketier_conformance.interposed.effects import Effect, descriptor_of, effect_of
+from laketier_conformance.interposed.seccomp import Notification, answer, install, receive
+from laketier_conformance.interposed.sight import unseen_of
+from laketier_conformance.interposed.sockets import lose_answer, reset
 
-KILL = -1
+_FAR = 700
+KILL, RESET, LOSE = -1, -2, -3
 Decide = Callable[[Effect], int]
-"""For each effect, before it: 0 lets it happen, an errno fails it, `KILL` ends the process."""
+"""For each effect, before it: 0 lets it happen, an errno fails it, `KILL` ends the process. Of a send, `RESET` ends the
+connection before it, and `LOSE` lets it happen and takes the answer away."""
 
 
 class Supervisor:
@@ -30,6 +36,10 @@ class Supervisor:
         self._ended, self._end = os.pipe()
         self._thread = threading.Thread(target=self._run, name="supervisor")
         self.failed: BaseException | None = None
+        self.lost = 0
+        """How many answers were taken away."""
+        self.before: list[str] = []
+        """What the process had when it asked, and whose effects are not seen."""
 
     def __enter__(self) -> Supervisor:
         self._socket.bind(str(self.path))
@@ -56,6 +66,7 @@ class Supervisor:
                         return
                     [listener] = listeners
                     try:
+                        self.before = unseen_of(int(message))
                         peer.send(b".")
                         self._supervise(listener, int(message))
                     finally:
@@ -73,8 +84,18 @@ class Supervisor:
             if decided == KILL:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            elif decided == RESET:
+                reset(notification, descriptor_of(notification))
+                answer(listener, notification, errno.ECONNRESET)
+            elif decided == LOSE:
+                answer(listener, notification, value=self._lost(notification))
             else:
                 answer(listener, notification, decided)
+
+    def _lost(self, notification: Notification) -> int | None:
+        sent, answered = lose_answer(notification, descriptor_of(notification))
+        self.lost += answered
+        return sent
 
     def _waits_for(self, descriptor: int) -> bool:
         """Whether there is something on it; False when all is over."""
@@ -87,10 +108,12 @@ class Supervisor:
 
 def be_supervised(path: str) -> None:
     """From now on, effects of this process and of those it starts wait for who listens at ``path``."""
-    ours = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as low:
+        # Never closed, and far from all others: what is sent over a descriptor of this number is not seen.
+        ours = socket.socket(fileno=fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _FAR))
     ours.connect(path)
     listener = install(ours.fileno())
     socket.send_fds(ours, [str(os.getpid()).encode()], [listener])
     os.close(listener)
     ours.recv(1)
-    ours.close()
+    ours.detach()

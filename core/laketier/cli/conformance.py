@@ -35,10 +35,10 @@ def conformance(
         ),
     ] = None,
 ) -> None:
-    """Prove a format: the whole suite in pytest, with a verdict: conformant, conformant-without-effects (where the
-    system does not let the suite see each effect of a process), partial or fail. What follows `--` goes to pytest. Exit
-    code 0 means conformant, with effects or without; with --test that these tests ran and none failed, which is no
-    verdict."""
+    """Prove a format: the whole suite in pytest, with a verdict: conformant, conformant-with-unseen-effects
+    (of a format that has some which the suite can't decide on), conformant-without-effects (where the system does not
+    let the suite see each effect of a process), partial or fail. What follows `--` goes to pytest. Exit code 0 means
+    one of the first three; with --test that these tests ran and none failed, which is no verdict."""
     load_format(format)
     for own, ours in (("--lake-report", "--report FILE"), ("--lake-page", "--page FILE")):
         if any(word.startswith(own) for word in context.args):
