@@ -33,7 +33,7 @@ class LogOffsets(Mapping[str, int]):
 
     def to_text(self) -> str:
         """The position as canonical JSON."""
-        return json.dumps(self._offsets, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(self._offsets, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str) -> LogOffsets:

@@ -93,10 +93,8 @@ def widens(old: pa.DataType, new: pa.DataType) -> bool:
         Whether ``new`` is wider.
     """
     if pt.is_integer(old) and pt.is_integer(new):
-        if pt.is_signed_integer(old) or pt.is_unsigned_integer(new):
-            same_sign = pt.is_signed_integer(old) == pt.is_signed_integer(new)
-            return same_sign and bool(old.bit_width < new.bit_width)
-        return bool(old.bit_width < new.bit_width)
+        loses_sign = pt.is_signed_integer(old) and pt.is_unsigned_integer(new)
+        return not loses_sign and bool(old.bit_width < new.bit_width)
     if pt.is_floating(old) and pt.is_floating(new):
         return bool(old.bit_width < new.bit_width)
     if pt.is_decimal(old) and pt.is_decimal(new):

@@ -15,13 +15,21 @@ from laketier.spi.literals import members_of, neighbours
 HUGE = Decimal("1E+200")
 TINY = Decimal("1E-200")
 INTEGERS = (pa.int8(), pa.uint8(), pa.int64(), pa.uint64())
-DECIMALS = (pa.decimal128(3, 0), pa.decimal128(3, 1), pa.decimal256(5, 5))
+DECIMALS = (pa.decimal128(3, -2), pa.decimal128(3, 0), pa.decimal128(3, 1), pa.decimal256(5, 5))
 FLOATS = (pa.float32(), pa.float64())
 NUMBERS: tuple[int | float | Decimal, ...] = (
     *(0, 1, -1, 2, 127, 128, -128, -129, 255, 256, 999, 1_000, -999, -1_000, 2**53 + 1, -(2**53) - 1),
     *(2**63 - 1, 2**63, -(2**63), 2**64 - 1, 2**64, 10**400, -(10**400)),
     *(0.0, -0.0, 0.5, -0.5, 1.5, 126.9, 127.5, 255.5, 1e300, -1e300, math.inf, -math.inf),
-    *(Decimal("0.1"), Decimal("-0.1"), Decimal("99.95"), Decimal("0.99999"), Decimal("0.999991"), Decimal(0)),
+    *(
+        Decimal("0.1"),
+        Decimal("-0.1"),
+        Decimal("99.95"),
+        Decimal("0.99999"),
+        Decimal("0.999991"),
+        Decimal(0),
+        Decimal("0E-200"),
+    ),
     *(HUGE, -HUGE, TINY, -TINY, Decimal("Infinity"), Decimal("-Infinity"), Decimal("1E+100"), Decimal("1E-100")),
 )
 
@@ -145,3 +153,17 @@ def test_members_are_the_values_that_a_type_has(values: Any, kind: pa.DataType, 
     if found and 0.0 in found:
         assert members is not None
         assert {math.copysign(1, each) for each in members.to_pylist() if each == 0} == {1.0, -1.0}
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.decimal128(3, 1)], ids=str)
+def test_an_exponent_of_any_size_is_not_written_out(kind: pa.DataType) -> None:
+    """It would take all memory there is."""
+    for value in (Decimal("1E-999999999"), Decimal("-1E-999999999")):
+        near = neighbours(value, kind)
+        assert near is not None
+        assert near.below is not None
+        assert near.above is not None
+        assert near.exact is None
+        assert (near.above if value > 0 else near.below).as_py() != 0
+    assert neighbours(Decimal("1E+999999999"), kind) == (pa.scalar(_range(kind)[1], kind), None)
+    assert neighbours(Decimal("-1E+999999999"), kind) == (None, pa.scalar(_range(kind)[0], kind))

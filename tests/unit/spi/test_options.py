@@ -9,13 +9,12 @@ import pytest
 from laketier.spi import Passthrough, Secret, option
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    count: int = option(3, "How many.", least=1)
-    more: Passthrough = option(Passthrough(), "For a library.")
-
-
 def test_a_field_has_its_default_and_says_what_it_is() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Options:
+        count: int = option(3, "How many.", least=1)
+        more: Passthrough = option(Passthrough(), "For a library.")
+
     count, more = dataclasses.fields(Options)
     assert (Options().count, dict(Options().more)) == (3, {})
     assert dict(count.metadata) == {"doc": "How many.", "least": 1}

@@ -37,6 +37,9 @@ from laketier.spi.schema import FIELD_ID
         (pa.float16(), pa.int32(), False),
         (pa.int8(), pa.float32(), False),
         (pa.int8(), pa.string(), False),
+        (pa.uint8(), pa.string(), False),
+        (pa.uint8(), pa.float64(), False),
+        (pa.float32(), pa.int64(), False),
         (pa.string(), pa.int8(), False),
         (pa.uint8(), pa.int8(), False),
         (pa.uint8(), pa.uint16(), True),
@@ -82,9 +85,14 @@ def test_what_differs_at_any_depth_has_another_fingerprint() -> None:
     found = {_of(kind) for kind in kinds}
     found |= {_of(int32, nullable=False), _of(int32, metadata={FIELD_ID: b"7"}), _of(int32, metadata={FIELD_ID: b"8"})}
     assert len(found) == len(kinds) + 3
+    deep = set()
+    for number in (b"7", b"8"):
+        child = pa.field("element", int32, metadata={FIELD_ID: number})
+        deep |= {_of(kind) for kind in (pa.list_(child), pa.large_list(child), pa.list_(child, 2))}
+    assert len(deep) == 6
     assert _of(int32) == _of(int32, metadata={b"comment": b"x"})
     pairs = [[("a", int32), ("b", text)], [("b", text), ("a", int32)]]
     assert len({schema_fingerprint(pa.schema(pair)) for pair in pairs}) == 2
     flat = pa.schema([("a", pa.struct([("b", int32), ("c", int32)]))])
-    deep = pa.schema([("a", pa.struct([("b", int32)])), ("c", int32)])
-    assert schema_fingerprint(flat) != schema_fingerprint(deep)
+    side = pa.schema([("a", pa.struct([("b", int32)])), ("c", int32)])
+    assert schema_fingerprint(flat) != schema_fingerprint(side)

@@ -159,3 +159,111 @@ def test_the_spi_itself_never_pickles() -> None:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
                 assert not {"pickle", "cloudpickle", "marshal", "shelve"} & set(names), module.name
+
+
+def test_a_message_is_refused_for_each_part_of_its_frame() -> None:
+    message = pack(SERIALIZER, VALUE)
+    assert unpack(SERIALIZER, message) == VALUE
+    with pytest.raises(SerializationError, match="not a message of laketier: it starts with"):
+        unpack(SERIALIZER, b"X" + message[1:])
+    with pytest.raises(SerializationError, match="its checksum differs"):
+        unpack(SERIALIZER, message[:-3] + b"1" + message[-2:])
+    for short in (b"", message[:11]):
+        with pytest.raises(SerializationError, match="too short"):
+            unpack(SERIALIZER, short)
+    with pytest.raises(SerializationError, match="is not JSON"):
+        unpack(SERIALIZER, b"LKT1" + (3).to_bytes(4, "big") + bytes(4))
+
+
+def test_the_text_of_a_value_is_for_ever() -> None:
+    value = replace(VALUE, maybe="ö", named={"ü": Inner("n", b"", Colour.BLUE)})
+    assert SERIALIZER.serialize(value).decode() == (
+        '{"flag":true,"inner":{"colour":"red","name":"n","raw":"AP8="},"many":[],"maybe":"ö",'
+        '"named":{"ü":{"colour":"blue","name":"n","raw":""}},"number":1,"pair":[1,"x"],"share":0.5}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"share":0.5', '"share":2', None),
+        ('"share":0.5', '"share":"2"', "expected float, found str"),
+        ('"number":1', '"number":null', "expected int, found NoneType"),
+        ('"maybe":null', '"maybe":1', "expected str, found int"),
+        ('"inner":{', '"inner":3,"more":{', r"fields \['more'\] of Outer are missing or unknown"),
+        ('"pair":[1,"x"]', '"pair":[1,"x",2]', "expected 2 items, found 3"),
+        ('"named":{}', '"named":[]', "expected dict, found list"),
+        ('"named":{}', '"named":{"a":1}', r"\$\.named\.a: expected dict"),
+        ('"raw":"AP8="', '"raw":"AP8"', "damaged bytes"),
+        ('"raw":"AP8="', '"raw":3', "expected str"),
+    ],
+)
+def test_each_field_is_read_as_its_type_says(old: str, new: str, says: str | None) -> None:
+    text = SERIALIZER.serialize(VALUE).decode()
+    assert old in text
+    changed = text.replace(old, new).encode()
+    if says is None:
+        found = SERIALIZER.deserialize(3, changed)
+        assert (found.share, type(found.share)) == (2.0, float)
+        return
+    with pytest.raises(SerializationError, match=says):
+        SERIALIZER.deserialize(3, changed)
+
+
+def test_a_class_that_refuses_its_fields_is_told() -> None:
+    serializer = DataclassSerializer(Picky)
+    with pytest.raises(SerializationError, match=r"\$: Picky refuses its fields, because too small"):
+        serializer.deserialize(1, b'{"number":0}')
+    with pytest.raises(SerializationError, match=r"\$: Picky refuses its fields, because no number"):
+        serializer.deserialize(1, b'{"number":-1}')
+    assert serializer.deserialize(1, b'{"number":1}') == Picky(1)
+
+
+@dataclass(frozen=True)
+class Picky:
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number < 0:
+            raise TypeError("no number")
+        if not self.number:
+            raise ValueError("too small")
+
+
+def test_what_json_can_not_hold_is_refused() -> None:
+    for odd in ([1], {1}, object(), Inner):
+        with pytest.raises(SerializationError, match="is not a type that messages can hold"):
+            SERIALIZER.serialize(replace(VALUE, maybe=odd))
+    with pytest.raises(SerializationError):
+        SERIALIZER.serialize(replace(VALUE, named={"a": {1}}))
+
+
+@dataclass(frozen=True)
+class Odd:
+    either: int | str
+    one: tuple[int]
+    plain: dict[str, int]
+
+
+def test_rarer_types_of_fields() -> None:
+    serializer = DataclassSerializer(Odd)
+    value = Odd(1, (2,), {"a": 3})
+    text = serializer.serialize(value)
+    assert serializer.deserialize(1, text) == value
+    for old, new, says in (
+        (b'"either":1', b'"either":null', "expected int, found NoneType"),
+        (b'"one":[2]', b'"one":[2,3]', "expected 1 items, found 2"),
+        (b'"plain":{"a":3}', b'"plain":{"a":"3"}', r"\$\.plain\.a: expected int"),
+    ):
+        with pytest.raises(SerializationError, match=says):
+            serializer.deserialize(1, text.replace(old, new))
+
+
+def test_the_innermost_place_is_told_as_it_is() -> None:
+    text = SERIALIZER.serialize(VALUE).replace(b'"red"', b'"green"')
+    with pytest.raises(SerializationError) as caught:
+        SERIALIZER.deserialize(3, text)
+    assert str(caught.value) == "$.inner.colour: 'green' is no Colour"
+    with pytest.raises(SerializationError) as caught:
+        SERIALIZER.deserialize(3, b'{"z":1,"y":2,"x":3,"w":4,"number":1}')
+    assert "'share', 'w', 'x', 'y', 'z']" in str(caught.value)
