@@ -117,7 +117,9 @@ def _rival(table: Table, children: Take, epoch: int) -> Child:
 def test_an_answer_is_lost(table: Table, runs: Interposed) -> None:
     """What a round sends lands, and the connection ends before its answer is there: the round finds out what became of
     it, or says that it failed. A format that sends nothing has no such answer."""
+    lost = 0
     for epoch, run in enumerate(lost_at_each(runs, _round)):
+        lost += run.lost
         told = runs.told(run, "the answer was lost after")
         assert run.answer is not None, f"{told}: the process died"
         if "outcome" in run.answer:
@@ -125,6 +127,8 @@ def test_an_answer_is_lost(table: Table, runs: Interposed) -> None:
                 table.ids, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows"
             )
         _made_whole(table, epoch, told)
+    if runs.sight.peers and not lost:
+        runs.sight.unseen[f"answers of {', '.join(runs.sight.peers)}: none could be taken away"] = None
 
 
 def test_creating_is_killed(lake: Lake, runs: Interposed) -> None:

@@ -57,6 +57,7 @@ def suite_in(tmp_path: Path) -> RunSuite:
         path = [
             str(offered(tmp_path / "offers", offers or {}, harnesses or {})),
             str(HERE / "wrong_plugins"),
+            str(HERE / "servers"),
             *map(str, (FEATHER, SQLITE, VORTEX)),
         ]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}

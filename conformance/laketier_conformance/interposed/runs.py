@@ -141,6 +141,7 @@ def killed_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
     for run in _at_each(runs, do, decided=KILL, but=SYNCS):
         yield run
         if run.answer is not None and run.at != NOWHERE:
+            _went_well(run)
             return
 
 
@@ -161,7 +162,19 @@ def rivalled_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
 
 
 def _until_there_is_none(some: Iterator[Run]) -> Iterator[Run]:
-    return itertools.takewhile(lambda run: run.at < len(run.steps), some)
+    for run in some:
+        if run.at >= len(run.steps):
+            _went_well(run)
+            return
+        yield run
+
+
+def _went_well(run: Run) -> None:
+    """Where nothing came upon it: a request that fails in any case would show nothing."""
+    answer = run.answer or {"failed": "its process died"}
+    assert not {"failed", "refused"} & answer.keys(), (
+        f"nothing came upon a request to {run.do}, and it ended in {answer}"
+    )
 
 
 def _at_each(runs: Interposed, do: Do, **how: Any) -> Iterator[Run]:

@@ -1,0 +1,45 @@
+"""Formats whose tables or catalog are behind a server: the suite meets what they send, and says what it can't."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance_runs import Run, RunSuite
+from laketier_conformance.interposed import why_not
+from laketier_verification.postgresql import binaries
+
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"effects can't be seen here: {why_not()}")
+
+LOST, CUT = "test_effects.py::test_an_answer_is_lost", "test_power.py::test_what_was_answered_survives"
+KILLED, FAILED = "test_effects.py::test_a_round_is_killed", "test_effects.py::test_an_effect_of_a_round_fails"
+
+
+def judged(run_suite: RunSuite, name: str, *tests: str) -> Run:
+    module = name.replace("-", "_")
+    run = run_suite(name, [*tests, CUT], offers={name: module}, harnesses={name: f"{module}:Harness"})
+    expected = {**dict.fromkeys(tests, "passed"), CUT: "not interposed"}
+    assert {test: run.outcome(test) for test in expected} == expected, run.output
+    [peer] = [place for place in run.report["places"] if place.startswith("tcp 127.0.0.1:")]
+    assert run.report["places"][peer] == run.report["interposed"]["sends"]
+    assert run.report["interposed"]["answers lost"] > 0
+    [unseen] = run.report["not_interposed"]
+    assert unseen.startswith(f"power cuts: rows or watermarks may be with {peer}")
+    return run
+
+
+def test_a_database(run_suite: RunSuite) -> None:
+    """A server of a few lines. Its wrong client is one of the wrong plugins."""
+    run = judged(run_suite, "rows-on-a-server", LOST)
+    assert "  of these: " in run.output
+    assert "  not interposed: power cuts" in run.output
+
+
+@pytest.mark.deep
+def test_delta_in_an_object_store(run_suite: RunSuite) -> None:
+    judged(run_suite, "delta-on-s3", LOST, KILLED, FAILED)
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(binaries() is None, reason="no PostgreSQL here: no initdb, and no pgserver")
+def test_iceberg_with_a_catalog_in_postgresql(run_suite: RunSuite) -> None:
+    judged(run_suite, "iceberg-on-postgresql", LOST, KILLED, FAILED)
