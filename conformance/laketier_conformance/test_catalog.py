@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 
@@ -12,7 +9,6 @@ from laketier.spi import (
     AddColumn,
     Feature,
     IncompatibleTable,
-    LaketierError,
     PartitionField,
     TableDescriptor,
     TableNotFound,
@@ -246,11 +242,3 @@ def test_dropping_what_is_no_table(lake: Lake, table: Table) -> None:
     with refused(TableNotFound, "a folder that is no table is dropped"):
         lake.storage.catalog().drop_table(TablePath("db", "notes"))
     expect((theirs / "notes.txt").read_text(), "theirs", "a file in a folder that is no table, after it was dropped")
-
-
-def test_a_warehouse_that_is_a_file(lake: Lake, tmp_path: Path) -> None:
-    """Nothing can be made there. What is raised says so, and is no error from below."""
-    (tmp_path / "file").write_text("theirs")
-    with suppress(LaketierError):
-        lake.open(str(tmp_path / "file")).catalog().create_table(TablePath("db", "t"), TableDescriptor(SCHEMA))
-    expect((tmp_path / "file").read_text(), "theirs", "a file in the place of a warehouse")

@@ -35,6 +35,13 @@ def test_create_is_idempotent_and_load_gives_the_same(lake, support):
     assert created.schema == schema
 
 
+def test_a_warehouse_that_is_a_file(lake, support, tmp_path):
+    (tmp_path / "warehouse").write_text("theirs")
+    with pytest.raises(ConfigError, match="creating the table was refused"):
+        lake.storage.catalog().create_table(support.PATH, TableDescriptor(pa.schema([("id", pa.int64())])))
+    assert (tmp_path / "warehouse").read_text() == "theirs"
+
+
 def test_creating_in_a_race_makes_one_table(lake):
     barrier = threading.Barrier(4)
     found = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +17,15 @@ from ducklake_lake.table import Version, at, found, load, load_newest, look_up
 from laketier import kit, spi
 
 BATCH_ROWS = 65_536
+
+
+@contextmanager
+def naming_damage(where: str) -> Iterator[None]:
+    """Tell of a data file that DuckDB can't read."""
+    try:
+        yield
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        raise spi.CorruptTable("a data file can't be read", where=where, why=str(error).splitlines()[0]) from error
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,7 @@ class Source(spi.LakeSource):
         if request.as_of is not None:
             spi.require("ducklake", FEATURES, spi.Feature.TIME_TRAVEL_BY_TIMESTAMP)
         version = self._version(request)
-        with self.lake.transaction() as session:
+        with self.lake.transaction() as session, naming_damage(self.table.location):
             counted = session.run(
                 f"SELECT filename, count(*) FROM {at(session, self.table.path, version.number)} GROUP BY 1 ORDER BY 1"
             )
@@ -62,13 +72,10 @@ class Source(spi.LakeSource):
             if (there := look_up(session, self.table.path, place.snapshot)) is None or there[0] != self._identity:
                 raise self._expired(place.snapshot)
             query = f"SELECT {columns} FROM {at(session, self.table.path, place.snapshot)} WHERE filename = ?"
-            try:
+            with naming_damage(place.filename):
                 rows = session.cursor.execute(query, [place.filename]).to_arrow_reader(BATCH_ROWS)
                 for batch in rows:
                     yield kit.conform(batch.select(schema.names), schema)
-            except (duckdb.IOException, duckdb.InvalidInputException) as error:
-                why = str(error).splitlines()[0]
-                raise spi.CorruptTable("a data file can't be read", where=place.filename, why=why) from error
 
     @property
     def _identity(self) -> str:
