@@ -5,7 +5,7 @@ Nobody has to name these steps: the kernel does. Where it can't, these tests are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -22,7 +22,10 @@ from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCuts
 from laketier_conformance.interposed.runs import (
     Interposed,
+    Run,
+    done_twice_at_each,
     failed_at_each,
+    halved_at_each,
     killed_at_each,
     lost_at_each,
     rivalled_at_each,
@@ -129,6 +132,20 @@ def test_an_answer_is_lost(table: Table, runs: Interposed) -> None:
         _made_whole(table, epoch, told)
     if runs.sight.peers and not lost:
         runs.sight.unseen[f"answers of {', '.join(runs.sight.peers)}: none could be taken away"] = None
+
+
+@pytest.mark.parametrize("how", [halved_at_each, done_twice_at_each], ids=["a-short-write", "done-twice"])
+def test_a_file_system_is_odd(table: Table, runs: Interposed, how: Callable[..., Iterator[Run]]) -> None:
+    """A write is short, as its result says. A rename, link or removal finds itself done, as on a mounted file system
+    that sent a request again: "exists" or "not found" is no proof that another one did it."""
+    for epoch, run in enumerate(how(runs, _round)):
+        told = runs.told(run, "a short write at" if how is halved_at_each else "done twice:")
+        assert run.answer is not None, f"{told}: the process died"
+        if "outcome" in run.answer:
+            expect(
+                table.ids, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows"
+            )
+        _made_whole(table, epoch, told)
 
 
 def test_creating_is_killed(lake: Lake, runs: Interposed) -> None:

@@ -13,8 +13,10 @@ from typing import Any
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.interposed.disk import SYNCS, Disk
 from laketier_conformance.interposed.effects import Effect
+from laketier_conformance.interposed.files import HALVED
+from laketier_conformance.interposed.files import TWICE as CHANGES_OF_NAMES
 from laketier_conformance.interposed.sight import Sight
-from laketier_conformance.interposed.supervisor import KILL, LOSE, RESET, Supervisor
+from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE, Supervisor
 from laketier_conformance.lake import Lake
 
 _MOST = 1000
@@ -99,6 +101,8 @@ class Interposed:
             nonlocal alike
             if effect.call in but or (only is not None and effect.call not in only) or effect.is_send < sends:
                 return 0
+            if decided == HALVE and effect.is_send:
+                return 0
             alike = alike + 1 if run.steps and run.last == effect else 0
             # A second one alike may come after the first half of a file, which matters to who dies there.
             if alike > (decided == KILL):
@@ -154,6 +158,16 @@ def failed_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
 def lost_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
     """Make one request for each send: it happens, and its answer is taken away when it has come."""
     return _until_there_is_none(_at_each(runs, do, decided=LOSE, sends=True))
+
+
+def halved_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
+    """Make one request for each write to a file, of which a half happens, as its result says."""
+    return _until_there_is_none(_at_each(runs, do, decided=HALVE, only=HALVED))
+
+
+def done_twice_at_each(runs: Interposed, do: Do) -> Iterator[Run]:
+    """Make one request for each change of a name: it happens, and is then done again."""
+    return _until_there_is_none(_at_each(runs, do, decided=TWICE, only=CHANGES_OF_NAMES))
 
 
 def rivalled_at_each(runs: Interposed, do: Do) -> Iterator[Run]:

@@ -21,9 +21,9 @@ _ANSWER_SECONDS = 0.5
 """For so long an answer is waited for. A part of a request has none."""
 
 
-@contextmanager
-def borrowed(pid: int, descriptor: int) -> Iterator[socket.socket]:
-    """A socket of another process, or of a thread of one: the same one, and not a copy. Raises ``OSError``."""
+def taken(pid: int, descriptor: int) -> int:
+    """A descriptor of another process, or of a thread of one: of the same open file, and not a copy. To be closed.
+    Raises ``OSError``."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as lines:
         process = next(int(line.split()[1]) for line in lines if line.startswith("Tgid:"))
     handle = os.pidfd_open(process)
@@ -34,6 +34,13 @@ def borrowed(pid: int, descriptor: int) -> Iterator[socket.socket]:
             raise OSError(ctypes.get_errno(), "pidfd_getfd")
     finally:
         os.close(handle)
+    return int(ours)
+
+
+@contextmanager
+def borrowed(pid: int, descriptor: int) -> Iterator[socket.socket]:
+    """A socket of another process. Raises ``OSError``."""
+    ours = taken(pid, descriptor)
     # Never set to block or not, nor given a time-out: that would be done to theirs.
     with socket.socket(fileno=ours) as theirs:
         yield theirs

@@ -14,15 +14,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from laketier_conformance.interposed.effects import Effect, descriptor_of, effect_of
+from laketier_conformance.interposed.files import do_before, write_half
 from laketier_conformance.interposed.seccomp import Notification, answer, install, receive
 from laketier_conformance.interposed.sight import unseen_of
 from laketier_conformance.interposed.sockets import lose_answer, reset
 
 _FAR = 700
-KILL, RESET, LOSE = -1, -2, -3
+KILL, RESET, LOSE, HALVE, TWICE = -1, -2, -3, -4, -5
 Decide = Callable[[Effect], int]
 """For each effect, before it: 0 lets it happen, an errno fails it, `KILL` ends the process. Of a send, `RESET` ends the
-connection before it, and `LOSE` lets it happen and takes the answer away."""
+connection before it, and `LOSE` lets it happen and takes the answer away. Of a write, `HALVE` lets a half of it happen;
+of a change of names, `TWICE` does it first, so that the call finds it done."""
 
 
 class Supervisor:
@@ -89,6 +91,11 @@ class Supervisor:
                 answer(listener, notification, errno.ECONNRESET)
             elif decided == LOSE:
                 answer(listener, notification, value=self._lost(notification))
+            elif decided == HALVE:
+                answer(listener, notification, value=write_half(notification))
+            elif decided == TWICE and effect is not None:
+                do_before(effect)
+                answer(listener, notification)
             else:
                 answer(listener, notification, decided)
 

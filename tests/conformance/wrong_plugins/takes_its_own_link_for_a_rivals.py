@@ -1,0 +1,48 @@
+"""A name that exists is a lost race, so the staged files go: on a mounted file system the name may be one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crooked import CrookedPlugin
+from feather_lake.plugin import FeatherTable
+
+from laketier import kit, spi
+from laketier.kit import durable, staged
+from laketier.kit.manifests import Manifest, ManifestLog
+from laketier.registry import hookimpl
+
+CAUGHT_BY = "test_effects.py::test_a_file_system_is_odd[done-twice]"
+SAYS = "a data file can't be read, because"
+
+
+class HastyLog(ManifestLog):
+    def append(self, manifest: Manifest) -> Manifest:
+        path, document = self.path(manifest.number), manifest.encode()
+        try:
+            durable.create_exclusively(path, document)
+        except FileExistsError as error:
+            raise spi.Conflict("another writer was first", where=str(path)) from error
+        return Manifest.decode(document, path, self.layout)
+
+
+class HastyTable(FeatherTable):
+    def manifests(self) -> ManifestLog:
+        return HastyLog.open(self.location, self.layout)
+
+
+class TidyCommitter(kit.ManifestCommitter):
+    def publish(
+        self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
+    ) -> spi.LakeCommitResult:
+        try:
+            return super().publish(state, results, watermark)
+        except spi.Conflict:
+            own = staged.own_paths(results, self.table.layout.attempt_of, where=str(self.table.location))
+            staged.remove(self.table.folder, own)
+            raise
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("takes-its-own-link-for-a-rivals", table=HastyTable, committer=TidyCommitter)
