@@ -201,6 +201,21 @@ def test_a_table_that_is_a_link_is_not_dropped(table: Any, tmp_path: Path) -> No
     assert table.read_ids() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("to", ["nothing", "a folder"])
+def test_a_link_in_the_place_of_the_table_s_document_is_not_followed(table: Any, tmp_path: Path, to: str) -> None:
+    """To nothing, it is no table that is not there yet, which a round would make."""
+    (tmp_path / "a folder").mkdir()
+    descriptor = table.info.descriptor
+    document = table.location / LAYOUT.table_file
+    document.unlink()
+    document.symlink_to(tmp_path / to)
+    with pytest.raises(OutsideTable, match="symbolic link"):
+        table.storage.catalog().load_table(table.path)
+    with pytest.raises(OutsideTable, match="symbolic link"):
+        table.storage.catalog().create_table(table.path, descriptor)
+    assert not (tmp_path / "nothing").exists()
+
+
 names = st.one_of(st.sampled_from(PIECES), st.text(st.sampled_from("part-0.quet=_/k"), max_size=12))
 
 

@@ -258,3 +258,31 @@ def test_all_faults_of_a_rule_are_told_at_once(logs: Path) -> None:
     [only] = rule_problems(good, 0, {"clicks": source}, origin="s.yaml")
     assert "wrong" in str(only)
     assert rule_problems(parse_service(_document(), origin="s.yaml"), 0, {"clicks": source}, origin="s.yaml") == []
+
+
+def test_a_file_and_its_source_are_looked_at_anew_each_time(logs: Path) -> None:
+    before = [table.key for table in list_configured_tables(_file(logs))]
+    LinesTable(logs / "logs", "later").create()
+    assert [table.key for table in list_configured_tables(_file(logs))] == sorted([*before, "clicks.later"])
+    assert open_configured_table(_file(logs), "clicks.orders")[0].priority == 0
+    rules = [{"source": "clicks", "priority": 5, "primary-key": ["id"]}]
+    table, log = open_configured_table(_file(logs, tables=rules), "clicks.orders")
+    assert (table.priority, log.table.primary_key) == (5, ("id",))
+
+
+def test_sources_that_were_listed_are_closed(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where one of them can't be listed."""
+    file = _file(logs)
+    source = open_log_source("lines", {"path": str(logs / "logs")}, name="lines", origin="the test").source
+    closed: list[object] = []
+    monkeypatch.setattr(type(source), "close", lambda self: closed.append(self))
+    list_configured_tables(file)
+    assert len(closed) == 2
+
+    def refuse(_: object) -> list[str]:
+        raise ConfigError("no answer")
+
+    monkeypatch.setattr(type(source), "list_tables", refuse)
+    with pytest.raises(ConfigError, match="no answer"):
+        list_configured_tables(file)
+    assert len(closed) == 4

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
 from changes import CHANGES, ChangeLog
+from laketier.registry import open_log_source
 from laketier.rounds.keyed import KeyedLog
-from laketier.spi import ConfigError, LaketierError, LogOffsets, LogRange, LogSplit
+from laketier.spi import BadRecord, ConfigError, LaketierError, LogOffsets, LogRange, LogSplit
+from laketier_verification.lines import LinesTable
 
 
 def test_it_reads_what_the_log_reads_and_says_what_the_user_said() -> None:
@@ -63,3 +66,24 @@ def test_a_bad_record_and_the_columns_are_the_logs_business() -> None:
 def test_a_key_that_does_not_fit_says_of_which_log() -> None:
     with pytest.raises(ConfigError, match=r"^t: the primary key has no column 'x'"):
         KeyedLog.of(ChangeLog.of(), ("x",), None)
+
+
+def test_it_reads_columns_decodes_and_closes_as_the_log_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = LinesTable(tmp_path, "t").create()
+    source.append(1)
+    source.append_raw("poison")
+    log = open_log_source("lines", {"path": str(tmp_path)}, name="lines", origin="the test").open("t")
+    keyed = KeyedLog.of(log, ("id",), None)
+    taken: list[BadRecord] = []
+    [split] = keyed.plan(LogRange(LogOffsets({"0": 0}), LogOffsets({"0": 2})))
+    [batch] = keyed.read(split, columns=["text"], on_bad_record=taken.append)
+    assert (batch.schema.names, [record.offset for record in taken]) == (["text"], [1])
+    again: list[BadRecord] = []
+    assert list(keyed.decode(taken, on_bad_record=again.append)) == []
+    assert [record.value for record in again] == [b"poison"]
+    with pytest.raises(LaketierError):
+        list(keyed.decode(taken))
+    closed: list[object] = []
+    monkeypatch.setattr(type(log), "close", lambda self: closed.append(self))
+    keyed.close()
+    assert closed == [log]
