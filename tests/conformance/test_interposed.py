@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from laketier_conformance.interposed import Effect, Supervisor, why_not
+from laketier_conformance.interposed.effects import is_nowhere
 from laketier_conformance.interposed.supervisor import KILL, LOSE, RESET
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"effects can't be seen here: {why_not()}")
@@ -212,3 +213,17 @@ def test_what_began_before_is_told(tmp_path: Path) -> None:
         "the process 'sleep 60': started before effects were seen",
         f"writes to the memory mapped to {os.path.realpath(tmp_path)}/there before effects were seen",
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/dev/null", True),
+        ("/proc/1/mem", True),
+        ("/dev/shm/sem.x", True),
+        ("/dev/shm/lake/t", False),
+        ("/lake", False),
+    ],
+)
+def test_a_folder_in_memory_is_a_folder(path: str, expected: bool) -> None:
+    assert is_nowhere(path) is expected

@@ -59,6 +59,11 @@ def kind_of(effect: Effect) -> str:
     return next((kind for kind, calls in _KINDS.items() if call.startswith(calls)), "writes")
 
 
+def is_nowhere(path: str) -> bool:
+    """Devices, what the kernel tells, and memory that processes share. A folder in it is one like any other."""
+    return path.startswith(_NOWHERE) and not (path.startswith("/dev/shm/") and path.count("/") > 3)
+
+
 def effect_of(notification: Notification) -> Effect | None:
     """None: it changes no file and sends nothing; or the process is gone."""
     call = by_number()[notification.number]
@@ -67,7 +72,7 @@ def effect_of(notification: Notification) -> Effect | None:
             return _send(call, notification)
         on = tuple(_files(call, notification))
         # Of several paths the last one is what changes: a file without a name is linked from below /proc.
-        if not on or on[-1].startswith(_NOWHERE) or _BYTECODE in on[-1]:
+        if not on or is_nowhere(on[-1]) or _BYTECODE in on[-1]:
             return None
         if call.flags is not None and not _opening_has_an_effect(notification.arguments[call.flags], on[0]):
             return None
