@@ -1,0 +1,27 @@
+"""A table is dropped by one rename, and nobody syncs the folder that lost its name."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+
+from crooked import CrookedPlugin
+
+from laketier import kit, spi
+from laketier.registry import hookimpl
+
+CAUGHT_BY = "test_power.py::test_a_dropped_table_stays_away"
+SAYS = "the rows of the dropped table"
+
+
+class ForgetfulCatalog(kit.ManifestCatalog):
+    def drop_table(self, path: spi.TablePath) -> None:
+        self.load_table(path)
+        gone = self.location(path).with_name(f".{uuid.uuid4().hex}.dropped")
+        self.location(path).rename(gone)
+        shutil.rmtree(gone)
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("drops-without-a-sync", catalog=ForgetfulCatalog)
