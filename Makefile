@@ -118,6 +118,9 @@ test-third-party: java $(READY_APART) ## the suite on formats of others, which h
 		PYSPARK_PYTHON=$(CURDIR)/.venv-third-party/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/.venv-third-party/bin/python \
 		$(CURDIR)/.venv-third-party/bin/pytest $(SPREAD) --pyargs laketier_conformance \
 			--lake-format=$(subst $(space),$(comma),$(call formats_of,$(APART))) --lake-report='{format}.json' $(ARGS)
+	@# Their own tests, which this checkout's pytest leaves out (tests/conftest.py).
+	cd artifacts/third-party && $(CURDIR)/.venv-third-party/bin/pytest --noconftest -c pytest.ini \
+		$(addprefix $(CURDIR)/,$(wildcard tests/third_party/*/tests))
 
 .PHONY: reports
 reports: test-conformance ## the suite on every format, and the table of docs/proof/conformance.md from its reports

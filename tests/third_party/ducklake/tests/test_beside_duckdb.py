@@ -1,0 +1,85 @@
+"""Beside DuckDB without laketier: it reads what rounds wrote, and its own commits and clean-ups lose no watermark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import resources
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from laketier import spi
+from laketier.registry import Lake, configure, open_lake
+from laketier.tables import prepare_table
+from laketier.tiering import TieringRound, write_task
+
+BATCH = pa.record_batch({"id": [1, 2, 3], "name": ["a", None, "c"]})
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    keys = {"lake.format": "ducklake", "lake.warehouse": str(tmp_path / "w"), "lake.table": "db.t"}
+    return open_lake(configure(keys))
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Callable[[str], list[tuple[object, ...]]]]:
+    """DuckDB as its manual opens a DuckLake, with its signatures checked."""
+    with duckdb.connect() as connection:
+        for name in ("sqlite_scanner", "ducklake"):
+            folder = resources.files(f"duckdb_extension_{name}") / "extensions" / f"v{duckdb.__version__}"
+            connection.execute(f"LOAD '{folder / name}.duckdb_extension'")
+
+        def run(sql: str) -> list[tuple[object, ...]]:
+            if not connection.execute("SELECT 1 FROM duckdb_databases() WHERE database_name = 'lake'").fetchall():
+                connection.execute(f"ATTACH 'ducklake:sqlite:{tmp_path}/w/lake.sqlite' AS lake")
+            return connection.execute(sql).fetchall()
+
+        yield run
+
+
+def rows_of(lake: Lake) -> list[int]:
+    source = lake.source(lake.load_table())
+    plan = source.plan(spi.ScanRequest())
+    return sorted(
+        row["id"] for split in plan.splits for batch in source.read(split, plan.schema) for row in batch.to_pylist()
+    )
+
+
+def round_of(lake: Lake, epoch: int) -> str:
+    factory = lake.storage.tiering_factory(prepare_table(lake, BATCH.schema))
+    tiering = TieringRound(factory, token=spi.Token(pipeline="p", run="r", epoch=epoch))
+    return tiering.commit_messages([write_task(factory, [BATCH])]).outcome.value
+
+
+def test_duckdb_reads_and_keeps_what_rounds_wrote(lake: Lake, other: Callable[[str], list[tuple[object, ...]]]) -> None:
+    assert [round_of(lake, epoch) for epoch in range(3)] == ["published"] * 3
+    assert other("SELECT count(*), count(name), sum(id) FROM lake.db.t") == [(9, 6, 18)]
+    # By the statistics that the library keeps.
+    assert other("SELECT count(*) FROM lake.db.t WHERE id >= 3") == [(3,)]
+
+    other("CALL ducklake_merge_adjacent_files('lake')")
+    other("INSERT INTO lake.db.t VALUES (100, 'small, so it lies in the catalog')")
+    other("DELETE FROM lake.db.t WHERE id = 2")
+    other("CALL ducklake_expire_snapshots('lake', older_than => now() + INTERVAL 1 DAY)")
+    other("CALL ducklake_cleanup_old_files('lake', cleanup_all => true)")
+    assert rows_of(lake) == [1, 1, 1, 3, 3, 3, 100]
+    assert round_of(lake, 2) == "already there"
+    assert round_of(lake, 3) == "published"
+    assert other("SELECT count(*) FROM lake.db.t") == [(10,)]
+
+
+def test_a_commit_to_another_table_is_a_conflict_that_keeps_the_staged_files(lake: Lake) -> None:
+    factory = lake.storage.tiering_factory(prepare_table(lake, BATCH.schema))
+    with factory.create_writer(spi.WriterInitContext(spi.new_attempt_id())) as writer:
+        writer.write(BATCH)
+        result = writer.complete()
+    committer = factory.create_committer(spi.CommitterInitContext(spi.new_attempt_id()))
+    state = committer.open()
+    lake.storage.catalog().create_table(spi.TablePath("db", "other"), spi.TableDescriptor(BATCH.schema))
+    with pytest.raises(spi.Conflict):
+        committer.publish(state, [result], None)
+    assert committer.publish(committer.open(), [result], None).rows == 3
+    assert rows_of(lake) == [1, 2, 3]
