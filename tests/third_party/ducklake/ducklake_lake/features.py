@@ -12,9 +12,8 @@ ABILITIES = (
     "drop-table",
     "time-travel",
     "nested-types",
-    "power-cut",
 )
 FEATURES = {
-    feature: spi.FULL if feature.value in ABILITIES else spi.unsupported("it is not built yet")
+    feature: spi.FULL if feature.value in ABILITIES else spi.unsupported("it is not built, or not shown, yet")
     for feature in spi.Feature
 }
