@@ -198,8 +198,15 @@ def test_a_connection_is_reset_before_a_send(tmp_path: Path) -> None:
     assert got == [b"first\n"]
 
 
-def test_what_began_before_is_told(tmp_path: Path) -> None:
-    """Another process, and memory mapped to a file: nobody sees what they do."""
+@pytest.mark.parametrize("memory", [None, Path("/dev/shm")])
+def test_what_began_before_is_told(memory: Path | None, tmp_path: Path) -> None:
+    """Another process, and memory mapped to a file, also to one in memory: nobody sees what they do."""
+    made = tempfile.TemporaryDirectory(dir=memory if memory is not None and memory.is_dir() else tmp_path)
+    with made as folder:
+        _tells_what_began_before(Path(folder))
+
+
+def _tells_what_began_before(tmp_path: Path) -> None:
     (tmp_path / "there").write_bytes(b"x")
     code = (
         "import mmap, subprocess, sys\n"

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from laketier_conformance.interposed.calls import UNDECIDED
-from laketier_conformance.interposed.effects import UNKNOWN_PEER, Effect, kind_of
+from laketier_conformance.interposed.effects import UNKNOWN_PEER, Effect, is_nowhere, kind_of
 
 BELOW, ELSEWHERE = "files of the warehouse", "other files"
 _FORKS = "laketier_conformance.forks"
@@ -80,7 +80,8 @@ def unseen_of(pid: int) -> list[str]:
     found = [f"{told}: started before effects were seen" for told in _processes(pid)]
     with suppress(OSError), open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as lines:
         shared = {line.split(maxsplit=5)[-1].strip() for line in lines if line.split()[1].startswith("rw-s")}
-        files = sorted(path for path in shared if path.startswith("/") and not path.startswith("/dev/"))
+        devices = {path for path in shared if path.startswith("/dev/") and is_nowhere(path)}
+        files = sorted(path for path in shared - devices if path.startswith("/"))
         found += [f"writes to the memory mapped to {path} before effects were seen" for path in files]
     with suppress(OSError):
         folder = f"/proc/{pid}/fd"
