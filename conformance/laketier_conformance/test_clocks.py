@@ -1,11 +1,12 @@
 """Hosts whose clocks are days off: they cost no row, and stop no round that begins afterwards.
 
-`laketier.spi.host_time` is what is wrong here, in turn for whoever stages, publishes and collects. What a library takes
-from its own clock is not.
+`laketier.spi.host_time` is what is wrong here, in turn for whoever stages, publishes and collects; and in two tests the
+clock that Python gives to the plugin's own modules, too. What a library takes from its own clock is not.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import itertools
 import time
 from datetime import timedelta
@@ -13,11 +14,13 @@ from datetime import timedelta
 import pytest
 
 from laketier.maintenance.orphans import collect_orphans
-from laketier.spi import Collected, Feature, OrphanFile, host_time, new_attempt_id
+from laketier.spi import Collected, Feature, OrphanFile, host_time, new_attempt_id, support_of
 from laketier.spi.clocks import shifted
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier.tiering.horizon import horizon_of, lower_horizon, raise_horizon
 from laketier_conformance.expect import expect, refused
+from laketier_conformance.harness import Harness
+from laketier_conformance.host_clocks import off
 from laketier_conformance.lake import QUICK, Table, ids_of, token
 
 DAY = 86_400_000
@@ -36,13 +39,26 @@ def begun(table: Table, epoch: int) -> TieringRound:
     return tiering
 
 
-def test_rounds_of_hosts_whose_clocks_differ(table: Table) -> None:
-    """Each epoch by other clocks; none is refused, and the table's newest state holds them all."""
+def packages(table: Table, harness: Harness) -> set[str]:
+    """Those whose modules are the plugin's own, and its library's."""
+    storage, info = table.lake.storage, table.info
+    parts = (table.lake.plugin, storage, storage.catalog(), table.factory, storage.source(info), storage.state(info))
+    kinds = itertools.chain.from_iterable(type(part).mro()[:-1] for part in (*parts, table.committer()))
+    entries = importlib.metadata.entry_points(group="laketier.formats", name=table.lake.format)
+    modules = [*(kind.__module__ for kind in kinds), *(entry.module for entry in entries), *harness.engine_modules]
+    return {module.partition(".")[0] for module in modules} - {"laketier", "abc", "typing"}  # they use `host_time`
+
+
+def test_rounds_of_hosts_whose_clocks_differ(table: Table, harness: Harness) -> None:
+    """Each epoch by other clocks, later ones by earlier clocks; none is refused, and the newest state holds them all.
+    Neither time travel nor the history is led astray."""
     rounds = list(enumerate(itertools.permutations(CLOCKS, 2)))
+    plugins = packages(table, harness)
+    snapshots: dict[int, list[int]] = {}
     for epoch, (stager, driver) in rounds:
         tiering = begun(table, epoch)
         messages = staged(table, tiering, epoch, stager)
-        with shifted(driver):
+        with off(driver, plugins):
             expect(
                 tiering.commit_messages(messages).outcome,
                 RoundOutcome.PUBLISHED,
@@ -53,16 +69,35 @@ def test_rounds_of_hosts_whose_clocks_differ(table: Table) -> None:
                 RoundOutcome.ALREADY_THERE,
                 f"the outcome of an epoch that is run again, {driver} ms off the time",
             )
+        newest = table.info.snapshot_id
+        assert newest is not None, "a table has a snapshot after a round"
+        snapshots[newest] = [i for before, _ in rounds[: epoch + 1] for i in ids_of(before)]
     expect(
         table.ids, [i for epoch, _ in rounds for i in ids_of(epoch)], "rows after rounds of hosts whose clocks differ"
     )
+    features = table.lake.plugin.features
+    if support_of(features, Feature.TIME_TRAVEL).full:
+        for snapshot, rows in list(snapshots.items())[::3]:
+            found = sorted(table.read(snapshot_id=snapshot)["id"].to_pylist())
+            expect(found, rows, f"snapshot {snapshot} is read after rounds of hosts whose clocks differ")
+    if not support_of(features, Feature.HISTORY).full:
+        return
+    history = table.history.snapshots(len(rounds))
+    expect([line.snapshot_id for line in history], list(snapshots)[::-1], "the history of hosts whose clocks differ")
+    times = [line.committed_at for line in history if line.committed_at is not None]
+    expect(times, sorted(times, reverse=True), "the moments of commits never go back, whatever the clocks do")
+    if support_of(features, Feature.TIME_TRAVEL_BY_TIMESTAMP).full:
+        for line in history[::3]:
+            if times.count(line.committed_at or 0) == 1:
+                found = sorted(table.read(as_of=line.committed_at)["id"].to_pylist())
+                expect(found, snapshots[line.snapshot_id], f"the moment of snapshot {line.snapshot_id} is read")
 
 
-def test_the_storage_tells_the_time(table: Table) -> None:
+def test_the_storage_tells_the_time(table: Table, harness: Harness) -> None:
     """Or the format says that it can't. It follows what was written before, whatever this host takes the time to be."""
     committer = table.committer()
     try:
-        with shifted(10 * DAY):
+        with off(10 * DAY, packages(table, harness)):
             first = committer.storage_time()
         assert first is None or abs(first - host_time()) < 60_000, (
             f"the storage tells the time, and not this host's clock, ten days ahead: found {first}"

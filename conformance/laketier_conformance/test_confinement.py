@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from laketier.maintenance.orphans import collect_orphans, list_orphans
-from laketier.spi import Feature, LaketierError, Refused, WriteResult
+from laketier.spi import Feature, LaketierError, Refused, WriteMode, WriteResult, unpack
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.hostile import paths
@@ -151,13 +151,30 @@ def test_a_forged_result_publishes_no_other_file_of_the_table(table: Table, arou
     )
 
 
-def test_a_staged_file_that_is_gone_is_not_published(table: Table) -> None:
-    """Somebody's clean-up took it. A table that lists it could not be read any more."""
+@pytest.mark.parametrize(
+    "mode",
+    [
+        WriteMode.APPEND,
+        pytest.param(WriteMode.OVERWRITE, marks=pytest.mark.needs(Feature.OVERWRITE)),
+        pytest.param(WriteMode.UPSERT, marks=pytest.mark.needs(Feature.UPSERT)),
+    ],
+    ids=lambda mode: mode.value,
+)
+def test_a_staged_file_that_is_gone_is_not_published(lake: Lake, mode: WriteMode) -> None:
+    """Somebody's clean-up took it. A table that lists it could not be read any more. The result before it is whole."""
+    table = lake.create(primary_key=("id",) if mode is WriteMode.UPSERT else ())
     table.append(0)
-    staged = table.staged(ids_of(1))
-    committer = table.committer()
+    whole, staged = (_result_of(table, ids, mode) for ids in (ids_of(3), ids_of(1)))
+    committer = table.committer(mode=mode)
     committer.discard([staged])
-    _is_refused(table, committer, [staged])
+    _is_refused(table, committer, [whole, staged])
+
+
+def _result_of(table: Table, ids: Sequence[int], mode: WriteMode) -> WriteResult:
+    """One task's result."""
+    factory = table.factory
+    result: WriteResult = unpack(factory.write_result_serializer, table.stage(ids, 0, factory, mode))
+    return result
 
 
 @pytest.mark.parametrize("damage", ["cut", "longer", "folder", "link"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laketier.spi import Feature, support_of
+from laketier.spi import Feature, host_time, support_of
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Table, ids_of
 
@@ -12,7 +12,9 @@ pytestmark = pytest.mark.needs(Feature.HISTORY)
 
 
 def test_the_newest_come_first(table: Table) -> None:
+    begun = host_time()
     snapshots = [table.append(epoch).snapshot_id for epoch in range(3)]
+    ended = host_time()
     history = table.history.snapshots(10)
     expect(
         [line.snapshot_id for line in history][:3],
@@ -26,6 +28,10 @@ def test_the_newest_come_first(table: Table) -> None:
     )
     times = [line.committed_at for line in history if line.committed_at is not None]
     expect(times, sorted(times, reverse=True), "the moments of the snapshots, the newest first")
+    for at in times[:3]:
+        assert begun - 60_000 < at < ended + 60_000, (
+            f"a snapshot says when it was committed, in ms since the epoch: found {at}, and it was {begun} to {ended}"
+        )
 
 
 def test_each_says_what_it_was(table: Table) -> None:
@@ -65,6 +71,13 @@ def test_each_can_be_read(table: Table) -> None:
         for line in history:
             rows = table.read(snapshot_id=line.snapshot_id).num_rows
             expect(rows, 5 * (snapshots.index(line.snapshot_id) + 1), "the number of rows of a listed snapshot")
+    times = [line.committed_at for line in history]
+    if support_of(table.lake.plugin.features, Feature.TIME_TRAVEL_BY_TIMESTAMP).full:
+        for line in history:
+            if line.committed_at is not None and times.count(line.committed_at) == 1:
+                rows = table.read(as_of=line.committed_at).num_rows
+                wanted = 5 * (snapshots.index(line.snapshot_id) + 1)
+                expect(rows, wanted, f"rows of snapshot {line.snapshot_id}, by the moment at which it was committed")
 
 
 def test_it_looks_afresh(table: Table) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
-from laketier.spi import Conflict, Feature, Watermark, WriteMode
-from laketier.tiering import RoundOutcome
+from laketier.spi import AddColumn, Conflict, Feature, Watermark, WriteMode
+from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, refused
-from laketier_conformance.lake import Table, ids_of, token
+from laketier_conformance.lake import QUICK, Table, batch, ids_of, token
 
 pytestmark = pytest.mark.needs(Feature.OVERWRITE)
 OVERWRITE = WriteMode.OVERWRITE
@@ -18,6 +19,25 @@ def test_all_rows_are_replaced(table: Table) -> None:
     result = table.round(token(1), [ids_of(1, 0), ids_of(1, 1)], OVERWRITE)
     expect((result.outcome, result.rows), (RoundOutcome.PUBLISHED, 10), "outcome and rows of an overwrite")
     expect(table.ids, ids_of(1, 0) + ids_of(1, 1), "rows after an overwrite")
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_the_table_stays_the_same(table: Table) -> None:
+    """Its identity, its columns and what it was made with: the rows alone are others."""
+    table.append(0)
+    table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int64()))])
+    before = table.info
+    rows = batch(ids_of(1)).append_column("more", pa.array(ids_of(1), pa.int64()))
+    tiering = TieringRound(table.factory, token=token(1), mode=OVERWRITE, policy=QUICK)
+    tiering.begin()
+    tiering.commit([table.stage_arrow([rows], mode=OVERWRITE)])
+    after = table.info
+    expect(after.table_uuid, before.table_uuid, "the uuid of a table after an overwrite")
+    expect(after.schema.names, before.schema.names, "the columns of a table after an overwrite")
+    expect(after.descriptor, before.descriptor, "the description of a table after an overwrite")
+    expect(
+        table.read().sort_by("id"), pa.Table.from_batches([rows]), "rows of an overwrite with a column that was added"
+    )
 
 
 def test_a_replay_does_not_overwrite_again(table: Table) -> None:
@@ -75,14 +95,15 @@ def test_nothing_empties_the_table(table: Table) -> None:
     )
 
 
-def test_rows_that_came_meanwhile_are_not_lost_unseen(table: Table) -> None:
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+def test_rows_that_came_meanwhile_are_not_lost_unseen(table: Table, known: bool) -> None:
     """An overwrite replaces what its `open` saw: a commit in between makes it lose the attempt."""
     table.append(0)
     committer = table.committer(mode=OVERWRITE)
     stale = committer.open()
     table.append(0, ids_of(3), pipeline="other")
     with refused(Conflict, "an overwrite is published against a state that another commit made stale"):
-        committer.publish(stale, [table.staged(ids_of(1))], Watermark(token(1), "c"))
+        committer.publish(stale, [table.staged(ids_of(1))], Watermark(token(1), "c") if known else None)
     committer.close()
     expect(table.ids, ids_of(0) + ids_of(3), "rows after a stale overwrite was refused")
 

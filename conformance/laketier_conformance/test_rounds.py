@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from laketier.spi import CommitterInitContext, Conflict, Decision, Watermark, new_attempt_id
+from laketier.spi import CommitterInitContext, Conflict, Decision, Feature, Watermark, new_attempt_id
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, refused
-from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
+from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, batch, ids_of, token
 
 
 def test_every_row_is_there_with_its_values(table: Table) -> None:
@@ -37,6 +37,19 @@ def test_rounds_follow_each_other(table: Table) -> None:
             sorted(i for e in range(epoch + 1) for split in (0, 1) for i in ids_of(e, split)),
             f"rows after epoch {epoch}",
         )
+
+
+@pytest.mark.needs(Feature.HISTORY)
+def test_many_tasks_are_one_commit(table: Table) -> None:
+    """However many files they staged: a reader sees all of them, or none."""
+    before = table.append(0, [1]).snapshot_id
+    factory = table.factory
+    messages = [table.stage([1000 + number], number, factory) for number in range(110)]
+    result = TieringRound(factory, token=token(1), policy=QUICK).commit_messages(messages)
+    expect((result.outcome, result.rows), (RoundOutcome.PUBLISHED, 110), "outcome and rows of 110 tasks")
+    newest = [line.snapshot_id for line in table.history.snapshots(2)]
+    expect(newest, [result.snapshot_id, before], "a commit of 110 tasks and the one before it, in the history")
+    expect(table.ids, [1, *range(1000, 1110)], "rows of 110 tasks")
 
 
 def test_a_replay_writes_nothing(table: Table) -> None:

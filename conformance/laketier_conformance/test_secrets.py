@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.metadata
 import logging
+import os
+import pickle
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import get_type_hints
@@ -56,8 +59,12 @@ def _hidden(text: str | bytes, what: str) -> None:
     assert not there, f"{what} has the secret of an option in it: hold it as a Secret, and leave it out of texts"
 
 
-def test_no_text_for_people_shows_a_secret(secretive: Lake, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_text_for_people_shows_a_secret(
+    secretive: Lake, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Neither a text of an object, nor an error, a line of laketier's or the plugin's own log, or what is printed."""
     caplog.set_level(logging.DEBUG)
+    own = ("laketier", type(secretive.plugin).__module__.partition(".")[0], *_packages(secretive.format))
     table = secretive.create()
     table.append(0)
     storage, factory, source = secretive.storage, table.factory, table.source
@@ -72,8 +79,17 @@ def test_no_text_for_people_shows_a_secret(secretive: Lake, caplog: pytest.LogCa
     for error in _errors(table):
         _hidden(f"{error!r} {error}", f"the text of a {type(error).__name__}")
     for record in caplog.records:
-        if record.name.startswith("laketier"):
-            _hidden(logging.Formatter().format(record), f"a line of the log {record.name}")
+        if record.name.startswith(own):
+            _hidden(record.getMessage(), f"a line of the log {record.name}")
+    printed = capfd.readouterr()
+    _hidden(printed.out + printed.err, "what was printed")
+    there = [name for name, value in os.environ.items() if SECRET in value]
+    assert not there, f"variables of the environment, which every child inherits, have the secret of an option: {there}"
+
+
+def _packages(format: str) -> set[str]:
+    entries = importlib.metadata.entry_points(group="laketier.formats", name=format)
+    return {entry.module.partition(".")[0] for entry in entries}
 
 
 def _errors(table: Table) -> Iterator[BaseException]:
@@ -115,6 +131,7 @@ def test_no_secret_is_stored(secretive: Lake) -> None:
     source = table.source
     for split in source.plan(ScanRequest()).splits:
         _hidden(pack(source.split_serializer, split), "the message of a split")
+    _hidden(pickle.dumps(table.info), "the pickle of a table's description, which goes into the logs of engines,")
     for name in sorted(secretive.files()):
         _hidden((Path(secretive.location) / name).read_bytes(), f"the file {name}")
         _hidden(name, "the name of a file")

@@ -12,14 +12,18 @@ from laketier.spi import (
     Conflict,
     Feature,
     LaketierError,
+    LakeTieringFactory,
+    LakeWriter,
     TableChanged,
     TableNotFound,
     Watermark,
     WriteResult,
+    WriterInitContext,
+    new_attempt_id,
 )
-from laketier.tiering import TieringRound
+from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, refused
-from laketier_conformance.lake import Table, ids_of, token
+from laketier_conformance.lake import Table, batch, ids_of, token
 
 Results = Callable[[Table], list[WriteResult]]
 
@@ -204,3 +208,39 @@ def test_a_table_dropped_between_open_and_publish(table: Table, results: Results
         catalog.load_table(table.path)
     expect(catalog.list_tables(), [], "the tables after the only one was dropped, and published to afterwards")
     expect(table.lake.create().ids, [], "rows of the next table of this name")
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_writer_of_a_table_that_was_dropped(table: Table) -> None:
+    """It may fail, or stage files that nobody will publish. No table is there afterwards, and the next one of this name
+    can be made, and has none of its rows."""
+    table.append(0)
+    factory = table.factory
+    catalog = table.lake.storage.catalog()
+    begun = factory.create_writer(WriterInitContext(attempt=new_attempt_id()))
+    catalog.drop_table(table.path)
+    staged = [_late(lambda: begun), _late(lambda: _writer(factory))]
+    expect(catalog.list_tables(), [], "the tables after the only one was dropped, and late tasks wrote for it")
+    again = table.lake.create()
+    expect(again.ids, [], "rows of the next table of this name, after late tasks of the dropped one")
+    for late in (*staged, _late(lambda: _writer(factory))):
+        if late is not None and late.files:
+            with refused(TableChanged, "files are committed that a task of the dropped table staged"):
+                again.commit([late], token(0))
+    begun.abort()
+    expect(again.append(0).outcome, RoundOutcome.PUBLISHED, "the outcome of the first round of the next table")
+    expect(again.ids, ids_of(0), "rows of the next table, beside late tasks of the dropped one")
+
+
+def _writer(factory: LakeTieringFactory[WriteResult]) -> LakeWriter[WriteResult]:
+    return factory.create_writer(WriterInitContext(attempt=new_attempt_id()))
+
+
+def _late(made: Callable[[], LakeWriter[WriteResult]]) -> WriteResult | None:
+    """What a task stages, if it does not fail."""
+    try:
+        writer = made()
+        writer.write(batch(ids_of(1)))
+        return writer.complete()
+    except Exception:  # noqa: BLE001 - its table is gone, and it may say so as it likes
+        return None

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from laketier.kit import FailpointError
-from laketier.spi import Conflict, Feature, LaketierError, UnknownOutcome, WriteMode
+from laketier.kit import failpoints as failpoints_of_kit
+from laketier.spi import (
+    Conflict,
+    Feature,
+    LaketierError,
+    Refused,
+    UnknownOutcome,
+    Watermark,
+    WriteMode,
+    new_attempt_id,
+    support_of,
+)
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.failpoints import CountedFailpoints
@@ -123,6 +135,58 @@ def test_an_error_at_each_failpoint_of_the_format(table: Table, failpoints: Coun
             f"an error at {step}: the replay of epoch {epoch} is published, or finds its epoch there"
         )
         expect(table.ids, _whole(epoch), f"an error at {step}: rows of the replay")
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+def test_a_time_out_is_no_conflict(table: Table, known: bool) -> None:
+    """Each step of the format's own times out once. Nobody else commits, so none of them is a conflict or a refusal:
+    publish tells of a success that is there, or raises an error from which nobody can tell."""
+    steps: list[str] = []
+    _attempt(table, 0, known, steps.append)
+    whole = ids_of(0)
+    for number, step in enumerate(dict.fromkeys(steps), start=1):
+        said, landed = _attempt(table, number, known, _timing_out(step))
+        told = f"a time-out at {step}, of which publish said {said}"
+        assert landed or said != "nothing", f"{told}: it told of a success, and the commit did not land"
+        whole += ids_of(number) if landed else []
+        expect(table.ids, whole, f"rows after {told}")
+
+
+def _attempt(table: Table, number: int, known: bool, observer: Callable[[str], None]) -> tuple[str, bool]:
+    """What a bare publish said, and whether it landed."""
+    commit = new_attempt_id()
+    committer = table.committer(commit_id=commit)
+    state, staged, said = committer.open(), table.staged(ids_of(number)), "nothing"
+    before = _commits(table)
+    mark = Watermark(token(number), commit) if known else None
+    try:
+        with failpoints_of_kit.observed(observer):
+            committer.publish(state, [staged], mark)
+    except Exception as error:  # noqa: BLE001 - any but these says that the outcome is unknown
+        said = type(error).__name__
+        certain = isinstance(error, Conflict | Refused)
+        assert not certain, f"a step of publish timed out and no other commit came: publish said {said}"
+    landed: bool = committer.open().landed(commit)
+    committer.close()
+    expect(_commits(table) - before, int(landed and before >= 0), "commits of one publish, a step of which timed out")
+    return said, landed
+
+
+def _commits(table: Table) -> int:
+    """So many are in the history; -1 where there is none."""
+    known = support_of(table.lake.plugin.features, Feature.HISTORY).full
+    return len(table.history.snapshots(1_000)) if known else -1
+
+
+def _timing_out(step: str) -> Callable[[str], None]:
+    still = [step]
+
+    def observer(name: str) -> None:
+        if name in still:
+            still.remove(name)
+            raise TimeoutError("no answer")
+
+    return observer
 
 
 def _whole(epoch: int) -> list[int]:

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 import pyarrow.fs as pafs
 
 from laketier.kit.confine import RECORDS
-from laketier.kit.durable import create_exclusively, make_directories
+from laketier.kit.durable import create_exclusively
 from laketier.kit.local_folder import LocalFolder
 from laketier.kit.table_folder import TableFolder
 from laketier.spi.errors import CorruptTable
@@ -50,7 +50,7 @@ class RecordStore:
         data = watermark.to_json().encode()
         if isinstance(self._filesystem, pafs.LocalFileSystem):
             self._refuse_links(path)
-            make_directories(Path(path).parent)
+            LocalFolder(Path(self._root)).make_folders(f"{RECORDS}/{_folder(watermark.token.pipeline)}")
             try:
                 create_exclusively(Path(path), data)
             except FileExistsError:

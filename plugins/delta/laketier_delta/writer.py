@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,8 @@ import pyarrow.types as pt
 
 from laketier.bucketing import assigner_for
 from laketier.kit import conform
-from laketier.kit.durable import fsync_directory, fsync_file, make_directories
+from laketier.kit.durable import fsync_directory, fsync_file
+from laketier.kit.local_folder import LocalFolder
 from laketier.kit.parquet import ClosedFile, RollingParquetWriter
 from laketier.kit.partition import OddPartitionValues
 from laketier.kit.staged import remove
@@ -87,9 +89,10 @@ class DeltaWriter(LakeWriter[WriteResult]):
         target = f"{self._location.root}/{path}"
         if self._location.is_local:
             self._location.refuse_links(path)
-            local = self._location.local(path)
-            make_directories(local.parent)
-            local.open("xb").close()
+            self._check_warehouse()
+            if folders := path.rpartition("/")[0]:
+                LocalFolder(Path(self._location.uri)).make_folders(folders)  # never the table's own
+            self._location.local(path).open("xb").close()
         return path, self._filesystem.open_output_stream(target)
 
     def _keys(self, table: pa.Table) -> Sequence[pa.ChunkedArray]:

@@ -15,7 +15,19 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from laketier.kit.partition import OddPartitionValues
-from laketier.spi import IncompatibleData, IncompatibleTable, Leaf, Op, ScanRequest, TableDescriptor, Token, WriteMode
+from laketier.spi import (
+    IncompatibleData,
+    IncompatibleTable,
+    Leaf,
+    Op,
+    ScanRequest,
+    TableDescriptor,
+    TableError,
+    Token,
+    WriteMode,
+    WriterInitContext,
+    new_attempt_id,
+)
 from laketier.spi.table import PartitionField
 from laketier.tiering import TieringRound
 from laketier_delta.partitions import log_text, text_of_log
@@ -219,3 +231,16 @@ def test_the_doctor_looks_at_no_log_where_no_partition_is_an_instant(lake):
     lake.create(TEXTS, "p")
     write_deltalake(lake.uri, texts("2026-01-01 00:00:00"), mode="append")
     assert list(lake.storage.maintenance(lake.table).findings()) == []
+
+
+def test_a_late_task_brings_no_dropped_table_back(lake):
+    """Its folder, and one for a partition, would be in the way of the next table of this name."""
+    schema = pa.schema([("id", pa.int64()), ("key", pa.string())])
+    table = lake.create(schema, "key")
+    writer = lake.factory().create_writer(WriterInitContext(attempt=new_attempt_id()))
+    lake.storage.catalog().drop_table(table.path)
+    writer.write(pa.record_batch([pa.array([1]), pa.array(["a"])], schema=schema))
+    with pytest.raises(TableError, match="does not see the table"):
+        writer.complete()
+    writer.abort()
+    assert not Path(lake.uri).exists()

@@ -10,7 +10,7 @@ from feather_lake.plugin import FeatherTable
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_confinement.py::test_a_staged_file_that_is_gone_is_not_published"
+CAUGHT_BY = "test_confinement.py::test_a_staged_file_that_is_gone_is_not_published[append]"
 SAYS = "a staged file that is gone or another one is published by the format: expected Refused, and no error was raised"
 
 

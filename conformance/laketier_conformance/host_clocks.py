@@ -1,0 +1,64 @@
+"""The clock of a host, as a plugin of this process sees it: days off, or running backwards."""
+
+from __future__ import annotations
+
+import datetime as dates
+import sys
+import time
+from collections.abc import Container, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from laketier.spi.clocks import shifted
+
+_now, _time, _time_ns = dates.datetime.now, time.time, time.time_ns
+
+
+@contextmanager
+def off(milliseconds: int, packages: Container[str]) -> Iterator[None]:
+    """`laketier.spi.host_time` is this much off within the block; and so are `time.time`, `time.time_ns` and
+    `datetime.now` to modules of these packages, however they imported them. The clock that a library of another
+    language reads is not, and neither is that of the suite."""
+
+    class Shifted(dates.datetime):
+        @classmethod
+        def now(cls, tz: dates.tzinfo | None = None) -> dates.datetime:  # type: ignore[override]
+            return _now(tz) + dates.timedelta(milliseconds=milliseconds)
+
+        @classmethod
+        def utcnow(cls) -> dates.datetime:  # type: ignore[override]
+            return cls.now(dates.UTC).replace(tzinfo=None)
+
+    def shifted_time() -> float:
+        return _time() + milliseconds / 1000
+
+    def shifted_ns() -> int:
+        return _time_ns() + milliseconds * 1_000_000
+
+    clocks: dict[Any, Any] = {dates.datetime: Shifted, _time: shifted_time, _time_ns: shifted_ns}
+    modules: dict[Any, Any] = {
+        time: _Like(time, time=shifted_time, time_ns=shifted_ns),
+        dates: _Like(dates, datetime=Shifted),
+    }
+    with ExitStack() as patched:
+        patched.enter_context(shifted(milliseconds))
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] not in packages:
+                continue
+            for attribute, value in list(vars(module).items()):
+                for real, other in (clocks | modules).items():
+                    if value is real:
+                        patched.enter_context(patch.object(module, attribute, other))
+        yield
+
+
+class _Like:
+    """A module with some of its names replaced."""
+
+    def __init__(self, module: object, **replaced: object) -> None:
+        self._module = module
+        vars(self).update(replaced)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
