@@ -14,6 +14,7 @@ from laketier.config import LakeConfig
 from laketier.registry import configure, open_lake, open_log_source
 from laketier.rounds import LogAnswer, LogRound, LogRoundSettings, OnBadRecordPolicy, OnExpired, run_log_task
 from laketier.spi import (
+    BadRecord,
     BucketBounds,
     ConfigError,
     LogOffsets,
@@ -97,6 +98,12 @@ class Changed(TableLog):
     def read(self, split: LogSplit, **options: Any) -> Iterator[pa.RecordBatch]:
         self._asked(f"read {split.bucket}")
         return self.log.read(split, **options)
+
+    def decode(self, records: Sequence[BadRecord], **options: Any) -> Iterator[pa.RecordBatch]:
+        return self.log.decode(records, **options)
+
+    def close(self) -> None:
+        self.log.close()
 
 
 def test_a_round_tells_what_it_did(source: LinesTable, config: LakeConfig) -> None:
