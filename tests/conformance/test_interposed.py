@@ -19,7 +19,7 @@ import pytest
 
 from laketier_conformance.interposed import Effect, Supervisor, why_not
 from laketier_conformance.interposed.effects import is_nowhere
-from laketier_conformance.interposed.supervisor import KILL, LOSE, RESET
+from laketier_conformance.interposed.supervisor import HALVE, KILL, LOSE, RESET, TWICE
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"effects can't be seen here: {why_not()}")
 
@@ -196,6 +196,33 @@ def test_a_connection_is_reset_before_a_send(tmp_path: Path) -> None:
         done = supervised(tmp_path, code, lambda effect: RESET if effect.received else 0)
     assert "ConnectionResetError" in done.stderr
     assert got == [b"first\n"]
+
+
+@pytest.mark.parametrize("write", ["os.write(d, b'abcd')", "os.writev(d, [b'a', b'bcd'])", "os.pwrite(d, b'abcd', 2)"])
+def test_a_write_is_short(tmp_path: Path, write: str) -> None:
+    code = f"d = os.open('a', os.O_WRONLY | os.O_CREAT); print({write}, os.lseek(d, 0, os.SEEK_CUR))"
+    done = supervised(tmp_path, code, lambda effect: HALVE if "write" in effect.call else 0)
+    at_an_offset = "pwrite" in write
+    assert done.stdout == ("2 0\n" if at_an_offset else "2 2\n"), done.stderr
+    assert (tmp_path / "a").read_bytes() == (b"\0\0ab" if at_an_offset else b"ab")
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "left"),
+    [
+        ("os.link('there', 'b')", "FileExistsError", {"there", "b", "folder"}),
+        ("os.rename('there', 'b')", "FileNotFoundError", {"b", "folder"}),
+        ("os.unlink('there')", "FileNotFoundError", {"folder"}),
+        ("os.mkdir('b')", "FileExistsError", {"there", "b", "folder"}),
+        ("os.rmdir('folder')", "FileNotFoundError", {"there"}),
+    ],
+)
+def test_a_change_of_a_name_finds_itself_done(tmp_path: Path, code: str, error: str, left: set[str]) -> None:
+    (tmp_path / "there").touch()
+    (tmp_path / "folder").mkdir()
+    done = supervised(tmp_path, code, lambda _: TWICE)
+    assert error in done.stderr
+    assert set(os.listdir(tmp_path)) == left
 
 
 @pytest.mark.parametrize("memory", [None, Path("/dev/shm")])
