@@ -96,14 +96,16 @@ class LanceCatalog(LakeCatalog):
             dataset = open_dataset(location, self._storage)
             info = table_info(path, dataset, location)
             missing = _missing(info, [change for change in changes if isinstance(change, AddColumn)])
-            alterations = _alterations(info.schema, reshaped(info, changes))
+            wanted = reshaped(info, changes)
+            alterations = _alterations(info.schema, wanted)
             if not missing and not alterations:
                 # A change of types writes files anew; also another process may have made it, and been killed then.
                 fragments = (fragment.metadata for fragment in dataset.get_fragments())
                 files = [f"{DATA}/{file.path}" for fragment in fragments for file in fragment.files]
                 make_durable(location, dataset.version, files)
                 break
-            check_types(pa.schema(missing), dataset.data_storage_version)
+            altered = [field for field, old in zip(wanted, info.schema, strict=True) if not field.equals(old)]
+            check_types(pa.schema([*missing, *altered]), dataset.data_storage_version)
             try:
                 if alterations:
                     dataset.alter_columns(*alterations)

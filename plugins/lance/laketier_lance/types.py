@@ -45,7 +45,10 @@ TYPE_TABLE: list[tuple[str, str, str]] = [
 ]
 """(Arrow types, what Lance holds or ``refused``, note)."""
 
-_RESERVED = {"_rowid", "_rowaddr", "_rowoffset", "_distance", "_score"}
+_RESERVED = {
+    *("_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"),
+    *("_distance", "_score"),
+}
 _EXTENSION_NAME = b"ARROW:extension:name"
 
 

@@ -182,6 +182,14 @@ def test_pylance_reads_what_was_renamed_and_widened(table, catalog):
     assert read.select(["id", "t"]).to_pydict() == {"id": before["id"], "t": before["name"]}
 
 
+@pytest.mark.parametrize("name", ["_rowid", "_row_created_at_version", "`a`"])
+def test_a_name_that_no_new_column_may_have_is_refused_for_an_old_one(table, name):
+    """Lance renames it, and could not be written or read afterwards."""
+    with pytest.raises(UnsupportedType, match="name of a column"):
+        table.storage.catalog().alter_table(table.path, [RenameColumn("name", name)])
+    assert "name" in table.info.schema.names
+
+
 @pytest.mark.parametrize(
     ("field", "error"),
     [

@@ -161,7 +161,10 @@ def test_a_null_struct_in_the_old_file_format_is_refused_and_not_changed(make_ta
         table.stage(pa.RecordBatch.from_pylist([{"s": {"x": 1}}, {"s": None}], schema=schema))
 
 
-@pytest.mark.parametrize("name", ["a.b", "`a`", "a`b", "_rowid", "_rowaddr", ""])
+COMPUTED = ("_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version")
+
+
+@pytest.mark.parametrize("name", ["a.b", "`a`", "a`b", *COMPUTED, "_distance", "_score", ""])
 def test_names_that_lance_refuses_are_refused_at_create(table, name):
     descriptor = TableDescriptor(pa.schema([(name, pa.int32())]))
     with pytest.raises(UnsupportedType, match="name of a column"):
