@@ -31,7 +31,7 @@ class Rule:
 RULES = (
     Rule(
         "declaration",
-        "A plugin names what it can do, and imports no engine until it is used.",
+        "A plugin names what it can do. Importing it imports no engine, and changes no setting of the process.",
         _ENTRY,
         ("test_declaration.py",),
     ),

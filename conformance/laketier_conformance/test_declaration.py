@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 from laketier.config import parse_options
 from laketier.registry import installed_formats
@@ -66,23 +70,37 @@ def test_options_have_defaults_and_docs(plugin: LakeStoragePlugin) -> None:
         )
 
 
-def test_importing_the_plugin_imports_no_engine(plugin: LakeStoragePlugin, harness: Harness) -> None:
-    """Asking for a format's name must not cost its library: the core lists and loads plugins on every start."""
+_NEEDED = ("PYTHON", "PATH", "HOME", "LD_", "DYLD_", "SYSTEMROOT", "LANG", "LC_", "TMP", "TEMP", "USERPROFILE")
+"""How variables begin without which an interpreter may not start, or find its modules."""
+
+
+@pytest.fixture(scope="module")
+def imported(plugin: LakeStoragePlugin) -> tuple[str, list[str], dict[str, Any]]:
+    """The plugin's module, as an interpreter of its own imported it: what that printed, and its answer."""
     (module,) = [offer.module for offer in installed_formats() if offer.name == plugin.identifier]
-    code = (
-        "import json, sys\n"
-        "import laketier.registry, laketier.spi, laketier.config, pyarrow.fs, pyarrow.compute\n"
-        "before = set(sys.modules)\n"
-        f"import {module}\n"
-        "tops = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
-        "print(json.dumps(sorted(tops - set(sys.stdlib_module_names))))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-m", "laketier_conformance.imported", module]
+    # Variables of this process may be the plugin's: it was imported here, too.
+    variables = {name: value for name, value in os.environ.items() if name.startswith(_NEEDED)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
+    *printed, answer = done.stdout.splitlines()
+    return module, [*printed, *done.stderr.splitlines()], json.loads(answer)
+
+
+def test_importing_the_plugin_imports_no_engine(imported: tuple[str, list[str], Any], harness: Harness) -> None:
+    """Asking for a format's name must not cost its library: the core lists and loads plugins on every start."""
+    module, _, answer = imported
     own = {module.partition(".")[0], "laketier", "pyarrow", "pluggy"}
-    imported = {name for name in json.loads(done.stdout.splitlines()[-1]) if not name.startswith("__")} - own
+    packages = {name for name in answer["packages"] if not name.startswith("__")} - own
     engines = set(harness.engine_modules)
-    heavy = imported & engines if engines else imported
+    heavy = packages & engines if engines else packages
     assert not heavy, f"importing {module} imports {sorted(heavy)}: do that inside methods"
+
+
+def test_importing_the_plugin_changes_no_settings(imported: tuple[str, list[str], Any]) -> None:
+    """Logging, warnings, signals, the environment and the like are the application's, on drivers and on executors."""
+    module, printed, answer = imported
+    expect(answer["changed"], {}, f"settings of the process that importing {module} changes, before and after")
+    expect(printed, [], f"lines that importing {module} prints")
 
 
 def test_opening_a_warehouse_makes_nothing(lake: Lake) -> None:

@@ -19,6 +19,7 @@ from laketier.spi import (
     Leaf,
     Op,
     PartitionField,
+    RenameColumn,
     ScanRequest,
     TablePath,
     WriteMode,
@@ -136,7 +137,10 @@ COLUMNS = (
     "a=b", "a,b", "a;b", "a(b)", "a[0]", "{a}", "a'b", 'a"b', "`a`", "a``b", "a\tb", "a\nb", "$a", "@a", "a&b", "a|b",
     "\u00e4\u00f6\u00fc", "\u65e5\u672c", "caf\u00e9", "cafe\u0301", "\U0001f986", "item", "element", "list", "key",
     "x" * 120, "x" * 120 + "y",
+    "_rowid", "_row_created_at_version", "_file", "_pos", "_change_type", "_commit_version", "_metadata", "rowid",
+    "__index_level_0__",
 )  # fmt: skip
+"""The last ones are those of columns that libraries and engines compute."""
 PLAIN = ("Mixed", "lower", "UPPER", "_x", "x_", "select", "order", "\u00e4\u00f6\u00fc", "\u65e5\u672c", "item", "key")
 """Names that every format has to keep."""
 
@@ -268,6 +272,27 @@ def test_columns_with_odd_names_are_added(table: Table) -> None:
     table.publish_arrow([pa.record_batch(values, names=schema.names)], token(1))
     found = table.read(columns=tuple(added), filters=(Leaf(added[-1], Op.EQ, f"of {added[-1]}"),)).to_pylist()
     expect(found, [{name: f"of {name}" for name in added}], "columns with odd names that were added are read")
+
+
+@pytest.mark.needs(Feature.RENAME_COLUMN)
+def test_a_column_is_renamed_to_an_odd_name(table: Table) -> None:
+    """One that a new table may not have must not be given to an old one either: it could not be opened any more."""
+    table.append(0)
+    catalog, column = table.lake.storage.catalog(), "name"
+    for number, name in enumerate(("`a`", "_rowid", "_pos")):
+        refusal = _refusal(table.lake, pa.schema([("id", pa.int64()), (name, pa.string())]), f"db.asked_{number}")
+        change = RenameColumn(column, name)
+        if refusal is None:
+            catalog.alter_table(table.path, [change])
+            column = name
+        else:
+            with refused(LaketierError, f"a column is renamed to {name!r}, which no new table may have"):
+                catalog.alter_table(table.path, [change])
+    expect(table.info.schema.names, ["id", column, "value"], "the columns after one was renamed to odd names")
+    rows = pa.record_batch([pa.array([9_000], pa.int64()), ["new"], [0.5]], names=["id", column, "value"])
+    table.publish_arrow([rows], token(1))
+    found = table.read(columns=("id", column), filters=(Leaf("id", Op.IN, (0, 9_000)),))
+    expect(sorted(found[column].to_pylist()), ["new", "row 0"], "values of a column that was renamed to odd names")
 
 
 def test_a_thousand_columns(lake: Lake) -> None:

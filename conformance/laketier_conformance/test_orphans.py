@@ -11,7 +11,7 @@ import pytest
 
 from laketier.kit import failpoints
 from laketier.maintenance.orphans import Collection, collect_orphans, list_orphans
-from laketier.spi import Collected, Feature, StorageError, WriteMode, support_of
+from laketier.spi import Collected, Feature, FeatureNotSupported, LaketierError, StorageError, WriteMode, support_of
 from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED
 from laketier_conformance.children import Child, ChildDied
@@ -142,6 +142,30 @@ def test_a_horizon_never_goes_back(table: Table) -> None:
     assert first is not None, "the first collection has a horizon"
     assert second is not None, "the second collection has a horizon"
     assert second >= first, f"a horizon never goes back: first {first}, then {second}"
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_table_that_was_made_anew(lake: Lake, table: Table) -> None:
+    """A collector that runs for long knows a table that was dropped meanwhile. It may refuse, or collect orphans of the
+    table that is there now."""
+    table.append(0)
+    storage = lake.storage
+    old = storage.catalog().load_table(table.path)
+    lake.storage.catalog().drop_table(table.path)
+    lake.create()
+    table.append(0, ids_of(1))
+    time.sleep(0.02)
+    try:
+        collect_orphans(storage, old, grace=NONE)
+    except FeatureNotSupported:
+        raise
+    except LaketierError:
+        pass  # it may say that its table is gone
+    expect(
+        table.ids,
+        ids_of(1),
+        "rows of the table that was made anew, after orphans were collected by who knew the dropped one",
+    )
 
 
 def test_a_killed_round_leaves_nothing_that_is_not_listed(table: Table, interpreter: Child) -> None:

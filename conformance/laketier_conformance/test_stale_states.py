@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
@@ -163,8 +164,9 @@ def test_a_recreated_table(table: Table) -> None:
     staged = table.staged(ids_of(1))
     tiering = TieringRound(table.factory, token=token(1))
     tiering.begin()
+    old = table.committer()
     table.lake.storage.catalog().drop_table(table.path)
-    table.lake.create()
+    new = table.lake.create().info.table_uuid
     with refused(LaketierError, "a round is committed that began before the table was made anew"):
         tiering.commit([staged])
     with refused(
@@ -172,6 +174,10 @@ def test_a_recreated_table(table: Table) -> None:
     ):
         table.commit([staged], token(0))
     expect(table.ids, [], "rows of the table that was made anew")
+    with suppress(LaketierError):
+        seen = old.open().table_uuid
+        expect(seen, new, "the identity that a committer of the dropped table tells, of the table that was made anew")
+    old.close()
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)

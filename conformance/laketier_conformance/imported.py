@@ -1,0 +1,63 @@
+"""Import a module, and tell which packages that imported, and which settings of the process it changed:
+``python -m laketier_conformance.imported <module>``. The last line of the output is the answer, as JSON."""
+
+from __future__ import annotations
+
+import decimal
+import gc
+import importlib
+import json
+import locale
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+import warnings
+
+SETTINGS = {
+    "the handlers of the root logger": lambda: logging.root.handlers,
+    "the level of the root logger": lambda: logging.root.level,
+    "the level below which nothing is logged": lambda: logging.root.manager.disable,
+    "the class of new loggers": logging.getLoggerClass,
+    "the filters of warnings": lambda: warnings.filters,
+    "how warnings are shown": lambda: warnings.showwarning,
+    "the handlers of signals": lambda: {str(each): signal.getsignal(each) for each in sorted(signal.valid_signals())},
+    "the way to start processes": lambda: multiprocessing.get_start_method(allow_none=True),
+    "the locale": lambda: locale.setlocale(locale.LC_ALL),
+    "the decimal context": decimal.getcontext,
+    "the threads": threading.enumerate,
+    "the working folder": os.getcwd,
+    "the path of modules": lambda: sys.path,
+    "the hooks of errors": lambda: (sys.excepthook, threading.excepthook),
+    "the standard streams": lambda: (sys.stdin, sys.stdout, sys.stderr),
+    "the limit of recursion": sys.getrecursionlimit,
+    "the garbage collector": lambda: (gc.isenabled(), gc.get_threshold()),
+    "the time-out of sockets": socket.getdefaulttimeout,
+}
+
+
+def settings() -> dict[str, str]:
+    """What a module could change for all others."""
+    return {name: repr(told()) for name, told in SETTINGS.items()}
+
+
+def main(module: str) -> None:
+    """Tell the packages that ``module`` imports, and the settings that it changes, before and after. Variables of
+    the environment by their names only."""
+    for name in ("laketier.registry", "laketier.spi", "laketier.config", "pyarrow.fs", "pyarrow.compute"):
+        importlib.import_module(name)  # the core has these when it loads a plugin
+    modules, variables, before = set(sys.modules), dict(os.environ), settings()
+    importlib.import_module(module)
+    after, now = settings(), dict(os.environ)
+    changed = {name: [before[name], after[name]] for name in before if before[name] != after[name]}
+    for name in sorted({each for each, _ in variables.items() ^ now.items()}):
+        changed[f"the variable {name}"] = [f"set: {name in each}" for each in (variables, now)]
+    packages = {name.partition(".")[0] for name in set(sys.modules) - modules} - set(sys.stdlib_module_names)
+    sys.stdout.write(json.dumps({"packages": sorted(packages), "changed": changed}) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,41 @@
+"""A committer tells the identity of the table that it was made for, and does not look for the one that is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crooked import CrookedFactory, CrookedPlugin
+
+from laketier import kit, spi
+from laketier.kit.manifests.table import ManifestState
+from laketier.registry import hookimpl
+
+CAUGHT_BY = "test_stale_states.py::test_a_recreated_table"
+SAYS = "the identity that a committer of the dropped table tells, of the table that was made anew"
+
+
+class RememberedState(ManifestState):
+    @property
+    def table_uuid(self) -> str:
+        return self.remembered  # type: ignore[attr-defined, no-any-return]
+
+
+@dataclass(frozen=True)
+class RememberingCommitter(kit.ManifestCommitter):
+    identity: str = ""
+
+    def open(self) -> ManifestState:
+        state = super().open()
+        found = RememberedState(state.manifests, state.head, state.metadata)
+        object.__setattr__(found, "remembered", self.identity)
+        return found
+
+
+class RememberingFactory(CrookedFactory):
+    def create_committer(self, context: spi.CommitterInitContext) -> kit.ManifestCommitter:
+        return RememberingCommitter(self.parts.at(self.table), context, self.table.table_uuid)
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("tells-its-own-identity", factory=RememberingFactory)
