@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import laketier.spark
@@ -17,6 +18,7 @@ from laketier.spark import reading
 from laketier.spark.schema import for_spark, reading_schema, spark_schema, table_schema
 from laketier.spi import And, ConfigError, IncompatibleData, Leaf, Not, Op, Or, TableNotFound
 from laketier.tables import open_source, plan_scan, scan_request
+from laketier_conformance.oracle import rows_for
 from spark_lake import Landing, Target
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -57,6 +59,33 @@ def test_local_files_are_read_by_sparks_own_reader(spark: SparkSession, landing:
     assert "FileScan parquet" in plan
     assert sorted(row.id for row in df.collect()) == landing.ids
     assert df.where("name is null").count() == 2
+
+
+def test_sparks_own_reader_filters_as_arrow_does(spark: SparkSession, target: Target) -> None:
+    """For Spark NaN is a number, more than any other; a moment without a zone is in the zone of the session."""
+    naive = dt.datetime(2026, 2, 3, 4, 5, 6)
+    rows = spark.sql(
+        """SELECT * FROM VALUES (0, 1.5D, TIMESTAMP_NTZ'2026-02-03 04:05:06'), (1, double('NaN'), null),
+        (2, -0.0D, TIMESTAMP_NTZ'2026-02-03 13:05:06'), (3, null, TIMESTAMP_NTZ'2026-02-02 19:05:06') AS t(id, v, at)"""
+    )
+    laketier.spark.write(rows, target.options())
+    kept = spark.read.format("laketier").options(**target.options()).load().toArrow()
+    nan = float("nan")
+    comparisons = [Leaf("v", op, value) for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE) for value in (0.0, nan)]
+    comparisons += [Leaf("v", Op.IN, (1.5, nan)), Leaf("v", Op.IN, (nan,))]
+    each = [Leaf("at", Op.EQ, naive), Leaf("at", Op.GE, naive), Leaf("at", Op.IN, (naive,))]
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        asked = [*comparisons, *map(Not, comparisons), *each]
+        reads = [laketier.spark.read(spark, target.options(), filters=[predicate]) for predicate in asked]
+        tagged = [df.select("id", F.lit(number).alias("number")) for number, df in enumerate(reads)]
+        answers = functools.reduce(DataFrame.union, tagged).collect()  # one job
+        assert "FileScan parquet" in reads[0]._jdf.queryExecution().executedPlan().toString()
+        for number, predicate in enumerate(asked):
+            found = sorted(row.id for row in answers if row.number == number)
+            assert found == sorted(rows_for(predicate, kept)["id"].to_pylist()), str(predicate)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def test_queries_on_one_dataframe_do_not_share_filters(spark: SparkSession, landing: Landing, target: Target) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -42,7 +44,7 @@ def read(
     if is_native(planned.plan):
         df = _native(spark, planned.plan)
         for predicate in filters:
-            df = df.where(as_column(predicate))
+            df = df.where(as_column(predicate, planned.plan.schema))
     else:
         if not planned.schema.names:
             # Arrow from Python to Spark loses the number of rows where there are no columns.
@@ -121,40 +123,64 @@ def _reading(scan: Scan, wanted: pa.Schema) -> Callable[[Iterable[pa.RecordBatch
     return reading
 
 
-def as_column(predicate: Predicate) -> Column:
-    """The predicate as Spark's condition, so that Spark can push it into its own reader."""
+def as_column(predicate: Predicate, schema: pa.Schema) -> Column:
+    """The predicate as Spark's condition on rows of ``schema``, so that Spark can push it into its own reader. It is
+    true for the same rows as `laketier.spi.to_arrow` says."""
     match predicate:
         case And(children=children):
-            return functools.reduce(lambda a, b: a & b, map(as_column, children))
+            return functools.reduce(lambda a, b: a & b, (as_column(child, schema) for child in children))
         case Or(children=children):
-            return functools.reduce(lambda a, b: a | b, map(as_column, children))
+            return functools.reduce(lambda a, b: a | b, (as_column(child, schema) for child in children))
         case Not(child=child):
-            return ~as_column(child)
-        case Leaf():
-            return _leaf(predicate)
+            return ~as_column(child, schema)
+        case Leaf(column=name, op=op):
+            column = F.col(f"`{name.replace('`', '``')}`")
+            condition = _leaf(predicate, column)
+            if op in _UNARY or not pt.is_floating(schema.field(name).type):
+                return condition
+            # For Spark NaN is more than any number; and it skips by statistics, which know nothing of NaN. It does not
+            # push what this adds to a comparison that is true for NaN, negated or not.
+            return condition | F.isnan(column) if op is Op.NE else condition & ~F.isnan(column)
     raise TypeError(f"not a predicate: {predicate!r}")
 
 
-def _leaf(leaf: Leaf) -> Column:
-    column = F.col(f"`{leaf.column.replace('`', '``')}`")
+_UNARY = (Op.IS_NULL, Op.NOT_NULL)
+
+
+def _leaf(leaf: Leaf, column: Column) -> Column:
     match leaf.op:
         case Op.IS_NULL:
             return column.isNull()
         case Op.NOT_NULL:
             return column.isNotNull()
         case Op.IN:
-            return column.isin(*leaf.value)
+            return column.isin(*map(_literal, leaf.value))
         case Op.STARTS_WITH:
             return column.startswith(leaf.value)
+    if _is_nan(leaf.value):  # for Spark it equals itself, and all other numbers are less
+        return F.when(column.isNotNull(), F.lit(leaf.op is Op.NE))
+    literal = _literal(leaf.value)
+    match leaf.op:
         case Op.EQ:
-            return column == leaf.value
+            return column == literal
         case Op.NE:
-            return column != leaf.value
+            return column != literal
         case Op.LT:
-            return column < leaf.value
+            return column < literal
         case Op.LE:
-            return column <= leaf.value
+            return column <= literal
         case Op.GT:
-            return column > leaf.value
-        case Op.GE:
-            return column >= leaf.value
+            return column > literal
+    return column >= literal
+
+
+def _literal(value: Any) -> Any:
+    """A moment as text: pyspark takes one without a zone for one in the zone of this process."""
+    if isinstance(value, datetime):
+        kind = "timestamp_ntz" if value.tzinfo is None else "timestamp"
+        return F.lit(value.isoformat(sep=" ")).cast(kind)
+    return value
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
