@@ -20,6 +20,7 @@ from laketier.spi import (
 )
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
+from laketier_conformance.test_reshape import LARGE, NARROW, RENAME, SMALL, WIDEN
 from laketier_conformance.test_upsert import Keyed
 
 EPOCHS = 4
@@ -139,6 +140,36 @@ def test_rows_have_the_columns_that_the_table_has_now(table: Table) -> None:
         [None] * 5 + ids_of(1),
         "values of an added column in changes from before and after it",
     )
+    expect(found, table.read().sort_by("id"), "rows of changes from before and after a column was added")
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.WIDEN_TYPE)
+def test_rows_have_the_types_that_the_table_has_now(lake: Lake) -> None:
+    table = lake.create(NARROW, "db.numbers")
+    start = _latest(table)
+    table.publish_arrow([pa.RecordBatch.from_pydict(SMALL, NARROW)], token(0))
+    end = _latest(table)
+    lake.storage.catalog().alter_table(table.path, WIDEN)
+    table.publish_arrow([pa.RecordBatch.from_pydict(LARGE, table.info.schema)], token(1))
+    older = _appended(table, start, end)
+    expect(older.to_pydict(), SMALL, "values of changes from before columns were widened")
+    found = _appended(table, start, _latest(table))
+    expect(found, table.read().sort_by("id"), "rows of changes from before and after columns were widened")
+    expect(found.to_pydict(), {name: SMALL[name] + LARGE[name] for name in SMALL}, "values of such changes")
+
+
+@pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.RENAME_COLUMN)
+def test_rows_have_the_names_that_the_table_has_now(table: Table) -> None:
+    start = _latest(table)
+    table.append(0)
+    end = _latest(table)
+    table.lake.storage.catalog().alter_table(table.path, RENAME)
+    names = ["title" if name == "name" else name for name in SCHEMA.names]
+    table.publish_arrow([batch(ids_of(1)).rename_columns(names)], token(1))
+    old, new = (pa.Table.from_batches([batch(ids)]).rename_columns(names) for ids in (ids_of(0), ids_of(1)))
+    expect(_appended(table, start, end), old, "rows of changes from before a column was renamed")
+    both = pa.concat_tables([old, new])
+    expect(_appended(table, start, _latest(table)), both, "rows of changes from before and after a column was renamed")
 
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.OVERWRITE)

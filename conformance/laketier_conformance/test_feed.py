@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from laketier.spi import (
@@ -18,6 +19,7 @@ from laketier.spi import (
     OffsetsExpired,
     SnapshotNotFound,
     Support,
+    WidenColumn,
     WriteMode,
     pack,
     support_of,
@@ -130,11 +132,14 @@ def test_each_range_is_the_sum_of_its_versions(lake: Lake, harness: Harness) -> 
     table.append(2, [])
     done("a replay")
     if support_of(lake.plugin.features, Feature.ADD_COLUMN).full:
-        lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int64()))])
+        lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("more", pa.int32()))])
         done("a new column")
-        rows = batch(ids_of(3)).append_column("more", pa.array(ids_of(3), pa.int64()))
+        rows = batch(ids_of(3)).append_column("more", pa.array(ids_of(3), pa.int32()))
         table.publish_arrow([rows], token(3))
         done("an append of the new column", ids_of(3))
+        if support_of(lake.plugin.features, Feature.WIDEN_TYPE).full:
+            lake.storage.catalog().alter_table(table.path, [WidenColumn("more", pa.int64())])
+            done("a wider column")
     if harness.compact is not None:
         harness.compact(lake.storage, table.info)
         done("a compaction")
@@ -143,9 +148,12 @@ def test_each_range_is_the_sum_of_its_versions(lake: Lake, harness: Harness) -> 
         harness.delete_rows(lake.storage, table.info, gone)
         done("a delete by others", went=gone)
     if support_of(lake.plugin.features, Feature.OVERWRITE).full:
-        was = table.ids
+        was = table.read().sort_by("id")
         table.round(None, [ids_of(4)], WriteMode.OVERWRITE)
-        done("an overwrite", ids_of(4), was)
+        done("an overwrite", ids_of(4), was["id"].to_pylist())
+        changes = _changes(table, marks[-2], marks[-1]).sort_by("id")
+        gone = changes.filter(pc.equal(changes[CHANGE_TYPE], "-D")).drop_columns([CHANGE_TYPE])
+        expect(gone, was, "rows that went, of files from before and after columns were changed")
         kinds = [kind for kind, _ in _told(table, marks[-2], marks[-1])]
         expect(kinds, sorted(kinds, reverse=True), "within a version the rows that went come before those that came")
     for first, last in itertools.combinations(range(len(marks)), 2):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -26,7 +26,7 @@ from laketier.spi import (
     to_arrow,
 )
 from laketier_conformance.expect import expect, refused
-from laketier_conformance.lake import Lake, finished, read_plan, token
+from laketier_conformance.lake import Lake, Table, finished, read_plan, token
 from laketier_conformance.oracle import compare
 
 MOMENT = datetime(2026, 11, 21, 8, 30, 15, 123456)
@@ -99,6 +99,11 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     ),
 }
 COMPARED = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
+NAN = float("nan")
+LONG_LISTS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
+    "numbers": (pa.int64(), int),
+    "text": (pa.string(), "key-{:05}".format),
+}
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -178,6 +183,42 @@ def test_filters_on_the_last_of_many_columns(lake: Lake) -> None:
         compare(table, whole, [*predicates, Leaf(name, Op.IS_NULL), Leaf(name, Op.NOT_NULL), Leaf(name, Op.IN, (3, 9))])
 
 
+def test_text_that_some_orders_take_for_the_same(lake: Lake) -> None:
+    """Case, accents, blanks at the end and how a letter is composed: a database's collation may know none of these."""
+    files: list[list[Any]] = [["A", "Z", "a"], ["a ", "b", "\u00e1", "a\u0301"], [None]]
+    table, everything = _filled(lake, pa.string(), files)
+    predicates: list[Predicate] = [
+        Leaf("v", op, literal)
+        for literal in ("a", "A", "a ", "\u00e1", "Z", "z")
+        for op in (Op.EQ, Op.LT, Op.GT, Op.STARTS_WITH)
+    ]
+    compare(table, everything, [*predicates, Leaf("v", Op.IN, ("a", "z")), Not(Leaf("v", Op.IN, ("a", "z")))])
+
+
+def test_filters_by_nan_and_by_lists_with_nothing(lake: Lake) -> None:
+    """NaN equals nothing, in a list neither. A null in a list makes its negation true for no row."""
+    table, everything = _filled(lake, pa.float64(), [[NAN, 1.0], [1.0, 1.0], [None], [NAN], [2.0, 3.0]])
+    lists = [(NAN,), (1.0, NAN), (1.0, None), (None,), ()]
+    leaves = [*(Leaf("v", op, NAN) for op in COMPARED), *(Leaf("v", Op.IN, values) for values in lists)]
+    compare(table, everything, [*leaves, *(Not(leaf) for leaf in leaves)])
+
+
+@pytest.mark.parametrize("name", LONG_LISTS)
+def test_filters_by_lists_of_thousands(lake: Lake, name: str) -> None:
+    """As a join by key makes them. What some library or database takes at once is no limit of a filter."""
+    kind, of = LONG_LISTS[name]
+    ids: list[list[Any]] = [[0, 2, 1], [6999, 7000, 3], [7001, None, 8000]]
+    table, _ = _filled(lake, kind, [[None if i is None else of(i) for i in part] for part in ids])
+    long = Leaf("v", Op.IN, tuple(of(i) for i in range(1, 7001, 2)))
+    for predicate, said, expected in (
+        (long, "3500 values", [2, 10, 12]),
+        (Not(long), "none of 3500 values", [0, 1, 11, 20, 22]),
+        (Leaf("v", Op.IN, (*long.value, of(8000), None)), "3501 values and null", [2, 10, 12, 22]),
+    ):
+        found = sorted(table.read(filters=(predicate,))["id"].to_pylist())
+        expect(found, sorted(expected), f"rows of a filter by {said}")
+
+
 @pytest.mark.needs(Feature.NESTED_TYPES)
 def test_whether_a_nested_value_is_null(lake: Lake) -> None:
     """A value of nulls is none. Neither is an empty one."""
@@ -215,6 +256,18 @@ def test_a_name_with_a_dot_is_no_path(lake: Lake) -> None:
         table.publish_arrow([everything[-1]], token(epoch))
     predicates: list[Predicate] = [Leaf("s.a", Op.EQ, 1), Leaf("s.a", Op.LT, 2), Leaf("s.a", Op.IS_NULL)]
     compare(table, pa.Table.from_batches(everything), [*predicates, Not(predicates[0])])
+
+
+def _filled(lake: Lake, kind: pa.DataType, files: Sequence[Sequence[Any]]) -> tuple[Table, pa.Table]:
+    """A table with a file for each list of values ``v``, and all its rows. The ids of file 2 are 20, 21, 22..."""
+    schema = pa.schema([("id", pa.int64()), ("v", kind)])
+    table = lake.create(schema, "db.filled")
+    batches = []
+    for epoch, values in enumerate(files):
+        ids = range(10 * epoch, 10 * epoch + len(values))
+        batches.append(pa.record_batch([pa.array(ids, pa.int64()), pa.array(values, kind)], schema=schema))
+        table.publish_arrow(batches[-1:], token(epoch))
+    return table, pa.Table.from_batches(batches)
 
 
 def _predicates(values: Sequence[Any]) -> Iterator[Predicate]:

@@ -27,20 +27,20 @@ from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, token
 
-_NARROW = pa.schema(
+NARROW = pa.schema(
     [("id", pa.int64()), ("count", pa.int32()), ("ratio", pa.float32()), ("price", pa.decimal128(10, 2))]
 )
 _WIDE = {"count": pa.int64(), "ratio": pa.float64(), "price": pa.decimal128(18, 2)}
 WIDEN = [WidenColumn(name, kind) for name, kind in _WIDE.items()]
 RENAME = [RenameColumn("name", "title")]
 
-_SMALL: dict[str, list[Any]] = {
+SMALL: dict[str, list[Any]] = {
     "id": [1, 2, 3],
     "count": [7, None, -5],
     "ratio": [0.5, 0.25, None],
     "price": [Decimal("1.25"), None, Decimal("-3.00")],
 }
-_LARGE: dict[str, list[Any]] = {
+LARGE: dict[str, list[Any]] = {
     "id": [4, 5],
     "count": [2**40, -(2**40)],
     "ratio": [0.1, None],
@@ -51,8 +51,8 @@ _LARGE: dict[str, list[Any]] = {
 @pytest.fixture
 def numbers(lake: Lake) -> Table:
     """Narrow columns, and an epoch of rows."""
-    table = lake.create(_NARROW, "db.numbers")
-    table.publish_arrow([pa.RecordBatch.from_pydict(_SMALL, _NARROW)], token(0))
+    table = lake.create(NARROW, "db.numbers")
+    table.publish_arrow([pa.RecordBatch.from_pydict(SMALL, NARROW)], token(0))
     return table
 
 
@@ -64,9 +64,9 @@ def _alter(table: Table, changes: list[SchemaChange]) -> TableInfo:
 def test_wider_types(numbers: Table) -> None:
     altered = _alter(numbers, list(WIDEN))
     expect({name: altered.schema.field(name).type for name in _WIDE}, _WIDE, "the types after columns were widened")
-    expect(altered.schema.names, _NARROW.names, "the columns after some were widened")
-    expect(numbers.read().sort_by("id").to_pydict(), _SMALL, "values from before columns were widened")
-    numbers.publish_arrow([pa.RecordBatch.from_pydict(_LARGE, pa.schema(list(numbers.info.schema)))], token(1))
+    expect(altered.schema.names, NARROW.names, "the columns after some were widened")
+    expect(numbers.read().sort_by("id").to_pydict(), SMALL, "values from before columns were widened")
+    numbers.publish_arrow([pa.RecordBatch.from_pydict(LARGE, pa.schema(list(numbers.info.schema)))], token(1))
     read = numbers.read().sort_by("id")
     expect(
         {name: read.schema.field(name).type for name in _WIDE},
@@ -75,7 +75,7 @@ def test_wider_types(numbers: Table) -> None:
     )
     expect(
         read.to_pydict(),
-        {name: _SMALL[name] + _LARGE[name] for name in _SMALL},
+        {name: SMALL[name] + LARGE[name] for name in SMALL},
         "values from before and after columns were widened",
     )
 
@@ -95,7 +95,7 @@ def test_wider_types(numbers: Table) -> None:
 )
 def test_filters_see_values_of_old_and_new_files(numbers: Table, filter: Leaf, ids: list[int]) -> None:
     _alter(numbers, list(WIDEN))
-    numbers.publish_arrow([pa.RecordBatch.from_pydict(_LARGE, pa.schema(list(numbers.info.schema)))], token(1))
+    numbers.publish_arrow([pa.RecordBatch.from_pydict(LARGE, pa.schema(list(numbers.info.schema)))], token(1))
     expect(
         sorted(numbers.read(filters=(filter,))["id"].to_pylist()),
         ids,
@@ -134,7 +134,7 @@ def test_a_type_that_is_not_wider_is_refused(numbers: Table, change: WidenColumn
 
 @pytest.mark.needs(Feature.WIDEN_TYPE, Feature.PARTITIONING)
 def test_a_column_that_rows_are_laid_out_by_stays(lake: Lake) -> None:
-    table = lake.create(_NARROW, "db.laid_out", partition_by=(PartitionField("count"),))
+    table = lake.create(NARROW, "db.laid_out", partition_by=(PartitionField("count"),))
     with refused(IncompatibleTable, "a column is widened that the table is partitioned by", match="partition"):
         _alter(table, [WidenColumn("count", pa.int64())])
 
@@ -142,15 +142,15 @@ def test_a_column_that_rows_are_laid_out_by_stays(lake: Lake) -> None:
 @pytest.mark.needs(Feature.WIDEN_TYPE)
 def test_files_staged_before_a_wider_type_are_refused(numbers: Table) -> None:
     """Some libraries take such files, and read their values as nulls."""
-    staged = numbers.stage_arrow([pa.RecordBatch.from_pydict(_SMALL, _NARROW)])
+    staged = numbers.stage_arrow([pa.RecordBatch.from_pydict(SMALL, NARROW)])
     _alter(numbers, list(WIDEN))
     with refused(TableChanged, "files are committed that were staged before columns were widened", match="schema"):
         numbers.commit([staged], token(1))
-    expect(numbers.read().sort_by("id").to_pydict(), _SMALL, "values after files of a narrower type were refused")
-    numbers.publish_arrow([pa.RecordBatch.from_pydict(_SMALL, _NARROW)], token(1))
+    expect(numbers.read().sort_by("id").to_pydict(), SMALL, "values after files of a narrower type were refused")
+    numbers.publish_arrow([pa.RecordBatch.from_pydict(SMALL, NARROW)], token(1))
     expect(
         numbers.read()["count"].to_pylist(),
-        _SMALL["count"] * 2,
+        SMALL["count"] * 2,
         "values after rows of a narrower type were staged again",
     )
 
@@ -250,7 +250,7 @@ def test_rename_and_widen_in_one_step(numbers: Table, order: tuple[int, int]) ->
     )
     expect(
         numbers.read().sort_by("id")["total"].to_pylist(),
-        _SMALL["count"],
+        SMALL["count"],
         "values of a column that was renamed and widened in one step",
     )
 
@@ -288,7 +288,7 @@ def test_watermarks_survive_a_wider_type(numbers: Table) -> None:
         RoundOutcome.ALREADY_THERE,
         "the outcome of an epoch that is run again after columns were widened",
     )
-    numbers.publish_arrow([pa.RecordBatch.from_pydict(_LARGE, pa.schema(list(numbers.info.schema)))], token(1))
+    numbers.publish_arrow([pa.RecordBatch.from_pydict(LARGE, pa.schema(list(numbers.info.schema)))], token(1))
     expect(
         numbers.round(token(1), []).outcome,
         RoundOutcome.ALREADY_THERE,

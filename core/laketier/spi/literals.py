@@ -36,7 +36,7 @@ class Neighbours(NamedTuple):
 
 def neighbours(value: Any, kind: pa.DataType) -> Neighbours | None:
     """Those of ``value`` in the type ``kind``; None for what Arrow compares as it is."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or _is_nan(value):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or is_nan(value):
         return None
     if pt.is_integer(kind):
         least, most = _integer_range(kind)
@@ -87,7 +87,8 @@ def _steps(value: int | float | Decimal, kind: pa.DataType, scale: int, least: i
     return Neighbours(below, above)
 
 
-def _is_nan(value: int | float | Decimal) -> bool:
+def is_nan(value: Any) -> bool:
+    """Whether ``value`` is a NaN of floats or of decimals."""
     return value.is_nan() if isinstance(value, Decimal) else isinstance(value, float) and math.isnan(value)
 
 

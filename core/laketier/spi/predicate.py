@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from laketier.spi.literals import members_of, neighbours
+from laketier.spi.literals import is_nan, members_of, neighbours
 
 
 class Op(Enum):
@@ -35,7 +35,11 @@ class Op(Enum):
 
 @dataclass(frozen=True)
 class Leaf:
-    """``column op value``. ``value`` is a Python scalar; a tuple of scalars for IN; None for the null tests."""
+    """``column op value``. ``value`` is a Python scalar; a tuple of scalars for IN; None for the null tests.
+
+    Text compares by its code points: case, accents and blanks count. NaN equals nothing, itself neither, also in the
+    list of an IN. An IN without values is false, for a null as well.
+    """
 
     column: str
     op: Op
@@ -118,7 +122,7 @@ def _expression(predicate: Predicate, kinds: _Kinds, *, negated: bool) -> pc.Exp
             return ~_expression(child, kinds, negated=True)
         case Leaf(column=column, op=Op.IN, value=value):
             found = _is_in(pc.field(column), value, kinds.get(column))
-            if not negated:
+            if not negated or not value:
                 return found
             # Arrow's is_in is false for null, which a negation would turn into true; SQL's is null.
             return found | (_never(pc.field(column)) if None not in value else pc.scalar(None).cast(pa.bool_()))
@@ -168,7 +172,8 @@ def _never(field: pc.Expression) -> pc.Expression:
 
 
 def _is_in(field: pc.Expression, values: Sequence[Any], kind: pa.DataType | None) -> pc.Expression:
-    items = [value for value in values if value is not None]
+    # Arrow's is_in finds NaN, which equals nothing elsewhere.
+    items = [value for value in values if value is not None and not is_nan(value)]
     members = None if kind is None else members_of(items, kind)
     if members is None:
         return field.isin(items)

@@ -19,13 +19,14 @@ from laketier.spi import (
     LakeChanges,
     LakeSplit,
     OffsetsExpired,
+    RowsChanged,
     ScanPlan,
     SnapshotNotFound,
     TableInfo,
     VersionBounds,
     pass_over,
 )
-from laketier.spi.schema import FIELD_ID
+from laketier.spi.schema import FIELD_ID, widens
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction, unreadable
 from laketier_lance.fragments import FragmentRun, fragments_of, grouped
 from laketier_lance.lance_schema import with_field_ids
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.fragment import LanceFragment
 
+_States = Mapping[int, tuple[str, ...]]
 _FOREIGN = uuid.UUID("0b5cf2b4-5a43-4b0a-8f0c-3d8f2f3c6d55")
 
 
@@ -100,7 +102,8 @@ def appended(
     one before. Raises `RowsChanged`, `OffsetsExpired` and `SnapshotNotFound`."""
     # Which old ones are retained takes a listing: opening them tells as much.
     check_versions(start, end, VersionBounds(earliest=0, latest=int(newest.version) + 1), where=location)
-    before = _states(_at(location, storage, start - 1).get_fragments()) if 1 < start < end else {}
+    earlier = _at(location, storage, start - 1) if 1 < start < end else None
+    before = _states(earlier.get_fragments()) if earlier is not None else {}
     for version in range(max(start, 1), end):
         dataset = _at(location, storage, version)
         fragments = dataset.get_fragments()
@@ -108,8 +111,9 @@ def appended(
         # One that was rewritten keeps its number, and gets other files or another list of deleted rows.
         changed = any(now.get(number) != state for number, state in before.items())
         new = tuple(fragment for fragment in fragments if fragment.fragment_id not in before)
-        before = now
-        if not changed and not new:
+        widened = changed and earlier is not None and _only_widened(earlier, dataset, before, now)
+        earlier, before = dataset, now
+        if widened or (not changed and not new):
             continue
         operation = _operation(newest, version)
         if operation is None and changed:
@@ -126,10 +130,49 @@ def appended(
 
 
 def names_at(dataset: LanceDataset, newest: LanceDataset) -> dict[str, str | None]:
-    """The columns of ``newest`` that have another name in ``dataset``, or none, by Lance's own field ids."""
-    then = {_id(field): field.name for field in with_field_ids(dataset.lance_schema)}
-    now = ((field.name, then.get(_id(field))) for field in with_field_ids(newest.lance_schema))
-    return {name: old for name, old in now if old != name}
+    """The columns of ``newest`` that have another name or type in ``dataset``, or none, by Lance's own field ids."""
+    then = {_id(field): field for field in with_field_ids(dataset.lance_schema)}
+    now = with_field_ids(newest.lance_schema)
+    gone = {field.name: field for number, field in then.items() if number not in {_id(each) for each in now}}
+    names: dict[str, str | None] = {}
+    for place, field in enumerate(now):
+        old = then.get(_id(field)) or _widened(field, gone)
+        if old is None:
+            _check_new(field, place, dataset, gone)
+            names[field.name] = None
+        elif (old.name, old.type) != (field.name, field.type):
+            names[field.name] = old.name
+    return names
+
+
+def _widened(field: pa.Field, gone: Mapping[str, pa.Field]) -> pa.Field | None:
+    """What ``field`` was before it was widened: Lance writes its values anew, under another id."""
+    old = gone.get(field.name)
+    return old if old is not None and widens(old.type, field.type) else None
+
+
+def _only_widened(earlier: LanceDataset, dataset: LanceDataset, before: _States, now: _States) -> bool:
+    """Whether the rows are the same, and columns have a wider type, for which fragments get files."""
+    then = {_id(field): field for field in with_field_ids(earlier.lance_schema)}
+    kept = {_id(field) for field in with_field_ids(dataset.lance_schema)}
+    gone = {field.name: field for number, field in then.items() if number not in kept}
+    new = [field for field in with_field_ids(dataset.lance_schema) if _id(field) not in then]
+    same_rows = {number: state[-1] for number, state in before.items()} == {n: state[-1] for n, state in now.items()}
+    return bool(new) and same_rows and len(new) == len(gone) and all(_widened(field, gone) is not None for field in new)
+
+
+def _check_new(field: pa.Field, place: int, dataset: LanceDataset, gone: Mapping[str, pa.Field]) -> None:
+    """A column that is wider and stands in the place of one that is gone may be that one, or not: both lose their id,
+    and their name."""
+    names = dataset.schema.names
+    old = gone.get(names[place]) if place < len(names) else None
+    if old is not None and widens(old.type, field.type):
+        raise RowsChanged(
+            f"version {dataset.version} has a column {old.name}, and now a wider one, {field.name}, is in its place",
+            where=str(dataset.uri),
+            why="Lance gives a column that is widened another id: if it was renamed, too, it can't be found again",
+            fix="Read changes from a version on that has the column.",
+        )
 
 
 def shaped(batch: pa.RecordBatch, schema: pa.Schema, then: Mapping[str, str | None]) -> pa.RecordBatch:
@@ -155,7 +198,7 @@ def _at(location: str, storage: Mapping[str, str], version: int) -> LanceDataset
         ) from error
 
 
-def _states(fragments: Iterable[LanceFragment]) -> dict[int, tuple[str, ...]]:
+def _states(fragments: Iterable[LanceFragment]) -> _States:
     """Of each: its files, and its list of deleted rows."""
     metadata = ((fragment.fragment_id, fragment.metadata) for fragment in fragments)
     return {number: (*(file.path for file in each.files), str(each.deletion_file)) for number, each in metadata}

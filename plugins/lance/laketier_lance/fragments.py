@@ -30,7 +30,7 @@ class Fragment:
 class FragmentRun:
     """The payload of a split: these fragments of a version. ``condition``: in SQL, empty for all rows.
     ``names_then``: the name of a column as asked for → its name in that version, or None; of columns that came
-    later, or were renamed, alone."""
+    later, or were renamed or widened, alone."""
 
     version: int
     fragments: tuple[int, ...]

@@ -23,6 +23,7 @@ from laketier.spi import (
     PartitionField,
     Passthrough,
     RenameColumn,
+    RowsChanged,
     ScanRequest,
     TableDescriptor,
     TableNotFound,
@@ -188,6 +189,29 @@ def test_a_name_that_no_new_column_may_have_is_refused_for_an_old_one(table, nam
     with pytest.raises(UnsupportedType, match="name of a column"):
         table.storage.catalog().alter_table(table.path, [RenameColumn("name", name)])
     assert "name" in table.info.schema.names
+
+
+def test_changes_have_the_values_of_a_column_that_was_widened(table, catalog):
+    """Lance writes it anew, as a column with another id."""
+    catalog.alter_table(table.path, [AddColumn(pa.field("n", pa.int16()))])
+    table.reload()
+    rows = table.rows(0, 1).append_column("n", pa.array([7, None], pa.int16()))
+    start = table.open().version + 1
+    table.round(0).commit([table.stage(rows)])
+
+    def told(name):
+        changes, source = table.storage.changes(table.info), table.storage.source(table.info)
+        plan = changes.plan(start, changes.versions().latest)
+        return [b.column(name).to_pylist() for split in plan.splits for b in source.read(split, plan.schema)]
+
+    for kind in (pa.int32(), pa.int64()):
+        catalog.alter_table(table.path, [WidenColumn("n", kind)])
+        table.reload()
+        assert told("n") == [[7, None]]
+    catalog.alter_table(table.path, [RenameColumn("n", "m")])
+    table.reload()
+    with pytest.raises(RowsChanged, match="a wider one, m, is in its place"):
+        told("m")
 
 
 @pytest.mark.parametrize(

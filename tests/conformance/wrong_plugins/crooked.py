@@ -20,6 +20,7 @@ class Parts:
     catalog: type[kit.ManifestCatalog] = kit.ManifestCatalog
     source: type[Source] = Source
     table: type[FeatherTable] = FeatherTable
+    changes: type[kit.ManifestChanges] = kit.ManifestChanges
     factory: type[CrookedFactory] | None = None
     maintenance: type[kit.ManifestMaintenance] = kit.ManifestMaintenance
 
@@ -60,7 +61,7 @@ class CrookedStorage(spi.LakeStorage):
         return kit.ManifestHistory(self.parts.at(table))
 
     def changes(self, table: spi.TableInfo) -> kit.ManifestChanges:
-        return kit.ManifestChanges(self.source(table))
+        return self.parts.changes(self.source(table))
 
     def maintenance(self, table: spi.TableInfo) -> spi.LakeMaintenance:
         return self.parts.maintenance(self.parts.at(table))

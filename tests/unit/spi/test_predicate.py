@@ -36,6 +36,12 @@ TABLE = pa.table({"n": pa.array([1, 2, None, 4]), "s": ["ab", None, "b", "abc"],
         (Not(Not(Leaf("n", Op.IN, (1, None)))), [0]),
         (Not(Leaf("s", Op.IN, ("b",))), [0, 3]),
         (Not(Leaf("f", Op.IN, (1.0,))), [1, 3]),
+        (Not(Leaf("n", Op.IN, ())), [0, 1, 2, 3]),
+        (Leaf("f", Op.EQ, NAN), []),
+        (Leaf("f", Op.IN, (NAN, 1.0)), [0]),
+        (Leaf("n", Op.IN, (NAN, Decimal("NaN"), 1)), [0]),
+        (Not(Leaf("f", Op.EQ, NAN)), [0, 1, 3]),
+        (Not(Leaf("f", Op.IN, (NAN, 1.0))), [1, 3]),
         (Not(And((Leaf("n", Op.IN, (1, 4)), Leaf("n", Op.NOT_NULL)))), [1, 2]),
         (And((Leaf("n", Op.GE, 1), Leaf("s", Op.NOT_NULL))), [0, 3]),
         (Or((Leaf("n", Op.EQ, 1), Leaf("s", Op.EQ, "b"))), [0, 2]),
@@ -45,6 +51,7 @@ TABLE = pa.table({"n": pa.array([1, 2, None, 4]), "s": ["ab", None, "b", "abc"],
 def test_null_is_not_true(predicate: Predicate, rows: list[int]) -> None:
     numbered = TABLE.append_column("row", pa.array(range(4)))
     assert numbered.filter(to_arrow(predicate))["row"].to_pylist() == rows
+    assert numbered.filter(to_arrow(predicate, TABLE.schema))["row"].to_pylist() == rows
 
 
 def test_columns() -> None:
