@@ -127,6 +127,8 @@ class Interposed:
             finally:
                 child.stop()
         run.lost = by.lost
+        if by.lost:
+            self.sight.kinds["answers lost"] += by.lost
         if not {"failed", "refused"} & (run.answer or {"failed": ""}).keys():
             self.sight.ended(do, seen, by.before)
         assert len(run.steps) <= _MOST, f"{do} has no end: {run.last.below(self._lake.location)}"

@@ -27,7 +27,16 @@ from pyiceberg.table.update import (
 
 from laketier.kit import TableFolder, failpoints
 from laketier.maintenance.orphans import collect_orphans
-from laketier.spi import Collected, FeatureNotSupported, OrphanFile, PartitionField, TableChanged, Transform, WriteMode
+from laketier.spi import (
+    Collected,
+    CorruptTable,
+    FeatureNotSupported,
+    OrphanFile,
+    PartitionField,
+    TableChanged,
+    Transform,
+    WriteMode,
+)
 from laketier.tiering import RoundOutcome
 from laketier_iceberg.locations import Below
 from laketier_iceberg.options import IcebergOptions
@@ -330,7 +339,7 @@ def test_a_table_with_a_lost_manifest_is_not_touched(events: Any) -> None:
     append(events, 0)
     events.stage(events.batch(0, 1))
     next(folder(events).glob("*-m0.avro")).unlink()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(CorruptTable, match="a manifest is missing"):
         orphans(events)
 
 
