@@ -85,6 +85,9 @@ class RicherSource(Source):
 
     def read(self, split: spi.LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         kind = split.payload.kind
+        if not kind:
+            yield from super().read(split, schema)
+            return
         for batch in super().read(split, pa.schema([field for field in schema if field.name != spi.CHANGE_TYPE])):
             typed = {spi.CHANGE_TYPE: pa.array([kind] * len(batch), pa.string())}
             columns = [typed[name] if name in typed else batch.column(name) for name in schema.names]
