@@ -40,26 +40,33 @@ def options(lake: Lake, epoch: int | None, pipeline: str = "p") -> dict[str, str
 
 def land(folder: Path, parts: Sequence[Sequence[int]], name: str = "part") -> None:
     """Write the rows of some ids as Parquet files, one per part. Again the same is fine."""
+    land_batches(folder, list(map(batch, parts)), name)
+
+
+def land_batches(folder: Path, parts: Sequence[pa.RecordBatch], name: str = "part") -> None:
+    """Write Parquet files, one per batch."""
     folder.mkdir(parents=True, exist_ok=True)
-    for number, ids in enumerate(parts):
+    for number, rows in enumerate(parts):
         hidden = folder / f".{name}-{number}.parquet"
-        rows = batch(ids)
         # Spark takes every column of a file for nullable; so does the table that a lane creates.
         nullable = pa.schema([field.with_nullable(True) for field in rows.schema])
         pq.write_table(pa.Table.from_batches([rows]).cast(nullable), hidden)
         hidden.rename(folder / f"{name}-{number}.parquet")
 
 
-def run_round(session: SparkSession, lane: str, lake: Lake, epoch: int, folder: Path, mode: str = "append") -> None:
-    """One round of what lies in ``folder``."""
+def run_round(
+    session: SparkSession, lane: str, lake: Lake, epoch: int, folder: Path, mode: str = "append", **more: str
+) -> None:
+    """One round of what lies in ``folder``. ``more``: further keys, without ``lake.``, with ``_`` for ``-``."""
+    keys = options(lake, epoch) | {f"lake.{key.replace('_', '-')}": value for key, value in more.items()}
     if lane == DATAFRAME:
         rows = session.read.parquet(str(folder))
-        rows.write.format("laketier").options(**options(lake, epoch)).mode(mode).save()
+        rows.write.format("laketier").options(**keys).mode(mode).save()
     else:
         from laketier.connectors import ParquetFolder
         from laketier.spark import tier
 
-        tier(session, ParquetFolder(str(folder)), options(lake, epoch), mode=mode)
+        tier(session, ParquetFolder(str(folder)), keys, mode=mode)
 
 
 def main() -> None:

@@ -12,13 +12,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from laketier.kit.failpoints import VARIABLE
 from laketier.spi import ConfigError, Feature
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, ids_of
-from laketier_conformance.spark_lanes import DATAFRAME, SPLIT, TABLE, land, options, run_round, start_session
+from laketier_conformance.odd_rows import KEY, by_id, odd_rows
+from laketier_conformance.oracle import rows_for
+from laketier_conformance.spark_lanes import (
+    DATAFRAME,
+    SPLIT,
+    TABLE,
+    land,
+    land_batches,
+    options,
+    run_round,
+    start_session,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,19 +70,44 @@ def _of(*epochs: int) -> list[int]:
 
 
 @lanes
-def test_epochs_and_their_replay(lake: Lake, epoch: Round, session: SparkSession, lane: str) -> None:
-    epoch(lane, 0)
-    epoch(lane, 1)
-    epoch(lane, 1)
-    table = lake.table(TABLE)
-    expect(table.ids, _of(0, 1), "rows after an epoch was run twice on Spark")
-    mark = table.watermark()
+def test_epochs_and_their_replay(lake: Lake, session: SparkSession, tmp_path: Path, lane: str) -> None:
+    """Of rows that are hard to carry: what a task was sent is enough for them. Two tasks, in each of them each
+    partition value twice and more."""
+    from laketier.spark import read as laketier_read
+
+    odd = odd_rows(lake)
+    tasks = [[odd.batch(range(20)), odd.batch(range(20, 40))], [odd.batch(range(40, 45)), odd.batch(range(45, 50))]]
+    more = {"pipeline": "Orders.v-1_X"} | ({"partition_by": odd.names[KEY]} if odd.partitioned else {})
+    for number, batches in enumerate(tasks):
+        land_batches(tmp_path / str(number), batches)
+    for number in (0, 1, 1):
+        run_round(session, lane, lake, number, tmp_path / str(number), **more)
+    table, rows = lake.table(TABLE), pa.Table.from_batches([*tasks[0], *tasks[1]])
+    expect(table.info.schema.names, rows.column_names, "the columns of a table that Spark made, in their own names")
+    found = [field.column for field in table.info.descriptor.partition_by]
+    expect(found, [odd.names[KEY]] if odd.partitioned else [], "the columns that Spark partitioned a table by")
+    expect(table.ids, list(range(50)), "rows after an epoch was run twice on Spark")
+    expect(by_id(table.read()), by_id(rows), "odd values that Spark wrote, as a reader without Spark has them")
+    marks = {name: table.watermark(name) for name in ("Orders.v-1_X", "orders.v-1_x", "Orders", "p")}
+    expect([name for name in marks if marks[name]], ["Orders.v-1_X"], "the pipelines that published on Spark")
+    mark = marks["Orders.v-1_X"]
     assert mark is not None, "a pipeline has a watermark after its epochs on Spark"
     expect(
         (mark.token.epoch, mark.rows), (1, 10), "epoch and rows of the watermark after an epoch was run twice on Spark"
     )
-    read = session.read.format("laketier").options(**_reading(lake)).load()
-    expect(sorted(row.id for row in read.collect()), _of(0, 1), "rows that Spark reads")
+    keys = _reading(lake)
+    if lane == DATAFRAME:
+        read = session.read.format("laketier").options(**keys).load().toArrow()
+        expect(by_id(read), by_id(rows), "odd values, as a reader on Spark has them")
+        return
+    expect(by_id(laketier_read(session, keys).toArrow()), by_id(rows), "odd values, as Spark's own reader has them")
+    for predicate in odd.predicates():
+        expected = sorted(rows_for(predicate, rows)["id"].to_pylist())
+        bare = sorted(table.read(filters=(predicate,))["id"].to_pylist())
+        expect(bare, expected, f"ids that a reader without Spark has by the filter {predicate}, of rows from Spark")
+    filtered = laketier_read(session, keys, columns=("id",), filters=(odd.any_of(),)).toArrow()
+    expected = sorted(rows_for(odd.any_of(), rows)["id"].to_pylist())
+    expect(sorted(filtered["id"].to_pylist()), expected, f"ids that Spark reads by the filter {odd.any_of()}")
 
 
 @lanes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,17 @@ def _has_harness(wrong: Path) -> bool:
 
 
 # Of these each wrong plugin takes seconds, so they are deep; the formats themselves meet them in each run of the suite.
-COSTLY = (*INTERPOSED, "test_scale.py::", "test_depth.py::")
+ON_SPARK = "test_spark.py::"
+COSTLY = (*INTERPOSED, ON_SPARK, "test_scale.py::", "test_depth.py::")
 
 
 def _is_costly(test: str) -> bool:
     return test.startswith(COSTLY)
+
+
+def _lanes(tests: Iterable[str]) -> list[str]:
+    """No Spark is started but for those who need it."""
+    return ["--lake-lanes=bare,spark-dataframe,spark-split"] if any(t.startswith(ON_SPARK) for t in tests) else []
 
 
 def _named(wrong: str) -> str:
@@ -57,7 +64,8 @@ def caught(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         tests.append(f"{function}[{_named(wrong)}" + (f"-{parameters}" if bracket else "]"))
     offers = {_named(wrong): wrong for wrong in asked}
     harnesses = {name: f"{wrong}:Harness" for name, wrong in offers.items() if _has_harness(FOLDER / f"{wrong}.py")}
-    return suite_in(tmp_path_factory.mktemp("wrong"))(",".join(offers), tests, offers=offers, harnesses=harnesses)
+    run = suite_in(tmp_path_factory.mktemp("wrong"))
+    return run(",".join(offers), tests, offers=offers, harnesses=harnesses, arguments=_lanes(tests))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +92,7 @@ def test_is_caught(wrong: str, caught: Run) -> None:
 def test_the_correct_one_passes_the_same_tests(costly: bool, run_suite) -> None:  # type: ignore[no-untyped-def]
     """So it is the mistake that fails them, not the way the mistakes are made."""
     tests = sorted({test for test, _ in CAUGHT_BY.values() if _is_costly(test) is costly})
-    run = run_suite("correct", tests, offers={"correct": "correctly_made"})
+    run = run_suite("correct", tests, offers={"correct": "correctly_made"}, arguments=_lanes(tests))
     unseen = why_not() is not None
     expected = {test: "not interposed" if unseen and test.startswith(INTERPOSED) else "passed" for test in tests}
     assert {test: run.outcome(test) for test in tests} == expected, run.output
