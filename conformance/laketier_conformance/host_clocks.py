@@ -15,13 +15,20 @@ from laketier.spi.clocks import shifted
 _now, _time, _time_ns = dates.datetime.now, time.time, time.time_ns
 
 
+class _AnyDatetime(type):
+    """Moments of the suite and of libraries are moments to a plugin, too."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, dates.datetime)
+
+
 @contextmanager
 def off(milliseconds: int, packages: Container[str]) -> Iterator[None]:
     """`laketier.spi.host_time` is this much off within the block; and so are `time.time`, `time.time_ns` and
     `datetime.now` to modules of these packages, however they imported them. The clock that a library of another
     language reads is not, and neither is that of the suite."""
 
-    class Shifted(dates.datetime):
+    class Shifted(dates.datetime, metaclass=_AnyDatetime):
         @classmethod
         def now(cls, tz: dates.tzinfo | None = None) -> dates.datetime:  # type: ignore[override]
             return _now(tz) + dates.timedelta(milliseconds=milliseconds)
@@ -41,13 +48,14 @@ def off(milliseconds: int, packages: Container[str]) -> Iterator[None]:
         time: _Like(time, time=shifted_time, time_ns=shifted_ns),
         dates: _Like(dates, datetime=Shifted),
     }
+    others = (clocks | modules).items()
     with ExitStack() as patched:
         patched.enter_context(shifted(milliseconds))
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] not in packages:
                 continue
             for attribute, value in list(vars(module).items()):
-                for real, other in (clocks | modules).items():
+                for real, other in others:
                     if value is real:
                         patched.enter_context(patch.object(module, attribute, other))
         yield

@@ -58,7 +58,8 @@ class Proof:
 
     @property
     def as_asked(self) -> bool:
-        """The format is conformant; or all tests that were asked for by name ran, and none failed."""
+        """The format is conformant; or of the tests that were asked for by name all ran that could be interposed here,
+        and none failed."""
         judged = self.of_chosen or self.verdict
         return judged is not None and judged.conformant
 

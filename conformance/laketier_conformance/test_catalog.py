@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 
@@ -231,10 +233,11 @@ def test_watermarks_survive_a_change(table: Table) -> None:
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
-def test_dropping_what_is_no_table(lake: Lake, table: Table) -> None:
+def test_dropping_what_is_no_table(lake: Lake, table: Table, unproven: Callable[[str, str], None]) -> None:
     """A folder of somebody else's beside the tables of a local warehouse."""
     folder = local_folder(table.info.location)
     if folder is None or table.path.table not in folder.name:
+        unproven("drops of what is no table", "the table is in no local folder of its name")
         return
     theirs = folder.with_name(folder.name.replace(table.path.table, "notes", 1))
     theirs.mkdir()

@@ -76,7 +76,7 @@ def test_a_file_of_the_newest_commit_is_damaged(table: Table, harm: str, unprove
     expect(table.ids, whole, "the files are back as they were, and so are the rows")
 
 
-def test_a_backup_is_put_back_and_goes_on(table: Table) -> None:
+def test_a_backup_is_put_back_and_goes_on(table: Table, unproven: Callable[[str, str], None]) -> None:
     """Its next snapshots get the numbers of others that were there before, in the same process. What it knew of those
     must not be taken for these. A format may also refuse to read it, or to go on from it."""
     table.append(0)
@@ -85,14 +85,18 @@ def test_a_backup_is_put_back_and_goes_on(table: Table) -> None:
     table.append(1)
     expect(table.ids, ids_of(0) + ids_of(1), "rows before the table's folder is put back as it was an epoch ago")
     if root is None:
+        unproven("backups that are put back", "the table is in no local folder")
         return
     restore(root, backup)
     try:
         found = table.ids
-        table.commit([table.staged(ids_of(2))], None)
     except LaketierError:
         return
     expect(found, ids_of(0), "rows after the table's folder was put back as it was before the last epoch")
+    try:
+        table.commit([table.staged(ids_of(2))], None)
+    except LaketierError:
+        return
     expect(table.ids, ids_of(0) + ids_of(2), "rows after a batch to a table whose folder was put back")
 
 

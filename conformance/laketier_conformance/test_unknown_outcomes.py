@@ -139,11 +139,13 @@ def test_an_error_at_each_failpoint_of_the_format(table: Table, failpoints: Coun
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
-def test_a_time_out_is_no_conflict(table: Table, known: bool) -> None:
+def test_a_time_out_is_no_conflict(table: Table, known: bool, unproven: Callable[[str, str], None]) -> None:
     """Each step of the format's own times out once. Nobody else commits, so none of them is a conflict or a refusal:
     publish tells of a success that is there, or raises an error from which nobody can tell."""
     steps: list[str] = []
     _attempt(table, 0, known, steps.append)
+    if not steps:
+        unproven("time-outs within publish", "the format's publish passes no failpoint")
     whole = ids_of(0)
     for number, step in enumerate(dict.fromkeys(steps), start=1):
         said, landed = _attempt(table, number, known, _timing_out(step))

@@ -14,7 +14,7 @@ from laketier_conformance.lake import Table, token
 MIB = 1 << 20
 TOTAL, LIMIT = 512 * MIB, 440 * MIB
 """Bytes that are written and read, and the most that a process may grow by. What is collected for large row groups or
-read ahead stays well below it in the formats that were tried; who holds everything takes all of the total."""
+read ahead stays below it in the formats that were tried; who holds everything takes all of the total."""
 SCHEMA = pa.schema([("id", pa.int64()), ("pad", pa.string())])
 _WIDTH, _ROWS = 256, 16_384
 _BATCHES = TOTAL // (_WIDTH * _ROWS)

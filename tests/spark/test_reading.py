@@ -15,8 +15,9 @@ import laketier.spark
 from laketier.connectors import ParquetFolder
 from laketier.registry import configure
 from laketier.spark import reading
+from laketier.spark.reading import as_column
 from laketier.spark.schema import for_spark, reading_schema, spark_schema, table_schema
-from laketier.spi import And, ConfigError, IncompatibleData, Leaf, Not, Op, Or, TableNotFound
+from laketier.spi import And, ConfigError, IncompatibleData, Leaf, Not, Op, Or, Predicate, TableNotFound, to_arrow
 from laketier.tables import open_source, plan_scan, scan_request
 from laketier_conformance.oracle import rows_for
 from spark_lake import Landing, Target
@@ -86,6 +87,31 @@ def test_sparks_own_reader_filters_as_arrow_does(spark: SparkSession, target: Ta
             assert found == sorted(rows_for(predicate, kept)["id"].to_pylist()), str(predicate)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_sparks_conditions_are_as_exact_as_arrows(spark: SparkSession) -> None:
+    """For Spark a long beside a double is a double, and a literal of more digits than its decimals is an error."""
+    rows = spark.sql(
+        """SELECT * FROM VALUES (0L, 0.1D, 1.50BD), (1L, double('NaN'), 0.10BD), (null, null, null),
+        (9007199254740993L, 9007199254740992D, -1.50BD) AS t(id, v, d)"""
+    )
+    kept = rows.toArrow()
+    numbers = (2**53 + 1, 2**70, -(2**70), 0.5, -0.0, 2.0**53, Decimal("1.5"), Decimal("0.1"), Decimal("1e400"))
+    nans = (float("nan"), Decimal("NaN"))
+    orders = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
+    asked: list[Predicate] = [
+        leaf
+        for name in kept.column_names
+        for leaf in (
+            *(Leaf(name, op, value) for op in orders for value in (*numbers, *nans)),
+            *(Leaf(name, Op.IN, values) for values in ((), (None,), nans, numbers, (1, None, *nans))),
+        )
+    ]
+    asked += list(map(Not, asked))
+    answers = rows.select(*(as_column(each, kept.schema).alias(str(n)) for n, each in enumerate(asked))).toArrow()
+    for found, predicate in zip(answers.columns, asked, strict=True):
+        wanted = kept.filter(to_arrow(predicate, kept.schema))["d"].to_pylist()
+        assert kept.filter(found)["d"].to_pylist() == wanted, str(predicate)
 
 
 def test_queries_on_one_dataframe_do_not_share_filters(spark: SparkSession, landing: Landing, target: Target) -> None:

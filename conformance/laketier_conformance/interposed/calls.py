@@ -16,7 +16,6 @@ OPENS_TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 ANY_BIT, EQUAL = 0x45, 0x15
 """How the filter compares an argument: the kernel's own numbers."""
 _FICLONE = 0x40049409
-SENDS = ("write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile", "splice")
 UNDECIDED = ("mmap", "io_uring_setup")
 """After these, effects come that nobody is told of."""
 

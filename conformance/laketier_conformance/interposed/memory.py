@@ -34,7 +34,7 @@ def written(notification: Notification) -> bytes | None:
     name, pid, arguments = by_number()[notification.number].name, notification.pid, notification.arguments
     if name in ("write", "pwrite64") or (name == "sendto" and not arguments[4]):
         return _bytes(pid, [(arguments[1], arguments[2])])
-    if name in ("writev", "pwritev"):
+    if name == "writev":
         return _bytes(pid, _pairs(pid, arguments[1], arguments[2]))
     if name == "sendmsg":
         to, _, vector, length, _, control = _MESSAGE.unpack(_read(pid, arguments[1], _MESSAGE.size))

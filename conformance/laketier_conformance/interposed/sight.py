@@ -72,7 +72,7 @@ class Sight:
 
     def _told(self, effect: Effect) -> str:
         path = effect.on[-1]
-        return Path(path).suffix and f"a file {Path(path).suffix!r}" if self._is_below(effect) else path
+        return f"a file {Path(path).suffix or 'without a suffix'!r}" if self._is_below(effect) else path
 
 
 def unseen_of(pid: int) -> list[str]:

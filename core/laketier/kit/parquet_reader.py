@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from laketier.spi.errors import CorruptTable
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _DAMAGED = re.compile(r"thrift|magic|end of (stream|file)|[Cc]orrupt|decompress")
 _BATCH_ROWS = 131_072

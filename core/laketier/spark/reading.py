@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -18,6 +17,7 @@ from laketier.spark.arrow_batches import type_width
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spark.target import as_config
 from laketier.spi import And, LakeSplit, Leaf, Not, Op, Or, Predicate, ScanPlan
+from laketier.spi.predicate import COMPARISONS, exact_comparison, exact_members
 from laketier.spi.serializer import pack, unpack
 from laketier.tables import Scan, group_splits, open_source, plan_scan, scan_request
 
@@ -133,54 +133,61 @@ def as_column(predicate: Predicate, schema: pa.Schema) -> Column:
             return functools.reduce(lambda a, b: a | b, (as_column(child, schema) for child in children))
         case Not(child=child):
             return ~as_column(child, schema)
-        case Leaf(column=name, op=op):
-            column = F.col(f"`{name.replace('`', '``')}`")
-            condition = _leaf(predicate, column)
-            if op in _UNARY or not pt.is_floating(schema.field(name).type):
-                return condition
-            # For Spark NaN is more than any number; and it skips by statistics, which know nothing of NaN. It does not
-            # push what this adds to a comparison that is true for NaN, negated or not.
-            return condition | F.isnan(column) if op is Op.NE else condition & ~F.isnan(column)
+        case Leaf(column=name):
+            return _leaf(predicate, F.col(f"`{name.replace('`', '``')}`"), schema.field(name).type)
     raise TypeError(f"not a predicate: {predicate!r}")
 
 
-_UNARY = (Op.IS_NULL, Op.NOT_NULL)
-
-
-def _leaf(leaf: Leaf, column: Column) -> Column:
+def _leaf(leaf: Leaf, column: Column, kind: pa.DataType) -> Column:
     match leaf.op:
         case Op.IS_NULL:
             return column.isNull()
         case Op.NOT_NULL:
             return column.isNotNull()
-        case Op.IN:
-            return column.isin(*map(_literal, leaf.value))
         case Op.STARTS_WITH:
             return column.startswith(leaf.value)
-    if _is_nan(leaf.value):  # for Spark it equals itself, and all other numbers are less
-        return F.when(column.isNotNull(), F.lit(leaf.op is Op.NE))
-    literal = _literal(leaf.value)
-    match leaf.op:
-        case Op.EQ:
-            return column == literal
-        case Op.NE:
-            return column != literal
-        case Op.LT:
-            return column < literal
-        case Op.LE:
-            return column <= literal
-        case Op.GT:
-            return column > literal
-    return column >= literal
+        case Op.IN:
+            condition = _is_in(column, leaf.value, kind)
+        case _:
+            condition = _comparison(column, leaf, kind)
+    if not pt.is_floating(kind):
+        return condition
+    # For Spark NaN is more than any number; and it skips by statistics, which know nothing of NaN. It does not push
+    # what this adds to a comparison that is true for NaN, negated or not.
+    if leaf.op is Op.NE:
+        return condition | F.isnan(column)
+    nothing = leaf.op is Op.IN and None in leaf.value  # neither it nor its negation is true
+    return F.when(F.isnan(column), F.lit(None)).otherwise(condition) if nothing else condition & ~F.isnan(column)
+
+
+def _comparison(column: Column, leaf: Leaf, kind: pa.DataType) -> Column:
+    compared = exact_comparison(leaf.op, leaf.value, kind)
+    if isinstance(compared, bool):
+        return _always(column, compared)
+    op, value = compared
+    condition: Column = COMPARISONS[op](column, _literal(value))
+    return condition
+
+
+def _is_in(column: Column, values: Sequence[Any], kind: pa.DataType) -> Column:
+    if not values:
+        return F.lit(False)
+    members = [_literal(member) for member in exact_members(values, kind)]
+    if None in values:
+        return column.isin(*members, None)
+    return column.isin(*members) if members else _always(column, False)
+
+
+def _always(column: Column, answer: bool) -> Column:
+    """The answer, and null where the column is."""
+    return F.when(column.isNotNull(), F.lit(answer))
 
 
 def _literal(value: Any) -> Any:
     """A moment as text: pyspark takes one without a zone for one in the zone of this process."""
+    if isinstance(value, pa.Scalar):
+        return value.as_py()
     if isinstance(value, datetime):
         kind = "timestamp_ntz" if value.tzinfo is None else "timestamp"
         return F.lit(value.isoformat(sep=" ")).cast(kind)
     return value
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)

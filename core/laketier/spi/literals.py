@@ -44,8 +44,13 @@ def neighbours(value: Any, kind: pa.DataType) -> Neighbours | None:
     if pt.is_decimal(kind):
         most = 10**kind.precision - 1
         return _steps(value, kind, kind.scale, -most, most)
-    if isinstance(value, int) and (pt.is_float32(kind) or pt.is_float64(kind)):
-        return _floats(value)
+    if pt.is_float32(kind) or pt.is_float64(kind):
+        match value:
+            case int():
+                return _floats(value)
+            case Decimal():
+                nearest = pa.scalar(float(value))
+                return Neighbours(nearest, nearest)
     return None
 
 
@@ -56,8 +61,9 @@ def members_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
         least, most = _integer_range(kind)
         return pa.array([value for value in values if least <= value <= most], kind)
     if pt.is_float32(kind) or pt.is_float64(kind):
-        if not all(isinstance(value, int | float) for value in values):
+        if not all(isinstance(value, int | float | Decimal) for value in values):
             return None
+        values = [float(value) if isinstance(value, Decimal) else value for value in values]
         exact = [_floats(value).exact if isinstance(value, int) else value for value in values]
         numbers = [each.as_py() if isinstance(each, pa.Scalar) else each for each in exact if each is not None]
         return pa.array([*numbers, *((0.0, -0.0) if 0.0 in numbers else ())], pa.float64())

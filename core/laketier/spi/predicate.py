@@ -100,7 +100,8 @@ def to_arrow(predicate: Predicate, schema: pa.Schema | None = None) -> pc.Expres
     Args:
         predicate: The predicate.
         schema: The schema of the rows. With it a number is compared exactly with each column of numbers, also where
-            the column's type does not have it. Without it Arrow fails to compare some of them.
+            the column's type does not have it; a decimal beside floats counts as the nearest double. Without it
+            Arrow fails to compare some of them.
 
     Returns:
         The expression.
@@ -139,24 +140,41 @@ def _leaf(field: pc.Expression, op: Op, value: Any, kind: pa.DataType | None) ->
             return field.is_valid()
         case Op.STARTS_WITH:
             return pc.starts_with(field, value)
+    compared = exact_comparison(op, value, kind)
+    if isinstance(compared, bool):
+        return ~_never(field) if compared else _never(field)
+    op, value = compared
+    return COMPARISONS[op](field, value)
+
+
+def exact_comparison(op: Op, value: Any, kind: pa.DataType | None) -> tuple[Op, Any] | bool:
+    """The comparison with ``value`` as one with a value of the type ``kind``. A number is a scalar of Arrow then, and
+    what no type of numbers is compared with stays as it is. A bool is the answer for each value of the type; null
+    stays null."""
+    if is_nan(value):
+        return op is Op.NE
     near = None if kind is None else neighbours(value, kind)
     if near is None:
-        return _COMPARISONS[op](field, value)
+        return op, value
     match op:
-        case Op.EQ:
-            return _never(field) if near.exact is None else field == near.exact
-        case Op.NE:
-            return ~_never(field) if near.exact is None else field != near.exact
-        case Op.LT:
-            return ~_never(field) if near.above is None else field < near.above
-        case Op.LE:
-            return _never(field) if near.below is None else field <= near.below
-        case Op.GT:
-            return ~_never(field) if near.below is None else field > near.below
-    return _never(field) if near.above is None else field >= near.above
+        case Op.LT | Op.GE:
+            bound, otherwise = near.above, op is Op.LT
+        case Op.LE | Op.GT:
+            bound, otherwise = near.below, op is Op.GT
+        case _:
+            bound, otherwise = near.exact, op is Op.NE
+    return otherwise if bound is None else (op, bound)
 
 
-_COMPARISONS: Mapping[Op, Callable[[Any, Any], Any]] = {
+def exact_members(values: Sequence[Any], kind: pa.DataType | None) -> pa.Array | list[Any]:
+    """Those of the values of an IN that may equal a value of the type ``kind``: neither null nor NaN. Numbers are an
+    array of Arrow."""
+    items = [value for value in values if value is not None and not is_nan(value)]
+    members = None if kind is None else members_of(items, kind)
+    return items if members is None else members
+
+
+COMPARISONS: Mapping[Op, Callable[[Any, Any], Any]] = {
     Op.EQ: operator.eq,
     Op.NE: operator.ne,
     Op.LT: operator.lt,
@@ -172,9 +190,7 @@ def _never(field: pc.Expression) -> pc.Expression:
 
 
 def _is_in(field: pc.Expression, values: Sequence[Any], kind: pa.DataType | None) -> pc.Expression:
-    # Arrow's is_in finds NaN, which equals nothing elsewhere.
-    items = [value for value in values if value is not None and not is_nan(value)]
-    members = None if kind is None else members_of(items, kind)
-    if members is None:
-        return field.isin(items)
+    members = exact_members(values, kind)
+    if not isinstance(members, pa.Array):
+        return field.isin(members)
     return (field if members.type == kind else field.cast(members.type)).isin(members)

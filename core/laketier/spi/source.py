@@ -83,7 +83,8 @@ class ScanRequest:
 @dataclass(frozen=True, kw_only=True)
 class LakeSplit:
     """A part of a snapshot that one task reads. It carries all that the task needs, and travels by
-    `LakeSource.split_serializer`.
+    `LakeSource.split_serializer`. A task trusts it: whoever can make one up can run code on the executors. So
+    `LakeSource.plan` refuses the paths of hostile metadata, and `LakeSource.read` need not.
 
     Attributes:
         index: The number of the split in its plan, from 0.

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 _DAMAGE = (
-    *(*DAMAGE, FileNotFoundError, struct.error, LookupError, TypeError, AttributeError, AssertionError),
+    *DAMAGE,
+    *(FileNotFoundError, struct.error, LookupError, TypeError, AttributeError, AssertionError),
     *(ArithmeticError, MemoryError, SystemError),  # lengths that are none
 )
 """What pyiceberg's Avro raises for a file that is damaged. It names none."""

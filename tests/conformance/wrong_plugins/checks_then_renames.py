@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import os
 import uuid
+from pathlib import Path
 
-from crooked import CrookedPlugin
+from crooked import CrookedLog, CrookedPlugin
 from feather_lake.plugin import FeatherTable
 
-from laketier import spi
-from laketier.kit.manifests import Manifest, ManifestLog
+from laketier.kit.manifests import ManifestLog
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_effects.py::test_a_rival_before_each_effect"
 SAYS = "rows of the rival: expected"
 
 
-class CheckingLog(ManifestLog):
-    def append(self, manifest: Manifest) -> Manifest:
-        path, document = self.path(manifest.number), manifest.encode()
+class CheckingLog(CrookedLog):
+    def publish(self, path: Path, data: bytes) -> None:
         if path.exists():
-            raise spi.Conflict("another writer was first", where=str(path))
+            raise FileExistsError(path)
         temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
-        temporary.write_bytes(document)
+        temporary.write_bytes(data)
         os.replace(temporary, path)
-        return Manifest.decode(document, path, self.layout)
 
 
 class CheckingTable(FeatherTable):

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from crooked import CrookedPlugin
+from crooked import CrookedLog, CrookedPlugin
 from feather_lake.plugin import FeatherTable
 
 from laketier import kit, spi
 from laketier.kit import durable, staged
-from laketier.kit.manifests import Manifest, ManifestLog
+from laketier.kit.manifests import ManifestLog
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_effects.py::test_a_file_system_is_odd[done-twice]"
 SAYS = "a data file can't be read, because"
 
 
-class HastyLog(ManifestLog):
-    def append(self, manifest: Manifest) -> Manifest:
-        path, document = self.path(manifest.number), manifest.encode()
-        try:
-            durable.create_exclusively(path, document)
-        except FileExistsError as error:
-            raise spi.Conflict("another writer was first", where=str(path)) from error
-        return Manifest.decode(document, path, self.layout)
+class HastyLog(CrookedLog):
+    def publish(self, path: Path, data: bytes) -> None:
+        durable.create_exclusively(path, data)
 
 
 class HastyTable(FeatherTable):

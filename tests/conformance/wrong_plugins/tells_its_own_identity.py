@@ -14,10 +14,13 @@ CAUGHT_BY = "test_stale_states.py::test_a_recreated_table"
 SAYS = "the identity that a committer of the dropped table tells, of the table that was made anew"
 
 
+@dataclass(frozen=True)
 class RememberedState(ManifestState):
+    remembered: str
+
     @property
     def table_uuid(self) -> str:
-        return self.remembered  # type: ignore[attr-defined, no-any-return]
+        return self.remembered
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,7 @@ class RememberingCommitter(kit.ManifestCommitter):
 
     def open(self) -> ManifestState:
         state = super().open()
-        found = RememberedState(state.manifests, state.head, state.metadata)
-        object.__setattr__(found, "remembered", self.identity)
-        return found
+        return RememberedState(state.manifests, state.head, state.metadata, self.identity)
 
 
 class RememberingFactory(CrookedFactory):

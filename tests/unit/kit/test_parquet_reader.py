@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,10 +15,10 @@ MIB = 1024 * 1024
 
 def test_batches_of_wide_rows_are_small_and_those_of_narrow_rows_large(tmp_path: Path) -> None:
     file = tmp_path / "rows.parquet"
-    size = 200_000
+    size = 140_000
     columns = {
         "id": pa.array(range(size), pa.int64()),
-        "wide.text": pa.array([f"{i:01000d}" for i in range(size)]),
+        "wide.text": pc.utf8_lpad(pc.cast(pa.array(range(size)), pa.string()), 1000, "0"),
         "nested": pa.array([{"text": "x", "n": i} for i in range(size)]),
     }
     pq.write_table(pa.table(columns), file, use_dictionary=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -250,7 +251,10 @@ def test_an_engine_that_closes_begins_nothing_more(wait: bool) -> None:
     closing = threading.Thread(target=close)
     closing.start()
     if wait:
-        assert not closed.wait(0.05), "a task still runs"
+        with suppress(RuntimeError):  # of an engine that closes: what it took until then is cancelled
+            while closing.is_alive():
+                engine.run([ran])
+        assert not closed.is_set(), "a task still runs"
     else:
         assert closed.wait(60), "nobody waits for a task that runs"
     may_end.set()

@@ -111,7 +111,6 @@ def test_neighbours_of_integers_among_doubles(value: int, kind: pa.DataType) -> 
         (math.nan, pa.int8()),
         (Decimal("NaN"), pa.decimal128(3, 0)),
         (1.5, pa.float64()),
-        (Decimal("1.5"), pa.float32()),
         (1, pa.string()),
         (1, pa.float16()),
         (1, pa.timestamp("us")),
@@ -120,6 +119,14 @@ def test_neighbours_of_integers_among_doubles(value: int, kind: pa.DataType) -> 
 )
 def test_what_arrow_compares_as_it_is_has_no_neighbours(value: Any, kind: pa.DataType) -> None:
     assert neighbours(value, kind) is None
+
+
+@pytest.mark.parametrize("kind", FLOATS, ids=str)
+def test_a_decimal_beside_floats_is_the_nearest_double(kind: pa.DataType) -> None:
+    for value in (Decimal("0.1"), HUGE, TINY, Decimal("1E+400"), Decimal("-Infinity")):
+        near = neighbours(value, kind)
+        assert near is not None
+        assert near.exact == pa.scalar(float(value))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +143,7 @@ def test_what_arrow_compares_as_it_is_has_no_neighbours(value: Any, kind: pa.Dat
         ((0, 1), pa.float32(), [0.0, 1.0, 0.0, -0.0]),
         ((-0.0,), pa.float64(), [-0.0, 0.0, -0.0]),
         ((), pa.float64(), []),
-        ((1.5, Decimal(1)), pa.float64(), None),
+        ((1.5, Decimal("0.1"), Decimal("1E+400")), pa.float64(), [1.5, 0.1, math.inf]),
         (("x",), pa.float64(), None),
         ((Decimal("1.5"), 2, Decimal("0.05"), 10**5), pa.decimal128(3, 1), [Decimal("1.5"), Decimal("2.0")]),
         ((), pa.decimal128(3, 1), None),
