@@ -36,6 +36,7 @@ from laketier_lance.options import LanceOptions
 from laketier_lance.private import with_metadata
 from laketier_lance.state import LanceTableState, find_commit
 from laketier_lance.table import COMMIT_ID, EPOCH, LAST, LOST_PREFIX, PIPELINE, ROWS, TABLE_UUID, watermark_key
+from laketier_lance.tracked import needed
 from laketier_lance.writer import DATA, FRAGMENT, attempt_of, delete_files, described
 
 if TYPE_CHECKING:
@@ -143,8 +144,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         )
 
     def _published(self, paths: Sequence[str]) -> set[str]:
-        dataset = open_dataset(self._location, self._options.storage_options())
-        return _data_files(fragment.metadata for fragment in dataset.get_fragments()).intersection(paths)
+        return needed(open_dataset(self._location, self._options.storage_options()), paths)
 
     def _fragments(self, dataset: LanceDataset, results: Sequence[WriteResult]) -> list[FragmentMetadata]:
         from lance.fragment import FragmentMetadata

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadabl
 from laketier_lance.features import FORMAT
 from laketier_lance.location import UNLINKED, local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
+from laketier_lance.tracked import tracked
 from laketier_lance.writer import attempt_of, delete_files
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class LanceMaintenance(LakeMaintenance):
         expected = {path for path in own if _MANIFEST.fullmatch(path)}
         wanted = pa.array(names | expected, pa.string())
         found: set[str] = set()
-        for paths in _tracked(dataset, max(_ROWS, len(wanted))):
+        for paths in tracked(dataset, max(_ROWS, len(wanted))):
             found.update(pc.unique(paths.filter(pc.is_in(paths, value_set=wanted))).to_pylist())
         if not expected or not expected <= found:
             raise self._changed(f"of {len(expected)} manifests in {folder or 'the dataset'!r} not all were read")
@@ -168,16 +169,3 @@ def _unlinked(location: str, modified_before: int) -> dict[str, OrphanFile]:
         for file in ([] if folder is None else folder.files("_versions", recursive=False))
         if f".manifest{UNLINKED}" in file.path and file.modified_at < modified_before
     }
-
-
-def _tracked(dataset: LanceDataset, rows: int) -> Iterator[pa.ChunkedArray]:
-    """The paths that the versions refer to, again for each version, at least ``rows`` at a time."""
-    paths: list[pa.Array] = []
-    count = 0
-    for batch in dataset.tracked_files():
-        paths.append(batch.column("path"))
-        count += batch.num_rows
-        if count >= rows:
-            yield pa.chunked_array(paths)
-            paths, count = [], 0
-    yield pa.chunked_array(paths, pa.string())

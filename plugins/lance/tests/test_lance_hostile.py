@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import lance
@@ -85,6 +86,21 @@ def test_an_old_result_is_neither_published_again_nor_discarded(table):
     other = table.stage(table.rows(2))
     committer.discard([old, other])
     assert table.ids() == [1]
+    assert [f"data/{name}" for name in table.data_files()] == [file.path for file in old.files]
+
+
+@pytest.mark.parametrize("branched", [False, True])
+def test_a_result_that_an_older_version_needs_is_not_discarded(table, branched):
+    old, other = (table.stage(table.rows(number)) for number in (1, 2))
+    version = table.round(0).commit([old]).snapshot_id
+    if branched:
+        table.open().create_branch("kept", version)
+    table.open().delete("true")
+    if branched:
+        table.open().cleanup_old_versions(timedelta(0))
+    table.factory.create_committer(CommitterInitContext("c")).discard([old, other])
+    then = table.open().checkout_version(("kept", None) if branched else version)
+    assert then.to_table()["id"].to_pylist() == [1]
     assert [f"data/{name}" for name in table.data_files()] == [file.path for file in old.files]
 
 

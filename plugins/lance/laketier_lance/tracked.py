@@ -1,0 +1,40 @@
+"""The files that the versions of a dataset refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
+_ROWS = 65_536
+
+
+def needed(dataset: LanceDataset, paths: Sequence[str]) -> set[str]:
+    """Those of the data files ``paths`` that any version needs, on any branch. It reads each manifest once."""
+    names = {path: path.rpartition("/")[2] for path in paths}
+    # A base need not be the root of a dataset; then its files are named without ``data/``.
+    wanted = pa.array([*names, *names.values()], pa.string())
+    branches = [dataset.checkout_version((branch, None)) for branch in dataset.branches.list()]
+    found: set[str] = set()
+    for each in (dataset, *branches):
+        for tracked_paths in tracked(each, _ROWS):
+            found.update(pc.unique(tracked_paths.filter(pc.is_in(tracked_paths, value_set=wanted))).to_pylist())
+    return {path for path, name in names.items() if not found.isdisjoint((path, name))}
+
+
+def tracked(dataset: LanceDataset, rows: int) -> Iterator[pa.ChunkedArray]:
+    """The paths that the versions refer to, again for each version, at least ``rows`` at a time."""
+    paths: list[pa.Array] = []
+    count = 0
+    for batch in dataset.tracked_files():
+        paths.append(batch.column("path"))
+        count += batch.num_rows
+        if count >= rows:
+            yield pa.chunked_array(paths)
+            paths, count = [], 0
+    yield pa.chunked_array(paths, pa.string())
