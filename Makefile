@@ -81,6 +81,8 @@ test: MEANWHILE = $(BIN)/python tests/support/class_archive.py >/dev/null 2>&1; 
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only -qq >/dev/null 2>&1; \
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only -qq --pyargs laketier_conformance \
 		--lake-format=$(firstword $(FORMATS)) >/dev/null 2>&1;
+# Of each operation that is no append. The deep tests take all of them.
+test: SOME_STEPS = --lake-steps=1
 test: test-begun lint test-conformance test-rest ## everything that CI runs: lint, types, import rules, the suite, the tests
 test-begun:
 	@mkdir -p $(TIMES) && rm -f $(TIMES)/*.xml && touch $(TIMES)/begun
@@ -115,7 +117,7 @@ test-conformance: class-archive ## the conformance suite on every format here, o
 	@# One run for all of them: one Spark session, and no process waits while another works.
 	SPARK_SUBMIT_OPTS="$${SPARK_SUBMIT_OPTS-$$($(BIN)/python tests/support/class_archive.py)}" \
 		$(BIN)/pytest $(SPREAD) --pyargs laketier_conformance --lake-format=$(subst $(space),$(comma),$(strip $(FORMATS))) \
-		--lake-report='artifacts/conformance/{format}.json' --junitxml=$(TIMES)/conformance.xml $(ARGS)
+		--lake-report='artifacts/conformance/{format}.json' --junitxml=$(TIMES)/conformance.xml $(SOME_STEPS) $(ARGS)
 
 .PHONY: test-third-party
 test-third-party: java $(READY_APART) ## the suite on formats of others, which have an environment of their own: ARGS=--lake-lanes=bare

@@ -18,8 +18,9 @@ from laketier.kit.failpoints import VARIABLE
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import AddColumn, LaketierError, TableDescriptor, TableNotFound, WriteMode, unpack
 from laketier.tiering import TieringRound
+from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.supervisor import be_supervised
-from laketier_conformance.lake import QUICK, SCHEMA, Lake, token
+from laketier_conformance.lake import QUICK, SCHEMA, Lake, seen, token
 
 
 def serve(name: str) -> None:
@@ -32,13 +33,17 @@ def serve(name: str) -> None:
         lake = Lake(name, request["warehouse"], request["options"])
         if "supervised" in request:
             be_supervised(request["supervised"])
-        try:
-            answer = _REQUESTS[request["do"]](lake, request, answers)
-        except LaketierError as error:
-            answer = {"refused": type(error).__name__, "message": str(error)}
-        except Exception as error:  # noqa: BLE001 - the parent decides what it means
-            answer = {"failed": f"{type(error).__name__}: {error}"}
-        _say(answers, answer)
+        _say(answers, answer_of(lake, request, answers))
+
+
+def answer_of(lake: Lake, request: dict[str, Any], answers: TextIO = sys.stdout) -> dict[str, Any]:
+    """Do what a request says, in this process. ``answers``: where it tells of what comes before its answer."""
+    try:
+        return _REQUESTS[request["do"]](lake, request, answers)
+    except LaketierError as error:
+        return {"refused": type(error).__name__, "message": str(error)}
+    except Exception as error:  # noqa: BLE001 - the parent decides what it means
+        return {"failed": f"{type(error).__name__}: {error}"}
 
 
 def _say(answers: TextIO, answer: dict[str, Any]) -> None:
@@ -46,11 +51,18 @@ def _say(answers: TextIO, answer: dict[str, Any]) -> None:
     answers.flush()
 
 
+def _switch_on(request: dict[str, Any]) -> None:
+    if "failpoints" in request:
+        os.environ[VARIABLE] = request["failpoints"]
+    else:
+        os.environ.pop(VARIABLE, None)
+
+
 def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     """Run a round; between staging and commit wait for the parent's word, if asked to."""
     table = lake.table(request["table"])
     mode = WriteMode(request.get("mode", "append"))
-    os.environ[VARIABLE] = request.get("failpoints", "")
+    _switch_on(request)
     factory = table.factory
     name = token(request["epoch"], pipeline=request["pipeline"], fence=request.get("fence", 0))
     tiering = TieringRound(factory, token=name, mode=mode, policy=QUICK)
@@ -63,7 +75,7 @@ def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
         _say(answers, {"ready": True})
         sys.stdin.readline()
     result = tiering.commit(results)
-    return {"outcome": result.outcome.name, "rows": result.rows, "snapshot": result.snapshot_id}
+    return {"outcome": result.outcome.name, "rows": result.rows, "conflicts": result.conflicts}
 
 
 def _replace(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
@@ -71,7 +83,7 @@ def _replace(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
     import pyarrow as pa
 
     table = lake.table(request["table"])
-    os.environ[VARIABLE] = request.get("failpoints", "")
+    _switch_on(request)
     name = token(request["epoch"], pipeline=request["pipeline"])
     tiering = TieringRound(table.factory, token=name, mode=WriteMode.UPSERT, policy=QUICK)
     tiering.begin()
@@ -123,6 +135,31 @@ def _collect(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
     """Delete all orphans that are there."""
     collected = collect_orphans(lake.storage, lake.table(request["table"]).info, grace=timedelta(0))
     return {"removed": [file.path for file in collected.removed]}
+
+
+def _discard(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Delete what some messages name."""
+    table = lake.table(request["table"])
+    serializer = table.factory.write_result_serializer
+    committer = table.committer()
+    committer.discard([unpack(serializer, base64.b64decode(message)) for message in request["messages"]])
+    committer.close()
+    return {"discarded": len(request["messages"])}
+
+
+def _keep(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """What a foreign tool does to a table, by a hook of the harness."""
+    getattr(Harness.of(lake.format), request["hook"])(lake.storage, lake.table(request["table"]).info)
+    return {"done": request["hook"]}
+
+
+def _finish(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
+    """What a reader finds in a table; then do what another request says, unless it is there and may not be repeated."""
+    found = seen(lake, request["table"])
+    if found == request["after"] and not request["repeats"]:
+        return {"seen": found, "then": {}, "after": found}
+    then = answer_of(lake, request["then"], answers)
+    return {"seen": found, "then": then, "after": seen(lake, request["table"])}
 
 
 def _make(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
@@ -213,6 +250,9 @@ _REQUESTS = {
     "drop": _drop,
     "collect": _collect,
     "recover": _recover,
+    "discard": _discard,
+    "keep": _keep,
+    "finish": _finish,
     "watch": _watch,
     "stage": _stage,
     "read": _read,

@@ -15,6 +15,8 @@ SAYS = "laketier_says"
 """Name of a test's property: the sentence of its failure."""
 _HERE = Path(__file__).parent
 _LONGEST = 600
+_DRAWN = "test_operations.py::"
+"""Tests whose steps are drawn by a seed."""
 
 
 def sentence_of(failure: pytest.ExceptionInfo[BaseException]) -> str:
@@ -30,7 +32,9 @@ def sentence_of(failure: pytest.ExceptionInfo[BaseException]) -> str:
 
 def again(format: str, test: str, options: tuple[str, ...] = ()) -> str:
     """The command that runs one test again, for a shell. ``options`` are pytest's."""
-    command = ["laketier", "conformance", format, "--test", test, *(("--", *options) if options else ())]
+    drawn = test.startswith(_DRAWN)
+    given = [option for option in options if drawn or not option.startswith("--lake-seed=")]
+    command = ["laketier", "conformance", format, "--test", test, *(["--", *given] if given else [])]
     return shlex.join(command)
 
 

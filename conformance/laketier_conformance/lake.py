@@ -32,6 +32,7 @@ from laketier.spi import (
     SourceRange,
     TableDescriptor,
     TableInfo,
+    TableNotFound,
     TablePath,
     Token,
     Watermark,
@@ -57,9 +58,14 @@ def ids_of(epoch: int, split: int = 0, rows: int = 5) -> list[int]:
     return list(range(start, start + rows))
 
 
+def name_of(id: int) -> str | None:
+    """What a row of `SCHEMA` is called."""
+    return None if id % 7 == 3 else f"row {id}"
+
+
 def batch(ids: Sequence[int]) -> pa.RecordBatch:
     """Rows of `SCHEMA`: everything follows from the id, and some values are null."""
-    names = [None if i % 7 == 3 else f"row {i}" for i in ids]
+    names = [name_of(i) for i in ids]
     values = [None if i % 5 == 4 else i / 4 for i in ids]
     return pa.record_batch(
         [pa.array(ids, pa.int64()), pa.array(names, pa.string()), pa.array(values, pa.float64())], schema=SCHEMA
@@ -241,6 +247,22 @@ class Table:
     def ids(self) -> list[int]:
         """The ids of all rows, sorted; a double is there twice."""
         return sorted(self.read(columns=("id",))["id"].to_pylist())
+
+
+Seen = dict[str, Any] | None
+"""The columns and the rows of a table, as JSON has them; None where there is no table."""
+
+
+def seen(lake: Lake, name: str) -> Seen:
+    """What a reader finds in a table of `SCHEMA`, from a fresh handle."""
+    table = lake.table(name)
+    try:
+        columns = table.info.schema.names
+        rows = table.read(columns=("id", "name")).to_pydict()
+    except TableNotFound:
+        return None
+    pairs = zip(rows["id"], rows["name"], strict=True)
+    return {"columns": columns, "rows": [[*pair] for pair in sorted(pairs, key=lambda pair: (pair[0], str(pair[1])))]}
 
 
 def read_plan(source: LakeSource, plan: ScanPlan) -> pa.Table:

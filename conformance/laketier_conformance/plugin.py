@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 LANES = ("bare", "spark-dataframe", "spark-split")
 SCHEDULES = 20
 """The fewest that a verdict may rest on."""
+STEPS = 6
+"""Of an operation, where there are more."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,6 +57,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=SCHEDULES,
         help="random schedules of rounds beside an orphan collector (default: %(default)s)",
     )
+    group.addoption(
+        "--lake-steps",
+        metavar="N",
+        type=int,
+        default=STEPS,
+        help="of an operation that is no append, kill so many steps, fail as many, and cut the power as often; "
+        "0 for each (default: %(default)s)",
+    )
+    group.addoption(
+        "--lake-seed",
+        metavar="N",
+        type=int,
+        default=date.today().toordinal(),
+        help="which of these steps (default: other ones each day; the report tells)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,6 +80,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "lane(name): runs in this lane of the conformance suite")
     if config.getoption("lake_schedules") < SCHEDULES:
         raise pytest.UsageError(f"--lake-schedules: at least {SCHEDULES}, or the verdict says too much")
+    if config.getoption("lake_steps") < 0 or config.getoption("lake_seed") < 0:
+        raise pytest.UsageError("--lake-steps and --lake-seed: a number from 0 on")
     if config.getoption("lake_format") is not None:
         from laketier_conformance.suite import Suite
 
@@ -105,8 +125,10 @@ def _files(config: pytest.Config, names: tuple[str, ...], option: str) -> dict[s
 
 def _options(config: pytest.Config) -> tuple[str, ...]:
     """What a test was run with, and has to be run with again."""
-    schedules = config.getoption("lake_schedules")
-    return () if schedules == SCHEDULES else (f"--lake-schedules={schedules}",)
+    schedules, steps = config.getoption("lake_schedules"), config.getoption("lake_steps")
+    given = [] if schedules == SCHEDULES else [f"--lake-schedules={schedules}"]
+    given += [] if steps == STEPS else [f"--lake-steps={steps}"]
+    return (*given, f"--lake-seed={config.getoption('lake_seed')}")
 
 
 def _lanes(config: pytest.Config) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""Each effect in turn: what a process changes is cut off, fails, or has a rival, wherever it could have.
+"""Each effect of a round in turn: it is cut off, fails, or has a rival, wherever it could have. Operations that are no
+append are in test_operations.
 
 Nobody has to name these steps: the kernel does. Where it can't, these tests are skipped, and the verdict says so.
 """
@@ -6,14 +7,10 @@ Nobody has to name these steps: the kernel does. Where it can't, these tests are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from laketier.maintenance.orphans import list_orphans
-from laketier.spi import AddColumn, Feature, TableNotFound
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.delivery import made_whole
@@ -30,7 +27,7 @@ from laketier_conformance.interposed.runs import (
     lost_at_each,
     rivalled_at_each,
 )
-from laketier_conformance.lake import Lake, Table, ids_of
+from laketier_conformance.lake import Table, ids_of
 
 Take = Callable[[int], list[Child]]
 
@@ -146,76 +143,3 @@ def test_a_file_system_is_odd(table: Table, runs: Interposed, how: Callable[...,
                 table.ids, _expected(epoch + 1), f"{told}: the round of epoch {epoch} was acknowledged, and the rows"
             )
         _made_whole(table, epoch, told)
-
-
-def test_creating_is_killed(lake: Lake, runs: Interposed) -> None:
-    """A table that was half made is made by whoever comes next, or was never there."""
-    for number, run in enumerate(killed_at_each(runs, lambda at: {"do": "make", "table": f"db.t{at}"})):
-        table = lake.create(name=f"db.t{number}")
-        table.append(0)
-        expect(
-            table.ids,
-            ids_of(0),
-            f"{runs.told(run, 'killed before')}, when the table was created: rows of the round after it",
-        )
-        assert lake.table(f"db.t{number}").path in lake.storage.catalog().list_tables("db"), (
-            f"{runs.told(run, 'killed before')}: the table that was created is listed"
-        )
-
-
-@pytest.mark.needs(Feature.ADD_COLUMN)
-def test_altering_is_killed(table: Table, runs: Interposed) -> None:
-    table.append(0)
-    table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("first", pa.int64()))])
-    names = list(table.info.schema.names)
-    for number, run in enumerate(
-        killed_at_each(runs, lambda at: {"do": "alter", "table": "db.t", "column": f"extra{at}"})
-    ):
-        told = runs.told(run, "killed before")
-        names += [f"extra{number}"] if f"extra{number}" in table.info.schema.names else []
-        expect(table.info.schema.names, names, f"{told}: the columns of the table")
-        expect(
-            table.ids, sorted(i for epoch in range(number + 1) for i in ids_of(epoch)), f"{told}: the rows of the table"
-        )
-        table.append(number + 1)
-
-
-@pytest.mark.needs(Feature.DROP_TABLE)
-def test_dropping_is_killed(lake: Lake, runs: Interposed) -> None:
-    """The table is there as it was, or it can be recreated; a table beside it stays."""
-    beside = lake.create(name="db.t_beside")
-    beside.append(0)
-    lake.storage.catalog().drop_table(lake.create(name="db.t_gone").path)
-
-    def prepared(_: int) -> dict[str, Any]:
-        lake.create().append(0)
-        return {"do": "drop", "table": "db.t"}
-
-    for run in killed_at_each(runs, prepared):
-        told = runs.told(run, "killed before")
-        try:
-            seen = lake.table("db.t").ids
-        except TableNotFound:
-            seen = None
-        assert seen in (None, ids_of(0)), f"{told}: a part of the table is left"
-        if seen is not None:
-            lake.storage.catalog().drop_table(lake.table("db.t").path)
-        expect(lake.create().ids, [], f"{told}: rows of the next table of this name, after the drop")
-        lake.storage.catalog().drop_table(lake.table("db.t").path)
-        expect(beside.ids, ids_of(0), f"{told}: rows of the table beside the dropped one")
-
-
-@pytest.mark.needs(Feature.ORPHAN_COLLECTION)
-def test_collecting_orphans_is_killed(table: Table, runs: Interposed) -> None:
-    for epoch in range(3):
-        _replay(table, epoch)
-    rows = table.ids
-    list_orphans(table.lake.storage, table.info, grace=timedelta(0))
-
-    def prepared(_: int) -> dict[str, Any]:
-        table.staged(ids_of(9))
-        return {"do": "collect", "table": "db.t"}
-
-    for run in killed_at_each(runs, prepared):
-        expect(table.ids, rows, f"{runs.told(run, 'killed before')}, while orphans were collected: the rows")
-    expect(_replay(table, 3), RoundOutcome.PUBLISHED, "the outcome of the next round after collectors were killed")

@@ -16,7 +16,7 @@ from laketier_conformance.expect import expect
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
 from laketier_conformance.interposed.supervisor import KILL
-from laketier_conformance.lake import Table, ids_of
+from laketier_conformance.lake import ids_of
 from laketier_conformance.suite import REFUSED
 
 EPOCHS = 2
@@ -68,32 +68,6 @@ def test_what_was_answered_survives(cuts: PowerCuts) -> None:
     """Creating a table and each round are durable once they are answered."""
     _made_and_filled(cuts, cut=False)
     _judge(cuts, cuts.after, is_answered=True)
-
-
-@pytest.mark.needs(Feature.ADD_COLUMN)
-def test_a_new_column_survives(table: Table, cuts: PowerCuts) -> None:
-    """A change of the schema is durable once it is answered, and so are the rows from before it."""
-    cuts.ask(**_round(0))
-    done = cuts.ask("alter", table="db.t", column="extra").answer
-    assert "extra" in (done or {}).get("columns", ()), f"a column is added: {done}"
-    (answer,) = cuts.left_by(cuts.after[-1:], lambda _: _round(1))
-    told = cuts.after[-1].told
-    assert "outcome" in answer, f"{told}: the next round fails: {answer}"
-    expect(table.ids, _rows(2), f"{told}: rows after the next round")
-    assert "extra" in table.info.schema.names, f"{told}: the new column is lost"
-
-
-@pytest.mark.needs(Feature.DROP_TABLE)
-@pytest.mark.usefixtures("table")
-def test_a_dropped_table_stays_away(cuts: PowerCuts) -> None:
-    """A drop is durable once it is answered: the next table of the name is empty."""
-    cuts.ask(**_round(0))
-    done = cuts.ask("drop", table="db.t").answer
-    assert "dropped" in (done or {}), f"a table is dropped: {done}"
-    (answer,) = cuts.left_by(cuts.after[-1:], lambda _: {"do": "recover", "table": "db.t", "epoch": 0})
-    told = cuts.after[-1].told
-    expect(answer.get("seen"), None, f"{told}: the rows of the dropped table, where the next request ended in {answer}")
-    expect(answer.get("after"), _rows(1), f"{told}: rows of the next table of the name, after its first round")
 
 
 @pytest.mark.shows(Feature.POWER_CUT)

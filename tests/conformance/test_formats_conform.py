@@ -74,3 +74,13 @@ def test_conforms(name: str, run_suite) -> None:  # type: ignore[no-untyped-def]
     # The lanes on Spark were left out, and nothing else: the verdict says so.
     assert run.report["verdict"] == "partial"
     assert {test.partition("::")[0] for test in set(expected_tests()) - set(outcomes)} == {"test_spark.py"}
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", ["feather", "localfile", "delta", "iceberg", "lance"])
+def test_each_step_of_each_operation(name: str, run_suite) -> None:  # type: ignore[no-untyped-def]
+    """Other runs of the suite take some of them."""
+    run = run_suite(name, ["test_operations.py"], arguments=["--lake-steps=0"])
+    assert {result["outcome"] for result in run.report["results"].values()} <= {"passed", "refused"}, run.output
+    assert run.report["strides"] == []

@@ -35,11 +35,13 @@ def test_a_database(run_suite: RunSuite) -> None:
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(1800)
 def test_delta_in_an_object_store(run_suite: RunSuite) -> None:
     judged(run_suite, "delta-on-s3", LOST, KILLED, FAILED)
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(binaries() is None, reason="no PostgreSQL here: no initdb, and no pgserver")
 def test_iceberg_with_a_catalog_in_postgresql(run_suite: RunSuite) -> None:
     judged(run_suite, "iceberg-on-postgresql", LOST, KILLED, FAILED)

@@ -245,6 +245,14 @@ def test_tests_that_are_asked_for_give_no_verdict(run_suite) -> None:  # type: i
     assert "not run: " not in run.output
 
 
+def test_steps_that_were_drawn_are_drawn_again() -> None:
+    """By the seed of the run; other tests draw nothing from it."""
+    drawn = ("--lake-steps=2", "--lake-seed=7")
+    assert again("f", "test_operations.py::test_a", drawn).endswith("::test_a -- --lake-steps=2 --lake-seed=7")
+    assert again("f", "test_rounds.py::test_a", drawn).endswith("::test_a -- --lake-steps=2")
+    assert again("f", "test_rounds.py::test_a", drawn[1:]).endswith("::test_a")
+
+
 def test_a_failure_says_how_to_run_it_again(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """The command is taken as it is printed, by a shell."""
     wrong, offers = "checks-names-alone", {"checks-names-alone": "checks_names_alone"}

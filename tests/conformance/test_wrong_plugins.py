@@ -16,7 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import conformance_pages
 
 FOLDER = Path(__file__).parent / "wrong_plugins"
-INTERPOSED = ("test_effects.py::", "test_power.py::")
+INTERPOSED = ("test_effects.py::", "test_operations.py::", "test_power.py::")
+EACH_STEP = ("--lake-steps=0",)
 HELPERS = {"crooked", "richer", "correctly_made", "ends_its_process", "names_few", "keyed"}
 
 
@@ -65,7 +66,8 @@ def caught(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     offers = {_named(wrong): wrong for wrong in asked}
     harnesses = {name: f"{wrong}:Harness" for name, wrong in offers.items() if _has_harness(FOLDER / f"{wrong}.py")}
     run = suite_in(tmp_path_factory.mktemp("wrong"))
-    return run(",".join(offers), tests, offers=offers, harnesses=harnesses, arguments=_lanes(tests))
+    arguments = [*_lanes(tests), *EACH_STEP]
+    return run(",".join(offers), tests, offers=offers, harnesses=harnesses, arguments=arguments)
 
 
 @pytest.mark.parametrize(

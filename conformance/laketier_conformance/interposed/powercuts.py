@@ -73,16 +73,18 @@ class PowerCuts:
         seen: list[int] | None = answer.get("seen")
         return seen if "outcome" in answer else f"{answer}"
 
-    def ask(self, do: str, at: int = -1, decided: int = 0, *, cut: bool = False, **request: Any) -> Run:
+    def ask(
+        self, do: str, at: int = -1, decided: int = 0, *, cut: bool = False, needed: bool = True, **request: Any
+    ) -> Run:
         """A request to a process of its own; step number ``at`` fails with the errno ``decided``, or is where it is
-        killed. ``cut``: also in the middle of it."""
+        killed. ``cut``: also in the middle of it. ``needed``: where the power can't be cut, the test ends."""
         seen: set[int] = set()
 
         def look(last: Effect) -> None:
             self.within += self._cuts(f"after {last.below(str(self._disk.root))}", seen)
 
         run = self.runs.run(do, at=at, decided=decided, disk=self._disk, cut=look if cut else None, **request)
-        if self.cannot:
+        if self.cannot and needed:
             self.unseen(self.cannot)
         if run.answer is None or "failed" in run.answer or "refused" in run.answer:
             return run

@@ -205,9 +205,21 @@ def _at_each(runs: Interposed, do: Do, **how: Any) -> Iterator[Run]:
     whole = run(NOWHERE)
     yield whole
     total = len(whole.steps)
-    rest = range(_EACH, max(_EACH, total - _LAST))
-    stride = max(1, -(-len(rest) // _SOME))
-    if stride > 1:
-        runs.sight.skips(whole.do, total, stride)
-    yield from map(run, rest[::stride])
-    yield from map(run, itertools.count(rest.stop))
+    between = between_the_first_and_the_last(total)
+    if between.step > 1:
+        runs.sight.skips(whole.do, total, between.step)
+    yield from map(run, between)
+    yield from map(run, itertools.count(max(_EACH, total - _LAST)))
+
+
+def between_the_first_and_the_last(total: int) -> range:
+    """Of so many steps, those that are decided on between the first ones and the last ones, which are each."""
+    last = max(_EACH, total - _LAST)
+    return range(_EACH, last, max(1, -(-(last - _EACH) // _SOME)))
+
+
+def spread(total: int, most: int, draw: int) -> range:
+    """At most ``most`` of so many steps, as far from each other; all of them where it is 0. With other numbers to
+    ``draw`` them they are others, and all have their turn as it counts up."""
+    stride = max(1, -(-total // most)) if most else 1
+    return range(draw % stride, total, stride)

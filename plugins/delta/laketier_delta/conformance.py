@@ -34,7 +34,7 @@ class Harness:
         handle = DeltaTable(table.location)
         handle.create_checkpoint()
         for version in range(handle.version()):
-            (Path(table.location) / "_delta_log" / f"{version:020}.json").unlink()
+            (Path(table.location) / "_delta_log" / f"{version:020}.json").unlink(missing_ok=True)
 
     def compact(self, _storage: LakeStorage, table: TableInfo) -> None:
         """OPTIMIZE."""

@@ -10,8 +10,8 @@ from feather_lake.plugin import FeatherTable
 from laketier.kit.manifests import Manifest, ManifestLog
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_power.py::test_a_new_column_survives"
-SAYS = "the new column is lost"
+CAUGHT_BY = "test_operations.py::test_an_operation_is_cut_off[alter]"
+SAYS = "alter, a power cut after link"
 
 
 class LightLog(ManifestLog):

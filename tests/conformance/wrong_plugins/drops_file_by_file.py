@@ -9,8 +9,8 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_effects.py::test_dropping_is_killed"
-SAYS = '`seen = lake.table("db.t").ids`: expected no error, found CorruptTable'
+CAUGHT_BY = "test_operations.py::test_an_operation_is_cut_off[drop]"
+SAYS = "drop, killed before step"
 
 
 class SlowCatalog(kit.ManifestCatalog):

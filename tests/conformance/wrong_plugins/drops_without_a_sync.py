@@ -10,8 +10,8 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_power.py::test_a_dropped_table_stays_away"
-SAYS = "the rows of the dropped table"
+CAUGHT_BY = "test_operations.py::test_an_operation_is_cut_off[drop]"
+SAYS = "drop, a power cut after unlinkat"
 
 
 class ForgetfulCatalog(kit.ManifestCatalog):

@@ -7,8 +7,8 @@ from crooked import CrookedPlugin
 from laketier import kit, spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_effects.py::test_creating_is_killed"
-SAYS = '`table = lake.create(name=f"db.t{number}")`: expected no error, found TableNotFound'
+CAUGHT_BY = "test_operations.py::test_an_operation_is_cut_off[create]"
+SAYS = "create, killed before step"
 
 
 class HastyCatalog(kit.ManifestCatalog):

@@ -1,0 +1,161 @@
+"""Each operation beside an append is killed, fails, loses an answer or its power: it is there as a whole or not at all,
+and can be done again.
+
+Nobody has to name its steps: the kernel does. Where it can't, these tests are skipped, and the verdict says so.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from laketier.spi import DeliveryLevel, Feature, LaketierError, support_of
+from laketier_conformance.child import answer_of
+from laketier_conformance.expect import expect
+from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.disk import SYNCS
+from laketier_conformance.interposed.powercuts import PowerCuts
+from laketier_conformance.interposed.runs import NOWHERE, Run, spread
+from laketier_conformance.interposed.supervisor import KILL, LOSE
+from laketier_conformance.lake import Lake, Seen, seen
+from laketier_conformance.operations import BESIDE, NAME, OPERATIONS, Operation, Request
+
+Answer = dict[str, Any]
+Of = tuple[int, int]
+"""At most so many steps, drawn by a seed."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request, and what a reader finds before and after it."""
+
+    operation: Operation
+    lake: Lake
+    request: Request
+    before: Seen
+    after: Seen
+
+    @classmethod
+    def of(cls, operation: Operation, lake: Lake, number: int) -> Asked:
+        """Number ``number``: the table is brought where it needs it."""
+        request = {"table": NAME, **operation.prepare(lake, number)}
+        before = seen(lake, request["table"])
+        return cls(operation, lake, request, before, operation.after(before, number))
+
+    @property
+    def seen(self) -> Seen:
+        """What a reader finds now."""
+        return seen(self.lake, self.request["table"])
+
+    def judge(self, told: str, answered: bool, found: Seen) -> None:
+        """What is there after the request."""
+        if answered:
+            expect(found, self.after, f"{told}: it was answered, and then a reader finds")
+        elif self.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE:
+            assert found in (self.before, self.after), (
+                f"{told}: a part is there: expected {_short(self.before)} as before, or {_short(self.after)}, "
+                f"found {_short(found)}"
+            )
+
+    def judge_again(self, told: str, found: Seen, answer: Answer, then: Seen) -> None:
+        """What is there once the same request was made again."""
+        told = f"{told}, and asked for again"
+        assert _went_well(answer), f"{told}: the answer is {answer}"
+        if "outcome" in answer and self.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE:
+            outcome = "ALREADY_THERE" if found == self.after else "PUBLISHED"
+            expect(answer["outcome"], outcome, f"{told}: the outcome of the round")
+        expect(then, self.after, f"{told}: a reader finds")
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param(each, id=each.name, marks=[pytest.mark.needs(*each.needs)] if each.needs else [])
+        for each in OPERATIONS
+    ],
+)
+def test_an_operation_is_cut_off(
+    operation: Operation, lake: Lake, cuts: PowerCuts, harness: Harness, pytestconfig: pytest.Config
+) -> None:
+    """Some of its steps in turn: it is killed before one, one fails, the answer to one is lost. And the power is cut at
+    some moments of a whole one, and after its answer."""
+    if operation.hook and getattr(harness, operation.hook) is None:
+        return  # test_foreign_maintenance tells of it
+    lake.create(name=BESIDE).append(0)
+    beside = seen(lake, BESIDE)
+    some = (pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed"))
+    first = Asked.of(operation, lake, 0)
+    cuts.restart()
+    tears = support_of(lake.plugin.features, Feature.POWER_CUT).full
+    whole = cuts.ask(at=NOWHERE, decided=KILL, cut=tears, needed=False, **first.request)
+    assert _went_well(whole.answer), f"a request to {operation.name} goes well: found {whole.answer}"
+    first.judge(f"a request to {operation.name}", True, first.seen)
+    for number, (decided, at, how) in enumerate(_cut_off(cuts, whole, some), start=1):
+        asked = Asked.of(operation, lake, number)
+        _is_cut_off(asked, cuts.runs.run(at=at, decided=decided, **how, **asked.request), decided, cuts)
+    expect(seen(lake, BESIDE), beside, f"what a reader finds in the table beside the one to {operation.name}")
+    _loses_its_power(first, cuts, some)
+
+
+def _cut_off(cuts: PowerCuts, whole: Run, some: Of) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """What is decided, at which step, and which steps count."""
+    kills = [step for step in whole.steps if step.call not in SYNCS]
+    each = [step for step, _ in itertools.groupby(whole.steps)]
+    sends = [step for step in each if step.is_send]
+    most, seed = some
+    if most and len(kills) > most:
+        what = "of operations that are no append"
+        cuts.runs.sight.strides[f"{what}, {most} steps by the seed {seed}; --lake-steps=0 takes each"] = None
+    for at in spread(len(kills), *some):
+        yield KILL, at, {"but": SYNCS}
+    for at in spread(len(each), *some):
+        yield errno.EIO, at, {}
+    for at in spread(len(sends), *some):
+        yield LOSE, at, {"sends": True}
+
+
+def _is_cut_off(asked: Asked, run: Run, decided: int, cuts: PowerCuts) -> None:
+    happened = {KILL: "killed before", LOSE: "the answer was lost after"}.get(decided, "EIO from")
+    if decided == errno.EIO and run.decided.is_send:
+        happened = "a reset of the connection before"
+    told = f"{asked.operation.name}, {cuts.runs.told(run, happened)}"
+    assert decided == KILL or run.answer is not None, f"{told}: the process died"
+    assert decided == KILL or not asked.operation.is_best_effort or _went_well(run.answer), (
+        f"{told}: a failure is logged, and not raised: found {run.answer}"
+    )
+    try:
+        found = asked.seen
+    except LaketierError as error:
+        pytest.fail(f"{told}: the table can't be read: {error}")
+    asked.judge(told, _went_well(run.answer), found)
+    if asked.operation.repeats or found != asked.after:
+        asked.judge_again(told, found, answer_of(asked.lake, asked.request), asked.seen)
+
+
+def _loses_its_power(asked: Asked, cuts: PowerCuts, some: Of) -> None:
+    """What a disk may hold of a whole one, found by other processes."""
+    if cuts.cannot:
+        return
+    left = [cuts.within[at] for at in spread(len(cuts.within), *some)] + cuts.after
+    finish = {"do": "finish", "table": asked.request["table"], "then": asked.request}
+    finish |= {"after": asked.after, "repeats": asked.operation.repeats}
+    for cut, answer in zip(left, cuts.left_by(left, lambda _: finish), strict=True):
+        told = f"{asked.operation.name}, {cut.told}"
+        assert "seen" in answer, f"{told}: the table can't be read: {answer}"
+        asked.judge(told, bool(cut.answered), answer["seen"])
+        asked.judge_again(told, answer["seen"], answer["then"], answer["after"])
+
+
+def _went_well(answer: Answer | None) -> bool:
+    return answer is not None and not {"failed", "refused"} & answer.keys()
+
+
+def _short(found: Seen) -> str:
+    if found is None:
+        return "no table"
+    return f"{len(found['rows'])} rows such as {found['rows'][:1]} in columns {found['columns']}"
