@@ -77,6 +77,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 
+    from laketier_conformance import spark_daemon
+
     folder = tmp_path_factory.mktemp("spark")
     builder = (
         SparkSession.builder.master("local[2]")
@@ -91,6 +93,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", 2)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+        .config(map=spark_daemon.settings())
     )
     with warnings.catch_warnings():
         # Lance, once loaded, warns of every fork. This one becomes the JVM at once.

@@ -23,8 +23,9 @@ DATAFRAME, SPLIT = "spark-dataframe", "spark-split"
 def start_session() -> SparkSession:
     """A local Spark with two cores. Raises `ConfigError` where Spark or Java is missing."""
     from laketier.spark import builder
+    from laketier_conformance import spark_daemon
 
-    making = builder(app_name="laketier conformance", master="local[2]")
+    making = builder(app_name="laketier conformance", master="local[2]").config(map=spark_daemon.settings())
     session = making.config("spark.sql.shuffle.partitions", 2).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return session
