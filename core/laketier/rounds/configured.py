@@ -22,6 +22,8 @@ from laketier.spi import ConfigError, LaketierError, TableLog
 FRESHNESS_SECONDS = 180
 _ODD = re.compile(r"[^A-Za-z0-9_\-]")
 _PIPELINE = re.compile(r"[A-Za-z0-9_.\-]{1,128}\Z")
+_FIELD, _BRACE = re.compile(r"\{(source|table)\}"), re.compile(r"[{}]")
+"""Of a target. Those of `str.format` could do more: look into an object, or take all memory."""
 _KEPT_OUT = ("lake.table", "lake.pipeline", "lake.epoch", "lake.snapshot-id", "lake.as-of")
 
 
@@ -169,12 +171,12 @@ def _configured(service: Service, rule: TableRule, name: str, origin: str) -> Co
                 fix="Remove it: the service sets it. `target` names the lake table.",
             )
     target = _of("target", rule, defaults) or "{source}.{table}"
-    try:
-        path = target.format(source=_plain(rule.source), table=_plain(name))
-    except (KeyError, IndexError, ValueError) as error:
+    if _BRACE.search(_FIELD.sub("", target)):
         raise ConfigError(
             f"target = {target!r} does not fit", where=origin, fix="Use {source} and {table}, for example lake.{table}."
-        ) from error
+        )
+    names = {"source": _plain(rule.source), "table": _plain(name)}
+    path = _FIELD.sub(lambda field: names[field[1]], target)
     named = {"lake.table": path, "lake.pipeline": _pipeline(service.name, rule.source, name)}
     try:
         config = configure({**sink, **named}, origin=origin)

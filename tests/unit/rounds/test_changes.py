@@ -153,6 +153,62 @@ def test_keys_of_any_make_are_found_beside_plain_ones(keys: pa.Array) -> None:
         assert without_keys(made, table.slice(1))["v"].to_pylist() == [1]
 
 
+def test_dictionaries_whose_parts_differ_meet() -> None:
+    """As of several files: Arrow can't unify them where it groups and joins."""
+    parts = [pa.array(values).dictionary_encode() for values in (["x", "y"], ["y", "z"])]
+    keys = pa.table({"k": pa.chunked_array(parts)})
+    rows = pa.record_batch({"k": pa.array(["w", "z"]).dictionary_encode(), "v": [1, 2]})
+    assert without_keys(rows, keys)["v"].to_pylist() == [1]
+    assert matching_keys(rows, keys)["k"].to_pylist() == ["z"]
+    latest = LatestChanges(rows.schema, ["k"], None)
+    for number, part in enumerate(parts):
+        latest.add(pa.record_batch({"k": part, "v": [number, number]}))
+    assert latest.rows().to_pydict() == {"k": ["x", "y", "z"], "v": [0, 1, 1]}
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_change_types_may_be_text_of_any_make(kind: pa.DataType) -> None:
+    latest = LatestChanges(CHANGES, ("k", "region"), "op")
+    rows = batch_of([(1, "a", 1, "+I"), (2, "a", 2, "+I"), (1, "a", 1, "-U"), (1, "a", 0, "-D"), (2, "a", 3, "+U")])
+    at = rows.schema.get_field_index("op")
+    latest.add(rows.set_column(at, "op", rows.column(at).cast(kind)))
+    assert as_dict(latest.rows()) == {(2, "a"): 3}
+
+
+@pytest.mark.parametrize(("rows", "bytes"), [(1, 1 << 40), (1 << 40, 1)])
+def test_keys_that_are_all_new_are_put_together_ever_less_often(
+    monkeypatch: pytest.MonkeyPatch, rows: int, bytes: int
+) -> None:
+    """Each time costs as much as all that is held: with as many times as batches, a round would never end."""
+    monkeypatch.setattr(changes, "_PENDING_ROWS", rows)
+    monkeypatch.setattr(changes, "_PENDING_BYTES", bytes)
+    held: list[int] = []
+    compact = LatestChanges._compact
+
+    def counted(self: LatestChanges) -> None:
+        compact(self)
+        held.append(self._latest.num_rows)
+
+    monkeypatch.setattr(LatestChanges, "_compact", counted)
+    latest = LatestChanges(pa.schema([("k", pa.int64())]), ["k"], None)
+    for number in range(128):
+        latest.add(pa.record_batch({"k": pa.array([number], pa.int64())}))
+    assert held == sorted(set(held))
+    assert 7 <= len(held) <= 9, "each time, twice as many"
+
+
+def test_nothing_is_put_together_before_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "_PENDING_ROWS", 4)
+    latest = LatestChanges(pa.schema([("k", pa.int64())]), ["k"], None)
+    pending = []
+    for number in range(5):
+        latest.add(pa.record_batch({"k": pa.array([number], pa.int64())}))
+        pending.append(latest._pending_rows)
+    assert pending == [1, 2, 3, 0, 1]
+
+
 def test_a_slice_does_not_keep_the_batch_that_it_was_cut_from() -> None:
     latest = LatestChanges(CHANGES, ("k", "region"), "op")
     latest.add(batch_of([(key, "a", 0, "+I") for key in range(10_000)]).slice(5, 1))
@@ -231,3 +287,5 @@ def test_keys_that_can_not_be_compared_are_refused() -> None:
         check_key(SCHEMA, ("k", "x"))
     with pytest.raises(ConfigError, match="is empty"):
         check_key(SCHEMA, ())
+    with pytest.raises(ConfigError, match="no column 'x'"):
+        LatestChanges(SCHEMA, ("k", "x"), None)

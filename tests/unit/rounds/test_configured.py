@@ -10,7 +10,7 @@ import pytest
 
 from laketier.config.service import parse_service
 from laketier.registry import open_log_source
-from laketier.rounds import LogRoundSettings, OnBadRecordPolicy, OnExpired
+from laketier.rounds import LogRoundSettings, OnBadRecordPolicy, OnExpired, configured
 from laketier.rounds.configured import (
     ConfiguredTable,
     configured_tables,
@@ -22,6 +22,7 @@ from laketier.rounds.configured import (
     rule_problems,
     unmatched,
 )
+from laketier.rounds.keyed import KeyedLog
 from laketier.spi import ConfigError, PluginNotFound
 from laketier_verification.lines import LinesTable
 
@@ -116,8 +117,15 @@ def test_a_source_has_a_plain_name_in_tables_and_pipelines() -> None:
     assert (str(table.config.table), table.pipeline) == ("c_k.t", "laketier.c_k.t")
 
 
-@pytest.mark.parametrize("target", ["{topic}.t", "{0}.t", "{", "db.{table!x}"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("{topic}.t", "{0}.t", "{", "db.}", "db.{table!x}", "db.{{table}}"),
+        *("db.{table.upper}", "db.{table.x}", "db.{table[x]}", "db.{table[0]}", "db.{table:9999999999999999}"),
+    ],
+)
 def test_a_target_that_is_no_pattern_is_named(target: str) -> None:
+    """Names stand in it whole: with the first letter of each, a table would swallow all that begin alike."""
     with pytest.raises(ConfigError, match=r"s\.yaml, tables\.0: target = .* does not fit.*Use \{source\}"):
         _one({"target": target})
 
@@ -127,13 +135,95 @@ def test_a_target_that_is_no_pattern_is_named(target: str) -> None:
     [
         ({"sink": {"lake.formt": "x"}}, ConfigError, r"s\.yaml, tables\.0: unknown key 'lake\.formt'"),
         ({"sink": {"lake.format": "paimon"}}, PluginNotFound, r"^s\.yaml, tables\.0, sink\.lake\.format: "),
-        ({"target": "no-database-"}, ConfigError, r"^s\.yaml, tables\.0"),
+        ({"target": "no-database-"}, ConfigError, r"^s\.yaml, tables\.0, lake\.table: "),
+        ({"sink": {"lake.warehouse": " "}}, ConfigError, r"^s\.yaml, tables\.0: the location is empty"),
         ({"sink": {"lake.epoch": "3"}}, ConfigError, r"^s\.yaml, tables\.0: lake\.epoch is not for `sink`"),
     ],
 )
 def test_what_does_not_fit_says_of_which_rule_it_is(rule: dict[str, Any], error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         _one(rule)
+
+
+def test_an_error_of_the_format_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And who knows the format by name does not load it for each table."""
+    error: Exception = ConfigError("no good", where="the format")
+
+    def refuse(name: str) -> None:
+        raise error
+
+    monkeypatch.setattr(configured, "load_format", refuse)
+    assert _one({}).config.format == "localfile"
+    with pytest.raises(ConfigError, match="^the format: no good"):
+        _one({"sink": {"lake.format": "paimon"}})
+    error = RuntimeError("a bug")
+    with pytest.raises(RuntimeError, match="a bug"):
+        _one({"sink": {"lake.format": "paimon"}})
+
+
+def test_a_bug_is_no_fault_of_a_rule(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    service = parse_service(_document(), origin="s.yaml")
+    sources = open_sources(parse_service(json.loads(_file(logs).read_text()), origin="s.yaml"), origin="s.yaml")
+    monkeypatch.setattr(type(sources["clicks"]), "check_table_options", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        rule_problems(service, 0, sources, origin="s.yaml")
+    monkeypatch.setattr(configured, "configure", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        rule_problems(service, 0, {}, origin="s.yaml")
+
+
+def test_settings_of_reading_may_be_nested_where_the_rule_is_wrong(logs: Path) -> None:
+    read = {"columns": {"id": "int64"}}
+    source = open_log_source("lines", {"path": str(logs / "logs")}, name="clicks", origin="s.yaml")
+    wrong = {"target": "{topic}"}
+    for document in (_document(wrong | {"read": read}), _document(wrong, defaults={"sink": SINK, "read": read})):
+        flat = _document(wrong, defaults={"sink": SINK, "read": {"columns.id": "int64"}})
+        found, expected = (
+            [
+                str(each)
+                for each in rule_problems(parse_service(each, origin="s.yaml"), 0, {"clicks": source}, origin="s.yaml")
+            ]
+            for each in (document, flat)
+        )
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "pipeline"),
+    [
+        ("clicks", "a.b-c", "laketier.clicks.a.b-c"),
+        ("clicks", "a b", "laketier.clicks.a_b.51d829d458af150e"),
+        ("c!" * 30, "t" * 200, f"laketier.{'c_' * 16}.{'t' * 40}.fcf9343bb56c6ac5"),
+    ],
+)
+def test_a_pipelines_name_stays_what_it_was(source: str, name: str, pipeline: str) -> None:
+    """Under it the lake table keeps its watermark: with another one, a service would read the log anew."""
+    document = _document() | {"sources": {source: {"type": "lines", "options": {"path": "/logs"}}}}
+    document["tables"] = [{"source": source, "target": "db.t"}]
+    service = parse_service(document, origin="s.yaml")
+    [table] = configured_tables(service, {source: [name]}, origin="s.yaml")
+    assert table.pipeline == pipeline
+
+
+def test_a_table_without_a_name_has_one_in_the_lake() -> None:
+    assert str(_tables(_document(), "")[0].config.table) == "clicks._"
+
+
+def test_names_that_clash_are_told_with_the_table_that_stays() -> None:
+    refused: dict[str, Any] = {}
+    service = parse_service(_document(), origin="s.yaml")
+    kept = configured_tables(service, {"clicks": ["a!b", "a b", "a_b"]}, origin="s.yaml", refused=refused)
+    assert [table.name for table in kept] == ["a_b"]
+    assert {name: str(error) for name, (_, error) in refused.items()} == {
+        f"clicks.{name}": f"s.yaml: clicks.{name} and clicks.a_b would both go to clicks.a_b. "
+        "Give them targets of their own: `target` may hold {source} and {table}."
+        for name in ("a!b", "a b")
+    }
+    with pytest.raises(ConfigError, match=r"clicks.a b and clicks.d e would both go to db.all"):
+        _tables(_document({"target": "db.all"}), "a b", "d e", "c")
 
 
 def test_of_two_targets_that_meet_both_are_refused() -> None:
@@ -237,8 +327,14 @@ def test_a_key_that_the_file_gives_is_the_logs(logs: Path) -> None:
         ({"primary-key": ["id"]}, ("id",), None),
         ({"primary-key": ["id"], "change-column": "text"}, ("id",), "text"),
     ):
-        found = open_log(_one(rule), sources).table
-        assert (found.primary_key, found.change_column) == (key, column)
+        log = open_log(_one(rule), sources)
+        assert (log.table.primary_key, log.table.change_column) == (key, column)
+        assert isinstance(log, KeyedLog) == bool(rule), "without either it is the source's own"
+    assert open_log(_one({}), sources) is not open_log(_one({}), sources), "each is closed by who opened it"
+    assert open_sources(service, origin="s.yaml")["clicks"] is not sources["clicks"]
+    nested = _document() | {"sources": {"clicks": {"type": "lines", "options": {"pa": {"th": "/logs"}}}}}
+    with pytest.raises(ConfigError, match=r"unknown key 'options\.pa\.th'"):
+        open_sources(parse_service(nested, origin="s.yaml"), origin="s.yaml")
     with pytest.raises(ConfigError, match="needs a primary key"):
         open_log(_one({"change-column": "text"}), sources)
 

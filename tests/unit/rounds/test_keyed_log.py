@@ -21,8 +21,9 @@ def test_it_reads_what_the_log_reads_and_says_what_the_user_said() -> None:
     assert (keyed.table.primary_key, keyed.table.change_column) == (("id",), "op")
     assert keyed.bounds() == log.bounds()
     wanted = LogRange(LogOffsets({"0": 0}), LogOffsets({"0": 2}))
-    [batch] = [batch for split in keyed.plan(wanted) for batch in keyed.read(split)]
-    assert batch.column("op").to_pylist() == ["+I", "-D"]
+    for _ in range(2):  # a task that failed is read once more
+        [batch] = [batch for split in keyed.plan(wanted) for batch in keyed.read(split)]
+        assert batch.column("op").to_pylist() == ["+I", "-D"]
 
 
 def test_without_a_key_the_change_types_are_a_column_like_any_other() -> None:

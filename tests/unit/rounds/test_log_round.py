@@ -11,20 +11,30 @@ import pyarrow as pa
 import pytest
 
 from laketier.config import LakeConfig
+from laketier.dead_letters.records import scan_dead_letters
+from laketier.dead_letters.table import dead_letter_table
 from laketier.registry import configure, open_lake, open_log_source
-from laketier.rounds import LogAnswer, LogRound, LogRoundSettings, OnBadRecordPolicy, OnExpired, run_log_task
+from laketier.rounds import LogAnswer, LogRound, LogRoundSettings, OnBadRecordPolicy, OnExpired, log_round, run_log_task
+from laketier.rounds.keyed import KeyedLog
 from laketier.spi import (
     BucketBounds,
     ConfigError,
+    Gap,
     LogOffsets,
     LogRange,
     LogSplit,
     OffsetsExpired,
+    Refused,
+    Stale,
     StorageError,
+    TableChanged,
     TableLog,
+    TokenMismatch,
+    WriterInitContext,
+    attempt_began_at,
     host_time,
 )
-from laketier.tiering import RoundOutcome, pipelines
+from laketier.tiering import RoundOutcome, TieringRound, pipelines
 from laketier.tiering.horizon import raise_horizon
 from laketier_verification.lines import CutLog, LinesTable
 
@@ -217,6 +227,16 @@ def test_a_fence_is_raised_where_the_lake_has_a_higher_one(
     assert (found, watermark.token.fence) == (asked, 7 if asked else ours)
 
 
+@pytest.mark.parametrize("fence", [0, 3])
+def test_a_fence_is_not_raised_where_the_lake_has_none(source: LinesTable, config: LakeConfig, fence: int) -> None:
+    source.append(1)
+
+    def raise_fence(highest: int) -> int:
+        raise AssertionError(highest)
+
+    ran(source, config, LogRoundSettings(fence=fence), raise_fence=raise_fence)
+
+
 def test_tasks_are_told_the_horizons_of_both_tables(source: LinesTable, config: LakeConfig) -> None:
     source.append(1)
     source.append_raw("poison")
@@ -224,14 +244,184 @@ def test_tasks_are_told_the_horizons_of_both_tables(source: LinesTable, config: 
     source.append(2)
     source.append_raw("poison")
     later = host_time() + 60_000
-    lake = open_lake(config)
-    table = lake.load_table()
-    raise_horizon(lake.tiering_factory(table), table.table_uuid, later)
+    _horizon(config, later)
     _, [task] = planned(source, config, DEAD)
     assert (task.attempts_after, task.dead_letter_attempts_after) == (later, 0)
     _, [plain] = planned(source, config)
     assert (plain.attempts_after, plain.dead_letters, plain.dead_letter_attempts_after) == (later, None, 0)
     assert (task.policy, plain.policy) == (OnBadRecordPolicy.DEAD_LETTER, OnBadRecordPolicy.FAIL)
+    _horizon(replace(config, table=dead_letter_table(config.table)), later + 5)
+    _, [both] = planned(source, config, DEAD)
+    assert (both.attempts_after, both.dead_letter_attempts_after) == (later, later + 5)
+    made: list[int | None] = []
+
+    class Factory:
+        write_result_serializer = both.dead_letters.write_result_serializer
+
+        def create_writer(self, context: WriterInitContext) -> Any:
+            made.append(attempt_began_at(context.attempt))
+            return both.dead_letters.create_writer(context)
+
+    assert run_log_task(replace(both, dead_letters=Factory())).bad == 1
+    assert made == [later + 5]
+
+
+def _horizon(config: LakeConfig, at: int) -> None:
+    lake = open_lake(config)
+    table = lake.load_table()
+    raise_horizon(lake.tiering_factory(table), table.table_uuid, at)
+
+
+def test_no_task_of_a_merge_is_left_for_later(source: LinesTable, config: LakeConfig) -> None:
+    """Each has the newest of its keys from all that it reads."""
+    source.append(1, 2, 3, 4)
+    source.append(10, bucket=1)
+    log = KeyedLog.of(CutLog(opened(source)), ("id",), None)
+    _, tasks = planned(source, config, LogRoundSettings(within=7.0), log=log)
+    assert {task.within for task in tasks} == {None}
+
+
+def test_without_bad_records_nothing_is_published_beside_the_table(source: LinesTable, config: LakeConfig) -> None:
+    source.append(1)
+    ran(source, config, DEAD)
+    beside = replace(config, table=dead_letter_table(config.table))
+    first = version(beside)
+    source.append(2)
+    assert ran(source, config, DEAD).bad == 0
+    assert version(beside) == first
+    source.append_raw("poison")
+    assert ran(source, config, DEAD).bad == 1
+    assert version(beside) != first
+
+
+def test_a_round_whose_plan_fails_is_closed(
+    source: LinesTable, config: LakeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.append(1)
+    closed: list[object] = []
+    monkeypatch.setattr(TieringRound, "close", lambda self: closed.append(self))
+    for error in (StorageError("not now"), KeyboardInterrupt()):
+        with pytest.raises(type(error)):
+            planned(source, config, log=Changed(opened(source), "plan", error))
+    assert len(closed) == 2
+
+
+def test_a_round_that_another_overtook_is_stale(source: LinesTable, config: LakeConfig) -> None:
+    source.append(1)
+    slow, tasks = planned(source, config)
+    answers = [run_log_task(task) for task in tasks]
+    assert not slow._moved_on()
+    source.append(2)
+    quick = ran(source, config)
+    assert slow._moved_on()
+    with pytest.raises(Stale, match=r"^db\.t: another driver published while this round ran"):
+        slow.finish(answers)
+    assert (quick.rows, version(config)) == (2, quick.snapshot_id)
+
+
+def test_a_round_that_another_overtook_beside_the_table_is_stale(
+    source: LinesTable, config: LakeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other was killed between its two commits, so only the dead letters moved on."""
+    source.append_raw("poison")
+    slow, tasks = planned(source, config, DEAD)
+    answers = [run_log_task(task) for task in tasks]
+    source.append(2)
+    with monkeypatch.context() as patch:
+
+        def killed(_: str) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(log_round, "failpoint", killed)
+        with pytest.raises(KeyboardInterrupt):
+            ran(source, config, DEAD)
+    with pytest.raises(Stale, match="another driver published"):
+        slow.finish(answers)
+    assert ran(source, config, DEAD).rows == 1
+    letters = list(scan_dead_letters(config) or ())
+    assert [letter.record.value for letter in letters] == [b"poison"]
+
+
+@pytest.mark.parametrize("error", [Gap("epoch 5 comes after 3"), TokenMismatch("another content")])
+@pytest.mark.parametrize("when", ["begin", "commit_messages"])
+@pytest.mark.parametrize("policy", [LogRoundSettings(), DEAD])
+def test_a_refusal_is_a_fault_where_nobody_moved_on(
+    source: LinesTable,
+    config: LakeConfig,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Refused,
+    when: str,
+    policy: LogRoundSettings,
+) -> None:
+    source.append(1)
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(TieringRound, when, refuse)
+    with pytest.raises(type(error)) as caught:
+        ran(source, config, policy)
+    assert caught.value is error
+    monkeypatch.setattr(LogRound, "_moved_on", lambda self: True)
+    with pytest.raises(Stale):
+        ran(source, config, policy)
+
+
+def _staged(config: LakeConfig, table: str) -> int:
+    return sum(1 for _ in (Path(config.warehouse) / "db" / table).rglob("part-*"))
+
+
+def test_dead_letters_of_a_round_that_fails_are_deleted_unless_they_may_be_published(
+    source: LinesTable, config: LakeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.append_raw("poison")
+    source.append(1, 2, 3)
+    for publishes in (False, True):
+        made, tasks = planned(source, config, DEAD)
+        answers = [run_log_task(task) for task in tasks]
+        assert (_staged(config, "t"), _staged(config, "t__dead_letters")) == (1, 1)
+        if publishes:
+            with monkeypatch.context() as patch:
+                patch.setattr(log_round, "failpoint", lambda _: (_ for _ in ()).throw(StorageError("no answer")))
+                with pytest.raises(StorageError, match="no answer"):
+                    made.finish(answers)
+        else:
+            made.abort(answers)
+        assert (_staged(config, "t"), _staged(config, "t__dead_letters")) == (0, int(publishes))
+    assert [letter.record.value for letter in scan_dead_letters(config) or ()] == [b"poison"]
+
+
+def test_dead_letters_that_became_rows_are_told_before_anything_is_published(
+    source: LinesTable, config: LakeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replay would append them twice."""
+    source.append_raw("poison")
+    with monkeypatch.context() as patch:
+        patch.setattr(log_round, "failpoint", lambda _: (_ for _ in ()).throw(StorageError("no answer")))
+        with pytest.raises(StorageError, match="no answer"):
+            ran(source, config, DEAD)
+
+    class Mended(Changed):
+        def decode(self, records: Sequence[BadRecord], **options: Any) -> Iterator[pa.RecordBatch]:
+            return iter(())
+
+    with pytest.raises(ConfigError, match="1 dead letters of a killed round can be decoded now"):
+        planned(source, config, DEAD, log=Mended(opened(source)))
+    assert ran(source, config, DEAD).end == LogOffsets({"0": 1, "1": 0})
+
+
+def test_a_source_that_was_made_anew_is_told_as_it_was_and_as_it_is(source: LinesTable, config: LakeConfig) -> None:
+    source.append(1)
+    log = opened(source)
+    made, tasks = planned(source, config, log=log, look_again=lambda: replace(log.table, table_id="anew"))
+    before = version(config)
+    with pytest.raises(TableChanged) as caught:
+        made.finish([run_log_task(task) for task in tasks])
+    ids = f"its id was {log.table.table_id!r} and is 'anew'"
+    assert str(caught.value) == (
+        f"db.t: the source's table 't' was recreated while it was read: {ids}. Nothing was published."
+    )
+    assert version(config) == before
 
 
 def test_tasks_that_a_bucket_needs_to_get_on_have_no_limit(source: LinesTable, config: LakeConfig) -> None:

@@ -40,6 +40,7 @@ def test_a_dropped_bucket_keeps_its_offset_and_a_new_one_begins_at_its_earliest(
     assert found.wanted.start == LogOffsets({"0": 2, "new": 7})
     assert found.source.start == '{"0":2,"old":5}', "the very text that the last round ended with"
     assert found.source.end == '{"0":4,"new":8,"old":5}'
+    assert found.up_to(LogOffsets({"0": 3, "new": 7})).source.end == '{"0":3,"new":7,"old":5}', "however early it ends"
 
 
 def test_expired_offsets_are_an_error_unless_they_may_be_skipped() -> None:
@@ -115,6 +116,8 @@ def _next(start: int, end: int) -> NextRange:
 
 def test_a_round_goes_around_what_is_gone_and_says_so() -> None:
     found = _next(2, 12).around({"0": [(3, 4), (4, 5), (9, 20)], "other": [(0, 5)]})
+    assert {type(offsets) for piece in found.pieces() for offsets in (piece.start, piece.end)} == {LogOffsets}
+    assert {type(found.wanted.start), type(found.wanted.end)} == {LogOffsets}
     assert found.content == 'skipped:{"0":[3,5,9,12]}'
     assert [(dict(piece.start), dict(piece.end)) for piece in found.pieces()] == [
         ({"0": 2}, {"0": 3}),
@@ -169,7 +172,7 @@ def test_a_round_skips_so_many_ranges_and_ends_before_the_next() -> None:
 class Expiring(ChangeLog):
     """A log whose plans end, one after the other, as ``answers`` say; then as it can."""
 
-    answers: list[OffsetsExpired] = field(default_factory=list)
+    answers: list[Exception] = field(default_factory=list)
 
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         if self.answers:
@@ -177,7 +180,7 @@ class Expiring(ChangeLog):
         return super().plan(wanted)
 
 
-def _expiring(*answers: OffsetsExpired) -> Expiring:
+def _expiring(*answers: Exception) -> Expiring:
     log = ChangeLog.of()
     log.append(*(("+I", key, "a") for key in range(9)))
     return Expiring(log.described, log.entries, width=100, answers=list(answers))
@@ -202,6 +205,12 @@ def test_a_plan_skips_nothing_that_nobody_allowed_or_knows(error: OffsetsExpired
     with pytest.raises(OffsetsExpired) as caught:
         plan_around(_expiring(error), _next(0, 9), on_expired)
     assert caught.value is error
+
+
+def test_a_bug_of_a_log_is_not_taken_for_offsets_that_expired() -> None:
+    for answers in ([RuntimeError("a bug")], [GONE, RuntimeError("a bug")]):
+        with pytest.raises(RuntimeError, match="a bug"):
+            plan_around(_expiring(*answers), _next(0, 9), OnExpired.SKIP)
 
 
 def test_what_expires_once_more_is_left_to_the_next_round() -> None:

@@ -135,6 +135,7 @@ def test_a_decimal_beside_floats_is_the_nearest_double(kind: pa.DataType) -> Non
         ((1, 128, -129, -128, 127), pa.int8(), [1, -128, 127]),
         ((), pa.int8(), []),
         ((1, 1.5, 2.0), pa.int8(), [1, 2]),
+        ((1.5, 2.0), pa.int8(), [2]),
         ((1, Decimal("2.5"), Decimal(3)), pa.int64(), [1, 3]),
         ((True, 1), pa.int8(), None),
         ((1, "x"), pa.int8(), None),
@@ -174,3 +175,13 @@ def test_an_exponent_of_any_size_is_not_written_out(kind: pa.DataType) -> None:
         assert (near.above if value > 0 else near.below).as_py() != 0
     assert neighbours(Decimal("1E+999999999"), kind) == (pa.scalar(_range(kind)[1], kind), None)
     assert neighbours(Decimal("-1E+999999999"), kind) == (None, pa.scalar(_range(kind)[0], kind))
+
+
+def test_neighbours_among_round_decimals_are_exact() -> None:
+    """A float of the scale would not be."""
+    value = 12345678901234567890123456
+    found = neighbours(value, pa.decimal128(38, -2))
+    assert found is not None
+    assert found.below is not None
+    assert found.above is not None
+    assert (found.below.as_py(), found.above.as_py()) == (value - 56, value + 44)

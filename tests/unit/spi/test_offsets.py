@@ -6,6 +6,8 @@ import pytest
 
 from laketier.spi import BucketBounds, CorruptTable, LogOffsets, LogRange, LogSplit
 
+DEEP = pytest.param("[" * 200_000, id="deep")
+
 
 def test_a_position_has_one_text() -> None:
     text = '{"a":1,"z":2,"ö":3}'
@@ -26,7 +28,9 @@ def test_a_position_is_no_view_of_what_it_was_made_from() -> None:
     assert offsets["a"] == 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"a":"1"}', '{"a":1.0}', '{"a":true}', '{"a":null}', "[1]"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "3", '{"a":"1"}', '{"a":1.0}', '{"a":true}', '{"a":null}', "[1]", DEEP]
+)
 def test_text_that_is_no_position_is_refused(text: str) -> None:
     with pytest.raises(CorruptTable, match="the offsets of a log can't be read"):
         LogOffsets.from_text(text)

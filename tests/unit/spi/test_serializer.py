@@ -107,6 +107,7 @@ def test_another_version_is_refused(version: int) -> None:
         ('{"number":1}', "missing or unknown"),
         ("[]", "expected dict"),
         ("nonsense", "not JSON"),
+        pytest.param("[" * 200_000, "not JSON", id="deep"),
         ("\xff", "not JSON"),
     ],
 )

@@ -169,7 +169,8 @@ def _cached(function: ast.FunctionDef) -> Iterator[Edit]:
             ast.copy_location(node, function.body[0])
     inner.body = list(function.body)
     texts = (f"def {function.name}", "the same answer for ever")
-    yield Edit(CACHE, function.body[-1].lineno, ((function, "body", made.body),), texts=texts)
+    begins = function.body[min(ast.get_docstring(function) is not None, len(function.body) - 1)]
+    yield Edit(CACHE, begins.lineno, ((function, "body", made.body),), texts=texts)
 
 
 def _is_empty(function: ast.FunctionDef) -> bool:

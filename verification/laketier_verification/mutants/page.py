@@ -19,6 +19,7 @@ _ABOUT = {
     "tiering": "the unit tests of tiering/ and spi/",
     "spi": "the unit tests of spi/, tiering/ and kit/",
     "rounds": "the unit tests of rounds/",
+    **{f"{name}-own": f"the tests of plugins/{name}/tests" for name in ("localfile", "delta", "iceberg", "lance")},
 }
 _HEAD = """# Mutants
 

@@ -71,6 +71,11 @@ def _suite(format: str, *packages: str, but: tuple[str, ...] = ()) -> Target:
     return Target(format, packages, tests, but)
 
 
+def _own(format: str) -> Target:
+    """The same code by the plugin's own tests. What it shares with others is the business of the kit's."""
+    return Target(f"{format}-own", (f"laketier_{format}",), (f"plugins/{format}/tests", *_PLAIN), _harnesses(format))
+
+
 def _harnesses(format: str) -> tuple[str, ...]:
     return tuple(f"laketier_{format}.{name}" for name in ("conformance", "harness"))
 
@@ -98,6 +103,7 @@ TARGETS = {
             ("laketier.rounds",),
             ("tests/unit/rounds", "tests/unit/config", *_ROUNDS, *_PLAIN, *_ON_LOCALFILE),
         ),
+        *(_own(name) for name in ("localfile", "delta", "iceberg", "lance")),
         Target("kit", ("laketier.kit", "laketier.kit.manifests"), ("tests/unit/kit", *_PLAIN)),
     )
 }
