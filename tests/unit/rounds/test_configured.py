@@ -154,7 +154,7 @@ def test_an_error_of_the_format_keeps_its_place(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(configured, "load_format", refuse)
     assert _one({}).config.format == "localfile"
-    with pytest.raises(ConfigError, match="^the format: no good"):
+    with pytest.raises(ConfigError, match=r"^the format: no good"):
         _one({"sink": {"lake.format": "paimon"}})
     error = RuntimeError("a bug")
     with pytest.raises(RuntimeError, match="a bug"):
