@@ -199,16 +199,6 @@ def test_keys_that_are_all_new_are_put_together_ever_less_often(
     assert 7 <= len(held) <= 9, "each time, twice as many"
 
 
-def test_nothing_is_put_together_before_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "_PENDING_ROWS", 4)
-    latest = LatestChanges(pa.schema([("k", pa.int64())]), ["k"], None)
-    pending = []
-    for number in range(5):
-        latest.add(pa.record_batch({"k": pa.array([number], pa.int64())}))
-        pending.append(latest._pending_rows)
-    assert pending == [1, 2, 3, 0, 1]
-
-
 def test_a_slice_does_not_keep_the_batch_that_it_was_cut_from() -> None:
     latest = LatestChanges(CHANGES, ("k", "region"), "op")
     latest.add(batch_of([(key, "a", 0, "+I") for key in range(10_000)]).slice(5, 1))

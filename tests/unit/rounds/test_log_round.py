@@ -17,6 +17,7 @@ from laketier.registry import configure, open_lake, open_log_source
 from laketier.rounds import LogAnswer, LogRound, LogRoundSettings, OnBadRecordPolicy, OnExpired, log_round, run_log_task
 from laketier.rounds.keyed import KeyedLog
 from laketier.spi import (
+    BadRecord,
     BucketBounds,
     ConfigError,
     Gap,
