@@ -60,7 +60,7 @@ def opened(format_name: str, harness: Harness) -> Opened:
 def folder(pytestconfig: pytest.Config, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Where this test's warehouse is, if it is on the local disk."""
     kept = pytestconfig.getoption("lake_warehouse")
-    return tmp_path if kept is None else Path(kept).absolute() / request.node.name.replace("/", "_")
+    return tmp_path if kept is None else Path(kept).absolute() / request.path.stem / request.node.name.replace("/", "_")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 
 from laketier_conformance.expect import told
 from laketier_conformance.rules import rule_of
+from laketier_conformance.words import plainly
 
 SAYS = "laketier_says"
 """Name of a test's property: the sentence of its failure."""
@@ -67,4 +68,5 @@ def _statement(failure: pytest.ExceptionInfo[BaseException]) -> str:
 
 
 def _cut(text: str) -> str:
+    text = plainly(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -83,9 +83,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("lake_steps") < 0 or config.getoption("lake_seed") < 0:
         raise pytest.UsageError("--lake-steps and --lake-seed: a number from 0 on")
     if config.getoption("lake_format") is not None:
+        if not __debug__:
+            raise pytest.UsageError("the conformance suite asserts, and Python was told not to: run it without -O")
+        for pattern, ours in (("python_files", "test_*.py"), ("python_functions", "test")):
+            # An author's own tests may be named in another way.
+            config.addinivalue_line(pattern, ours)
         from laketier_conformance.suite import Suite
 
         names = _formats(config)
+        _warehouse(config)
         suite = Suite(
             config,
             names,
@@ -121,6 +127,16 @@ def _files(config: pytest.Config, names: tuple[str, ...], option: str) -> dict[s
             f"--{option.replace('_', '-')}={given}: say {{format}} where the name goes, one file for each format"
         )
     return files
+
+
+def _warehouse(config: pytest.Config) -> None:
+    """Tables of an earlier run would be found, and taken for those of this one."""
+    given = config.getoption("lake_warehouse")
+    if given is None or hasattr(config, "workerinput"):
+        return
+    folder = Path(given)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise pytest.UsageError(f"--lake-warehouse={given}: it is no empty folder: name one that is not there yet")
 
 
 def _options(config: pytest.Config) -> tuple[str, ...]:

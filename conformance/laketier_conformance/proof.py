@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 from collections import Counter
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -19,6 +20,10 @@ from laketier_conformance.harness import supplied_for
 from laketier_conformance.shown import FAILED, FULL, NOT_SHOWN, REFUSED, shown
 from laketier_conformance.verdict import Result, Verdict, judge
 from laketier_conformance.versions import versions
+from laketier_conformance.words import plainly
+
+REPORT = 2
+"""The version of reports. A key that is new is none; a key that is gone, or means something else, is."""
 
 
 class Proof:
@@ -64,7 +69,7 @@ class Proof:
         return judged is not None and judged.conformant
 
     def report(self) -> dict[str, Any]:
-        """The report as JSON's own types."""
+        """The report as JSON's own types. Its words are plain, whoever chose them."""
         assert self.verdict is not None
         results = {name: self._plain(name) for name in sorted(self.results)}
         interposed, places = Counter[str](), Counter[str]()
@@ -74,8 +79,8 @@ class Proof:
             places.update(result.places)
             unseen.update(result.unseen)
             strides.update(result.strides)
-        return {
-            "report": 2,
+        document = {
+            "report": REPORT,
             "format": self.plugin.identifier,
             "plugin": f"{self._offer.distribution}=={self._offer.version}",
             "suite": f"laketier=={importlib.metadata.version('laketier')}",
@@ -103,6 +108,8 @@ class Proof:
             "unproven": self.verdict.unproven,
             "results": results,
         }
+        told: dict[str, Any] = plainly(document)
+        return told
 
     def _plain(self, name: str) -> dict[str, Any]:
         document = self.results[name].plain()
@@ -112,15 +119,13 @@ class Proof:
 
     def write(self, file: Path) -> None:
         """Write the report."""
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(self.report(), indent=1) + "\n", encoding="utf-8")
+        _put(file, json.dumps(self.report(), indent=1) + "\n")
 
     def write_page(self, file: Path) -> None:
         """Write the report to look at."""
         from laketier_conformance.page import page
 
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(page(self.report()), encoding="utf-8")
+        _put(file, page(self.report()))
 
     def tell(self, terminalreporter: Any) -> None:
         """Print the verdict and what led to it."""
@@ -131,6 +136,7 @@ class Proof:
         counts = Counter(result.outcome for result in self.results.values())
         told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in sorted(counts)) or "no tests"
         terminalreporter.line(f"{told}, in {report['seconds']} s of all processes")
+        terminalreporter.line(f"  delivery: {report['delivery']}")
         for how in (FULL, REFUSED, NOT_SHOWN, FAILED):
             features = [feature for feature, each in report["shown"].items() if each == how]
             if features and counts and not (self.of_chosen and how == NOT_SHOWN):
@@ -143,8 +149,8 @@ class Proof:
         for line in report["strides"]:
             terminalreporter.line(f"  interposed in part: {line}")
         for line in (self.of_chosen or self.verdict).why:
-            terminalreporter.line(f"  {line}")
-        for feature, reason in self.verdict.unproven.items():
+            terminalreporter.line(f"  {plainly(line)}")
+        for feature, reason in report["unproven"].items():
             terminalreporter.line(f"  declared, not shown: {feature} ({reason})")
         told = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
         terminalreporter.line(f"  with {told}")
@@ -152,6 +158,16 @@ class Proof:
         if self.as_asked and not self.verdict.conformant:
             said = f"none, as only {len(self._chosen)} of {len(self._expected)} tests were asked for, and none failed"
         terminalreporter.line(f"verdict: {said}", bold=True, green=self.as_asked)
+
+
+def _put(file: Path, text: str) -> None:
+    """As a whole or not at all, also beside another run that writes the same file."""
+    written = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        written.write_text(text, encoding="utf-8")
+        written.replace(file)
+    finally:
+        written.unlink(missing_ok=True)
 
 
 def _load(name: str) -> LakeStoragePlugin:

@@ -14,6 +14,7 @@ from laketier_conformance.failures import SAYS, explained, sentence_of
 from laketier_conformance.manifest import expected_tests, name_of
 from laketier_conformance.proof import Proof
 from laketier_conformance.verdict import FAIL, FEATURES
+from laketier_conformance.words import plainly
 
 FORMAT, NAME, REFUSED = "laketier_format", "laketier_test", "laketier_refused"
 PARAMETER = "format_name"
@@ -41,10 +42,11 @@ class Suite:
         self._chosen = _chosen(config, self._expected)
         self._options = options
         self._files, self._pages = files, pages
+        self._unwritten: list[str] = []
         if self._reports:
-            for file in (*files.values(), *pages.values()):
-                # A crash must not leave the verdict of an earlier run behind.
-                file.unlink(missing_ok=True)
+            for option, given in (("report", files), ("page", pages)):
+                for file in given.values():
+                    _make_way(file, f"--lake-{option}={file}")
         self.proofs = {
             name: Proof(name, lanes, self._expected, options, config.getoption("lake_schedules"), self._chosen)
             for name in names
@@ -146,6 +148,9 @@ class Suite:
             report.user_properties.append((SAYS, says))
             text = explained(str(told[FORMAT]), str(told[NAME]), says, self._options)
             report.sections.append(("rule of the contract", text))
+        if NAME in told:
+            # They travel out of the processes of xdist, which can't take each text.
+            report.user_properties = plainly(list(report.user_properties))
         return report
 
     # -- results ----------------------------------------------------------------------------------------------------
@@ -185,22 +190,39 @@ class Suite:
             return
         for name, proof in self.proofs.items():
             verdict = proof.close(int(exitstatus))
-            if name in self._files:
-                proof.write(self._files[name])
-            if name in self._pages:
-                proof.write_page(self._pages[name])
+            try:
+                if name in self._files:
+                    proof.write(self._files[name])
+                if name in self._pages:
+                    proof.write_page(self._pages[name])
+            except OSError as error:
+                self._unwritten.append(f"{name}: the report could not be written: {error}")
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
             if verdict.name == FAIL or (exitstatus == 0 and not proof.as_asked):
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         for proof in self.proofs.values():
             proof.tell(terminalreporter)
+        for line in self._unwritten:
+            terminalreporter.line(plainly(line), red=True)
 
 
 def _features(item: pytest.Item) -> list[str]:
     """Those that a test needs, or tells about in another way."""
     markers = [marker for name in ("needs", "shows") for marker in item.iter_markers(name)]
     return sorted({feature.value for marker in markers for feature in marker.args})
+
+
+def _make_way(file: Path, option: str) -> None:
+    """Let a crash leave no verdict of an earlier run behind, and see at once whether there will be a place."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
+        file.touch(exist_ok=False)
+        file.unlink()
+    except OSError as error:
+        raise pytest.UsageError(f"{option}: no file can be written there: {error}") from error
 
 
 def _is_ours(path: Path) -> bool:

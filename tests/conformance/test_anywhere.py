@@ -27,6 +27,8 @@ STRICT = """
 addopts = --strict-markers --strict-config -W error -p no:cacheprovider
 xfail_strict = true
 empty_parameter_set_mark = fail_at_collect
+python_files = check_*.py
+python_functions = check_*
 filterwarnings = error
 """
 # An author's own conftest.py: fixtures with the names of the suite's, and another order.

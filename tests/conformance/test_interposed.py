@@ -29,6 +29,14 @@ BEFORE = (
     "be_supervised(sys.argv[1])\n"
 )
 
+# As libraries of Rust and Go open files, with flags that are in memory: to make one, and to read it.
+OPENED = (
+    "import ctypes\n"
+    "for flags in (os.O_CREAT | os.O_WRONLY, 0):\n"
+    "    how = (ctypes.c_uint64 * 3)(flags, 0o600 if flags else 0)\n"
+    "    assert ctypes.CDLL(None).syscall(437, -100, b'a', how, 24) > 0\n"
+)
+
 Decide = Callable[[Effect], int]
 
 
@@ -36,6 +44,17 @@ def supervised(folder: Path, code: str, decide: Decide) -> subprocess.CompletedP
     with tempfile.TemporaryDirectory() as short, Supervisor(decide, Path(short, "s")) as by:
         command = [sys.executable, "-c", BEFORE + code, str(by.path)]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_long_folder_and_few_descriptors_are_no_reason(tmp_path: Path) -> None:
+    """The names of sockets are short, and those of folders for temporary files need not be."""
+    (long := tmp_path / ("x" * 120)).mkdir()
+    few = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n"
+    seen: list[str] = []
+    with Supervisor(lambda effect: seen.append(effect.call) or 0, long / "s") as by:
+        command = [sys.executable, "-c", f"{few}{BEFORE}os.mkdir('a')", str(by.path)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (seen, done.stderr) == (["mkdir"], "")
 
 
 def seen_of(folder: Path, code: str) -> list[str]:
@@ -71,6 +90,12 @@ def seen_of(folder: Path, code: str) -> list[str]:
         (
             "import mmap; f = open('a', 'w+b'); f.write(b'x'); f.flush(); mmap.mmap(f.fileno(), 1, prot=1)",
             ["openat a", "write a"],
+        ),
+        (OPENED, ["openat2 a"]),
+        # Not each file system has them: the call is seen before that turns out.
+        (
+            "import contextlib\nwith contextlib.suppress(OSError): os.setxattr('there', 'user.x', b'1')",
+            ["setxattr there"],
         ),
         ("os.mkdir('naïve \\udcff')", ["mkdir naïve \udcff"]),
         ("open('there').close(); open('there', 'a').close(); print('x'); os.stat('.')", []),

@@ -15,13 +15,15 @@ from typing import Any
 import pytest
 
 from conformance_runs import FEATHER, HERE, Run, offered, suite_in
-from laketier.spi import FULL, Feature, PluginError
+from laketier.spi import FULL, Feature, PluginError, unsupported
 from laketier_conformance.failures import SAYS, again
 from laketier_conformance.harness import supplied_for
 from laketier_conformance.manifest import MANIFEST, collected_tests, expected_tests, name_of
 from laketier_conformance.page import page
+from laketier_conformance.proof import Proof
 from laketier_conformance.shown import shown
-from laketier_conformance.verdict import INTERPOSED, UNSEEN, Result, judge
+from laketier_conformance.verdict import INTERPOSED, UNPROVEN, UNSEEN, Result, judge
+from laketier_conformance.words import plainly
 
 SOME = "test_serializer.py::test_a_result_travels_unchanged"
 REFUSED = "test_indexing.py::test_indexing"
@@ -306,6 +308,55 @@ def test_the_page_takes_all_words_for_text(two_tests: tuple[Run, Path]) -> None:
     assert not re.search(r"<script|<b>|<u>|<i>", made)
 
 
+def test_a_python_without_asserts_is_refused(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-O",
+        "-m",
+        "pytest",
+        "--assert=plain",
+        "--lake-format=localfile",
+        "-p",
+        "no:cacheprovider",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "run it without -O" in done.stdout + done.stderr
+
+
+def test_words_of_others_are_plain() -> None:
+    """In one line that no terminal acts upon, that each file can hold, and that has no password."""
+    words = {"\x1b[2J\r": ["a\nb", ("\udc80 \u202e",)], "url": "postgresql://me:hunter2@host", "long": "x" * 10_000_000}
+    told = plainly(words)
+    assert told["\\x1b[2J\\r"] == ["a\\nb", ("\\udc80 \\u202e",)]
+    assert told["url"] == "postgresql://me:***@host"
+    assert len(told["long"]) == 1000
+    names = expected_tests()
+    assert plainly(names) == names
+    assert plainly([again("f", name) for name in names]) == [again("f", name) for name in names]
+
+
+def test_a_report_of_wild_words_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever a plugin declares, and its tests end in; as a whole, and beside what else is in the folder."""
+    wild = "\x1b[2J\udc80\n<b>" + "x" * 10_000
+    proof = Proof("localfile", ("bare",), NAMES)
+    features = {**proof.plugin.features, Feature.INDEXING: unsupported(wild), wild: FULL}
+    monkeypatch.setattr(type(proof.plugin), "features", features)
+    proof.add(NAMES[0], phase("call", "skipped", longrepr=("file", 1, wild)), None)
+    proof.add(NAMES[1], phase("call", "failed", longrepr=wild, user_properties=[(UNPROVEN, f"{wild}: {wild}")]), None)
+    proof.close(1)
+    proof.write(tmp_path / "report.json")
+    proof.write_page(tmp_path / "report.html")
+    terminal = SimpleNamespace(section=print, line=lambda text, **_: print(text))
+    proof.tell(terminal)
+    told = (tmp_path / "report.json").read_text() + (tmp_path / "report.html").read_text() + capsys.readouterr().out
+    assert "\x1b" not in told
+    assert max(map(len, told.splitlines())) < 3000
+    assert {file.name for file in tmp_path.iterdir()} == {"report.json", "report.html"}
+
+
 def test_what_is_shown_of_a_feature() -> None:
     plugin = SimpleNamespace(features={Feature.UPSERT: FULL, Feature.OVERWRITE: FULL, Feature.HISTORY: FULL})
     told = [
@@ -422,6 +473,12 @@ WRONG_CALLS = {
         ["--lake-format=feather,localfile", "--lake-page=one.html"],
         "--lake-page=one.html: say {format} where the name goes",
     ),
+    "a report where none can be": (
+        ["--lake-format=feather", "--lake-report=/dev/null/report.json"],
+        "--lake-report=/dev/null/report.json: no file can be written there",
+    ),
+    "a page that is a folder": (["--lake-format=feather", "--lake-page=."], "no file can be written there"),
+    "a warehouse of before": (["--lake-format=feather", "--lake-warehouse=/"], "it is no empty folder"),
     "too few schedules": (["--lake-format=feather", "--lake-schedules=0"], "--lake-schedules: at least 20"),
     "a lane that is none": (["--lake-format=feather", "--lake-lanes=bear"], "--lake-lanes"),
     "no such test": (

@@ -383,11 +383,15 @@ def test_a_column_may_have_an_operator_in_its_name(cli: Cli, tmp_path: Path) -> 
 def test_a_suite_that_gave_no_verdict_is_no_success(cli: Cli) -> None:
     listed = cli("conformance", "feather", "--", "--collect-only", "-q", "-p", "no:cacheprovider")
     assert (listed.code, "without the verdict conformant (it is none)" in listed.err) == (1, True)
-    assert cli("conformance", "feather", "--", "--lake-report=x").code == 2
+    for own in ("--lake-report=x", "--lake-format=delta"):
+        assert cli("conformance", "feather", "--", own).code == 2
 
 
-def test_tests_that_are_asked_for_are_a_success_and_no_verdict(cli: Cli, tmp_path: Path) -> None:
-    """By the name of one, and of a file."""
+def test_tests_that_are_asked_for_are_a_success_and_no_verdict(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the name of one, and of a file; also where pytest loads no plugins by itself."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     report = tmp_path / "report.json"
     words = ("--test", "test_serializer.py::test_a_result_travels_unchanged", "--test", "test_indexing.py")
     ran = cli("conformance", "feather", "--report", str(report), *words, "--", "-q", "-p", "no:cacheprovider")

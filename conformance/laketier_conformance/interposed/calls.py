@@ -18,14 +18,16 @@ ANY_BIT, EQUAL = 0x45, 0x15
 _FICLONE = 0x40049409
 UNDECIDED = ("mmap", "io_uring_setup")
 """After these, effects come that nobody is told of."""
+FLAGS_IN_MEMORY = ("openat2",)
+"""Of these the flags are the first 64 bits of a structure."""
 
 
 @dataclass(frozen=True)
 class Call:
     """``paths``: pairs of the arguments that hold a folder's descriptor (None: the working directory) and a path.
     ``descriptor``: the argument that holds the descriptor of a file. A call with neither is on all files. ``flags``: of
-    a call that opens, the argument with its flags. ``tests``: what the filter asks of arguments before it tells, all of
-    which has to hold: which one, how it compares, and with what."""
+    a call that opens, the argument with its flags, or with their address. ``tests``: what the filter asks of arguments
+    before it tells, all of which has to hold: which one, how it compares, and with what."""
 
     name: str
     x86_64: int | None
@@ -57,6 +59,7 @@ CALLS = (
     Call("open", 2, None, paths=((None, 0),), flags=1, tests=((1, ANY_BIT, OPENS_TO_WRITE),)),
     Call("creat", 85, None, paths=((None, 0),)),
     Call("openat", 257, 56, paths=((0, 1),), flags=2, tests=((2, ANY_BIT, OPENS_TO_WRITE),)),
+    Call("openat2", 437, 437, paths=((0, 1),), flags=2),
     Call("truncate", 76, 45, paths=((None, 0),)),
     Call("rename", 82, None, paths=((None, 0), (None, 1))),
     Call("renameat", 264, 38, paths=((0, 1), (2, 3))),
@@ -70,6 +73,12 @@ CALLS = (
     Call("rmdir", 84, None, paths=((None, 0),)),
     Call("mkdir", 83, None, paths=((None, 0),)),
     Call("mkdirat", 258, 34, paths=((0, 1),)),
+    Call("setxattr", 188, 5, paths=((None, 0),)),
+    Call("lsetxattr", 189, 6, paths=((None, 0),)),
+    Call("fsetxattr", 190, 7, descriptor=0),
+    Call("removexattr", 197, 14, paths=((None, 0),)),
+    Call("lremovexattr", 198, 15, paths=((None, 0),)),
+    Call("fremovexattr", 199, 16, descriptor=0),
     Call("sendto", 44, 206, descriptor=0),
     Call("sendmsg", 46, 211, descriptor=0),
     Call("sendmmsg", 307, 269, descriptor=0),

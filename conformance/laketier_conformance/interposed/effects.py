@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from laketier_conformance.interposed.calls import Call, by_number
-from laketier_conformance.interposed.memory import signed, text
+from laketier_conformance.interposed.calls import FLAGS_IN_MEMORY, Call, by_number
+from laketier_conformance.interposed.memory import number, signed, text
 from laketier_conformance.interposed.seccomp import Notification
 from laketier_conformance.interposed.sockets import borrowed, peer_of, received_by
 
@@ -74,7 +74,7 @@ def effect_of(notification: Notification) -> Effect | None:
         # Of several paths the last one is what changes: a file without a name is linked from below /proc.
         if not on or is_nowhere(on[-1]) or _BYTECODE in on[-1]:
             return None
-        if call.flags is not None and not _opening_has_an_effect(notification.arguments[call.flags], on[0]):
+        if call.flags is not None and not _opening_has_an_effect(_flags(call, call.flags, notification), on[0]):
             return None
         through = "" if call.descriptor is None else _descriptor(call, notification)
         return Effect(call.name, on, through=through, unbuffered=bool(through) and _is_unbuffered(through))
@@ -122,6 +122,11 @@ def _files(call: Call, notification: Notification) -> Iterator[str]:
         at = -100 if folder is None else signed(arguments[folder])
         base = os.readlink(f"/proc/{pid}/cwd" if at == -100 else f"/proc/{pid}/fd/{at}")
         yield os.path.normpath(os.path.join(base, text(pid, arguments[path])))
+
+
+def _flags(call: Call, at: int, notification: Notification) -> int:
+    given = notification.arguments[at]
+    return number(notification.pid, given) if call.name in FLAGS_IN_MEMORY else given
 
 
 def _opening_has_an_effect(flags: int, path: str) -> bool:

@@ -29,6 +29,11 @@ def text(pid: int, address: int) -> str:
     return os.fsdecode(data.partition(b"\0")[0])
 
 
+def number(pid: int, address: int) -> int:
+    """One of 64 bits."""
+    return int.from_bytes(_read(pid, address, 8), "little")
+
+
 def written(notification: Notification) -> bytes | None:
     """What a call would write or send. None: it can't be told, or carries more than bytes."""
     name, pid, arguments = by_number()[notification.number].name, notification.pid, notification.arguments

@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import resource
 import select
 import signal
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from laketier_conformance.interposed.effects import Effect, descriptor_of, effect_of
@@ -44,7 +45,8 @@ class Supervisor:
         """What the process had when it asked, and whose effects are not seen."""
 
     def __enter__(self) -> Supervisor:
-        self._socket.bind(str(self.path))
+        with _named(self.path) as name:
+            self._socket.bind(name)
         self._socket.listen(1)
         self._thread.start()
         return self
@@ -117,10 +119,23 @@ def be_supervised(path: str) -> None:
     """From now on, effects of this process and of those it starts wait for who listens at ``path``."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as low:
         # Never closed, and far from all others: what is sent over a descriptor of this number is not seen.
-        ours = socket.socket(fileno=fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _FAR))
-    ours.connect(path)
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        far = _FAR if most == resource.RLIM_INFINITY else min(_FAR, most * 3 // 4)
+        ours = socket.socket(fileno=fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, far))
+    with _named(Path(path)) as name:
+        ours.connect(name)
     listener = install(ours.fileno())
     socket.send_fds(ours, [str(os.getpid()).encode()], [listener])
     os.close(listener)
     ours.recv(1)
     ours.detach()
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[str]:
+    """A name of a socket that is short, as those have to be, however long the path of its folder is."""
+    folder = os.open(path.parent, os.O_PATH)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)

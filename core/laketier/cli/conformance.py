@@ -40,12 +40,18 @@ def conformance(
     let the suite see each effect of a process), partial or fail. What follows `--` goes to pytest. Exit code 0 means
     one of the first three; with --test that these tests ran and none failed, which is no verdict."""
     load_format(format)
-    for own, ours in (("--lake-report", "--report FILE"), ("--lake-page", "--page FILE")):
+    for own, ours in (
+        ("--lake-format", "the format"),
+        ("--lake-report", "--report FILE"),
+        ("--lake-page", "--page FILE"),
+    ):
         if any(word.startswith(own) for word in context.args):
             raise ConfigError(f"{own} is this command's own", fix=f"Give {ours} before the --.")
     if importlib.util.find_spec("pytest") is None:
         raise ConfigError("the conformance suite needs pytest", fix="Install laketier's extra `conformance`.")
-    command = [sys.executable, "-m", "pytest", "--pyargs", "laketier_conformance", f"--lake-format={format}"]
+    # By name, as plugins may not be loaded by themselves (PYTEST_DISABLE_PLUGIN_AUTOLOAD).
+    command = [sys.executable, "-m", "pytest", "-p", "laketier_conformance", "--pyargs", "laketier_conformance"]
+    command.append(f"--lake-format={format}")
     with TemporaryDirectory(prefix="laketier-conformance-") as folder:
         # A process that a plugin ended, or that was asked for a list only, ends with 0 as well.
         written = report or Path(folder, "report.json")

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from laketier.registry.groups import FORMATS, PROJECT, InstalledPlugin, PluginGroup
-from laketier.spi import Feature, PluginBroken, SpiVersionMismatch, Support
+from laketier.spi import DeliveryLevel, Feature, PluginBroken, SpiVersionMismatch, Support
 from laketier.spi.versions import UNDECLARED
 
 
@@ -95,11 +95,15 @@ def _check_format(offer: InstalledPlugin, plugin: Any) -> None:
     for name, support in features.items():
         if not isinstance(name, Feature | str) or not isinstance(support, Support):
             raise broken(offer, f"it declares the feature {name!r} as {support!r}: give FULL, or unsupported(reason)")
+        if not isinstance(support.reason, str):
+            raise broken(offer, f"the reason for which it does not support {name!r} is no text: {support.reason!r}")
     twice = [feature.value for feature in Feature if feature in features and feature.value in features]
     if twice:
         raise broken(offer, f"it names features twice, as Feature and as text: {', '.join(twice)}")
     if not hasattr(plugin, "delivery"):
         raise broken(offer, "it does not declare its delivery level")
+    if not isinstance(plugin.delivery, DeliveryLevel):
+        raise broken(offer, f"its delivery is {plugin.delivery!r}, not a DeliveryLevel")
 
 
 def broken(offer: InstalledPlugin, why: str) -> PluginBroken:

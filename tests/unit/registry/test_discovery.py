@@ -216,6 +216,18 @@ def test_a_plugin_that_asks_for_what_another_version_has(site: Path, name: str, 
         ("oddkey", PLUGIN.format(identifier="oddkey", extra="features = {3: FULL}"), "declares the feature 3 as"),
         ("oddvalue", PLUGIN.format(identifier="oddvalue", extra="features = {'upsert': True}"), "'upsert' as True"),
         (
+            "oddreason",
+            PLUGIN.format(
+                identifier="oddreason", extra="from laketier.spi import Support\n    features = {'upsert': Support(7)}"
+            ),
+            "is no text",
+        ),
+        (
+            "odddelivery",
+            PLUGIN.format(identifier="odddelivery", extra="delivery = 'exactly-once'"),
+            "its delivery is 'exactly-once', not a DeliveryLevel",
+        ),
+        (
             "doubled",
             PLUGIN.format(identifier="doubled", extra="features = {'upsert': FULL, Feature.UPSERT: FULL}"),
             "names features twice, as Feature and as text: upsert",
