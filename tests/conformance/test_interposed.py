@@ -51,7 +51,12 @@ def test_a_long_folder_and_few_descriptors_are_no_reason(tmp_path: Path) -> None
     (long := tmp_path / ("x" * 120)).mkdir()
     few = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n"
     seen: list[str] = []
-    with Supervisor(lambda effect: seen.append(effect.call) or 0, long / "s") as by:
+
+    def decide(effect: Effect) -> int:
+        seen.append(effect.call)
+        return 0
+
+    with Supervisor(decide, long / "s") as by:
         command = [sys.executable, "-c", f"{few}{BEFORE}os.mkdir('a')", str(by.path)]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (seen, done.stderr) == (["mkdir"], "")

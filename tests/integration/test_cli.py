@@ -387,11 +387,8 @@ def test_a_suite_that_gave_no_verdict_is_no_success(cli: Cli) -> None:
         assert cli("conformance", "feather", "--", own).code == 2
 
 
-def test_tests_that_are_asked_for_are_a_success_and_no_verdict(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the name of one, and of a file; also where pytest loads no plugins by itself."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+def test_tests_that_are_asked_for_are_a_success_and_no_verdict(cli: Cli, tmp_path: Path) -> None:
+    """By the name of one, and of a file."""
     report = tmp_path / "report.json"
     words = ("--test", "test_serializer.py::test_a_result_travels_unchanged", "--test", "test_indexing.py")
     ran = cli("conformance", "feather", "--report", str(report), *words, "--", "-q", "-p", "no:cacheprovider")
