@@ -118,12 +118,17 @@ def _create(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, A
     return {"uuid": catalog.create_table(path, TableDescriptor(SCHEMA)).table_uuid}
 
 
-def _alter(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+def _alter(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
+    """Add columns, one after the other."""
     import pyarrow as pa
 
     path = lake.table(request["table"]).path
-    column = pa.field(request["column"], pa.int64())
-    return {"columns": lake.storage.catalog().alter_table(path, [AddColumn(column)]).schema.names}
+    if request.get("wait"):
+        _say(answers, {"ready": True})
+        sys.stdin.readline()
+    for name in request["columns"]:
+        found = lake.storage.catalog().alter_table(path, [AddColumn(pa.field(name, pa.int64()))])
+    return {"columns": found.schema.names}
 
 
 def _drop(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
@@ -209,6 +214,7 @@ def _stage(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
             opened.append((arguments[0], "read" if reads else "write"))
 
     sys.addaudithook(audit)
+    os.chdir(os.path.abspath(os.sep))  # executors run in folders of their own
     factory = pickle.loads(base64.b64decode(request["factory"]))  # noqa: S301 - as Spark does
     message = write_task(factory, [batch(request["ids"])], WriterInitContext(attempt=new_attempt_id()))
     seen = list(opened)
@@ -219,6 +225,7 @@ def _read(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any
     """Read one split with a source and a split that came as bytes."""
     import pickle
 
+    os.chdir(os.path.abspath(os.sep))
     source = pickle.loads(base64.b64decode(request["source"]))  # noqa: S301 - as Spark does
     schema = pickle.loads(base64.b64decode(request["schema"]))  # noqa: S301 - as Spark does
     split = unpack(source.split_serializer, base64.b64decode(request["split"]))

@@ -87,7 +87,7 @@ def _alter(lake: Lake, number: int) -> Request:
     table = _made(lake, number)
     if number == 0:  # a format without it refuses here
         lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("first", pa.int64()))])
-    return {"do": "alter", "column": f"extra{number}"}
+    return {"do": "alter", "columns": [f"extra{number}"]}
 
 
 def _drop(lake: Lake, number: int) -> Request:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -16,9 +17,9 @@ from laketier.spi import (
     TableNotFound,
     TablePath,
 )
-from laketier.tiering import RoundOutcome
-from laketier_conformance.expect import expect, refused
-from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
+from laketier.tiering import RoundOutcome, TieringRound, write_task
+from laketier_conformance.expect import difference, expect, refused
+from laketier_conformance.lake import SCHEMA, Lake, Opened, Table, batch, ids_of, token
 from laketier_conformance.outside import local_folder
 
 EXTRA = pa.field("extra", pa.string())
@@ -59,6 +60,15 @@ def test_a_comment_stays_as_it_is(lake: Lake) -> None:
     expect(lake.create(name="db.silent").info.descriptor.comment, None, "the comment of a table that has none")
 
 
+def test_properties_stay_as_they_are(lake: Lake) -> None:
+    """Those that the format keeps: it may have no place for a name that it does not know."""
+    values = ("x=y", "two\nlines", "# no comment", " blanks ", "\u00e9 'q' \"q\" \\ 100 %", "")
+    asked = {f"note.{number}": value for number, value in enumerate(values)}
+    told = lake.create(name="db.told", properties=asked).info.descriptor.properties
+    kept = {name: value for name, value in told.items() if name.startswith("note.")}
+    assert not kept or kept == asked, f"properties of a table that are kept: {difference(kept, asked)}"
+
+
 def test_metadata_of_columns_do_not_count(lake: Lake) -> None:
     """They belong to where the rows came from. A table that is created again is the same, whatever they say."""
     for origin in ("here", "there"):
@@ -73,8 +83,11 @@ def test_metadata_of_columns_do_not_count(lake: Lake) -> None:
 
 def test_create_is_idempotent(table: Table) -> None:
     table.append(0)
+    asked = TableDescriptor(SCHEMA, comment="of whoever comes later")
+    told = table.lake.storage.catalog().create_table(table.path, asked)
     again = table.lake.create()
     expect(again.info.table_uuid, table.info.table_uuid, "the uuid of a table that is created again, as it is")
+    expect(told, again.info, "what create_table returns for a table that is there: the table, not what was asked for")
     expect(again.ids, ids_of(0), "rows of a table that is created again, as it is")
 
 
@@ -160,7 +173,7 @@ def test_drop(table: Table) -> None:
         _ = table.info
     expect(table.lake.storage.catalog().list_tables(), [], "the tables of a warehouse after its only one was dropped")
     again = table.lake.create()
-    assert again.info.table_uuid != uuid, "a table that is made anew has the uuid of the dropped one"
+    assert again.info.table_uuid != uuid, "a table that is made anew has another uuid than the dropped one"
     expect(again.ids, [], "rows of a table that was made anew")
     expect(again.watermark(), None, "the watermark of a table that was made anew: it went with the dropped one")
 
@@ -201,6 +214,7 @@ def test_adding_twice_is_the_same_as_once(table: Table) -> None:
     [
         pytest.param(pa.field("name", pa.int64()), id="other-type"),
         pytest.param(pa.field("extra", pa.string(), nullable=False), id="not-null"),
+        pytest.param(pa.field("NAME", pa.string()), id="another-case"),
     ],
 )
 def test_a_change_that_does_not_fit_is_refused(table: Table, field: pa.Field) -> None:
@@ -230,6 +244,26 @@ def test_watermarks_survive_a_change(table: Table) -> None:
         "the outcome of another pipeline's epoch that is run again after a column was added",
     )
     expect(len(table.ids), 15, "the number of rows after these rounds")
+
+
+def test_two_warehouses_of_one_process(lake: Lake, opened: Opened, tmp_path: Path) -> None:
+    """Each storage keeps to its own, also while the other one is used: a catalog, and a round that has begun."""
+    storage = lake.storage
+    catalog = storage.catalog()
+    info = catalog.create_table(TablePath("db", "t"), TableDescriptor(SCHEMA))
+    with opened(tmp_path / "another warehouse") as elsewhere:
+        theirs = elsewhere.create()
+        theirs.append(0, ids_of(7))
+        message = write_task(storage.tiering_factory(info), [batch(ids_of(0))])
+        tiering = TieringRound(storage.tiering_factory(info), token=token(0))
+        expect(tiering.commit_messages([message]).rows, 5, "rows of a round beside another warehouse")
+        loaded = catalog.load_table(TablePath("db", "t"))
+        expect(loaded.table_uuid, info.table_uuid, "the uuid of a table beside its namesake in another warehouse")
+        catalog.create_table(TablePath("db", "only_here"), TableDescriptor(SCHEMA))
+        found = elsewhere.storage.catalog().list_tables()
+        expect(found, [TablePath("db", "t")], "the tables of another warehouse")
+        expect(theirs.ids, ids_of(7), "rows of another warehouse")
+    expect(lake.table("db.t").ids, ids_of(0), "rows of a warehouse that was used beside another one")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)

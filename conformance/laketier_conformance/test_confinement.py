@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from laketier.maintenance.orphans import collect_orphans, list_orphans
-from laketier.spi import Feature, LaketierError, Refused, WriteMode, WriteResult, unpack
+from laketier.spi import Feature, LaketierError, PartitionField, Refused, WriteMode, WriteResult, unpack
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.hostile import paths
@@ -168,6 +168,26 @@ def test_a_staged_file_that_is_gone_is_not_published(lake: Lake, mode: WriteMode
     committer = table.committer(mode=mode)
     committer.discard([staged])
     _is_refused(table, committer, [whole, staged])
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_one_staged_file_of_several_is_gone(lake: Lake) -> None:
+    """Each file of a result is looked at, not one for all, and those that are left can be discarded."""
+    table = lake.create(partition_by=(PartitionField("name"),))
+    table.append(0)
+    before = lake.files()
+    committer = table.committer()
+    staged = table.staged(ids_of(1))
+    for number in range(len(staged.files)):
+        committer.discard([replace(staged, files=(staged.files[number],))])
+        with refused(Refused, f"a result is published whose file {number + 1} of {len(staged.files)} is gone"):
+            committer.publish(committer.open(), [staged], None)
+        committer.discard([staged])
+        expect(lake.files(), before, "files after a result was discarded, one of whose files was gone before")
+        staged = table.staged(ids_of(1))
+    committer.discard([staged])
+    committer.close()
+    expect(table.ids, ids_of(0), "rows after results were refused, a file of which was gone")
 
 
 def _result_of(table: Table, ids: Sequence[int], mode: WriteMode) -> WriteResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laketier.spi import Feature, Gap, WriterInitContext, new_attempt_id
+from laketier.spi import Feature, Gap, WriteMode, WriterInitContext, new_attempt_id
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Table, batch, ids_of, token
@@ -30,8 +30,10 @@ def test_the_files_are_gone(table: Table) -> None:
     expect(table.lake.files(), before, "files after a staged result was discarded")
     committer.discard([staged])
     committer.discard([])
+    others = [table.staged(ids_of(epoch)) for epoch in (2, 3)]
+    committer.discard([others[0], staged, others[1]])
     committer.close()
-    expect(table.lake.files(), before, "files after a staged result was discarded twice")
+    expect(table.lake.files(), before, "files after staged results were discarded, the second of which was gone before")
 
 
 def test_a_result_that_was_published_is_kept(table: Table) -> None:
@@ -44,6 +46,19 @@ def test_a_result_that_was_published_is_kept(table: Table) -> None:
     committer.discard([staged])
     committer.close()
     expect(table.ids, ids_of(0) + ids_of(1), "rows after results were discarded that had been published")
+
+
+@pytest.mark.needs(Feature.OVERWRITE, Feature.TIME_TRAVEL)
+def test_a_result_that_an_older_snapshot_needs_is_kept(table: Table) -> None:
+    """It was published, and replaced since: the newest snapshot does not name its files any more."""
+    staged = table.staged(ids_of(0))
+    then = table.commit([staged], token(0)).snapshot_id
+    table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
+    committer = table.committer()
+    committer.discard([staged])
+    committer.close()
+    old = table.read(snapshot_id=then)["id"].to_pylist()
+    expect(sorted(old), ids_of(0), "rows of a snapshot before an overwrite, after its result was discarded")
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)

@@ -56,6 +56,7 @@ def test_an_executor_reads_a_split(table: Table, interpreter: Child) -> None:
             schema=_text(pickle.dumps(plan.schema)),
             split=_text(pack(source.split_serializer, split)),
         )
+        assert "ids" in answer, f"an executor reads a split with what it was given: found {answer}"
         found += answer["ids"]
     expect(sorted(found), ids_of(0, 0) + ids_of(0, 1), "rows that an executor read of splits")
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
+
+from laketier.spi import Feature
 from laketier.tiering import RoundOutcome
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
-from laketier_conformance.lake import Lake, Table, ids_of
+from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of
 
 Take = Callable[[int], list[Child]]
 PROCESSES = 3
@@ -55,6 +58,27 @@ def test_pipelines_side_by_side(table: Table, children: Take) -> None:
         mark = table.watermark(f"p{number}")
         assert mark is not None, f"the pipeline p{number} has a watermark"
         expect(mark.token.epoch, 2, f"the epoch of the watermark of p{number}")
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_columns_added_side_by_side(table: Table, children: Take) -> None:
+    """Each process adds columns of its own, one after the other. No step takes back what another process did."""
+    table.append(0)
+    changers = children(PROCESSES)
+    added = [[f"of_{number}_{column}" for column in range(3)] for number in range(PROCESSES)]
+    for changer, names in zip(changers, added, strict=True):
+        changer.begin(table.lake, "alter", table="db.t", columns=names, wait=True)
+    assert all(changer.answer() == {"ready": True} for changer in changers), "each process is ready to add columns"
+    for changer in changers:
+        changer.go()
+    answers = [changer.answer() for changer in changers]
+    expect(
+        sorted(table.info.schema.names),
+        sorted([*SCHEMA.names, *(name for names in added for name in names)]),
+        f"the columns that processes added side by side, which said {answers}",
+    )
+    expect(table.append(0).outcome, RoundOutcome.ALREADY_THERE, "the outcome of a replay after columns were added")
+    expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the next epoch after columns were added")
 
 
 def test_creating_the_same_table(lake: Lake, children: Take) -> None:

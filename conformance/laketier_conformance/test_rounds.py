@@ -186,6 +186,22 @@ def test_a_commit_is_found_by_its_id(table: Table, known: bool) -> None:
     assert not state.landed(other), "a commit that never was is not found by its id"
 
 
+def test_a_batch_without_rows_is_a_commit(table: Table) -> None:
+    """Without files and without a watermark it is one all the same: of two, one wins, and it is found by its id."""
+    table.append(0)
+    first, second = table.committer(commit_id="the first"), table.committer(commit_id="the second")
+    state_1, state_2 = first.open(), second.open()
+    first.publish(state_1, [], None)
+    with refused(Conflict, "a batch without rows is published against a state that another one made stale"):
+        second.publish(state_2, [], None)
+    seen = second.open()
+    found = [name for name in ("the first", "the second") if seen.landed(name)]
+    expect(found, ["the first"], "the batches without rows that landed")
+    first.close()
+    second.close()
+    expect(table.ids, ids_of(0), "rows after a batch without any")
+
+
 def test_an_unpublished_commit_is_not_found(table: Table) -> None:
     commit_id = new_attempt_id()
     first = table.factory.create_committer(CommitterInitContext(commit_id=commit_id))

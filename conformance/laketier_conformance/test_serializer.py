@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from laketier.spi import ScanRequest, SerializationError, SimpleVersionedSerializer, WriteResult, pack, unpack
+from laketier.spi import Feature, ScanRequest, SerializationError, SimpleVersionedSerializer, WriteResult, pack, unpack
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Table, ids_of
 
@@ -40,6 +41,15 @@ def test_an_empty_result_travels(table: Table) -> None:
     serializer, _ = _result(table)
     empty = table.staged([])
     expect(unpack(serializer, pack(serializer, empty)), empty, "an empty result that was packed and unpacked")
+
+
+@pytest.mark.needs(Feature.UPSERT)
+def test_the_names_of_replaced_files_travel(table: Table) -> None:
+    """The core names them once the task has staged its files, and sends all to the driver."""
+    serializer, result = _result(table)
+    for staged in (result, table.staged([])):
+        named = replace(staged, replaced=("one", "data/two \u00e9"))
+        expect(unpack(serializer, pack(serializer, named)), named, "a result that replaces files, packed and unpacked")
 
 
 def test_another_version_is_refused(table: Table) -> None:

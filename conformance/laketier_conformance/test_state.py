@@ -9,6 +9,7 @@ import pytest
 
 from laketier.spi import (
     AddColumn,
+    Conflict,
     Decision,
     Feature,
     LaketierError,
@@ -65,8 +66,11 @@ def test_a_committer_looks_afresh_each_time(table: Table) -> None:
     """After a conflict the same committer is asked again."""
     table.append(0)
     committer = table.committer()
-    committer.open()
+    old = committer.open()
     table.append(1)
+    state = committer.open()
+    with refused(Conflict, "a commit is published against a stale state, and its committer has looked again"):
+        committer.publish(old, [table.staged(ids_of(9))], None)
     state = committer.open()
     mark = state.watermark("p")
     assert mark is not None, "a pipeline has a watermark when a committer looks again"

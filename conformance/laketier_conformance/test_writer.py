@@ -7,7 +7,15 @@ import contextlib
 import pyarrow as pa
 import pytest
 
-from laketier.spi import IncompatibleData, LakeWriter, WriteResult, WriterInitContext, new_attempt_id
+from laketier.spi import (
+    Feature,
+    IncompatibleData,
+    LakeWriter,
+    PartitionField,
+    WriteResult,
+    WriterInitContext,
+    new_attempt_id,
+)
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 
@@ -137,6 +145,22 @@ def test_an_abort_after_complete(table: Table) -> None:
     writer.complete()
     writer.abort()
     expect(table.lake.files(), before, "files after a writer was aborted that had completed")
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_an_abort_deletes_each_file(lake: Lake) -> None:
+    """An attempt that writes several files has each of them deleted: while it writes, and after it completed."""
+    table = lake.create(partition_by=(PartitionField("name"),))
+    before = lake.files()
+    for completed in (False, True):
+        writer = _writer(table)
+        writer.write(batch(ids_of(0)))
+        if completed:
+            files = writer.complete().files
+            assert len(files) > 1, f"rows of five partitions are staged in a file for each: found {len(files)}"
+        writer.abort()
+        done = "completed" if completed else "written"
+        expect(lake.files(), before, f"files after a writer of several partitions was aborted that had {done}")
 
 
 def test_an_abort_of_nothing(table: Table) -> None:

@@ -51,8 +51,8 @@ class LakeCatalog(ABC):
     @abstractmethod
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
         """Apply schema changes in one atomic step, in their order. Idempotent: adding a column that exists with the
-        same type changes nothing. Watermarks stay. Files that were staged before carry the old fingerprint, so they are
-        refused when they are to be published.
+        same type changes nothing. Watermarks stay, and so do columns that others add at the same time. Files that were
+        staged before carry the old fingerprint, so they are refused when they are to be published.
 
         Args:
             path: The name of the table.
@@ -63,8 +63,8 @@ class LakeCatalog(ABC):
             The table after the changes.
 
         Raises:
-            IncompatibleTable: An added column exists with another type or is not nullable, or `reshaped` refuses a
-                change.
+            IncompatibleTable: An added column exists with another type or in another case, or is not nullable, or
+                `reshaped` refuses a change.
             FeatureNotSupported: The format does not support this kind of change.
         """
 

@@ -152,8 +152,9 @@ class LakeCommitter(ABC, Generic[WR]):
     def discard(self, results: Sequence[WR]) -> None:
         """Delete the files of ``results``. Called only when it is certain that they did not land.
 
-        Best effort: a missing file is fine, and a failure is logged rather than raised. A path that leads out of the
-        table, or names a file of another attempt or of the table's own, is such a failure: nothing is deleted there.
+        Best effort: a missing file is fine, and a failure is logged rather than raised; the files after it are deleted
+        all the same. A path that leads out of the table, or names a file of another attempt or of the table's own, or
+        one that any snapshot still needs, is such a failure: nothing is deleted there.
 
         Args:
             results: What the tasks staged.

@@ -174,7 +174,7 @@ class TableDescriptor:
         partition_by: The partition fields.
         buckets: The buckets. None without any.
         primary_key: The primary key. Empty without one.
-        properties: The format's own table properties.
+        properties: The format's own table properties. Those that it keeps are kept as they are given.
         comment: A comment for people.
     """
 

@@ -57,6 +57,11 @@ class RicherWriter(Writer):
         durable.fsync_directory(self._path.parent)
         return spi.WriteResult.of(self._table, self._attempt, tuple(files))
 
+    def abort(self) -> None:
+        super().abort()
+        for path in self._path.parent.glob(f"{self._attempt}-*.feather"):
+            path.unlink()
+
     def _file_of(self, number: int, names: Sequence[str], values: tuple[Any, ...], rows: pa.Table) -> spi.StagedFile:
         texts = tuple((name, partition_text(value)) for name, value in zip(names, values, strict=True))
         path = self._path.with_name(f"{self._attempt}-{number}.feather")

@@ -1,0 +1,39 @@
+"""A change of columns that loses a race is tried again: with the schema that was made for the first try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from crooked import CrookedPlugin
+
+from laketier import kit, spi
+from laketier.kit.manifests.committer import next_manifest
+from laketier.registry import hookimpl
+
+CAUGHT_BY = "test_races.py::test_columns_added_side_by_side"
+SAYS = "the columns that processes added side by side"
+
+
+class Insisting(kit.ManifestCatalog):
+    def alter_table(self, path: spi.TablePath, changes: Sequence[spi.SchemaChange]) -> spi.TableInfo:
+        table = self.table_type(self.location(path))
+        state = table.open()
+        altered = self._apply(replace(self.load_table(path), descriptor=state.metadata), changes)
+        if altered.schema.equals(state.metadata.schema):
+            return self.load_table(path)
+        while True:
+            at = state.head.number + 1
+            manifest = next_manifest(
+                state.head, commit_id=spi.new_attempt_id(), kind="alter", metadata=altered, metadata_at=at
+            )
+            with suppress(spi.Conflict):
+                table.finish(state.manifests, state.manifests.append(manifest))
+                return self.load_table(path)
+            state = table.open()
+
+
+@hookimpl
+def laketier_format() -> CrookedPlugin:
+    return CrookedPlugin("alters-what-it-saw-first", catalog=Insisting)
