@@ -80,7 +80,7 @@ def test_no_text_for_people_shows_a_secret(
         _hidden(f"{error!r} {error}", f"the text of a {type(error).__name__}")
     for record in caplog.records:
         if record.name.startswith(own):
-            _hidden(logging.Formatter().format(record), f"a line of the log {record.name}, or its traceback")
+            _hidden(logging.Formatter().format(record), f"a line of the log {record.name}, or its traceback,")
     printed = capfd.readouterr()
     _hidden(printed.out + printed.err, "what was printed")
     there = [name for name, value in os.environ.items() if SECRET in value]

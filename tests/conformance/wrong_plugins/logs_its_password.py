@@ -12,7 +12,7 @@ from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_secrets.py::test_no_text_for_people_shows_a_secret"
-SAYS = "a line of the log logs_its_password has the secret"
+SAYS = "a line of the log logs_its_password, or its traceback, has the secret"
 
 log = logging.getLogger(__name__)
 
