@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -139,6 +140,17 @@ def failpoints(monkeypatch: pytest.MonkeyPatch) -> Iterator[CountedFailpoints]:
     found = CountedFailpoints(monkeypatch)
     yield found
     found.forget()
+
+
+@pytest.fixture
+def far_from_utc() -> Iterator[None]:
+    """The zone of this process is almost 14 hours ahead of UTC, as that of a user's machine may be. No moment that a
+    table tells or stores, and no filter, depends on it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "FAR-13:45")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from laketier.spi import (
     RowsChanged,
     SnapshotNotFound,
     WriteMode,
+    host_time,
     pack,
     unpack,
 )
@@ -50,11 +51,23 @@ def test_each_range_gives_what_its_commits_appended(table: Table) -> None:
     expect(_appended(table, marks[2], marks[2]).num_rows, 0, "the number of rows of a range without a commit")
 
 
+@pytest.mark.usefixtures("far_from_utc")
 @pytest.mark.needs(Feature.INCREMENTAL_READ)
 def test_the_bounds_are_readable(table: Table) -> None:
+    begun = host_time()
     table.append(0)
+    changes = table.changes
+    earlier = changes.versions()
     table.append(1)
-    bounds = table.changes.versions()
+    bounds = changes.versions()
+    assert bounds.latest > earlier.latest, (
+        f"the versions that changes tell again after a commit: expected more than {earlier}, found {bounds}"
+    )
+    assert bounds.latest_at is None or begun - 60_000 < bounds.latest_at < host_time() + 60_000, (
+        f"the newest version was committed, in ms since the epoch: found {bounds.latest_at}, and it was {begun} or soon"
+    )
+    found = read_plan(table.source, changes.plan(earlier.latest, bounds.latest))["id"].to_pylist()
+    expect(sorted(found), ids_of(1), "rows of a commit that came after the changes were opened")
     assert 0 <= bounds.earliest < bounds.latest, (
         f"the bounds of the readable changes are versions, the earliest before the latest: found {bounds}"
     )
@@ -174,6 +187,7 @@ def test_rows_have_the_names_that_the_table_has_now(table: Table) -> None:
 
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.OVERWRITE)
 def test_a_commit_that_replaced_rows_is_refused_or_passed_over(table: Table) -> None:
+    first = _latest(table)
     table.append(0)
     start = _latest(table)
     table.append(1)
@@ -183,6 +197,8 @@ def test_a_commit_that_replaced_rows_is_refused_or_passed_over(table: Table) -> 
     table.append(2, ids_of(3))
     with refused(RowsChanged, "changes are planned over a commit that replaced rows", match=r"read\.skip-changes"):
         table.changes.plan(start, _latest(table))
+    with refused(RowsChanged, "changes are planned over commits that appended rows and one that replaced all of them"):
+        table.changes.plan(first, _latest(table))
     expect(
         _appended(table, start, replaced)["id"].to_pylist(),
         ids_of(1),

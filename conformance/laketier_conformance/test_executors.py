@@ -10,7 +10,7 @@ from laketier.registry import installed_formats
 from laketier.spi import ScanRequest, WriteResult, pack, unpack
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
-from laketier_conformance.lake import Table, ids_of, token
+from laketier_conformance.lake import Table, ids_of, read_plan, token
 
 
 def _text(data: bytes) -> str:
@@ -59,6 +59,29 @@ def test_an_executor_reads_a_split(table: Table, interpreter: Child) -> None:
         assert "ids" in answer, f"an executor reads a split with what it was given: found {answer}"
         found += answer["ids"]
     expect(sorted(found), ids_of(0, 0) + ids_of(0, 1), "rows that an executor read of splits")
+
+
+def test_reads_of_a_source_leave_it_as_it_is(table: Table) -> None:
+    """A task that reads two splits at a time, one that gives up in the middle, and one that begins again."""
+    table.append(0, ids_of(0, 0), ids_of(0, 1))
+    source = table.source
+    plan = source.plan(ScanRequest(columns=("id",)))
+    for split in plan.splits:
+        next(iter(source.read(split, plan.schema)))
+    readers = [iter(source.read(split, plan.schema)) for split in (*plan.splits, *reversed(plan.splits))]
+    found: list[int] = []
+    while readers:
+        left = []
+        for reader in readers:
+            rows = next(reader, None)
+            if rows is not None:
+                found += rows["id"].to_pylist()
+                left.append(reader)
+        readers = left
+    expected = ids_of(0, 0) + ids_of(0, 1)
+    expect(sorted(found), sorted(2 * expected), "rows of splits that are read at once, and each of them twice")
+    again = pickle.loads(pickle.dumps(source))  # noqa: S301 - as Spark does
+    expect(sorted(read_plan(again, plan)["id"].to_pylist()), expected, "rows of a source that was pickled after use")
 
 
 def test_a_factory_stays_picklable_after_use(table: Table) -> None:

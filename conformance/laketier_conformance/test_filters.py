@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -98,6 +98,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
         ],
     ),
 }
+ELSEWHERE = timezone(-timedelta(hours=5, minutes=45))
 COMPARED = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
 NAN = float("nan")
 LONG_LISTS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
@@ -106,6 +107,7 @@ LONG_LISTS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
 }
 
 
+@pytest.mark.usefixtures("far_from_utc")
 @pytest.mark.parametrize("name", VALUES)
 def test_filters_on_each_type(lake: Lake, name: str) -> None:
     """By each value and its neighbours, on files whose ranges are apart, on one that has them all, and on one of
@@ -280,6 +282,8 @@ def _predicates(values: Sequence[Any]) -> Iterator[Predicate]:
             yield Leaf("v", Op.STARTS_WITH, literal)
     yield Leaf("v", Op.IN, (values[0], values[-1]))
     yield Leaf("v", Op.IN, (values[0], None))
+    if type(values[0]) is int:
+        yield Leaf("v", Op.IN, (values[1] + 0.5, values[0], Decimal(values[-1]), 10**30))
     yield Not(Leaf("v", Op.IN, (values[0], values[-1])))
     yield Not(Leaf("v", Op.LT, values[-1]))
     yield Leaf("v", Op.IS_NULL)
@@ -295,3 +299,7 @@ def _neighbours(values: Sequence[Any]) -> Iterator[Any]:
             yield value + b"\x00"
         elif type(value) is int:
             yield from (value - 1, value + 1)  # beyond the least and the greatest: no value of the column's type
+        elif isinstance(value, Decimal):
+            yield from (value + Decimal("1E-15"), value - Decimal("1E-15"))  # of a scale that no column here has
+        elif isinstance(value, datetime) and value.tzinfo is not None:
+            yield value.astimezone(ELSEWHERE) + timedelta(microseconds=1)

@@ -56,6 +56,7 @@ def _written(lake: Lake, rows: pa.RecordBatch, **descriptor: Any) -> Table:
     return table
 
 
+@pytest.mark.usefixtures("far_from_utc")
 @pytest.mark.needs(Feature.PARTITIONING)
 @pytest.mark.parametrize("name", KEYS)
 def test_partitions(lake: Lake, name: str) -> None:
@@ -136,6 +137,7 @@ def test_transforms(lake: Lake, name: str) -> None:
     expect(table.info.descriptor.partition_by, (TRANSFORMS[name],), "the partitioning of the table")
 
 
+@pytest.mark.usefixtures("far_from_utc")
 @pytest.mark.needs(Feature.PARTITIONING, Feature.PARTITION_TRANSFORMS)
 @pytest.mark.parametrize("unit", [Transform.YEAR, Transform.MONTH, Transform.DAY, Transform.HOUR])
 def test_transforms_of_time(lake: Lake, unit: Transform) -> None:

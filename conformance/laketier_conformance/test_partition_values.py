@@ -69,6 +69,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 
 
+@pytest.mark.usefixtures("far_from_utc")
 @pytest.mark.parametrize("name", VALUES)
 def test_filters_on_partitions(lake: Lake, name: str) -> None:
     """A type may be refused when the table is made, a value when it is staged; what is taken is found."""

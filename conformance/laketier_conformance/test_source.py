@@ -233,6 +233,30 @@ def test_a_limit_counts_after_the_filters(filled: Table) -> None:
     read = filled.read(filters=filters, limit=30)
     expect(read.num_rows, 30, "the number of rows of a scan with a filter and a limit")
     assert min(read["id"].to_pylist()) >= 20_000, "rows of a scan with a filter and a limit pass the filter"
+    last = (Leaf("id", Op.GT, 21_015),)
+    expect(
+        filled.read(filters=last, limit=3).num_rows,
+        3,
+        "the number of rows of a scan with a limit, and a filter that only the last rows of a split pass",
+    )
+
+
+def test_filters_on_columns_that_are_not_read(filled: Table) -> None:
+    """A filter that the plan took holds for all rows that are read, whichever columns they have."""
+    source = filled.source
+    for name in ("eq", "gt", "conjunction", "not-in", "is-null", "le-float"):
+        expected = pa.Table.from_batches([batch(ALL)])
+        for predicate in FILTERS[name]:
+            expected = expected.filter(to_arrow(predicate, expected.schema))
+        for asked, columns in ((("value",), ("value",)), ((), ()), (None, ("value",)), (None, ())):
+            plan = source.plan(ScanRequest(columns=asked, filters=FILTERS[name]))
+            if asked is not None:
+                expect(tuple(plan.schema.names), asked, f"the columns of a plan with the filter {name!r}")
+            if not plan.remaining:
+                schema = pa.schema([plan.schema.field(column) for column in columns])
+                rows = sum(rows.num_rows for split in plan.splits for rows in source.read(split, schema))
+                sentence = f"the number of rows of the filter {name!r}, which the plan took, read by columns {columns}"
+                expect(rows, expected.num_rows, sentence)
 
 
 @pytest.mark.shows(Feature.LIMIT_PUSHDOWN)
@@ -260,11 +284,13 @@ def test_time_travel(table: Table) -> None:
 
 @pytest.mark.needs(Feature.TIME_TRAVEL)
 def test_an_unknown_snapshot_is_refused(table: Table) -> None:
-    table.append(0)
-    with refused(SnapshotNotFound, "a snapshot is planned that is not there"):
-        table.source.plan(ScanRequest(snapshot_id=987_654_321))
+    newest = table.append(0).snapshot_id or 0
+    for unknown in (987_654_321, newest + 1, -1, 2**63 - 1):
+        with refused(SnapshotNotFound, f"snapshot {unknown} is planned, which is not there"):
+            table.source.plan(ScanRequest(snapshot_id=unknown))
 
 
+@pytest.mark.usefixtures("far_from_utc")
 @pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP)
 def test_time_travel_by_timestamp(table: Table) -> None:
     table.append(0)
@@ -280,8 +306,9 @@ def test_time_travel_by_timestamp(table: Table) -> None:
 @pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP)
 def test_a_moment_before_the_table_is_refused(table: Table) -> None:
     table.append(0)
-    with refused(SnapshotNotFound, "a moment is planned at which there was no table"):
-        table.source.plan(ScanRequest(as_of=1_000))
+    for moment in (1_000, 0, -1, -(2**62)):
+        with refused(SnapshotNotFound, f"the moment {moment} is planned, at which there was no table"):
+            table.source.plan(ScanRequest(as_of=moment))
 
 
 @pytest.mark.shows(Feature.PLAIN_PARQUET)

@@ -144,6 +144,7 @@ def same(read: pa.Array, written: pa.Array) -> bool:
     return repr(read.to_pylist()) == repr(written.to_pylist())
 
 
+@pytest.mark.usefixtures("far_from_utc")
 @pytest.mark.parametrize("name", FLAT)
 def test_flat(lake: Lake, name: str) -> None:
     comes_back_or_is_refused(lake, *FLAT[name], refusable=name not in BASIC)

@@ -39,8 +39,8 @@ class LakeChanges(ABC):
 
     @abstractmethod
     def versions(self) -> VersionBounds:
-        """Look up the versions that can be read now. Its cost does not grow with the history, except for a listing of
-        the retained versions.
+        """Look up the versions that can be read now, also where the object was made long ago. Its cost does not grow
+        with the history, except for a listing of the retained versions.
 
         Returns:
             The first and the last version.

@@ -24,11 +24,12 @@ class ScanRequest:
     means the current snapshot.
 
     Attributes:
-        columns: The columns to read, in this order. None for all; empty to count only. The plan has these columns and
-            no others: a reader asks also for the columns that it needs for remaining filters.
+        columns: The columns to read, each once, in this order. None for all; empty to count only. The plan has these
+            columns and no others: a reader asks also for the columns that it needs for remaining filters. A filter that
+            the plan accepts is applied also where its own column is not read.
         filters: Predicates that each row has to fulfil.
         limit: The number of rows that are needed at most, after the filters.
-        snapshot_id: The snapshot to read.
+        snapshot_id: The snapshot to read. Zero is a number like any other, and a negative one is no snapshot.
         as_of: The moment to read, in ms since the epoch, UTC.
         state: A state that `LakeStorage.state` returned a moment ago. A plan of the current snapshot uses it, with its
             schema, and does not load the table again. A source that does not know ``state`` plans the current snapshot:
@@ -159,7 +160,8 @@ class LakeSource(ABC):
     @abstractmethod
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Read a split. Executor. The filters that the plan accepted are applied. A column that was added after a file
-        was written reads as null, or as the table's default for it.
+        was written reads as null, or as the table's default for it. A task may read several splits at once, give up in
+        the middle, and read a split again; the source can still be pickled afterwards.
 
         Args:
             split: A split of a plan.

@@ -133,9 +133,8 @@ class DeltaSource(LakeSource):
             if int(info.get("timestamp", milliseconds + 1)) <= milliseconds:
                 return open_table(self.location, version)
             version -= 1
-        moment = datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
         raise SnapshotNotFound(
-            f"no version is as old as {moment}",
+            f"no version is as old as {_moment(milliseconds)}",
             where=self.location.uri,
             why="the table was created later, or that part of its log was cleaned up",
             fix=f"The oldest version that can be asked for is {version + 1}.",
@@ -164,6 +163,13 @@ class DeltaSource(LakeSource):
                 )
             )
         return splits
+
+
+def _moment(milliseconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds} ms since the epoch"
 
 
 def _whole(files: pa.Table, schema: pa.Schema, partition_columns: list[str]) -> list[bool]:

@@ -214,7 +214,7 @@ def test_time_travel_by_version_and_by_time(lake, support):
         assert support.values(lake.read(snapshot_id=number + 1)) == list(range(number + 1))
         assert support.values(lake.read(as_of=moment)) == list(range(number + 1))
     assert lake.read(snapshot_id=0).num_rows == 0
-    for request in ({"snapshot_id": 9}, {"snapshot_id": -1}, {"as_of": 1}):
+    for request in ({"snapshot_id": 9}, {"snapshot_id": -1}, {"as_of": 1}, {"as_of": -(2**62)}):
         with pytest.raises(SnapshotNotFound):
             lake.read(**request)
     with pytest.raises(ConfigError):

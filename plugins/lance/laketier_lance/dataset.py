@@ -33,9 +33,9 @@ def open_dataset(location: str, storage: Mapping[str, str], version: int | None 
 
     try:
         return lance.dataset(location, version=version, storage_options=dict(storage) or None)
-    except LANCE_ERRORS as error:
+    except (*LANCE_ERRORS, OverflowError) as error:  # the last one for a number that is not of 64 bits without a sign
         text = reason(error)
-        if "was not found" not in text and "Not found" not in text:
+        if not isinstance(error, OverflowError) and "was not found" not in text and "Not found" not in text:
             raise unreadable(location, error) from error
         if version is None:
             raise TableNotFound(

@@ -116,8 +116,9 @@ def test_time_travel_by_version_and_by_moment(table):
             assert table.scan(as_of=following - 1).num_rows == version - 1
     with pytest.raises(SnapshotNotFound):
         table.scan(as_of=moments[0] - 1)
-    with pytest.raises(SnapshotNotFound):
-        table.scan(snapshot_id=99)
+    for unknown in (99, 0, -1, 2**64):
+        with pytest.raises(SnapshotNotFound):
+            table.scan(snapshot_id=unknown)
     with pytest.raises(ConfigError):
         table.scan(snapshot_id=1, as_of=1)
 
