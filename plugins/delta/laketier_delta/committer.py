@@ -338,11 +338,13 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
 
 
 def commit_rows(info: dict[str, Any]) -> int | None:
-    """The rows that a commit added, as its ``commitInfo`` says in the spelling of Spark or delta-rs."""
-    metrics = info.get("operationMetrics") or {}
-    if isinstance(metrics, str):
-        metrics = json.loads(metrics)
-    for key in ("numOutputRows", "num_added_rows"):
-        if key in metrics:
-            return int(metrics[key])
-    return None
+    """The rows that a commit added, as its ``commitInfo`` says in the spelling of Spark or delta-rs. None where another
+    writer left no such number."""
+    metrics = info.get("operationMetrics")
+    try:
+        if isinstance(metrics, str):
+            metrics = json.loads(metrics)
+        found = [metrics[key] for key in ("numOutputRows", "num_added_rows") if key in metrics]
+        return int(found[0]) if found else None
+    except (TypeError, ValueError, LookupError, RecursionError):
+        return None

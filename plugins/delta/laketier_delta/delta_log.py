@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ class DeltaLog:
 
     def commit_info(self, version: int) -> dict[str, Any] | None:
         """The ``commitInfo`` of a version: {} when its writer left none, None when the entry is not there (not yet,
-        or cleaned up)."""
+        or cleaned up). Raises `CorruptTable`."""
         try:
             with self.filesystem.open_input_stream(self.path(version)) as stream:
                 lines = stream.read().splitlines()
@@ -37,9 +38,8 @@ class DeltaLog:
                 if b'"commitInfo"' in line:
                     action = json.loads(line)
                     if "commitInfo" in action:
-                        info: dict[str, Any] = action["commitInfo"]
-                        return info
-        except (ValueError, RecursionError) as error:
+                        return _object(action["commitInfo"])
+        except (ValueError, TypeError, RecursionError) as error:
             raise CorruptTable(f"{self.path(version)} is not a log entry", why=str(error)) from error
         return {}
 
@@ -79,7 +79,7 @@ def _resets(info: dict[str, Any], after: int) -> bool:
         return _target(info) < after
     if "REPLACE" in operation:
         return True
-    parameters = info.get("operationParameters") or {}
+    parameters = _parameters(info)
     overwrites = operation == "WRITE" and str(parameters.get("mode", "")).lower() == "overwrite"
     return overwrites and parameters.get("predicate") in (None, "", "[]")
 
@@ -87,6 +87,26 @@ def _resets(info: dict[str, Any], after: int) -> bool:
 def _target(info: dict[str, Any]) -> int:
     """The version that a RESTORE went back to; -1 when it names a time, or nothing."""
     try:
-        return int(info.get("operationParameters", {}).get("version"))
-    except (TypeError, ValueError):
+        return int(_parameters(info)["version"])
+    except (KeyError, TypeError, ValueError):
         return -1
+
+
+def timestamp_of(info: Mapping[str, Any]) -> int | None:
+    """When a version was committed, in ms since the epoch; None when its writer left no such number."""
+    found = info.get("timestamp")
+    return found if type(found) is int else None
+
+
+def _parameters(info: Mapping[str, Any]) -> dict[str, Any]:
+    """The ``operationParameters``, which any writer spells as it likes: {} where they are no object."""
+    found = info.get("operationParameters")
+    return found if isinstance(found, dict) else {}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError(f"commitInfo is {value!r}")
+    return value

@@ -8,7 +8,7 @@ from typing import Any
 
 from laketier.spi import LakeHistory, SnapshotInfo
 from laketier_delta.committer import commit_rows
-from laketier_delta.delta_log import EPOCH, PIPELINE, DeltaLog
+from laketier_delta.delta_log import EPOCH, PIPELINE, DeltaLog, timestamp_of
 from laketier_delta.engine import open_table
 from laketier_delta.location import Location
 
@@ -35,7 +35,7 @@ def _snapshot_info(version: int, info: dict[str, Any]) -> SnapshotInfo:
     epoch = info.get(EPOCH)
     return SnapshotInfo(
         snapshot_id=version,
-        committed_at=info.get("timestamp"),
+        committed_at=timestamp_of(info),
         operation=str(info.get("operation", "unknown")).lower(),
         rows=commit_rows(info),
         pipeline=info.get(PIPELINE),

@@ -25,7 +25,7 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier_delta.committer import DeltaTableState
-from laketier_delta.delta_log import DeltaLog
+from laketier_delta.delta_log import DeltaLog, timestamp_of
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors
 from laketier_delta.feed import with_change_types
 from laketier_delta.layout import bucket_of, fingerprint_of, relative_path
@@ -130,7 +130,8 @@ class DeltaSource(LakeSource):
             info = log.commit_info(version)
             if info is None:
                 break
-            if int(info.get("timestamp", milliseconds + 1)) <= milliseconds:
+            committed_at = timestamp_of(info)
+            if committed_at is not None and committed_at <= milliseconds:
                 return open_table(self.location, version)
             version -= 1
         raise SnapshotNotFound(

@@ -73,6 +73,14 @@ def decode(data: bytes, path: Path, build: Callable[[dict[str, Any], str], T]) -
         raise CorruptTable("the file's content does not match its place", where=str(path), why=repr(error)) from error
 
 
+def texts(mapping: Any) -> dict[str, str]:
+    """Names and their texts, such as properties. Raises `TypeError` and `AttributeError` for any other value."""
+    for name, text in mapping.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name!r} is {text!r}, which is no text")
+    return dict(mapping)
+
+
 def whole(number: Any) -> int:
     """A number that may become part of a name, or a count. Raises `TypeError` and `ValueError` for any other value."""
     if type(number) is not int:

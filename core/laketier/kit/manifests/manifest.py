@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.kit.manifests.document import FORMAT_VERSION, KEYED_VERSION, decode, encode, read, whole
+from laketier.kit.manifests.document import FORMAT_VERSION, KEYED_VERSION, decode, encode, read, texts, whole
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, Transform
 from laketier.spi.token import Watermark
@@ -152,7 +152,7 @@ class Manifest:
             metadata_at=whole(body["metadata_at"]),
             added=tuple(FileEntry.from_plain(entry, layout) for entry in body["added"]),
             removed=removed_paths(body, layout),
-            watermarks=dict(body["watermarks"]),
+            watermarks=texts(body["watermarks"]),
             metadata=None if metadata is None else _descriptor_from_plain(metadata),
             sha256=sha256,
         )
@@ -192,6 +192,6 @@ def _descriptor_from_plain(plain: dict[str, Any]) -> TableDescriptor:
         partition_by=tuple(PartitionField(name) for name in plain["partition_by"]),
         buckets=None if buckets is None else BucketSpec(buckets["count"], tuple(buckets["keys"]), buckets["function"]),
         primary_key=tuple(plain.get("primary_key", ())),
-        properties=plain["properties"],
+        properties=texts(plain["properties"]),
         comment=plain["comment"],
     )

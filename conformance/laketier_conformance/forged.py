@@ -1,0 +1,85 @@
+"""Metadata of a table with one value that its format never writes, and with the checksum that belongs to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+MOST_SEALED, MOST = 64, 12
+"""Forgeries of one table: of documents with a checksum of the kit's, which the format reads itself, and of all others,
+which a library reads for it in most formats. Each is looked at several times."""
+_LEFT_OUT = object()
+_NUMBERS: tuple[Any, ...] = (-1, 2**63, "x", _LEFT_OUT)
+_TEXTS: tuple[Any, ...] = (7, "x", _LEFT_OUT)
+_OTHERS: tuple[Any, ...] = (None, ["x"], 7, _LEFT_OUT)
+
+
+def forged(files: Mapping[Path, bytes]) -> list[tuple[Path, str, bytes]]:
+    """Each with the file, words for the change, and the file's content then. Of places that are alike one is taken, and
+    of all no more than `MOST_SEALED` and `MOST`: by chance, and the same each time."""
+    found: dict[bool, dict[str, tuple[Path, str, bytes]]] = {True: {}, False: {}}
+    for file, content in files.items():
+        for document, made in _documents(content):
+            shape = tuple(sorted(document))
+            for place, change, altered in _altered(document):
+                drawn = hashlib.sha256(repr((shape, place, change)).encode()).hexdigest()
+                found[made is _sealed].setdefault(drawn, (file, f"{place} is {change}", made(altered)))
+    first = {sealed: [each for _, each in sorted(some.items())] for sealed, some in found.items()}
+    return first[True][:MOST_SEALED] + first[False][:MOST]
+
+
+def _documents(content: bytes) -> Iterator[tuple[Any, Callable[[Any], bytes]]]:
+    """The objects of a file of JSON, or of lines of JSON, each with how the file is made with another in its place."""
+    lines = content.splitlines() if _json(content) is None else [content]
+    for at, line in enumerate(lines):
+        document = _json(line)
+        if document is None:
+            return
+        if set(document) == {"sha256", "body"}:
+            yield document["body"], _sealed
+        else:
+            yield document, partial(_among, lines, at)
+
+
+def _among(lines: list[bytes], at: int, altered: Any) -> bytes:
+    return b"\n".join([*lines[:at], json.dumps(altered).encode(), *lines[at + 1 :]])
+
+
+def _json(content: bytes) -> dict[str, Any] | None:
+    try:
+        document = json.loads(content)
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _sealed(body: Any) -> bytes:
+    """As `laketier.kit` writes a document: the digest of the body's text, and the text."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return b'{"sha256":"' + hashlib.sha256(text).hexdigest().encode() + b'","body":' + text + b"}\n"
+
+
+def _altered(value: Any, place: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Each place in the value, what is there instead, and the value then."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, old in inner:
+        here = f"{place}.{key}" if isinstance(value, dict) else f"{place}[]"
+        kind = _NUMBERS if type(old) is int else _TEXTS if isinstance(old, str) else _OTHERS
+        for new in kind:
+            yield here, "left out" if new is _LEFT_OUT else repr(new), _with(value, key, new)
+        for deeper, change, altered in _altered(old, here):
+            yield deeper, change, _with(value, key, altered)
+
+
+def _with(value: Any, key: Any, new: Any) -> Any:
+    """A copy."""
+    copy = value.copy()
+    if new is _LEFT_OUT:
+        del copy[key]
+    else:
+        copy[key] = new
+    return copy
