@@ -629,3 +629,44 @@ def test_four_processes_lose_and_double_nothing(lake, support):
     assert lake.table.snapshot_id == 2 * epochs
     expected = sorted([epoch for epoch in range(epochs) if epoch % 5 != 4] * 2)
     assert support.values(DeltaTable(lake.uri).to_pyarrow_table()) == expected
+
+
+def _with_info(lake, version, info):
+    """The commit's ``commitInfo`` is this, as some writer may have it."""
+    entry = log_entry(lake, version)
+    actions = [json.loads(line) for line in entry.read_text().splitlines()]
+    kept = [action for action in actions if "commitInfo" not in action]
+    entry.write_text("\n".join(json.dumps(action) for action in [{"commitInfo": info}, *kept]) + "\n")
+
+
+@pytest.mark.parametrize("info", [7, "text", ["x"]])
+def test_a_commit_info_that_is_no_object_is_damage(lake, info):
+    lake.create()
+    lake.epoch(0)
+    foreign_append(lake, 7)
+    _with_info(lake, 2, info)
+    with pytest.raises(CorruptTable, match="is not a log entry"):
+        lake.storage.history(lake.table).snapshots(9)
+    with pytest.raises(CorruptTable, match="is not a log entry"):
+        lake.read(as_of=1 << 50)
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        None,
+        {"operationMetrics": 7, "operationParameters": 7, "timestamp": "x"},
+        {"operationMetrics": {"numOutputRows": "x"}, "operationParameters": ["x"], "operation": "RESTORE"},
+        {"operationMetrics": "[", "operationParameters": None, "operation": "WRITE", "timestamp": None},
+    ],
+)
+def test_a_commit_info_that_tells_nothing_is_none(lake, info):
+    """Each writer says there what it likes, so values of another kind are as good as none."""
+    lake.create()
+    lake.epoch(0)
+    foreign_append(lake, 7)
+    _with_info(lake, 2, info)
+    newest, _, _ = lake.storage.history(lake.table).snapshots(9)
+    assert (newest.snapshot_id, newest.rows, newest.committed_at) == (2, None, None)
+    moment = 1 << 50
+    assert sorted(lake.read(as_of=moment)["id"].to_pylist()) == [0]

@@ -61,7 +61,7 @@ def newest(lake: Lake) -> Path:
         ("number", [0, 2]),
         ("table_uuid", ["0" * 32, MISSING]),
         ("added", [5, [5], ["path"], None, MISSING]),
-        ("watermarks", [5, "text", [1], MISSING]),
+        ("watermarks", [5, "text", [1], [], {"p": 7}, {"p": None}, MISSING]),
         ("removed", [5, [5], ["../x"], ["_text/table.json"], ["/etc/passwd"]]),
         ("metadata", [5, "text", [], {}, MISSING]),
         ("version", [0, 3, "1", None, MISSING]),
@@ -121,6 +121,17 @@ def test_a_schema_that_is_none(lake: Lake, damage: bytes) -> None:
     first.write_bytes(encode(body))
     with pytest.raises(spi.CorruptTable, match=first.name):
         lake.table.open()
+
+
+@pytest.mark.parametrize("value", [None, 7, ["x"], [], "text", {"owner": 7}, {"owner": None}])
+def test_properties_that_are_none(lake: Lake, value: object) -> None:
+    first = lake.table.manifests().path(0)
+    body = body_of(first)
+    body["metadata"]["properties"] = value
+    first.write_bytes(encode(body))
+    for look in (lake.table.open, lake.read):
+        with pytest.raises(spi.CorruptTable, match=first.name):
+            look()
 
 
 def test_a_description_that_is_not_where_it_should_be(lake: Lake, newest: Path) -> None:
