@@ -101,7 +101,7 @@ def test_each_value_is_another(table: Table, unproven: Callable[[str, str], None
         unproven("metadata of others", "the table is in no local folder")
     before = contents(root)
     looks = _looks(table)
-    for file, told, content in forged(before):
+    for file, change, content in forged(before):
         file.write_bytes(content)
-        _judge(f"in {file.name}, {told}", looks)
+        _judge(f"in {file.name}, {change}", looks)
         restore(root, before)

@@ -1,5 +1,4 @@
-"""Options of a table are kept in a file of JSON beside it. A file that is no JSON, or lacks a key, is refused; a value of
-another kind is not thought of."""
+"""A table keeps options as JSON beside it. No JSON, or a key too few, is refused; a value of another kind is not."""
 
 from __future__ import annotations
 
