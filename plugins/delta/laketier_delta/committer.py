@@ -340,7 +340,7 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
 def commit_rows(info: dict[str, Any]) -> int | None:
     """The rows that a commit added, as its ``commitInfo`` says in the spelling of Spark or delta-rs. None where another
     writer left no such number."""
-    metrics = info.get("operationMetrics")
+    metrics: Any = info.get("operationMetrics")
     try:
         if isinstance(metrics, str):
             metrics = json.loads(metrics)
