@@ -135,6 +135,11 @@ reports: test-conformance ## the suite on every format, and the table of docs/pr
 	$(BIN)/python scripts/conformance_pages.py artifacts/conformance
 	$(BIN)/python scripts/page_tables.py
 
+.PHONY: reports-third-party
+reports-third-party: test-third-party $(READY) ## the same of the formats of others that have an environment of their own
+	$(BIN)/python scripts/conformance_pages.py --third-party artifacts/third-party
+	$(BIN)/python scripts/page_tables.py
+
 .PHONY: test-faults
 test-faults: java $(READY) ## the whole fault matrix, bare and on Spark, and random kills; writes docs/proof/faults.md
 	$(BIN)/python -m laketier_verification.faults matrix --fresh

@@ -2,6 +2,7 @@
 
 ``python scripts/conformance_pages.py artifacts/conformance`` takes the reports of a run into docs/proof/conformance,
 without the results of single tests. `page_tables.py` makes the tables of them, and of the wrong plugins.
+``--third-party artifacts/third-party`` does so with the formats that have an environment of their own.
 """
 
 from __future__ import annotations
@@ -10,20 +11,23 @@ import ast
 import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "docs" / "proof" / "conformance"
+THIRD_PARTY = REPORTS / "third-party"
 WRONG = ROOT / "tests" / "conformance" / "wrong_plugins"
 _NO_LIBRARY = ("python", "system", "laketier", "pyarrow", "pytest")
 
 
 def main(arguments: list[str]) -> int:
-    REPORTS.mkdir(exist_ok=True)
-    for file in sorted(file for folder in arguments for file in Path(folder).glob("*.json")):
+    into, folders = (THIRD_PARTY, arguments[1:]) if arguments[:1] == ["--third-party"] else (REPORTS, arguments)
+    into.mkdir(exist_ok=True, parents=True)
+    for file in sorted(file for folder in folders for file in Path(folder).glob("*.json")):
         report = small(json.loads(file.read_text(encoding="utf-8")))
-        (REPORTS / file.name).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        (into / file.name).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
         print(f"{file.stem}: {report['verdict']}, {report['tests']}")
     return 0
 
@@ -34,14 +38,13 @@ def small(report: dict[str, Any]) -> dict[str, Any]:
     return kept | {"tests": dict(sorted(Counter(each["outcome"] for each in report["results"].values()).items()))}
 
 
-def reports() -> list[dict[str, Any]]:
-    """The reports in the repository."""
-    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(REPORTS.glob("*.json"))]
+def reports(folder: Path) -> list[dict[str, Any]]:
+    """The reports in a folder of the repository."""
+    return [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))]
 
 
-def formats(_: str) -> list[list[str]]:
+def formats(told: Sequence[dict[str, Any]]) -> list[list[str]]:
     """A column per format: verdict, circumstances, and what its run showed of each feature."""
-    told = reports()
     rows = [["", *(report["format"] for report in told)]]
     rows.append(["**verdict**", *(f"**{report['verdict']}**" for report in told)])
     rows.append(["delivery", *(report["delivery"] for report in told)])

@@ -283,7 +283,16 @@ def _table(rows: list[list[str]]) -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
-NO_REPORT = "No report is in the repository yet: `make reports` writes them."
+def conformance(folder: Path, target: str) -> Callable[[str], str]:
+    """The table of the reports in a folder, which this target of make writes."""
+
+    def table(_: str) -> str:
+        told = conformance_pages.reports(folder)
+        if told:
+            return _table(conformance_pages.formats(told))
+        return f"No report is in the repository yet: `make {target}` writes them."
+
+    return table
 
 
 def table_of(rows: Callable[[str], list[list[str]]]) -> Callable[[str], str]:
@@ -291,7 +300,8 @@ def table_of(rows: Callable[[str], list[list[str]]]) -> Callable[[str], str]:
 
 
 GENERATORS: dict[str, Callable[[str], str]] = {
-    "conformance": lambda up: table_of(conformance_pages.formats)(up) if conformance_pages.reports() else NO_REPORT,
+    "conformance": conformance(conformance_pages.REPORTS, "reports"),
+    "conformance-third-party": conformance(conformance_pages.THIRD_PARTY, "reports-third-party"),
     "wrong-plugins": table_of(conformance_pages.wrong_plugins),
     "configuration": configuration,
     "features": features,

@@ -16,7 +16,8 @@ from laketier_conformance.proof import Proof
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import conformance_pages
 
-REPORTS = conformance_pages.reports()
+REPORTS = conformance_pages.reports(conformance_pages.REPORTS)
+THIRD_PARTY = conformance_pages.reports(conformance_pages.THIRD_PARTY)
 
 
 LATER = {"as_asked", "places", "not_interposed", "strides"}
@@ -33,7 +34,7 @@ def _keys() -> set[str]:
 
 def test_reports_are_of_the_shape_of_today() -> None:
     """As soon as there are any, there is one of each format."""
-    for report in REPORTS:
+    for report in REPORTS + THIRD_PARTY:
         shape = _keys() - {"results"} | {"tests"}
         assert shape - LATER <= report.keys() <= shape, f"{report['format']}: run make reports"
         assert report["shown"].keys() == report["features"].keys() <= {feature.value for feature in Feature}
@@ -42,10 +43,15 @@ def test_reports_are_of_the_shape_of_today() -> None:
         assert set(report["tests"]) <= {"passed", "refused", "not interposed"}
     formats = {report["format"] for report in REPORTS}
     assert not formats or formats >= {"delta", "feather", "iceberg", "lance", "localfile"}
+    formats = {report["format"] for report in THIRD_PARTY}
+    assert not formats or formats == {"ducklake", "sqlite", "vortex"}
 
 
-def test_the_table_is_made_of_reports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(conformance_pages, "REPORTS", tmp_path / "reports")
+@pytest.mark.parametrize(("words", "folder"), [((), "REPORTS"), (("--third-party",), "THIRD_PARTY")])
+def test_the_table_is_made_of_reports(
+    words: tuple[str, ...], folder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(conformance_pages, folder, tmp_path / "reports")
     report = {
         "format": "acme", "plugin": "acme-lake==1.0", "verdict": "conformant", "delivery": "exactly-once",
         "lanes": ["bare"], "seconds": 61.4, "interposed": {"rename": 7}, "at": "2026-11-22T10:00:00+00:00",
@@ -54,7 +60,8 @@ def test_the_table_is_made_of_reports(monkeypatch: pytest.MonkeyPatch, tmp_path:
         "results": {"a": {"outcome": "passed"}, "b": {"outcome": "refused"}, "c": {"outcome": "passed"}},
     }  # fmt: skip
     (tmp_path / "acme.json").write_text(json.dumps(report))
-    assert conformance_pages.main([str(tmp_path)]) == 0
-    table = {row[0]: row[1] for row in conformance_pages.formats("")}
+    assert conformance_pages.main([*words, str(tmp_path)]) == 0
+    told = conformance_pages.reports(tmp_path / "reports")
+    table = {row[0]: row[1] for row in conformance_pages.formats(told)}
     assert (table["upsert"], table["object-stores"]) == ("full", "not shown: no store")
     assert (table["tests"], table["libraries"], table["day"]) == ("2 passed, 1 refused", "acme 9", "2026-11-22")

@@ -42,6 +42,7 @@ class Catalog(spi.LakeCatalog):
         def create(session: Session) -> Version:
             if (there := load(session, path)) is not None:
                 return there
+            check_name(session, path)
             session.run(f"CREATE SCHEMA IF NOT EXISTS {session.lake}.{quoted(path.database)}")
             session.run(f"CREATE TABLE {session.lake}.{quoted(path.database, path.table)} ({columns})")
             return None
@@ -127,6 +128,24 @@ class Catalog(spi.LakeCatalog):
             except Overtaken:
                 if not left:
                     raise
+
+
+def check_name(session: Session, path: spi.TablePath) -> None:
+    """DuckDB folds case: a name that differs by case only would be that of another table, or of its own ones."""
+    rows = session.run(
+        "SELECT schema_name FROM duckdb_schemas() WHERE database_name = $1 AND lower(schema_name) = lower($2) "
+        "UNION ALL SELECT table_name FROM duckdb_tables() "
+        "WHERE database_name = $1 AND lower(schema_name) = lower($2) AND lower(table_name) = lower($3)",
+        (session.lake, path.database, path.table),
+    )
+    for (name,) in rows:
+        if name not in (path.database, path.table) or name == OWN:
+            raise spi.IncompatibleTable(
+                f"DuckLake can't have a table {path}",
+                where=str(path),
+                why=f"there is {name!r}, and DuckDB folds case",
+                fix="Use another name.",
+            )
 
 
 def column(field: pa.Field) -> str:

@@ -120,7 +120,10 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
                 if watermark is not None:
                     marks, pipeline = f"{session.lake}.{OWN}.watermarks", watermark.token.pipeline
                     text = watermark.carried_by(base.number + 1).to_json()
-                    session.run(f"DELETE FROM {marks} WHERE table_uuid = ? AND pipeline = ?", (base.identity, pipeline))
+                    if pipeline in base.watermarks:
+                        session.run(
+                            f"DELETE FROM {marks} WHERE table_uuid = ? AND pipeline = ?", (base.identity, pipeline)
+                        )
                     session.run(f"INSERT INTO {marks} VALUES (?, ?, ?)", (base.identity, pipeline, text))
         except Overtaken as error:
             # Certain: the library did nothing. All other errors pass, and mean that the outcome is unknown.

@@ -134,6 +134,7 @@ class Catalog(spi.LakeCatalog):
                 return spi.same_table(look_up(sql, self.warehouse, path), wanted)
             except spi.TableNotFound:
                 table_uuid = uuid.uuid4().hex
+            _check_name(sql, path)
             durable.make_directories(self.warehouse / "staged" / table_uuid)
             row = (str(path), table_uuid, _text(wanted.schema), json.dumps(wanted.primary_key), 0)
             sql.execute("INSERT INTO laketier_table VALUES (?, ?, ?, ?, ?, NULL)", row)
@@ -172,7 +173,7 @@ class Catalog(spi.LakeCatalog):
                     spi.require(FORMAT, FEATURES, spi.Feature.RENAME_COLUMN if renames else spi.Feature.WIDEN_TYPE)
                     continue
                 field = pa.field(change.field.name, change.field.type, change.field.nullable)
-                check_types(pa.schema([field]))
+                check_columns(pa.schema([field]))
                 schema = _with(schema, field, where=str(path))
             spi.TableDescriptor(schema)
             for field in list(schema)[len(found.schema) :]:
@@ -209,6 +210,22 @@ def _missing(warehouse: Path, path: spi.TablePath) -> spi.TableNotFound:
     return spi.TableNotFound(f"there is no table {path}", where=str(warehouse), fix=fix)
 
 
+def _check_name(sql: sqlite3.Connection, path: spi.TablePath) -> None:
+    """SQLite folds the case of ASCII, and keeps a prefix for itself."""
+    rows = sql.execute("SELECT name FROM sqlite_master WHERE name = ? COLLATE NOCASE", (str(path),)).fetchall()
+    if rows or str(path).lower().startswith("sqlite_"):
+        why = f"there is {rows[0][0]}, and SQLite folds case" if rows else "SQLite keeps names with sqlite_ for itself"
+        raise spi.IncompatibleTable(f"SQLite can't have a table {path}", why=why, fix="Use another name.")
+
+
+def check_columns(schema: pa.Schema) -> None:
+    """Raise `UnsupportedType` for a column that a new or an old table can't get."""
+    check_types(schema)
+    for name in schema.names:
+        if name.lower() in ("_version", "_row", "_file", "rowid"):
+            raise spi.UnsupportedType(f"the column name {name!r} is taken", fix="Use another name.")
+
+
 def _checked(descriptor: spi.TableDescriptor) -> spi.TableDescriptor:
     if any(each.transform is not spi.Transform.IDENTITY for each in descriptor.partition_by):
         spi.require(FORMAT, FEATURES, spi.Feature.PARTITION_TRANSFORMS)
@@ -216,10 +233,7 @@ def _checked(descriptor: spi.TableDescriptor) -> spi.TableDescriptor:
         spi.require(FORMAT, FEATURES, spi.Feature.PARTITIONING)
     if descriptor.buckets is not None:
         spi.require(FORMAT, FEATURES, spi.Feature.BUCKETING)
-    check_types(descriptor.schema)
-    for name in descriptor.schema.names:
-        if name.lower() in ("_version", "_row", "_file", "rowid"):
-            raise spi.IncompatibleTable(f"the column name {name!r} is taken", fix="Use another name.")
+    check_columns(descriptor.schema)
     plain = pa.schema([pa.field(each.name, each.type, each.nullable) for each in descriptor.schema])
     return replace(descriptor, schema=plain)
 

@@ -185,13 +185,15 @@ class Source(spi.LakeSource):
         info = self.catalog.load_table(self.table.path) if seen is None else seen.info
         schema = request.projected(info.schema, where=str(info.path))
         version, keyed = info.snapshot_id or 0, bool(info.descriptor.primary_key)
+        name = quoted(str(info.path))
+        parts: list[tuple[int, tuple[str, ...], Part]]
         with self.catalog.database.connected() as sql:
-            query = f"SELECT _file, count(*) FROM {quoted(str(info.path))} GROUP BY _file ORDER BY _file"
-            counts = dict(sql.execute(query))
-        if keyed:
-            parts = [(rows, (name,), Part(version, name)) for name, rows in counts.items()]
-        else:
-            parts = [(sum(counts.values()), (), Part(version))] if counts else []
+            if keyed:
+                counts = sql.execute(f"SELECT _file, count(*) FROM {name} GROUP BY _file ORDER BY _file")
+                parts = [(rows, (file,), Part(version, file)) for file, rows in counts]
+            else:
+                (rows,) = sql.execute(f"SELECT count(*) FROM {name}").fetchone()
+                parts = [(rows, (), Part(version))] if rows else []
         splits = [
             spi.LakeSplit(index=index, rows=rows, files=files, payload=payload)
             for index, (rows, files, payload) in enumerate(parts)
