@@ -126,9 +126,10 @@ def _alter(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
     if request.get("wait"):
         _say(answers, {"ready": True})
         sys.stdin.readline()
+    catalog, names = lake.storage.catalog(), list[str]()
     for name in request["columns"]:
-        found = lake.storage.catalog().alter_table(path, [AddColumn(pa.field(name, pa.int64()))])
-    return {"columns": found.schema.names}
+        names = catalog.alter_table(path, [AddColumn(pa.field(name, pa.int64()))]).schema.names
+    return {"columns": names}
 
 
 def _drop(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
