@@ -21,20 +21,25 @@ arguments) with any of these:
   that is named like one, or that is handed on to a library.
 
 Where one of ``expire``, ``compact`` and ``delete_rows`` is not there, the report says that nothing showed its effect.
+A member that a format can't have is left out, or None: whatever a member raises is an error of the harness
+(`HarnessFailed`), and never the format's refusal.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from laketier.spi import PluginBroken, PluginConflict
+from laketier_conformance.expect import HarnessFailed, told
 
 GROUP = "laketier.conformance"
+Hook = Callable[..., Any]
 _MEMBERS = (
     "setup",
     "teardown",
@@ -66,11 +71,12 @@ class Harness:
     def of(cls, name: str) -> Harness:
         """The harness for a format."""
         found = supplied_for(name)
-        return cls(found() if isinstance(found, type) else found)
+        with _blamed("class"):
+            return cls(found() if isinstance(found, type) else found)
 
     def setup(self, folder: Path) -> Warehouse:
         """An empty warehouse."""
-        make = getattr(self._supplied, "setup", None)
+        make = self._hook("setup")
         if make is None:
             return Warehouse(str(folder / "warehouse"))
         warehouse: Warehouse = make(folder)
@@ -78,44 +84,69 @@ class Harness:
 
     def teardown(self, warehouse: Warehouse) -> None:
         """Undo `setup`."""
-        undo = getattr(self._supplied, "teardown", None)
+        undo = self._hook("teardown")
         if undo is not None:
             undo(warehouse)
 
     @property
     def engine_modules(self) -> tuple[str, ...]:
         """Empty when the author named none."""
-        return tuple(getattr(self._supplied, "engine_modules", ()))
+        return tuple(getattr(self._supplied, "engine_modules", None) or ())
 
     @property
-    def roll_back(self) -> Any:
+    def roll_back(self) -> Hook | None:
         """None when the author gave none."""
-        return getattr(self._supplied, "roll_back", None)
+        return self._hook("roll_back")
 
     def secret_options(self, folder: Path) -> Mapping[str, str] | None:
         """None when the author gave none."""
-        found = getattr(self._supplied, "secret_options", None)
+        found = self._hook("secret_options")
         return None if found is None else dict(found(folder))
 
     @property
-    def expire(self) -> Any:
+    def expire(self) -> Hook | None:
         """None when the author gave none."""
-        return getattr(self._supplied, "expire", None)
+        return self._hook("expire")
 
     @property
-    def compact(self) -> Any:
+    def compact(self) -> Hook | None:
         """None when the author gave none."""
-        return getattr(self._supplied, "compact", None)
+        return self._hook("compact")
 
     @property
-    def delete_rows(self) -> Any:
+    def delete_rows(self) -> Hook | None:
         """None when the author gave none."""
-        return getattr(self._supplied, "delete_rows", None)
+        return self._hook("delete_rows")
 
     @property
-    def keep_feed(self) -> Any:
+    def keep_feed(self) -> Hook | None:
         """None when the author gave none."""
-        return getattr(self._supplied, "keep_feed", None)
+        return self._hook("keep_feed")
+
+    def _hook(self, member: str) -> Hook | None:
+        """A member to be called. Each call of any goes through here."""
+        with _blamed(member):
+            hook = getattr(self._supplied, member, None)
+        if hook is None:
+            return None
+
+        def call(*arguments: Any) -> Any:
+            with _blamed(member):
+                return hook(*arguments)
+
+        return call
+
+
+@contextmanager
+def _blamed(member: str) -> Iterator[None]:
+    """Whatever the block raises is the harness's own error."""
+    try:
+        yield
+    except Exception as error:
+        raise HarnessFailed(
+            f"the harness's {member} ended in {told(error)}: an error of the harness is no answer of the format. "
+            "Mend the harness, or leave out a member that the format can't have"
+        ) from error
 
 
 def supplied_for(name: str) -> Any:
