@@ -181,6 +181,8 @@ def test_drop(table: Table) -> None:
 @pytest.mark.needs(Feature.ADD_COLUMN)
 def test_add_a_column(table: Table) -> None:
     table.append(0)
+    catalog = table.lake.storage.catalog()
+    catalog.load_table(table.path)
     altered = table.lake.storage.catalog().alter_table(table.path, [AddColumn(EXTRA)])
     expect(altered.schema.names, [*SCHEMA.names, "extra"], "the columns after one was added")
     expect(
@@ -194,6 +196,9 @@ def test_add_a_column(table: Table) -> None:
     read = table.read().sort_by("id")
     expect(read["extra"].to_pylist(), [None] * 5 + ["e"] * 5, "values of an added column in old and new rows")
     expect(read["id"].to_pylist(), ids_of(0) + ids_of(1), "rows after an append with an added column")
+    now, fresh = catalog.load_table(table.path), table.info
+    for what in ("schema", "snapshot_id"):
+        expect(getattr(now, what), getattr(fresh, what), f"the {what} that a catalog loads after others changed it")
 
 
 @pytest.mark.needs(Feature.ADD_COLUMN)

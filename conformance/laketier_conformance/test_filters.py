@@ -83,11 +83,15 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "timestamp-ms": (pa.timestamp("ms"), [MOMENT.replace(microsecond=us) for us in (0, 122000, 123000, 999000)]),
     "timestamp-us": (
         pa.timestamp("us"),
-        [datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999), MOMENT, MOMENT + timedelta(microseconds=1)],
+        [datetime(1, 1, 1), *(datetime(1969, 12, 31, 23, 59, 59, 999998 + us) for us in (0, 1)), MOMENT],
     ),
     "timestamp-us-utc": (
         pa.timestamp("us", "UTC"),
-        [datetime(1900, 1, 1, tzinfo=UTC), MOMENT.replace(tzinfo=UTC), datetime(9999, 12, 31, 23, tzinfo=UTC)],
+        [
+            datetime(1899, 12, 31, 23, 59, 59, 999999, UTC),
+            MOMENT.replace(tzinfo=UTC),
+            datetime(9999, 12, 31, 23, tzinfo=UTC),
+        ],
     ),
     "timestamp-us-new-york": (
         pa.timestamp("us", "America/New_York"),
@@ -153,7 +157,7 @@ def test_filters_on_a_column_that_came_later(lake: Lake) -> None:
         columns = [pa.array([start, start + 1], pa.int64()), pa.array(["a", None]), pa.array(more, pa.int64())]
         everything.append(pa.record_batch(columns, schema=new))
         table.publish_arrow([everything[-1]], token(epoch))
-    null, five = Leaf("more", Op.IS_NULL), Leaf("more", Op.EQ, 5)
+    null, five, none = Leaf("more", Op.IS_NULL), Leaf("more", Op.EQ, 5), Leaf("more", Op.EQ, 99)
     a: Predicate = Leaf("v", Op.EQ, "a")
     predicates: list[Predicate] = [
         null,
@@ -165,6 +169,8 @@ def test_filters_on_a_column_that_came_later(lake: Lake) -> None:
         And((null, a)),
     ]
     predicates += [Leaf("more", Op.NOT_NULL), Leaf("more", Op.GE, 6), Or((five, a)), Not(Or((five, a)))]
+    # Each file decides these for all of its rows: also the one that has no such column, where they are null.
+    predicates += [And((Not(none), Leaf("id", Op.LT, 4))), And((Leaf("more", Op.NE, 99), Leaf("id", Op.LT, 4)))]
     compare(table, pa.Table.from_batches(everything), [*predicates, Leaf("more", Op.IN, (5, 7)), And((Not(five), a))])
 
 

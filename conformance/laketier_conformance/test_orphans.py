@@ -56,6 +56,8 @@ def test_what_nobody_published_goes(lake: Lake, table: Table) -> None:
     assert paths <= {file.path for file in collected.removed}, (
         "a collection removes the staged files that nobody published"
     )
+    gone = lake.storage.maintenance(table.info).remove_orphans(collected.removed)
+    expect(set(gone), set(collected.removed), "the files that are gone for a collector that comes second")
     assert not {file.path for file in collect(table).orphans} & (paths | {file.path for file in clean}), (
         "a second collection finds none of the files that the first one removed"
     )

@@ -311,6 +311,13 @@ def test_a_moment_before_the_table_is_refused(table: Table) -> None:
             table.source.plan(ScanRequest(as_of=moment))
 
 
+CUTS = {
+    "": ScanRequest(),
+    ", which a limit cut": ScanRequest(limit=7),
+    ", which a filter cut": ScanRequest(filters=(Leaf("id", Op.GT, 21_015),)),
+}
+
+
 @pytest.mark.shows(Feature.PLAIN_PARQUET)
 def test_plain_parquet_holds_exactly_the_split(filled: Table) -> None:
     """Another engine reads the file by itself, so all of it must be the split."""
@@ -323,18 +330,20 @@ def test_plain_parquet_holds_exactly_the_split(filled: Table) -> None:
     assert not declared or all(split.plain_parquet for split in plan.splits), (
         "each split names a plain Parquet file, as PLAIN_PARQUET is declared"
     )
-    for split in plan.splits:
-        if split.plain_parquet is not None:
-            whole = pq.ParquetFile(split.plain_parquet.removeprefix("file://")).read()
-            through = pa.Table.from_batches(list(source.read(split, plan.schema)), schema=plan.schema)
-            assert set(whole.column_names) >= set(through.column_names), (
-                "the plain Parquet file has all columns of its split"
-            )
-            expect(
-                whole.select(through.column_names).cast(through.schema),
-                through,
-                "rows of a plain Parquet file, as its split has them",
-            )
+    for how, request in CUTS.items():
+        plan = source.plan(request)
+        for split in plan.splits:
+            if split.plain_parquet is not None:
+                whole = pq.ParquetFile(split.plain_parquet.removeprefix("file://")).read()
+                through = pa.Table.from_batches(list(source.read(split, plan.schema)), schema=plan.schema)
+                assert set(whole.column_names) >= set(through.column_names), (
+                    "the plain Parquet file has all columns of its split"
+                )
+                expect(
+                    whole.select(through.column_names).cast(through.schema),
+                    through,
+                    f"rows of a plain Parquet file, as its split has them{how}",
+                )
 
 
 def _tick() -> int:

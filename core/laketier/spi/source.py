@@ -30,7 +30,8 @@ class ScanRequest:
         filters: Predicates that each row has to fulfil.
         limit: The number of rows that are needed at most, after the filters.
         snapshot_id: The snapshot to read. Zero is a number like any other, and a negative one is no snapshot.
-        as_of: The moment to read, in ms since the epoch, UTC.
+        as_of: The moment to read, in ms since the epoch, UTC. It has all that was committed by then, the same
+            millisecond included.
         state: A state that `LakeStorage.state` returned a moment ago. A plan of the current snapshot uses it, with its
             schema, and does not load the table again. A source that does not know ``state`` plans the current snapshot:
             compare `ScanPlan.snapshot_id` where exactly that state is needed.
@@ -92,7 +93,8 @@ class LakeSplit:
         rows: The rows of the split. None where they are unknown.
         bytes: The size of the split. None where it is unknown.
         bucket: The bucket of the rows. -1 where the table has none, or the split spans several.
-        partition: The partition fields and their values as canonical text, None for null.
+        partition: The partition fields and their values as text, None for null. Empty where they are unknown. An upsert
+            skips splits by it, so integers are spelled ``42``, days ``2026-11-21``, and a text as it is.
         plain_parquet: The URI or absolute path of a Parquet file that holds exactly the rows and columns of the split,
             partition columns included, without deletes. None where there is no such file, and where `LakeSource.read`
             leaves out rows of it for a filter or limit that the plan accepted.
