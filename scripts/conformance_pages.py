@@ -2,7 +2,8 @@
 
 ``python scripts/conformance_pages.py artifacts/conformance`` takes the reports of a run into docs/proof/conformance,
 without the results of single tests. `page_tables.py` makes the tables of them, and of the wrong plugins.
-``--third-party artifacts/third-party`` does so with the formats that have an environment of their own.
+``--third-party artifacts/third-party`` does so with the formats that have an environment of their own. It takes all of
+them or none: a file that is no report of today's suite, or that contradicts itself, is named with its field.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from report_checks import faults, other_tests
+
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "docs" / "proof" / "conformance"
 THIRD_PARTY = REPORTS / "third-party"
@@ -24,11 +27,17 @@ _NO_LIBRARY = ("python", "system", "laketier", "pyarrow", "pytest")
 
 def main(arguments: list[str]) -> int:
     into, folders = (THIRD_PARTY, arguments[1:]) if arguments[:1] == ["--third-party"] else (REPORTS, arguments)
+    files = sorted(file for folder in folders for file in Path(folder).glob("*.json"))
+    wrong = [line for file in files for line in faults(file)]
+    if wrong or not files:
+        print("\n".join(wrong) or f"no report in {', '.join(folders) or 'no folder'}", file=sys.stderr)
+        return 1
     into.mkdir(exist_ok=True, parents=True)
-    for file in sorted(file for folder in folders for file in Path(folder).glob("*.json")):
-        report = small(json.loads(file.read_text(encoding="utf-8")))
+    for file in files:
+        whole = json.loads(file.read_text(encoding="utf-8"))
+        report, others = small(whole), other_tests(whole)
         (into / file.name).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-        print(f"{file.stem}: {report['verdict']}, {report['tests']}")
+        print(f"{file.stem}: {report['verdict']}, {report['tests']}{f'; {others}' if others else ''}")
     return 0
 
 
