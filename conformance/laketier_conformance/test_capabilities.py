@@ -24,6 +24,7 @@ from laketier.spi import (
     new_attempt_id,
     support_of,
 )
+from laketier_conformance import foreign
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
@@ -146,7 +147,7 @@ def test_a_foreign_rollback_is_noticed(
         return
     first = table.append(0).snapshot_id
     table.append(1)
-    harness.roll_back(table.lake.storage, table.info, first)
+    foreign.roll_back(table, harness, first, ids_of(0))
     for epoch in (1, 2):
         with refused((RolledBack, WatermarkLost), f"epoch {epoch} is published after somebody took the table back"):
             table.append(epoch)

@@ -25,6 +25,7 @@ from laketier.spi import (
     support_of,
     unpack,
 )
+from laketier_conformance import foreign
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
 from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
@@ -141,7 +142,7 @@ def test_each_range_is_the_sum_of_its_versions(lake: Lake, harness: Harness) -> 
             lake.storage.catalog().alter_table(table.path, [WidenColumn("more", pa.int64())])
             done("a wider column")
     if harness.compact is not None:
-        harness.compact(lake.storage, table.info)
+        foreign.compact(table, harness)
         done("a compaction")
     if harness.delete_rows is not None:
         gone = ids_of(1, 1)[:2]
@@ -161,7 +162,7 @@ def test_each_range_is_the_sum_of_its_versions(lake: Lake, harness: Harness) -> 
         whole = sum(expected[first:last], Counter[tuple[str, int]]())
         expect(dict(found), dict(whole), f"changes of the versions {marks[first]} to {marks[last]}")
     if harness.expire is not None:
-        harness.expire(lake.storage, table.info)
+        foreign.expire(table, harness, marks[0])
         with refused(OffsetsExpired, "changes of versions are planned that have expired"):
             table.feed.plan(marks[0], marks[-1])
     with refused(SnapshotNotFound, "changes of versions are planned that are not there yet"):

@@ -7,11 +7,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from laketier.spi import Feature, FeatureNotSupported, LaketierError
+from laketier.spi import Feature, FeatureNotSupported, LakeStorage, LaketierError, TableInfo
+from laketier_conformance import test_capabilities, test_feed
 from laketier_conformance.expect import HarnessFailed, refused
 from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.probe import why_not
+from laketier_conformance.lake import Lake
+from laketier_delta.conformance import Harness as Delta
+from laketier_localfile.conformance import Harness as LocalFile
 
 HOOKS = ("setup", "teardown", "roll_back", "keep_feed", "expire", "compact", "delete_rows", "secret_options")
+ROLLED_BACK = "rows after the harness's roll_back took a table back to snapshot"
+COMPACT = "test_operations.py::test_an_operation_is_cut_off[compact]"
 FEED = "test_feed.py::test_an_append_is_told_as_rows_that_came"
 
 
@@ -36,17 +43,45 @@ def test_a_hook_that_is_left_out_is_none(hook: str, supplied: object) -> None:
     assert getattr(Harness(supplied), hook) is None
 
 
-def test_a_harness_refuses_nothing_for_its_format(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """The format keeps no feed, and declares so: its own refusal is what the test wants."""
+def test_a_harness_answers_nothing_for_its_format(run_suite, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """The format keeps no feed, and declares so: its own refusal is what the test wants. A compaction that did nothing
+    was not cut off."""
     (tmp_path / "offers").mkdir()
     (tmp_path / "offers" / "my_harness.py").write_text(
         "from laketier.spi import FeatureNotSupported\n"
         "class Harness:\n"
         "    def keep_feed(self, storage, table):\n"
         "        raise FeatureNotSupported('change-feed', reason='I would rather not')\n"
+        "    def compact(self, storage, table):\n"
+        "        pass\n"
     )
     run = run_suite(
-        "correct", [FEED], offers={"correct": "correctly_made"}, harnesses={"correct": "my_harness:Harness"}
+        "correct", [FEED, COMPACT], offers={"correct": "correctly_made"}, harnesses={"correct": "my_harness:Harness"}
     )
     assert run.outcome(FEED) == "failed", run.output
     assert run.report["results"][FEED]["detail"].startswith("the harness's keep_feed ended in FeatureNotSupported(")
+    if why_not() is None:
+        assert run.outcome(COMPACT) == "passed", run.output
+        told = {"compact of others, cut off": "nothing tells that the harness's compact did it"}
+        assert run.report["unproven"] == told
+
+
+def idle(*_: object) -> None: ...
+
+
+def one_too_far(storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None:
+    LocalFile().roll_back(storage, table, snapshot_id - 1)
+
+
+@pytest.mark.parametrize("roll_back", [idle, one_too_far])
+def test_a_table_that_was_not_taken_back_shows_nothing(roll_back: object, tmp_path: Path) -> None:
+    lake, harness = Lake("localfile", str(tmp_path / "w"), {}), Harness(SimpleNamespace(roll_back=roll_back))
+    with pytest.raises(AssertionError, match=ROLLED_BACK):
+        test_capabilities.test_a_foreign_rollback_is_noticed(lake.plugin, harness, lake.create(), idle)
+
+
+@pytest.mark.parametrize("hook", ["expire", "compact"])
+def test_a_hook_that_did_nothing_to_a_feed_shows_nothing(hook: str, tmp_path: Path) -> None:
+    lake, hooks = Lake("delta", str(tmp_path / "w"), {}), {"keep_feed": Delta().keep_feed, hook: idle}
+    with pytest.raises(AssertionError, match=f"the harness's {hook} {hook.removesuffix('e')}ed nothing"):
+        test_feed.test_each_range_is_the_sum_of_its_versions(lake, Harness(SimpleNamespace(**hooks)))
