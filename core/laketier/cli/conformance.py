@@ -58,9 +58,22 @@ def conformance(
         written.unlink(missing_ok=True)
         command += [f"--lake-report={written.absolute()}", *(f"--lake-test={name}" for name in test or ())]
         command += [] if page is None else [f"--lake-page={page.absolute()}"]
-        code = subprocess.run([*command, *context.args], check=False).returncode
+        code = _code_of([*command, *context.args])
         told = json.loads(written.read_bytes()) if written.exists() else {}
     if code == 0 and not told.get("as_asked"):
         say(f"laketier: the run ended without the verdict conformant (it is {told.get('verdict', 'none')})", err=True)
         code = 1
     raise typer.Exit(code)
+
+
+def _code_of(command: list[str]) -> int:
+    """Run pytest to its end. A terminal sends an interrupt to both: pytest ends its tests then and writes the report,
+    however long that takes. A second one kills it."""
+    with subprocess.Popen(command) as running:
+        try:
+            return running.wait()
+        except KeyboardInterrupt:
+            running.wait()
+            raise
+        finally:
+            running.kill()
