@@ -58,12 +58,13 @@ def caught(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     """One run in which each wrong plugin that was asked for meets the test that is there for it."""
     items = [item for item in request.session.items if isinstance(item, pytest.Function)]
     asked = [item.callspec.params["wrong"] for item in items if item.originalname == test_is_caught.__name__]
+    offers = {_named(wrong): wrong for wrong in asked}
     tests = []
-    for wrong in dict.fromkeys(asked):
+    for name, wrong in offers.items():
         test, _ = CAUGHT_BY[wrong]
         function, bracket, parameters = test.partition("[")
-        tests.append(f"{function}[{_named(wrong)}" + (f"-{parameters}" if bracket else "]"))
-    offers = {_named(wrong): wrong for wrong in asked}
+        # Of one format the tests do not have its name.
+        tests.append(test if len(offers) == 1 else f"{function}[{name}" + (f"-{parameters}" if bracket else "]"))
     harnesses = {name: f"{wrong}:Harness" for name, wrong in offers.items() if _has_harness(FOLDER / f"{wrong}.py")}
     run = suite_in(tmp_path_factory.mktemp("wrong"))
     arguments = [*_lanes(tests), *EACH_STEP]
