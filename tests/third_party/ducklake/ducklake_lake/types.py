@@ -7,6 +7,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from ducklake_lake.library import quoted
 from laketier import spi
 
 PLAIN = {
@@ -40,7 +41,7 @@ def to_sql(arrow: pa.DataType) -> str:
     if pa.types.is_map(arrow):
         return f"map({to_sql(arrow.key_type)}, {to_sql(arrow.item_type)})"
     if pa.types.is_struct(arrow):
-        return f"struct({', '.join(f'{_quoted(each.name)} {to_sql(each.type)}' for each in arrow)})"
+        return f"struct({', '.join(f'{quoted(each.name)} {to_sql(each.type)}' for each in arrow)})"
     return PLAIN[arrow]
 
 
@@ -70,7 +71,3 @@ def check(field: pa.Field) -> None:
             why=f"its type is {field.type}",
             fix="Cast it to a type of DuckLake, such as int64, string, or timestamp[us].",
         )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
