@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.maintenance.orphans import list_orphans
-from laketier.spi import AddColumn, Feature, unpack
+from laketier.spi import AddColumn, Feature, WriteMode, unpack
 from laketier_conformance.lake import SCHEMA, Lake, Seen, Table, ids_of, name_of, token
 from laketier_conformance.test_upsert import Keyed
 
@@ -38,6 +38,8 @@ class Operation:
     """It may be asked for again after it landed."""
     is_best_effort: bool = False
     """It logs a failure, and raises none."""
+    again: Callable[[Lake, Request], Request] = lambda _, request: request
+    """What is asked for again, of a format that may have made a part of it."""
 
 
 def _made(lake: Lake, number: int) -> Table:
@@ -60,7 +62,9 @@ def _create(lake: Lake, number: int) -> Request:
 
 
 def _overwrite(lake: Lake, number: int) -> Request:
-    _made(lake, number)
+    table = _made(lake, number)
+    if number == 0:  # a format without it refuses here
+        table.stage((), mode=WriteMode.OVERWRITE)
     tasks = [ids_of(number + 1, 0), ids_of(number + 1, 1)]
     return {"do": "round", "mode": "overwrite", "pipeline": "p", "epoch": number + 1, "tasks": tasks}
 
@@ -71,6 +75,11 @@ def _upsert(lake: Lake, number: int) -> Request:
         keyed.round(0, keyed.staged(dict.fromkeys(UPSERTED, "old")))
     rows = [[i, f"new {number}"] for i in UPSERTED]
     return {"do": "replace", "pipeline": "p", "epoch": number + 1, "rows": rows, "replaced": keyed.files()}
+
+
+def _upsert_again(lake: Lake, request: Request) -> Request:
+    """Whoever replays the round merges with the table as it is now."""
+    return {**request, "replaced": Keyed.of(lake.table(NAME)).files()}
 
 
 def _discard(lake: Lake, number: int) -> Request:
@@ -140,7 +149,7 @@ OPERATIONS = (
     Operation("alter", _alter, _with_a_column, needs=(Feature.ADD_COLUMN,), repeats=False),
     Operation("drop", _drop, lambda _, __: None, needs=(Feature.DROP_TABLE,), repeats=False),
     Operation("overwrite", _overwrite, _with_other_rows, needs=(Feature.OVERWRITE,)),
-    Operation("upsert", _upsert, _with_new_names, needs=(Feature.UPSERT,)),
+    Operation("upsert", _upsert, _with_new_names, needs=(Feature.UPSERT,), again=_upsert_again),
     Operation("discard", _discard, is_best_effort=True),
     Operation("collect", _collect, needs=(Feature.ORPHAN_COLLECTION,)),
     Operation("expire", _kept("expire"), hook="expire"),

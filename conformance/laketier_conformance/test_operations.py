@@ -53,6 +53,12 @@ class Asked:
         """What a reader finds now."""
         return seen(self.lake, self.request["table"])
 
+    @property
+    def again(self) -> Request:
+        """The request of whoever does it again."""
+        exactly_once = self.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
+        return self.request if exactly_once else self.operation.again(self.lake, self.request)
+
     def judge(self, told: str, answered: bool, found: Seen) -> None:
         """What is there after the request."""
         if answered:
@@ -143,7 +149,7 @@ def _is_cut_off(asked: Asked, run: Run, decided: int, cuts: PowerCuts) -> None:
         pytest.fail(f"{told}: the table can't be read: {error}")
     asked.judge(told, _went_well(run.answer), found)
     if asked.operation.repeats or found != asked.after:
-        asked.judge_again(told, found, answer_of(asked.lake, asked.request), asked.seen)
+        asked.judge_again(told, found, answer_of(asked.lake, asked.again), asked.seen)
 
 
 def _loses_its_power(asked: Asked, cuts: PowerCuts, some: Of) -> None:

@@ -175,7 +175,8 @@ class Catalog(spi.LakeCatalog):
                 field = pa.field(change.field.name, change.field.type, change.field.nullable)
                 check_columns(pa.schema([field]))
                 schema = _with(schema, field, where=str(path))
-            spi.TableDescriptor(schema)
+            # Refuses names that differ by case only.
+            spi.reshaped(found, changes)
             for field in list(schema)[len(found.schema) :]:
                 sql.execute(f"ALTER TABLE {quoted(str(path))} ADD COLUMN {quoted(field.name)}")
             if len(schema) > len(found.schema):
