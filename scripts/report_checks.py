@@ -31,7 +31,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(strict=True)
 
 
-class Outcome(_Strict):
+class TestResult(_Strict):
     """Of one test."""
 
     outcome: Literal["passed", "refused", "failed", "skipped", "not interposed", "not run"]
@@ -65,7 +65,7 @@ class Report(_Strict):
     as_asked: bool
     why: list[str]
     unproven: dict[str, str]
-    results: dict[str, Outcome]
+    results: dict[str, TestResult]
 
 
 def faults(file: Path) -> list[str]:
