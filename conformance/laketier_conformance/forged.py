@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from laketier.kit.manifests.document import encode
+
 MOST_SEALED, MOST = 64, 12
 """Forgeries of one table: of documents with a checksum of the kit's, which the format reads itself, and of all others,
 which a library reads for it in most formats. Each is looked at several times."""
@@ -27,7 +29,7 @@ def forged(files: Mapping[Path, bytes]) -> list[tuple[Path, str, bytes]]:
             shape = tuple(sorted(document))
             for place, change, altered in _altered(document):
                 drawn = hashlib.sha256(repr((shape, place, change)).encode()).hexdigest()
-                found[made is _sealed].setdefault(drawn, (file, f"{place} is {change}", made(altered)))
+                found[made is encode].setdefault(drawn, (file, f"{place} is {change}", made(altered)))
     first = {sealed: [each for _, each in sorted(some.items())] for sealed, some in found.items()}
     return first[True][:MOST_SEALED] + first[False][:MOST]
 
@@ -40,7 +42,7 @@ def _documents(content: bytes) -> Iterator[tuple[Any, Callable[[Any], bytes]]]:
         if document is None:
             return
         if set(document) == {"sha256", "body"}:
-            yield document["body"], _sealed
+            yield document["body"], encode
         else:
             yield document, partial(_among, lines, at)
 
@@ -55,12 +57,6 @@ def _json(content: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return document if isinstance(document, dict) else None
-
-
-def _sealed(body: Any) -> bytes:
-    """As `laketier.kit` writes a document: the digest of the body's text, and the text."""
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    return b'{"sha256":"' + hashlib.sha256(text).hexdigest().encode() + b'","body":' + text + b"}\n"
 
 
 def _altered(value: Any, place: str = "") -> Iterator[tuple[str, str, Any]]:

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from laketier.maintenance.orphans import list_orphans
 from laketier.spi import AddColumn, Feature, WriteMode, unpack
+from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import SCHEMA, Lake, Seen, Table, ids_of, name_of, token
-from laketier_conformance.test_upsert import Keyed
 
 Request = dict[str, Any]
 NAME, BESIDE = "db.t", "db.t_beside"

@@ -20,9 +20,9 @@ from laketier.spi import (
     unpack,
 )
 from laketier_conformance.expect import expect, refused
+from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, read_plan, token
 from laketier_conformance.test_reshape import LARGE, NARROW, RENAME, SMALL, WIDEN
-from laketier_conformance.test_upsert import Keyed
 
 EPOCHS = 4
 

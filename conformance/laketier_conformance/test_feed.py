@@ -28,8 +28,8 @@ from laketier.spi import (
 from laketier_conformance import foreign
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
+from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import Lake, Table, batch, ids_of, read_plan, token
-from laketier_conformance.test_upsert import Keyed
 
 pytestmark = pytest.mark.needs(Feature.CHANGE_FEED)
 

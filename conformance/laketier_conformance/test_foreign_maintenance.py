@@ -23,8 +23,8 @@ from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance import foreign
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
+from laketier_conformance.keyed import UPSERT, Keyed
 from laketier_conformance.lake import QUICK, Lake, Table, ids_of, read_plan, token
-from laketier_conformance.test_upsert import UPSERT, Keyed
 
 Unproven = Callable[[str, str], None]
 EPOCHS = 4

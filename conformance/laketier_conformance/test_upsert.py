@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -22,7 +21,6 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     IncompatibleTable,
-    LakeSplit,
     LaketierError,
     Leaf,
     Op,
@@ -34,83 +32,16 @@ from laketier.spi import (
     WriteResult,
     support_of,
 )
-from laketier.tiering import RoundOutcome, TieringRound
+from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ACK_BEFORE, PUBLISH_AFTER, PUBLISH_BEFORE
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.failpoints import CountedFailpoints
-from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, read_plan, token
+from laketier_conformance.keyed import UPSERT, Keyed, Rows, publish
+from laketier_conformance.lake import SCHEMA, Lake, Table, read_plan, token
 from laketier_conformance.test_orphans import NONE
 
 pytestmark = pytest.mark.needs(Feature.UPSERT)
-UPSERT = WriteMode.UPSERT
-Rows = Mapping[int, str]
-
-
-def publish(
-    table: Table, epoch: int, *results: WriteResult, pipeline: str = "p", mode: WriteMode = UPSERT
-) -> RoundOutcome:
-    """A whole round of results."""
-    tiering = TieringRound(table.factory, token=token(epoch, pipeline), mode=mode, policy=QUICK)
-    tiering.begin()
-    return tiering.commit(results).outcome
-
-
-@dataclass(frozen=True)
-class Keyed:
-    """A table with the primary key ``id``, whose rows are told apart by ``name``. It is made once it is asked for: a
-    format without such tables must refuse one in the test itself."""
-
-    make: Callable[[], Table]
-
-    @classmethod
-    def of(cls, table: Table) -> Keyed:
-        """One that is there."""
-        return cls(lambda: table)
-
-    @cached_property
-    def table(self) -> Table:
-        """The table."""
-        return self.make()
-
-    def staged(self, rows: Rows, replaced: Sequence[str] = ()) -> WriteResult:
-        """One task: its rows, and the files that they stand for."""
-        batch = pa.record_batch(
-            [
-                pa.array(rows.keys(), pa.int64()),
-                pa.array(rows.values(), pa.string()),
-                pa.nulls(len(rows), pa.float64()),
-            ],
-            schema=SCHEMA,
-        )
-        result = self.table.stage_arrow([batch] if rows else [], mode=UPSERT)
-        return replace(result, replaced=tuple(replaced))
-
-    def round(self, epoch: int, *results: WriteResult, pipeline: str = "p") -> RoundOutcome:
-        """A whole round of results."""
-        return publish(self.table, epoch, *results, pipeline=pipeline)
-
-    @property
-    def rows(self) -> Rows:
-        """What a reader gets. A key that is there twice fails."""
-        read = self.table.read(columns=("id", "name"))
-        pairs = list(zip(*read.to_pydict().values(), strict=True))
-        expect(len(dict(pairs)), len(pairs), f"a key is there twice: {sorted(pairs)}")
-        return dict(sorted(pairs))
-
-    def splits(self) -> list[tuple[LakeSplit, frozenset[int]]]:
-        """The splits of the current snapshot, each with its keys."""
-        plan = self.table.source.plan(ScanRequest())
-        found = []
-        for split in plan.splits:
-            keys = read_plan(self.table.source, replace(plan, splits=(split,)))["id"].to_pylist()
-            assert split.files, "a split says which files it reads"
-            found.append((split, frozenset(keys)))
-        return found
-
-    def files(self, *keys: int) -> tuple[str, ...]:
-        """The live files that hold ``keys``; all without any."""
-        return tuple(f for split, found in self.splits() if not keys or found & set(keys) for f in split.files)
 
 
 @pytest.fixture

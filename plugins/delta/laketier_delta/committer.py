@@ -346,5 +346,5 @@ def commit_rows(info: dict[str, Any]) -> int | None:
             metrics = json.loads(metrics)
         found = [metrics[key] for key in ("numOutputRows", "num_added_rows") if key in metrics]
         return int(found[0]) if found else None
-    except (TypeError, ValueError, LookupError, RecursionError):
+    except (TypeError, ValueError, LookupError, ArithmeticError, RecursionError):
         return None

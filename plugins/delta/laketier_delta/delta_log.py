@@ -88,7 +88,7 @@ def _target(info: dict[str, Any]) -> int:
     """The version that a RESTORE went back to; -1 when it names a time, or nothing."""
     try:
         return int(_parameters(info)["version"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return -1
 
 

@@ -658,6 +658,7 @@ def test_a_commit_info_that_is_no_object_is_damage(lake, info):
         {"operationMetrics": 7, "operationParameters": 7, "timestamp": "x"},
         {"operationMetrics": {"numOutputRows": "x"}, "operationParameters": ["x"], "operation": "RESTORE"},
         {"operationMetrics": "[", "operationParameters": None, "operation": "WRITE", "timestamp": None},
+        {"operationMetrics": '{"numOutputRows": Infinity}'},
     ],
 )
 def test_a_commit_info_that_tells_nothing_is_none(lake, info):

@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 
 _DAMAGE = (
     *DAMAGE,
-    *(FileNotFoundError, struct.error, LookupError, TypeError, AttributeError, AssertionError),
-    *(ArithmeticError, MemoryError, SystemError),  # lengths that are none
+    FileNotFoundError,
+    struct.error,
+    LookupError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    # Of lengths that are none.
+    ArithmeticError,
+    MemoryError,
+    SystemError,
 )
 """What pyiceberg's Avro raises for a file that is damaged. It names none."""
 

@@ -44,7 +44,6 @@ and the sidecars of blobs, as no API of Lance tells who refers to one."""
 
 _MANIFEST = re.compile(r"_versions/\d+\.manifest")
 _DETACHED = re.compile(r"(tree/.+/)?_versions/d\d+\.manifest")
-_ROWS = 65_536
 
 
 class LanceMaintenance(LakeMaintenance):
@@ -111,9 +110,7 @@ class LanceMaintenance(LakeMaintenance):
         own = {path.removeprefix(folder) for path in manifests if path.startswith(folder)}
         expected = {path for path in own if _MANIFEST.fullmatch(path)}
         wanted = pa.array(names | expected, pa.string())
-        found: set[str] = set()
-        for paths in tracked(dataset, max(_ROWS, len(wanted))):
-            found.update(pc.unique(paths.filter(pc.is_in(paths, value_set=wanted))).to_pylist())
+        found = tracked(dataset, wanted)
         if not expected or not expected <= found:
             raise self._changed(f"of {len(expected)} manifests in {folder or 'the dataset'!r} not all were read")
         return found

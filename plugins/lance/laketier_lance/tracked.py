@@ -20,14 +20,19 @@ def needed(dataset: LanceDataset, paths: Sequence[str]) -> set[str]:
     # A base need not be the root of a dataset; then its files are named without ``data/``.
     wanted = pa.array([*names, *names.values()], pa.string())
     branches = [dataset.checkout_version((branch, None)) for branch in dataset.branches.list()]
-    found: set[str] = set()
-    for each in (dataset, *branches):
-        for tracked_paths in tracked(each, _ROWS):
-            found.update(pc.unique(tracked_paths.filter(pc.is_in(tracked_paths, value_set=wanted))).to_pylist())
+    found = set[str]().union(*(tracked(each, wanted) for each in (dataset, *branches)))
     return {path for path, name in names.items() if not found.isdisjoint((path, name))}
 
 
-def tracked(dataset: LanceDataset, rows: int) -> Iterator[pa.ChunkedArray]:
+def tracked(dataset: LanceDataset, wanted: pa.Array) -> set[str]:
+    """Those of the paths ``wanted`` that any version on the dataset's branch refers to."""
+    found: set[str] = set()
+    for paths in _paths(dataset, max(_ROWS, len(wanted))):
+        found.update(pc.unique(paths.filter(pc.is_in(paths, value_set=wanted))).to_pylist())
+    return found
+
+
+def _paths(dataset: LanceDataset, rows: int) -> Iterator[pa.ChunkedArray]:
     """The paths that the versions refer to, again for each version, at least ``rows`` at a time."""
     paths: list[pa.Array] = []
     count = 0
