@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from laketier.config import from_environment
+from laketier_verification.mutants import report
+from laketier_verification.mutants.page import PAGE, page
 from laketier_verification.mutants.patching import HOOKED
 from laketier_verification.mutants.report import Told
 from laketier_verification.mutants.results import KILLED, NEAR, SURVIVED, Result, Results, drawn
 from laketier_verification.mutants.rules import OTHER, rule_of
 from laketier_verification.mutants.source import Module
+from laketier_verification.mutants.summary import Summary, summaries
 from laketier_verification.mutants.survivors import Argued, argued, stale
-from laketier_verification.mutants.targets import TARGETS
+from laketier_verification.mutants.targets import TARGETS, Target
 
 BROKEN = """\
 import os
@@ -135,6 +139,57 @@ def test_a_later_result_replaces_an_earlier_one(tmp_path: Path, module: Module) 
 def test_the_order_is_the_same_for_the_same_seed(module: Module) -> None:
     assert drawn(module.mutants, 1) == drawn(reversed(module.mutants), 1)
     assert drawn(module.mutants, 1) != drawn(module.mutants, 2)
+
+
+def test_a_summary_outlives_the_results(tmp_path: Path, module: Module) -> None:
+    results = Results(tmp_path / "results.jsonl")
+    for mutant, outcome in zip(module.mutants, (SURVIVED, NEAR, KILLED), strict=False):
+        results.add(Result(mutant.key, module.digest(mutant.key.function), 1, outcome))
+    first, second = (mutant.key for mutant in module.mutants[:2])
+    told = Told.of("tiering", {"broken": module}, results, [_about(first)])
+    Summary.of(told).write(tmp_path)
+    other = (tmp_path / "tiering.json").read_text(encoding="utf-8")
+    Summary.of(replace(told, name="spi")).write(tmp_path)
+    assert (tmp_path / "tiering.json").read_text(encoding="utf-8") == other, "a run rewrites its own target alone"
+
+    spi, tiering = sorted(summaries(tmp_path), key=lambda each: each.target)
+    assert spi.scores == tiering.scores
+    assert tiering.score == told.score
+    assert (tiering.mutants, tiering.waiting) == (len(module.mutants), 1)
+    assert {(each.before, each.after, each.why) for each in tiering.survivors} == {
+        (first.before, first.after, "it does nothing"),
+        (second.before, second.after, ""),
+    }
+    made = page(tmp_path)
+    assert "## tiering" in made
+    assert "## spi" in made
+    assert "## rounds" not in made
+
+
+def test_the_page_is_made_of_the_summaries() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_one_format_that_notices_is_enough(tmp_path: Path, module: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kit is broken for all formats that stand on it."""
+    first, second, third = (mutant.key for mutant in module.mutants[:3])
+    feather, localfile = (Results(tmp_path / f"{name}.jsonl") for name in ("feather", "localfile"))
+    for results, key, outcome in (
+        (feather, first, SURVIVED),
+        (feather, second, SURVIVED),
+        (feather, third, KILLED),
+        (localfile, first, KILLED),
+    ):
+        results.add(Result(key, module.digest(key.function), 1, outcome))
+    monkeypatch.setattr(report, "FOLDER", tmp_path)
+    monkeypatch.setattr(Target, "modules", lambda _: {"broken": module})
+    told = Told.of("feather", {"broken": module}, feather, [])
+    assert (told.score.tried, told.score.noticed, told.elsewhere) == (3, 2, {"localfile": 1})
+    assert [each.key for each in told.unargued] == [second]
+    same = Told.of("localfile", {"broken": module}, localfile, [])
+    assert same.score == told.score
+    assert [each.outcome for each in same.unargued] == [NEAR], "localfile's tests are still to be asked"
+    assert same.elsewhere == {"feather": 1}
 
 
 def test_the_score(tmp_path: Path, module: Module) -> None:

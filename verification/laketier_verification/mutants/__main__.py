@@ -15,9 +15,10 @@ import pytest
 
 from laketier_verification.mutants import report
 from laketier_verification.mutants.loop import Loop
-from laketier_verification.mutants.page import page
+from laketier_verification.mutants.page import PAGE, page
 from laketier_verification.mutants.results import NEAR, SURVIVED, Results, drawn
 from laketier_verification.mutants.source import Module, Mutant
+from laketier_verification.mutants.summary import Summary
 from laketier_verification.mutants.survivors import argued, stale
 from laketier_verification.mutants.targets import FOLDER, ROOT, TARGETS, Target
 
@@ -26,9 +27,11 @@ def main() -> None:
     """Exit code 1 when a mutant survived that nobody argued, or an argument is about none."""
     arguments = _parser().parse_args()
     if arguments.docs:
-        arguments.docs.write_text(page(), encoding="utf-8")
+        if arguments.target:
+            Summary.of(report.known_of(arguments.target)).write()
+        PAGE.write_text(page(), encoding="utf-8")
         return
-    target = TARGETS[arguments.target]
+    target = TARGETS[arguments.target or "feather"]
     modules = target.modules()
     mutants = drawn((mutant for module in modules.values() for mutant in module.mutants), arguments.seed)
     chosen = [mutant for mutant in mutants if re.search(arguments.only, _text(mutant))]
@@ -49,7 +52,7 @@ def main() -> None:
             sys.exit(f"pytest ended with exit code {code}")
     told = report.known_of(target.name)
     if arguments.json:
-        print(json.dumps(told.plain(), indent=2))
+        print(json.dumps(Summary.of(told).plain(), indent=2))
     else:
         report.show(told)
     about_none = stale(argued(), modules)
@@ -92,7 +95,7 @@ def _text(mutant: Mutant) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m laketier_verification.mutants", description=__doc__)
-    parser.add_argument("target", nargs="?", default="feather", choices=sorted(TARGETS), help="default: %(default)s")
+    parser.add_argument("target", nargs="?", choices=sorted(TARGETS), help="default: feather")
     parser.add_argument(
         "--seconds", type=float, default=600.0, help="begin no mutant later than this; default: %(default)s"
     )
@@ -107,7 +110,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="show the mutants, and try none")
     parser.add_argument("--report", action="store_true", help="show what is known, and try none")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("--docs", type=Path, metavar="FILE", help="write the page of docs/proof from all that is known")
+    parser.add_argument(
+        "--docs", action="store_true", help="write TARGET's summary, if one is named, and the page of docs/proof"
+    )
     return parser
 
 

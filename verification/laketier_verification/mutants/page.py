@@ -1,18 +1,18 @@
-"""The page of docs/proof, from the files of results."""
+"""The page of docs/proof, from the summaries beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
-from laketier_verification.mutants.report import Score, Told, known_of, module, operator, rule
-from laketier_verification.mutants.results import NEAR, Result
-from laketier_verification.mutants.targets import FOLDER, TARGETS
+from laketier_verification.mutants.report import Score
+from laketier_verification.mutants.summary import SUMMARIES, Summary, Survivor, summaries
 
+PAGE = SUMMARIES.with_suffix(".md")
 _ABOUT = {
-    "feather": "the conformance suite on Feather, which has no partitions, buckets or files that move; what Feather "
-    "lets pass, the suite may notice on localfile, which shares the code",
-    "localfile": "the conformance suite on localfile",
+    "feather": "the conformance suite on Feather, which has no partitions, buckets or files that move, and on "
+    "localfile, which shares the kit",
+    "localfile": "the conformance suite on localfile, and on Feather, which shares the kit",
     "delta": "the conformance suite on Delta",
     "iceberg": "the conformance suite on Iceberg",
     "lance": "the conformance suite on Lance",
@@ -25,8 +25,8 @@ _HEAD = """# Mutants
 
 `make test-mutants` makes one small mistake in correct code, runs the tests that reach the mistake, and says which
 test noticed. A mistake that no test notices is a survivor: the suite lacks a test, or the mistake changes nothing
-that a caller could tell. The page is written by `python -m laketier_verification.mutants --docs
-docs/proof/mutants.md`.
+that a caller could tell. `make test-mutants ARGS="TARGET --docs"` writes what is known of a target into a summary of
+its own in `docs/proof/mutants/`, and this page from all of those.
 
 ## How it is done
 
@@ -51,82 +51,72 @@ docs/proof/mutants.md`.
 A survivor that nobody could notice has a line in `tests/mutants/survivors.toml` that says why, and counts neither
 way. A line about a mutant that is not there, or that a test notices, is an error. The suite runs in its bare lane,
 without Spark. Survivors that our own unit tests notice are counted apart, under "ours": an author of a format does not
-have them. A mutant that
-has met only its first tests counts as a survivor, so the tests that are left can only raise the score.
+have them. A mutant that has met only its first tests counts as a survivor, so the tests that are left can only raise
+the score. Feather and localfile share the manifest kit. A mutant of the kit counts as noticed when the suite notices it
+on either of them, so a module of the kit has the same score in both.
 """
 
 
-def page() -> str:
-    """Of all targets with results."""
+def page(folder: Path = SUMMARIES) -> str:
+    """Of all targets with a summary there."""
     from laketier_verification.mutants.loop import TOGETHER
 
     # The kit's own tests are asked about survivors of Feather, which are no fair sample of the kit.
-    known = [known_of(name) for name in TARGETS if name in _ABOUT and (FOLDER / f"{name}.jsonl").exists()]
-    known = [told for told in known if told.results]
-    parts = [
-        _HEAD.format(together=TOGETHER),
-        _table("Scores", "code", [(told.name, told.score) for told in known], known),
-    ]
-    for told in known:
-        parts.append(f"## {told.name}\n\nBy {_ABOUT[told.name]}. {_sample(told)}\n")
-        for title, of in _VIEWS:
-            parts.append(_rows(title, told.by(of).items()))
-        parts.append(_survivors("Survivors that nobody argued", told.unargued, lambda _: ""))
-        same = [result for result in told.results if not result.noticed and told.is_argued(result)]
-        parts.append(_survivors("Survivors that change nothing", same, partial(_why, told)))
+    known = [summary for summary in summaries(folder) if summary.target in _ABOUT]
+    parts = [_HEAD.format(together=TOGETHER), _table(known)]
+    for summary in known:
+        parts.append(f"## {summary.target}\n\nBy {_ABOUT[summary.target]}. {_sample(summary)}\n")
+        parts += [_rows(view, scores) for view, scores in summary.scores.items()]
+        open_ones = [each for each in summary.survivors if not (each.why or each.ours)]
+        parts.append(_survivors("Survivors that nobody argued", open_ones))
+        parts.append(_survivors("Survivors that change nothing", [each for each in summary.survivors if each.why]))
     return "\n".join(parts)
 
 
-_VIEWS: tuple[tuple[str, Callable[[Result], str]], ...] = (("rule", rule), ("module", module), ("mistake", operator))
-
-
-def _sample(told: Told) -> str:
-    drawn = "All" if told.score.tried + told.not_viable == told.total else "A sample:"
-    waiting = sum(result.outcome == NEAR for result in told.results)
+def _sample(summary: Summary) -> str:
+    tried = summary.score.tried
+    drawn = "All" if tried + summary.not_viable == summary.mutants else "A sample:"
+    shared = "".join(f" {count} of those noticed only on {name}." for name, count in summary.elsewhere.items())
     return (
-        f"{drawn} {told.score.tried} of {told.total} mutants; {told.not_viable} could not be made. Of the survivors, "
-        f"{waiting} have met only their first tests."
+        f"{drawn} {tried} of {summary.mutants} mutants; {summary.not_viable} could not be made. Of the survivors, "
+        f"{summary.waiting} have met only their first tests.{shared} At commit {summary.commit} of {summary.date}."
     )
 
 
-def _table(title: str, first: str, scores: Iterable[tuple[str, Score]], known: list[Told]) -> str:
+def _table(known: Iterable[Summary]) -> str:
     lines = [
-        f"## {title}\n",
-        f"| {first} | mutants | tried | noticed | argued | noticed of the rest | by our own tests | with them |",
+        "## Scores\n",
+        "| code | mutants | tried | noticed | argued | noticed of the rest | by our own tests | with them |",
         "|---|" + "---:|" * 7,
     ]
-    for told, (name, score) in zip(known, scores, strict=True):
+    for summary in known:
+        name, score = summary.target, summary.score
         lines.append(
-            f"| [{name}](#{name}) | {told.total} | {score.tried} | {score.noticed} | {score.equivalent} "
+            f"| [{name}](#{name}) | {summary.mutants} | {score.tried} | {score.noticed} | {score.equivalent} "
             f"| {score.percent:.1f} % | {score.ours} | {score.with_ours:.1f} % |"
         )
     return "\n".join(lines) + "\n"
 
 
-def _rows(title: str, scores: Iterable[tuple[str, Score]]) -> str:
+def _rows(title: str, scores: Mapping[str, Score]) -> str:
     lines = [f"| {title} | tried | noticed | argued | of the rest | ours | with ours |", "|---|" + "---:|" * 6]
-    for name, score in scores:
+    for name, score in scores.items():
         shown = f"`{name}`" if "_" in name or "." in name else name
         counts = f"{score.tried} | {score.noticed} | {score.equivalent} | {score.percent:.1f} %"
         lines.append(f"| {shown} | {counts} | {score.ours} | {score.with_ours:.1f} % |")
     return "\n".join(lines) + "\n"
 
 
-def _survivors(title: str, results: list[Result], why: Callable[[Result], str]) -> str:
-    if not results:
+def _survivors(title: str, survivors: Sequence[Survivor]) -> str:
+    if not survivors:
         return f"{title}: none.\n"
     lines = [f"{title}:\n"]
-    for result in sorted(results, key=lambda each: (each.key.module, each.line)):
-        key = result.key
-        change = f"{_code(key.before)} → {_code(key.after)}"
-        reason = why(result)
-        lines.append(f"- `{key.module}.{key.function}`, {key.operator}: {change}" + (f". {reason}" if reason else ""))
+    for each in survivors:
+        change = f"{_code(each.before)} → {_code(each.after)}"
+        reason = f". {each.why}" if each.why else ""
+        lines.append(f"- `{each.module}.{each.function}`, {each.operator}: {change}{reason}")
     return "\n".join(lines) + "\n"
 
 
 def _code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
-
-
-def _why(told: Told, result: Result) -> str:
-    return next(entry.why for entry in told.entries if entry.is_about(result.key))

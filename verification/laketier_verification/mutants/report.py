@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.table import Table
 
-from laketier_verification.mutants.results import NOT_VIABLE, Result, Results
+from laketier_verification.mutants.results import NEAR, NOT_VIABLE, SURVIVED, Result, Results
 from laketier_verification.mutants.rules import rule_of
 from laketier_verification.mutants.source import Key, Module
 from laketier_verification.mutants.survivors import Argued, argued
@@ -50,7 +49,8 @@ class Score:
 
 @dataclass(frozen=True)
 class Told:
-    """All that is known of a target. ``total``: its mutants, of which some were drawn."""
+    """All that is known of a target. ``total``: its mutants, of which some were drawn. ``ours``: what our own tests
+    notice, for a target of the suite. ``elsewhere``: how many the suite noticed on another format alone."""
 
     name: str
     total: int
@@ -58,16 +58,25 @@ class Told:
     not_viable: int
     entries: Sequence[Argued]
     ours: Mapping[Key, Result]
+    elsewhere: Mapping[str, int]
 
     @classmethod
     def of(cls, name: str, modules: Mapping[str, Module], results: Results, entries: Sequence[Argued]) -> Told:
-        """From the file of results."""
-        elsewhere, ours = (_noticed_elsewhere(name, modules, by_the_suite=suite) for suite in (True, False))
-        # Who still has tests before it counts as a survivor: else those left would all be noticed.
-        known = [elsewhere.get(result.key, result) for result in results.of(modules)]
-        viable = [result for result in known if result.outcome != NOT_VIABLE]
+        """From the file of results, and those of other targets that share modules. A test of any format's suite that
+        notices is enough, so what two formats share has the same score for both."""
+        mine = {result.key: result for result in results.of(modules)}
+        suites, ours = (_elsewhere(name, modules, by_the_suite=suite) for suite in (True, False))
+        known, only_there = dict(mine), Counter[str]()
+        for key, (other, result) in suites.items() if _is_suite(name) else ():
+            if result.noticed and not (key in mine and mine[key].noticed):
+                known[key] = result
+                only_there[other] += 1
+            elif key not in mine:
+                known[key] = replace(result, outcome=NEAR) if result.outcome == SURVIVED else result
+        viable = [result for result in known.values() if result.outcome != NOT_VIABLE]
         total = sum(len(module.mutants) for module in modules.values())
-        return cls(name, total, viable, len(known) - len(viable), entries, ours)
+        by_ours = {key: result for key, (_, result) in ours.items() if result.noticed} if _is_suite(name) else {}
+        return cls(name, total, viable, len(known) - len(viable), entries, by_ours, dict(only_there))
 
     def is_argued(self, result: Result) -> bool:
         """A line says why nobody could notice."""
@@ -98,25 +107,6 @@ class Told:
             for name in names
         }
 
-    def plain(self) -> dict[str, Any]:
-        """As JSON."""
-
-        def scores(of: Callable[[Result], str]) -> dict[str, Any]:
-            return {name: vars(score) | {"percent": round(score.percent, 1)} for name, score in self.by(of).items()}
-
-        return {
-            "target": self.name,
-            "mutants": self.total,
-            "not viable": self.not_viable,
-            **vars(self.score),
-            "percent": round(self.score.percent, 1),
-            "rules": scores(rule),
-            "modules": scores(module),
-            "operators": scores(operator),
-            "noticed by": dict(Counter(test_file(each) for each in self.results if each.noticed).most_common()),
-            "survivors": [vars(each.key) | {"line": each.line} for each in self.unargued],
-        }
-
 
 def rule(result: Result) -> str:
     """The rule of the contract."""
@@ -133,25 +123,25 @@ def operator(result: Result) -> str:
     return result.key.operator
 
 
-def test_file(result: Result) -> str:
-    """Where the test is that noticed."""
-    return result.by.partition("::")[0].rpartition("/")[2]
-
-
 def known_of(target: str) -> Told:
     """What the file of a target says now."""
     return Told.of(target, TARGETS[target].modules(), Results(FOLDER / f"{target}.jsonl"), argued())
 
 
-def _noticed_elsewhere(name: str, modules: Mapping[str, Module], *, by_the_suite: bool) -> dict[Key, Result]:
-    """What two formats share is broken for both: one that notices is enough."""
-    found = {}
+def _is_suite(name: str) -> bool:
+    return name in TARGETS and TARGETS[name].by_the_suite
+
+
+def _elsewhere(name: str, modules: Mapping[str, Module], *, by_the_suite: bool) -> dict[Key, tuple[str, Result]]:
+    """What other targets found of the same mutants, those first that noticed."""
+    found: dict[Key, tuple[str, Result]] = {}
     for other, target in TARGETS.items():
-        if target.by_the_suite != by_the_suite:
+        if other == name or target.by_the_suite != by_the_suite:
             continue
-        shared = {each: module for each, module in modules.items() if other != name and each in target.modules()}
-        results = Results(FOLDER / f"{other}.jsonl").of(shared)
-        found.update({result.key: result for result in results if result.noticed})
+        shared = {each: module for each, module in modules.items() if each in target.modules()}
+        for result in Results(FOLDER / f"{other}.jsonl").of(shared) if shared else ():
+            if result.noticed or result.key not in found:
+                found[result.key] = (other, result)
     return found
 
 
