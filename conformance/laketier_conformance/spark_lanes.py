@@ -61,8 +61,18 @@ def run_round(
     """One round of what lies in ``folder``. ``more``: further keys, without ``lake.``, with ``_`` for ``-``."""
     keys = options(lake, epoch) | {f"lake.{key.replace('_', '-')}": value for key, value in more.items()}
     if lane == DATAFRAME:
+        from pyspark.errors import PySparkException
+
+        from laketier.spark.failures import cause_of
+
         rows = session.read.parquet(str(folder))
-        rows.write.format("laketier").options(**keys).mode(mode).save()
+        try:
+            rows.write.format("laketier").options(**keys).mode(mode).save()
+        except PySparkException as error:
+            # A refusal of the format is one in each lane.
+            if (cause := cause_of(error)) is None:
+                raise
+            raise cause from error
     else:
         from laketier.connectors import ParquetFolder
         from laketier.spark import tier

@@ -64,6 +64,17 @@ def test_a_few_rules_hold(name: str, tests: list[str], run_suite) -> None:  # ty
     assert set(outcomes.values()) <= {"passed", "refused"}, run.output
 
 
+@pytest.mark.deep
+def test_a_refusal_is_one_in_each_lane(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """Spark's data source wraps it."""
+    lanes = ("spark-dataframe", "spark-split")
+    tests = [f"test_spark.py::test_an_overwrite[{lane}]" for lane in lanes]
+    run = run_suite(
+        "sqlite", tests, offers={"sqlite": "sqlite_lake.plugin"}, arguments=[f"--lake-lanes={','.join(lanes)}"]
+    )
+    assert [run.outcome(test) for test in tests] == ["refused", "refused"], run.output
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", ["feather", "localfile", "delta", "iceberg", "lance"])

@@ -7,10 +7,13 @@ import re
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from laketier.spi import LaketierError, errors
+from laketier.spi import FeatureNotSupported, LaketierError, OffsetsExpired, errors
 
 _LINE = re.compile(r"^(?:laketier\.spi\.errors\.)(?P<kind>\w+): (?P<text>.*)$", re.MULTILINE)
 _SQL_STATE = re.compile(r" SQLSTATE: [0-9A-Z]{5}\s*\Z")
+_UNSUPPORTED = re.compile(
+    r"(?:the format|(?P<format>\S+)) does not support (?P<feature>[\w-]+)(?:, because (?P<reason>.*))?\Z"
+)
 
 
 def cause_of(error: BaseException) -> LaketierError | None:
@@ -28,8 +31,20 @@ def cause_of(error: BaseException) -> LaketierError | None:
             text = _SQL_STATE.sub("", match["text"])
             rebuilt = kind.__new__(kind, text)
             LaketierError.__init__(rebuilt, text)
+            _complete(rebuilt, text)
             return rebuilt
     return None
+
+
+def _complete(error: LaketierError, text: str) -> None:
+    """Give it what an error of its kind has beside its text, so far as the text tells."""
+    if isinstance(error, FeatureNotSupported):
+        told = _UNSUPPORTED.match(text)
+        parts = told.groupdict() if told else {}
+        error.format, error.feature = parts.get("format"), parts.get("feature") or ""
+        error.reason = parts.get("reason") or text
+    elif isinstance(error, OffsetsExpired):
+        error.gone = {}
 
 
 def await_termination(query: StreamingQuery, timeout: float | None = None) -> bool:

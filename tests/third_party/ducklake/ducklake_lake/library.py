@@ -192,8 +192,8 @@ def _engine(process: int) -> _Engine:
         connection.execute(f"LOAD {literal(f'{folder}/{name}.duckdb_extension')}")
     # No retry: the library would put the same files on top of somebody else's commit.
     connection.execute("SET GLOBAL ducklake_max_retry_count = 0")
-    # DuckDB keeps what it read of a file, and of a lake's files it never asks whether they are still the same: no damage
-    # would be seen in this process, and after one no repair.
+    # DuckDB keeps what it read of a file, and of a lake's files it never asks whether they are still the same: this
+    # process would see no damage, and after one no repair.
     connection.execute("SET GLOBAL enable_external_file_cache = false")
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     return _Engine(connection)
