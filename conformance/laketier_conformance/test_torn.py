@@ -10,18 +10,23 @@ import pytest
 
 from laketier.spi import LaketierError
 from laketier_conformance.expect import expect, told
-from laketier_conformance.lake import Table, ids_of
+from laketier_conformance.lake import Lake, Table, ids_of
 from laketier_conformance.outside import local_folder
 
-HARMS = ("cut", "empty", "gone")
+HARMS = ("cut", "empty", "gone", "older")
+"""``older``: a file that was changed is what it was before, as a copy, a mirror or a cache of the network leaves it."""
 
 
-def _harm(file: Path, harm: str) -> None:
+def _harm(file: Path, harm: str, before: bytes | None) -> bool:
+    """Whether it is another file now."""
     content = file.read_bytes()
     if harm == "gone":
         file.unlink()
-    else:
+    elif harm != "older":
         file.write_bytes(content[: len(content) // 2 if harm == "cut" else 0])
+    elif before is not None:
+        file.write_bytes(before)
+    return harm != "older" or before is not None
 
 
 def _told(table: Table) -> tuple[list[int] | None, int | None, list[str]]:
@@ -60,10 +65,11 @@ def test_a_file_of_the_newest_commit_is_damaged(table: Table, harm: str, unprove
     after = contents(root)
     older, whole = ids_of(0) + ids_of(1), ids_of(0) + ids_of(1) + ids_of(2)
     allowed = [(ids, epoch) for ids in (None, whole) for epoch in (None, 2)]
-    if harm == "gone":
+    if harm in ("gone", "older"):
         allowed += [(older, 1), (older, None)]
     for file in sorted(file for file, content in after.items() if before.get(file) != content):
-        _harm(file, harm)
+        if not _harm(file, harm, before.get(file)):
+            continue
         ids, epoch, errors = _told(table)
         name = file.name
         assert not errors, f"{name} is {harm}, and that is told by no error of laketier's but by {'; '.join(errors)}"
@@ -74,6 +80,37 @@ def test_a_file_of_the_newest_commit_is_damaged(table: Table, harm: str, unprove
         )
         restore(root, after)
     expect(table.ids, whole, "the files are back as they were, and so are the rows")
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_round_after_a_file_is_damaged(lake: Lake, harm: str, unproven: Callable[[str, str], None]) -> None:
+    """Of each file of the newest commit in turn, in a table of its own. What told rows and a watermark all the same is
+    written on: the next epoch is added to what was there, or refused, and then nothing of it is seen. A replay of the
+    one before adds nothing to either."""
+    number, files = 0, 1
+    while number < files:
+        table = lake.create(name=f"db.t{number}")
+        table.append(0)
+        root = local_folder(table.info.location)
+        if root is None:
+            unproven("damaged files", "the table is in no local folder")
+        before = contents(root)
+        table.append(1)
+        changed = sorted(file for file, content in contents(root).items() if before.get(file) != content)
+        files, file = len(changed), changed[number] if number < len(changed) else None
+        number += 1
+        if file is None or not _harm(file, harm, before.get(file)):
+            continue
+        ids, epoch, _ = _told(table)
+        if ids is None or epoch is None:
+            continue
+        said = f"{file.name} is {harm}, and the table tells epoch {epoch}: rows after"
+        for doing, added, what in ((epoch, [], "a replay"), (epoch + 1, ids_of(7), "the next epoch")):
+            try:
+                table.append(doing, ids_of(7))
+            except LaketierError:
+                added = []  # noqa: PLW2901 - refused, so nothing of it is there
+            expect(table.ids, sorted(ids + added), f"{said} {what}")
 
 
 def test_a_backup_is_put_back_and_goes_on(table: Table, unproven: Callable[[str, str], None]) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pyarrow.fs as pafs
 
 from laketier.kit import LocalFolder, TableFolder
+from laketier.kit.warehouse import local_warehouse
 from laketier.spi import ConfigError, Passthrough, TablePath
 
 LOG = "_delta_log"
@@ -33,10 +33,10 @@ class Location:
     @classmethod
     def of(cls, warehouse: str, storage: Passthrough) -> Location:
         """Read ``lake.warehouse``: an absolute or relative path, ``file://`` or ``s3://``. Raises `ConfigError`."""
+        folder = local_warehouse(warehouse)
+        if folder is not None:
+            return cls(_addressable(str(folder)), storage)
         scheme = urlsplit(warehouse).scheme
-        if scheme in ("", "file"):
-            path = unquote(urlsplit(warehouse).path) if scheme else warehouse
-            return cls(_addressable(os.path.abspath(os.path.expanduser(path))), storage)
         if scheme in ("s3", "s3a"):
             return cls(_addressable("s3://" + warehouse.split("://", 1)[1].rstrip("/")), storage)
         raise ConfigError(

@@ -192,8 +192,14 @@ class IcebergCatalog(LakeCatalog):
 
     def _refuse_foreign_folder(self, path: TablePath) -> None:
         location = self._location(path)
-        if location is None or not Path(location).is_dir():
+        if location is None or not Path(location).exists():
             return
+        if not Path(location).is_dir():
+            raise IncompatibleTable(
+                f"a file lies in the table's place, {location}",
+                where=str(path),
+                fix="Choose another table name or warehouse.",
+            )
         odd = sorted({entry.name for entry in Path(location).iterdir()} - {"data", "metadata"})
         if odd:
             raise IncompatibleTable(

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlparse
+from urllib.parse import quote
 
 from laketier.kit.durable import fsync_directory, make_directories
+from laketier.kit.warehouse import local_warehouse
 from laketier.spi import ConfigError, CorruptTable, Passthrough, StorageError
 from laketier_iceberg.options import IcebergOptions
 from laketier_iceberg.private import keep_times
@@ -45,15 +46,14 @@ class CatalogSettings:
         """Raises `ConfigError` when there is no catalog and the warehouse can't hold the embedded one."""
         if options.catalog_name or options.catalog:
             return cls(options.catalog_name or EMBEDDED_NAME, warehouse, False, options.catalog)
-        scheme = urlparse(warehouse).scheme
-        if scheme not in ("", "file"):
+        folder = local_warehouse(warehouse)
+        if folder is None:
             raise ConfigError(
                 f"the warehouse {warehouse} needs a catalog",
                 why="the embedded one is a SQLite file, which has to be on a local disk",
                 fix="Set lake.iceberg.catalog.type and lake.iceberg.catalog.uri, or lake.iceberg.catalog-name.",
             )
-        path = Path(urlparse(warehouse).path if scheme == "file" else warehouse).absolute()
-        return cls(EMBEDDED_NAME, str(path), True)
+        return cls(EMBEDDED_NAME, str(folder), True)
 
     @property
     def database(self) -> Path:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import pyarrow.fs as pafs
 
 from laketier.kit import LocalFolder, TableFolder
+from laketier.kit.warehouse import local_warehouse
 from laketier.spi import ConfigError, TablePath
 
 SUFFIX = ".lance"
@@ -33,11 +31,8 @@ def normalise(warehouse: str) -> str:
             why="Lance can't address such files",
             fix="Use a path without them.",
         )
-    if warehouse.startswith("file:"):
-        warehouse = url2pathname(urlsplit(warehouse).path)
-    if "://" in warehouse:
-        return warehouse.rstrip("/")
-    return os.path.abspath(os.path.expanduser(warehouse))
+    folder = local_warehouse(warehouse)
+    return warehouse.rstrip("/") if folder is None else str(folder)
 
 
 def table_location(warehouse: str, path: TablePath) -> str:

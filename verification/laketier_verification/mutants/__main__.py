@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from laketier_verification.mutants import report
 from laketier_verification.mutants.loop import Loop
 from laketier_verification.mutants.page import PAGE, page
 from laketier_verification.mutants.results import NEAR, SURVIVED, Results, drawn
-from laketier_verification.mutants.source import Module, Mutant
+from laketier_verification.mutants.source import Key, Module, Mutant
 from laketier_verification.mutants.summary import Summary
 from laketier_verification.mutants.survivors import argued, stale
 from laketier_verification.mutants.targets import FOLDER, ROOT, TARGETS, Target
@@ -44,10 +44,14 @@ def main() -> None:
             print(_text(mutant))
         return
     if not arguments.report:
+        noticed = report.noticed_elsewhere(target.name, modules)
+        chosen = [mutant for mutant in chosen if mutant.key not in noticed]
+        met_all: set[Key] = set()
         if arguments.again:
-            forgotten = {result.key for result in results.of(modules) if result.outcome in (SURVIVED, NEAR)}
-            results.forget(forgotten)
-        code = _run(target, modules, chosen, results, arguments)
+            known = list(results.of(modules))
+            met_all = {result.key for result in known if result.outcome == SURVIVED and arguments.tests}
+            results.forget({result.key for result in known if result.outcome in (SURVIVED, NEAR)})
+        code = _run(target, modules, chosen, results, met_all, arguments)
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             sys.exit(f"pytest ended with exit code {code}")
     told = report.known_of(target.name)
@@ -62,7 +66,12 @@ def main() -> None:
 
 
 def _run(
-    target: Target, modules: Mapping[str, Module], chosen: list[Mutant], results: Results, arguments: argparse.Namespace
+    target: Target,
+    modules: Mapping[str, Module],
+    chosen: list[Mutant],
+    results: Results,
+    met_all: Collection[Key],
+    arguments: argparse.Namespace,
 ) -> int:
     def tell(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
@@ -75,6 +84,7 @@ def _run(
         seconds=arguments.seconds,
         near=bool(arguments.near or arguments.tests),
         asked=arguments.tests,
+        met_all=met_all,
         file=file,
         tell=tell,
     )

@@ -7,7 +7,7 @@ import importlib
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from laketier_verification.mutants import patching
 from laketier_verification.mutants.forked import Reports, Say, Test, in_a_fork, run_until_one_fails
 from laketier_verification.mutants.profile import Profile, profile
 from laketier_verification.mutants.results import KILLED, NEAR, NOT_VIABLE, SURVIVED, TIMED_OUT, Result, Results
-from laketier_verification.mutants.source import Module, Mutant
+from laketier_verification.mutants.source import Key, Module, Mutant
 
 TOGETHER = 128
 """Mutants that the first tests did not notice share a run of all the others."""
@@ -28,7 +28,7 @@ _PATIENCE, _TIMES = 30.0, 15.0
 
 class Loop:
     """``mutants`` in the order in which they are tried, until ``seconds`` have passed. ``near``: by first tests only.
-    ``asked``: a pattern of the first tests."""
+    ``asked``: a pattern of the first tests. ``met_all``: survivors of all tests of before, which meet these alone."""
 
     def __init__(
         self,
@@ -41,10 +41,11 @@ class Loop:
         file: Path,
         tell: Callable[[str], None],
         asked: str = "",
+        met_all: Container[Key] = (),
     ) -> None:
         self._modules, self._mutants, self._results = modules, list(mutants), results
         self._seconds, self._near, self._file, self._tell = seconds, near, file, tell
-        self._asked = asked
+        self._asked, self._met_all = asked, met_all
         self._until = 0.0
         self._reports = Reports()
         self.broken: Exception | None = None
@@ -93,7 +94,7 @@ class Loop:
             if time.monotonic() > self._until:
                 return
             result = self._try([mutant], self._first_tests(mutant))
-            if result.outcome == SURVIVED:
+            if result.outcome == SURVIVED and mutant.key not in self._met_all:
                 result = self._result(mutant, NEAR, tests=result.tests, seconds=result.seconds)
                 waiting.append(mutant)
             self._add(mutant, result, f"{number}/{len(new)}")
@@ -195,7 +196,8 @@ class Loop:
         chosen, seconds = [], 0.0
         for test in self._ordered(self._reaching([mutant]), mutant.key.module):
             seen = self._profile[test.item.nodeid]
-            if not seen.starts and seconds + seen.seconds <= _FIRST:
+            # One dear test is better than none: it may be the only one that reaches the line.
+            if not seen.starts and (not chosen or seconds + seen.seconds <= _FIRST):
                 chosen.append(test)
                 seconds += seen.seconds
         return chosen

@@ -128,6 +128,12 @@ def known_of(target: str) -> Told:
     return Told.of(target, TARGETS[target].modules(), Results(FOLDER / f"{target}.jsonl"), argued())
 
 
+def noticed_elsewhere(name: str, modules: Mapping[str, Module]) -> set[Key]:
+    """What need not be tried for a target of the suite: the suite noticed it on another format."""
+    found = _elsewhere(name, modules, by_the_suite=True) if _is_suite(name) else {}
+    return {key for key, (_, result) in found.items() if result.noticed}
+
+
 def _is_suite(name: str) -> bool:
     return name in TARGETS and TARGETS[name].by_the_suite
 

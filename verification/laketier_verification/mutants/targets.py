@@ -80,7 +80,7 @@ def _harnesses(format: str) -> tuple[str, ...]:
     return tuple(f"laketier_{format}.{name}" for name in ("conformance", "harness"))
 
 
-_MANIFESTS = ("laketier.kit.manifests", "laketier.kit.staged", "laketier.kit.durable")
+_MANIFESTS = ("laketier.kit.manifests", "laketier.kit.staged", "laketier.kit.durable", "laketier.kit.warehouse")
 """What Feather and localfile share."""
 TARGETS = {
     target.name: target

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import unquote, urlsplit
 
 from laketier.kit.manifests.catalog import ManifestCatalog
 from laketier.kit.manifests.changes import ManifestChanges
@@ -16,6 +14,7 @@ from laketier.kit.manifests.history import ManifestHistory
 from laketier.kit.manifests.maintenance import ManifestMaintenance
 from laketier.kit.manifests.source import ManifestSource
 from laketier.kit.manifests.table import ManifestState, ManifestTable
+from laketier.kit.warehouse import local_warehouse
 from laketier.spi.context import CommitterInitContext, WriterInitContext
 from laketier.spi.errors import ConfigError
 from laketier.spi.features import DeliveryLevel, Feature, Features, require, require_mode
@@ -100,16 +99,8 @@ class ManifestPlugin(LakeStoragePlugin):
 def warehouse_folder(warehouse: str, *, format: str, features: Features) -> Path:
     """The folder that ``lake.warehouse`` names, absolute, for formats on local and mounted disks: a path or a ``file:``
     URI. Raises `FeatureNotSupported` for other schemes, and `ConfigError` for nothing at all or another host."""
-    if not warehouse.strip():
-        raise ConfigError("lake.warehouse is empty", fix="Set it to a folder, for example /data/lake.")
-    parts = urlsplit(warehouse)
-    if parts.scheme == "file":
-        if parts.netloc not in ("", "localhost"):
-            raise ConfigError(
-                f"{warehouse!r} names the host {parts.netloc!r}", fix=f"Write file:///{parts.netloc}{parts.path}."
-            )
-        return Path(unquote(parts.path))
-    if "://" in warehouse:
+    folder = local_warehouse(warehouse)
+    if folder is None:
         require(format, features, Feature.OBJECT_STORES, fix="Use a path or a file:// URI, or another format.")
-    # Absolute, as executors run in folders of their own.
-    return Path(os.path.abspath(os.path.expanduser(warehouse)))
+        raise ConfigError(f"{warehouse!r} is no folder, and {format} keeps its manifests in one", fix="Use a path.")
+    return folder

@@ -1,0 +1,165 @@
+"""What lies in a warehouse beside its tables, or in the place of one: it stays as it is, and is taken for no table. And
+the ways in which a warehouse is named."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from laketier.spi import Conflict, Feature, LaketierError, TablePath, UnknownOutcome
+from laketier.tiering import RoundOutcome
+from laketier_conformance.expect import expect, told
+from laketier_conformance.lake import Lake, Table, ids_of
+from laketier_conformance.outside import everything, local_folder, touched
+
+NOTHING = {"empty": "", "blanks": "  "}
+
+
+def _place(table: Table, name: str) -> Path | None:
+    """Where a table ``db.<name>`` would lie, if each has a local folder of its name."""
+    folder = local_folder(table.info.location)
+    if folder is None or table.path.table not in folder.name:
+        return None
+    return folder.with_name(folder.name.replace(table.path.table, name, 1))
+
+
+def _home(lake: Lake, unproven: Callable[[str, str], None]) -> Path:
+    parts = urlsplit(lake.location)
+    if parts.scheme not in ("", "file"):
+        unproven("names of local warehouses", "the warehouse is no local folder")
+    return Path(unquote(parts.path) if parts.scheme else lake.location)
+
+
+@pytest.mark.parametrize("what", ["a file", "a folder"])
+def test_a_table_where_something_else_lies(table: Table, what: str, unproven: Callable[[str, str], None]) -> None:
+    """Creating is refused, by an error that is no race, as those are tried again; or the table is made beside. What lay
+    there stays as it was, and a table that is refused is not listed."""
+    place = _place(table, "notes")
+    if place is None:
+        unproven("tables where something else lies", "the table is in no local folder of its name")
+        return
+    notes = place if what == "a file" else place / "notes.txt"
+    notes.parent.mkdir(exist_ok=True)
+    notes.write_text("theirs")
+    catalog, path = table.lake.storage.catalog(), TablePath("db", "notes")
+    listed = [str(table.path)]
+    try:
+        table.lake.create(name=str(path)).append(0)
+        listed = sorted([*listed, str(path)])
+        expect(table.lake.table(str(path)).ids, ids_of(0), f"rows of a table that was made where {what} lay")
+    except (Conflict, UnknownOutcome) as error:
+        pytest.fail(f"a table is created where {what} of somebody else's lies: {told(error)}, which tells of a race")
+    except LaketierError:
+        if notes != place:
+            expect([each.name for each in place.iterdir()], ["notes.txt"], "what a refused table left in the folder")
+    except Exception as error:  # noqa: BLE001 - reported
+        pytest.fail(
+            f"a table is created where {what} of somebody else's lies: no error of laketier's, but {told(error)}"
+        )
+    expect(notes.read_text(), "theirs", f"{what} where a table was created, afterwards")
+    expect(list(map(str, catalog.list_tables())), listed, f"the tables, after one was created where {what} lay")
+
+
+def test_what_is_no_table_is_not_listed(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """Files and folders of somebody else's beside the tables, below one and above: a list tells the tables alone, in
+    all databases and in one."""
+    place = _place(table, "other")
+    if place is None:
+        unproven("lists of odd folders", "the table is in no local folder of its name")
+        return
+    table.append(0)
+    home = Path(table.lake.location)
+    for folder in (
+        place,
+        place.with_name(".hidden"),
+        place / "deeper" / "still",
+        home / "empty",
+        home / ".trash" / "t",
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "notes.txt").write_text("theirs")
+    (home / "notes.txt").write_text("theirs")
+    (place.parent / "not a name!").mkdir()
+    catalog = table.lake.storage.catalog()
+    for database in (None, "db"):
+        try:
+            listed = list(map(str, catalog.list_tables(database)))
+        except Exception as error:  # noqa: BLE001 - reported
+            pytest.fail(f"tables are listed where folders of somebody else's lie: {told(error)}")
+        expect(listed, [str(table.path)], "the tables of a warehouse with folders of somebody else's")
+    for database in ("empty", "other", "nothing"):
+        expect(catalog.list_tables(database), [], f"the tables of {database!r}, which is no database")
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_copy_of_a_table_is_listed_where_it_can_be_opened(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """A folder of a table under another name, or deeper, as a copy leaves it. What is listed can be loaded and read,
+    and dropping the table leaves the copy."""
+    place = _place(table, "copy")
+    folder = local_folder(table.info.location)
+    if place is None or folder is None:
+        unproven("copies of tables", "the table is in no local folder of its name")
+        return
+    table.append(0)
+    shutil.copytree(folder, place)
+    shutil.copytree(folder, place / "deeper" / "still")
+    catalog = table.lake.storage.catalog()
+    for path in catalog.list_tables():
+        catalog.load_table(path)
+    before = everything(place)
+    catalog.drop_table(table.path)
+    expect(touched(before, everything(place)), [], "names in a copy of a table that was dropped")
+
+
+def test_a_warehouse_named_by_a_uri(lake: Lake, unproven: Callable[[str, str], None]) -> None:
+    """A path with a blank and a percent sign, as a `file:` URI has them. It is the folder, or refused."""
+    folder = _home(lake, unproven) / "a lake%20"
+    by_path, by_uri = (replace(lake, location=where) for where in (str(folder), folder.as_uri()))
+    try:
+        table = by_uri.create()
+        table.append(0)
+    except (Conflict, UnknownOutcome) as error:
+        pytest.fail(f"a warehouse is named by a URI: {told(error)}, which tells of a race")
+    except LaketierError:
+        return
+    expect(by_path.table("db.t").ids, ids_of(0), "rows of the same warehouse, named by its path")
+    expect(by_path.table("db.t").append(0).outcome, RoundOutcome.ALREADY_THERE, "a replay, by the warehouse's path")
+    expect([*map(str, by_uri.storage.catalog().list_tables())], ["db.t"], "the tables of a warehouse named by a URI")
+
+
+def test_a_warehouse_of_another_host(lake: Lake, unproven: Callable[[str, str], None]) -> None:
+    """It is none of this host's folders."""
+    folder = _home(lake, unproven) / "here"
+    elsewhere = replace(lake, location=folder.as_uri().replace("file://", "file://another.host.invalid", 1))
+    try:
+        elsewhere.create().append(0)
+    except Conflict as error:
+        pytest.fail(f"a warehouse of another host is opened: {told(error)}, which tells of a race")
+    except Exception:  # noqa: BLE001 - whatever says that it can't be reached
+        pass
+    else:
+        assert not folder.exists(), "a warehouse of another host is opened, and is a folder of this one"
+    assert not folder.exists(), "a warehouse of another host is refused, and a folder of this one is made"
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_a_warehouse_without_a_name(lake: Lake, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused before anything is made: it is not the folder in which the process happens to run."""
+    monkeypatch.chdir(tmp_path)
+    before = {path.name for path in tmp_path.iterdir()}
+    nowhere = replace(lake, location=NOTHING[name])
+    try:
+        nowhere.create()
+    except (Conflict, UnknownOutcome) as error:
+        pytest.fail(f"a warehouse without a name is opened: {told(error)}, which tells of a race")
+    except LaketierError:
+        pass
+    else:
+        pytest.fail("a warehouse without a name is opened, and a table is made there")
+    left = {path.name for path in tmp_path.iterdir()} - before
+    expect(left, set(), "what is made in the working folder by a warehouse without a name")
