@@ -69,7 +69,7 @@ module = Module("broken", Path("broken.py").absolute())
 told = []
 mutants = drawn(module.mutants, 1)
 run = loop.Loop({"broken": module}, mutants[:int(sys.argv[1])], Results(Path("results.jsonl")), seconds=60, near=False,
-    file=Path("profile.json"), tell=told.append)
+    file=Path("profile.json"), tell=told.append, asked=sys.argv[2], together=bool(sys.argv[2]))
 pytest.main(["-q", "-s", "-p", "no:cacheprovider", "test_broken.py"], plugins=[run])
 if run.broken is not None:
     raise run.broken
@@ -84,21 +84,36 @@ def module(tmp_path: Path) -> Module:
     return Module("broken", tmp_path / "broken.py")
 
 
-def test_a_run_and_the_one_after(tmp_path: Path, module: Module) -> None:
-    def lines(count: int) -> list[str]:
-        subprocess.run(
-            [sys.executable, "-c", RUN, str(count)],
-            cwd=tmp_path,
-            check=True,
-            stdout=subprocess.DEVNULL,
-            env={"PATH": "/bin:/usr/bin", "PYTHONPATH": str(tmp_path)},
-        )
-        return (tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines()
+def lines(folder: Path, count: int, asked: str = "") -> list[str]:
+    subprocess.run(
+        [sys.executable, "-c", RUN, str(count), asked],
+        cwd=folder,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        env={"PATH": "/bin:/usr/bin", "PYTHONPATH": str(folder)},
+    )
+    return (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
 
-    first = lines(4)
+
+def test_a_run_of_some_tests_together(tmp_path: Path, module: Module) -> None:
+    """Who was asked by them alone still waits for all the others."""
+    lines(tmp_path, 1000, asked="in_another_process")
+    some = {result.key: result for result in Results(tmp_path / "results.jsonl").of({"broken": module})}
+    assert set(some) == {mutant.key for mutant in module.mutants}
+    assert {result.outcome for result in some.values()} == {KILLED, NEAR}
+    assert {result.by.rpartition("::")[2] for result in some.values() if result.noticed} == {"test_in_another_process"}
+    lines(tmp_path, 1000)
+    whole = {result.key: result for result in Results(tmp_path / "results.jsonl").of({"broken": module})}
+    left = {(key.function, key.after) for key, result in whole.items() if result.outcome == SURVIVED}
+    assert left == {("limit", "pass"), ("loop", "value -= 2")}
+    assert all(whole[key] == result for key, result in some.items() if result.noticed)
+
+
+def test_a_run_and_the_one_after(tmp_path: Path, module: Module) -> None:
+    first = lines(tmp_path, 4)
     # A run that was killed as it wrote leaves half a line.
     (tmp_path / "results.jsonl").write_text("\n".join([*first, first[0][:20]]), encoding="utf-8")
-    whole = lines(1000)
+    whole = lines(tmp_path, 1000)
     assert whole[: len(first)] == first
     results = {result.key: result for result in Results(tmp_path / "results.jsonl").of({"broken": module})}
     assert set(results) == {mutant.key for mutant in module.mutants}

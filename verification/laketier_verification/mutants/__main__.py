@@ -46,10 +46,9 @@ def main() -> None:
     if not arguments.report:
         noticed = report.noticed_elsewhere(target.name, modules)
         chosen = [mutant for mutant in chosen if mutant.key not in noticed]
-        met_all: set[Key] = set()
+        known = list(results.of(modules))
+        met_all = {result.key for result in known if result.outcome == SURVIVED and arguments.tests}
         if arguments.again:
-            known = list(results.of(modules))
-            met_all = {result.key for result in known if result.outcome == SURVIVED and arguments.tests}
             results.forget({result.key for result in known if result.outcome in (SURVIVED, NEAR)})
         code = _run(target, modules, chosen, results, met_all, arguments)
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
@@ -82,9 +81,10 @@ def _run(
         chosen,
         results,
         seconds=arguments.seconds,
-        near=bool(arguments.near or arguments.tests),
+        near=bool(arguments.near or (arguments.tests and not arguments.together)),
         asked=arguments.tests,
         met_all=met_all,
+        together=arguments.together,
         file=file,
         tell=tell,
     )
@@ -117,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--again", action="store_true", help="try survivors once more, as after a new test")
     parser.add_argument("--near", action="store_true", help="ask only the first tests, for a first look")
     parser.add_argument("--tests", default="", metavar="REGEX", help="ask only tests whose name it matches")
+    parser.add_argument("--together", action="store_true", help="ask tests of many mutants at once, from the start")
     parser.add_argument("--list", action="store_true", help="show the mutants, and try none")
     parser.add_argument("--report", action="store_true", help="show what is known, and try none")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")

@@ -28,7 +28,8 @@ _PATIENCE, _TIMES = 30.0, 15.0
 
 class Loop:
     """``mutants`` in the order in which they are tried, until ``seconds`` have passed. ``near``: by first tests only.
-    ``asked``: a pattern of the first tests. ``met_all``: survivors of all tests of before, which meet these alone."""
+    ``asked``: a pattern of the tests, and all others are left out. ``met_all``: survivors of all tests of before, which
+    stay so. ``together``: no mutant meets tests alone at first."""
 
     def __init__(
         self,
@@ -42,10 +43,11 @@ class Loop:
         tell: Callable[[str], None],
         asked: str = "",
         met_all: Container[Key] = (),
+        together: bool = False,
     ) -> None:
         self._modules, self._mutants, self._results = modules, list(mutants), results
         self._seconds, self._near, self._file, self._tell = seconds, near, file, tell
-        self._asked, self._met_all = asked, met_all
+        self._asked, self._met_all, self._together = asked, met_all, together
         self._until = 0.0
         self._reports = Reports()
         self.broken: Exception | None = None
@@ -88,8 +90,9 @@ class Loop:
         for result in known.values():
             if result.noticed:
                 self._count(result)
-        waiting = [mutant for mutant in self._mutants if known.get(mutant.key, _NOTHING).outcome == NEAR]
-        new = [mutant for mutant in self._mutants if mutant.key not in known]
+        left = [mutant for mutant in self._mutants if not known.get(mutant.key, _NOTHING).noticed]
+        waiting = [mutant for mutant in left if known.get(mutant.key, _NOTHING).outcome == NEAR or self._together]
+        new = [mutant for mutant in left if mutant.key not in known and mutant not in waiting]
         for number, mutant in enumerate(new, start=1):
             if time.monotonic() > self._until:
                 return
@@ -126,7 +129,8 @@ class Loop:
                 self._add(mutant, alone, "then")
             tests = tests[at + 1 :]
         for mutant in group:
-            self._add(mutant, self._result(mutant, SURVIVED, tests=len(self._all_tests([mutant]))), "then")
+            outcome = NEAR if self._asked and mutant.key not in self._met_all else SURVIVED
+            self._add(mutant, self._result(mutant, outcome, tests=len(self._all_tests([mutant]))), "then")
 
     def _noticed_by(self, test: Test, group: list[Mutant]) -> Iterator[tuple[Mutant, Result]]:
         """Which of them it notices: halves are put to it, down to each."""
@@ -192,8 +196,9 @@ class Loop:
     def _first_tests(self, mutant: Mutant) -> list[Test]:
         """Cheap ones that run its line, in one process; or those that the caller names."""
         if self._asked:
-            return [test for test in self._all_tests([mutant]) if re.search(self._asked, test.item.nodeid)]
-        chosen, seconds = [], 0.0
+            return self._all_tests([mutant])
+        chosen: list[Test] = []
+        seconds = 0.0
         for test in self._ordered(self._reaching([mutant]), mutant.key.module):
             seen = self._profile[test.item.nodeid]
             # One dear test is better than none: it may be the only one that reaches the line.
@@ -203,8 +208,10 @@ class Loop:
         return chosen
 
     def _all_tests(self, group: Sequence[Mutant]) -> list[Test]:
-        """Those that run a line of one of them, and those that start processes, whose lines nobody saw."""
-        return self._ordered({*self._reaching(group), *(name for name, seen in self._profile.items() if seen.starts)})
+        """Those that run a line of one of them, and those that start processes, whose lines nobody saw; of the tests
+        that were asked for."""
+        starting = {name for name, seen in self._profile.items() if seen.starts}
+        return self._ordered(name for name in {*self._reaching(group), *starting} if re.search(self._asked, name))
 
     def _mutants_of(self, test: Test, group: Sequence[Mutant]) -> list[Mutant]:
         starts = self._profile[test.item.nodeid].starts
@@ -232,6 +239,7 @@ class Loop:
 
 class _Nothing:
     outcome = ""
+    noticed = False
 
 
 _NOTHING: Any = _Nothing()
