@@ -144,11 +144,15 @@ def _collect(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
 
 
 def _discard(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    """Delete what some messages name."""
-    table = lake.table(request["table"])
-    serializer = table.factory.write_result_serializer
-    committer = table.committer()
-    committer.discard([unpack(serializer, base64.b64decode(message)) for message in request["messages"]])
+    """Delete what some messages name. ``begun``: whether it came to that."""
+    try:
+        table = lake.table(request["table"])
+        serializer = table.factory.write_result_serializer
+        committer = table.committer()
+        results = [unpack(serializer, base64.b64decode(message)) for message in request["messages"]]
+    except Exception as error:  # noqa: BLE001 - the parent decides what it means
+        return {"failed": f"{type(error).__name__}: {error}", "begun": False}
+    committer.discard(results)
     committer.close()
     return {"discarded": len(request["messages"])}
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from laketier import spi
+from laketier.kit.durable import fsync_directory, fsync_file
 
 
 class Harness:
@@ -19,12 +21,15 @@ class Harness:
             )
 
     def compact(self, storage: spi.LakeStorage, table: spi.TableInfo) -> None:
-
         with storage._lake.open() as session:
             session.run(
                 f"CALL ducklake_merge_adjacent_files({session.lake!r}, ?, schema => ?)",
                 (table.path.table, table.path.database),
             )
+        # As README.md says: DuckDB syncs no file that it makes.
+        for file in sorted(Path(table.location).glob("ducklake-*.parquet")):
+            fsync_file(file)
+        fsync_directory(Path(table.location))
 
     def delete_rows(self, storage: spi.LakeStorage, table: spi.TableInfo, ids: Sequence[int]) -> None:
         from ducklake_lake.library import quoted

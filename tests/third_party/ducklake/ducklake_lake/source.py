@@ -24,7 +24,9 @@ def naming_damage(where: str) -> Iterator[None]:
     """Tell of a data file that DuckDB can't read."""
     try:
         yield
-    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+    except (duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.TransactionException):
+        raise
+    except duckdb.Error as error:  # its reader of Parquet has many for damage, some of them of no kind
         raise spi.CorruptTable("a data file can't be read", where=where, why=str(error).splitlines()[0]) from error
 
 

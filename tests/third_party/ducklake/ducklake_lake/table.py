@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import duckdb
 import pyarrow as pa
 
 from ducklake_lake.library import OWN, Lake, NoLake, Session, quoted
@@ -84,11 +85,14 @@ def at(session: Session, path: spi.TablePath, number: int) -> str:
 
 @contextmanager
 def found(lake: Lake, path: spi.TablePath) -> Iterator[None]:
-    """Turns the library's error into the one that laketier knows."""
+    """Turns the library's errors into those that laketier knows."""
     try:
         yield
     except NoLake as error:
         raise missing(lake, path) from error
+    except duckdb.CatalogException as error:
+        why = str(error).splitlines()[0]
+        raise spi.CorruptTable("the lake's catalog can't be read", where=str(lake.file), why=why) from error
 
 
 def missing(lake: Lake, path: spi.TablePath) -> spi.TableNotFound:
