@@ -76,6 +76,11 @@ def test_the_bounds_are_readable(table: Table) -> None:
         10,
         "the number of rows between the earliest and the latest version",
     )
+    for end in (earlier.latest, bounds.latest):
+        named, newest = changes.plan(earlier.latest - 1, end).snapshot_id, changes.snapshot_at(end - 1)
+        assert named in (None, newest), (
+            f"the snapshot that a plan of the versions before {end} names: expected {newest}, or none, found {named}"
+        )
     for start, end in ((-1, 1), (2, 2)):
         with refused(SnapshotNotFound, f"a range to {end} versions beyond the latest is planned, from {start} beyond"):
             table.changes.plan(bounds.latest + start, bounds.latest + end)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -32,6 +33,14 @@ HARMS: Mapping[str, Callable[[bytes], bytes]] = {
 }
 MOST = 30
 """Pairs of a file and a harm that one run tries."""
+
+
+def _siblings(files: Mapping[Path, bytes]) -> list[tuple[Path, Path]]:
+    """Each file, and one of the same folder and suffix that comes before it."""
+    kinds: dict[tuple[Path, str], list[Path]] = {}
+    for file in sorted(files):
+        kinds.setdefault((file.parent, file.suffix), []).append(file)
+    return [pair for kind in kinds.values() for pair in zip(kind[1:], kind, strict=False)]
 
 
 def _looks(table: Table) -> Mapping[str, Callable[[], object]]:
@@ -89,6 +98,22 @@ def test_each_file_is_written_over(table: Table, unproven: Callable[[str, str], 
     for file, harm in pairs[:: 1 + len(pairs) // MOST]:
         file.write_bytes(HARMS[harm](before[file]))
         _judge(f"{file.name} is {harm}", looks)
+        restore(root, before)
+
+
+def test_each_file_is_another_of_its_kind(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """As a restore or a script leaves it that mixed names up: each is whole, in the place of another one. Whoever looks
+    need not see it, but no error tells of a race, and none is a library's."""
+    _two_commits(table)
+    table.append(1)
+    root = local_folder(table.info.location)
+    if root is None:
+        unproven("files in each other's place", "the table is in no local folder")
+    before = contents(root)
+    looks = _looks(table)
+    for file, other in _siblings(before):
+        file.write_bytes(before[other])
+        _judge(f"{file.name} holds what {other.name} held", looks)
         restore(root, before)
 
 

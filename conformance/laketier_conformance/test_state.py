@@ -101,6 +101,21 @@ def test_a_state_stays_what_it_was(table: Table) -> None:
     assert _of(_state(table)) != before, "a state that is taken after two more commits is another one"
 
 
+def test_a_state_that_was_published_on_stays_what_it_was(table: Table) -> None:
+    """Also in what it says of the pipeline that did so: a lost answer is looked up in a new one."""
+    table.append(0)
+    committer = table.committer()
+    state = committer.open()
+    before = _of(state)
+    committer.publish(state, [table.staged(ids_of(1))], Watermark(token(1), "c"))
+    expect(_of(state), before, "a state after a commit was published on it")
+    with refused(Conflict, "a second commit is published on the same state"):
+        committer.publish(state, [table.staged(ids_of(2))], Watermark(token(2), "d"))
+    expect(_of(state), before, "a state after a commit on it was refused")
+    committer.close()
+    expect(table.ids, ids_of(0) + ids_of(1), "rows after two commits were published on one state")
+
+
 def test_a_table_has_no_handle_in_another_process(table: Table) -> None:
     """What has travelled loads the table itself."""
     table.append(0)

@@ -101,12 +101,16 @@ def test_an_older_moment_after_schema_changes(lake: Lake, steps: tuple[tuple[Sch
 
 @pytest.mark.needs(Feature.TIME_TRAVEL_BY_TIMESTAMP, Feature.HISTORY)
 def test_a_commit_is_there_from_its_own_moment_on(table: Table) -> None:
-    """And not a millisecond before, by the moments that the history tells."""
+    """And not a millisecond before, by the moments that the history tells. What made the table is there, too, where it
+    is a snapshot."""
     snapshots = []
     for epoch in range(3):
         _tick()
         snapshots.append(table.append(epoch).snapshot_id)
-    moments = {line.snapshot_id: line.committed_at for line in table.history.snapshots(3)}
+    moments = {line.snapshot_id: line.committed_at for line in table.history.snapshots(9)}
+    for snapshot in set(moments) - set(snapshots):
+        found = table.read(as_of=moments[snapshot], columns=("id",)).num_rows
+        expect(found, 0, f"the number of rows at the moment of snapshot {snapshot}, which came before all rows")
     for epoch, snapshot in enumerate(snapshots):
         moment = moments[snapshot or 0]
         if moment is not None:

@@ -30,6 +30,12 @@ _DAMAGE = (
 """What pyiceberg's Avro raises for a file that is damaged. It names none."""
 
 
+def _damage() -> tuple[type[Exception], ...]:
+    from pyiceberg.exceptions import ResolveError  # a whole file, of another kind
+
+    return *_DAMAGE, ResolveError
+
+
 @contextmanager
 def naming_damaged_manifests(table: Table, snapshots: Iterable[Snapshot], where: str) -> Iterator[None]:
     """Raise `CorruptTable` for the first manifest, or list of them, of ``snapshots`` that can't be read, if that is why
@@ -38,7 +44,7 @@ def naming_damaged_manifests(table: Table, snapshots: Iterable[Snapshot], where:
         yield
     except LaketierError:
         raise  # some are kinds of ValueError and LookupError
-    except _DAMAGE as error:
+    except _damage() as error:
         found = _damaged(table, snapshots)
         if found is None:
             raise
@@ -57,11 +63,11 @@ def _damaged(table: Table, snapshots: Iterable[Snapshot]) -> tuple[str, Exceptio
     for snapshot in snapshots:
         try:
             manifests = snapshot.manifests(table.io)
-        except _DAMAGE as error:
+        except _damage() as error:
             return snapshot.manifest_list, error
         for manifest in manifests:
             try:
                 manifest.fetch_manifest_entry(table.io)
-            except _DAMAGE as error:
+            except _damage() as error:
                 return manifest.manifest_path, error
     return None
