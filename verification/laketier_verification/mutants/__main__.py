@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import redirect_stdout
@@ -88,6 +89,8 @@ def _run(
         file=file,
         tell=tell,
     )
+    # Else the fork of an endless mutant would outlive the run.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     os.chdir(ROOT)
     options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
     options += ["-o", "timeout=0", "-o", "faulthandler_timeout=0"]  # each fork has a limit of its own

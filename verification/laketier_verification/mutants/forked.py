@@ -99,6 +99,7 @@ def keep_files_in(folder: Path, tests: Sequence[Test]) -> None:
 
 def _work(work: Callable[[Say, Path], None], writing: int, folder: Path) -> NoReturn:
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)
         for number in range(3):
