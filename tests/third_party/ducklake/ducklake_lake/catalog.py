@@ -38,6 +38,14 @@ class Catalog(spi.LakeCatalog):
         check_columns(schema)
         columns = ", ".join(column(each) + ("" if each.nullable else " NOT NULL") for each in schema)
         self.lake.make()
+        place = self.lake.folder / "data" / path.database / path.table
+        if place.exists() and not place.is_dir():
+            raise spi.IncompatibleTable(
+                f"DuckLake can't have a table {path}",
+                where=str(place),
+                why="a file is in the place of its folder",
+                fix="Use another name, or move the file.",
+            )
 
         def create(session: Session) -> Version:
             if (there := load(session, path)) is not None:

@@ -261,9 +261,7 @@ class SqlitePlugin(spi.LakeStoragePlugin):
     delivery, features = spi.DeliveryLevel.IDEMPOTENT_UPSERT, FEATURES
 
     def create_storage(self, config: spi.LakeStorageConfig) -> Storage:
-        if "://" in config.warehouse:
-            spi.require(FORMAT, FEATURES, spi.Feature.OBJECT_STORES)
-        return Storage(Path(config.warehouse).absolute())
+        return Storage(kit.warehouse_folder(config.warehouse, format=FORMAT, features=FEATURES))
 
 
 @hookimpl
