@@ -7,12 +7,14 @@ from pathlib import Path
 
 from laketier_verification.mutants.report import Score
 from laketier_verification.mutants.summary import SUMMARIES, Summary, Survivor, summaries
+from laketier_verification.mutants.targets import TARGETS
 
 PAGE = SUMMARIES.with_suffix(".md")
 _ABOUT = {
     "feather": "the conformance suite on Feather, which has no partitions, buckets or files that move, and on "
     "localfile, which shares the kit",
-    "localfile": "the conformance suite on localfile, and on Feather, which shares the kit",
+    "localfile": "the conformance suite on localfile, and on Feather, which shares the kit; the kit is tried whole, "
+    "and localfile's own modules by a sample of their own",
     "delta": "the conformance suite on Delta",
     "iceberg": "the conformance suite on Iceberg",
     "lance": "the conformance suite on Lance",
@@ -42,6 +44,8 @@ its own in `docs/proof/mutants/`, and this page from all of those.
 - **A mutant meets** at first the cheap tests of its line, those first that noticed most so far. Survivors then meet
   all other tests that reach their lines, and all tests that start processes, {together} mutants in one fork; where a
   test fails, halves are put to it, down to each. A mutant that hides another one there would be overlooked.
+- **Some tests first**: `--tests REGEX --together` asks the named tests of many mutants at once. Who passes them still
+  waits for all the others.
 - **A test that does not end** counts as one that noticed. Its limit is half a minute and fifteen times its usual
   time.
 - **Samples** are drawn by a hash of seed and mutant, so the mutants tried so far are a fair sample of all of them.
@@ -51,8 +55,8 @@ its own in `docs/proof/mutants/`, and this page from all of those.
 A survivor that nobody could notice has a line in `tests/mutants/survivors.toml` that says why, and counts neither
 way. A line about a mutant that is not there, or that a test notices, is an error. The suite runs in its bare lane,
 without Spark. Survivors that our own unit tests notice are counted apart, under "ours": an author of a format does not
-have them. A mutant that has met only its first tests counts as a survivor, so the tests that are left can only raise
-the score. Feather and localfile share the manifest kit. A mutant of the kit counts as noticed when the suite notices it
+have them. A mutant that has not met all tests yet counts as a survivor, so the tests that are left can only raise the
+score. Feather and localfile share the manifest kit. A mutant of the kit counts as noticed when the suite notices it
 on either of them, so a module of the kit has the same score in both.
 """
 
@@ -77,9 +81,11 @@ def _sample(summary: Summary) -> str:
     tried = summary.score.tried
     drawn = "All" if tried + summary.not_viable == summary.mutants else "A sample:"
     shared = "".join(f" {count} of those noticed only on {name}." for name, count in summary.elsewhere.items())
+    if TARGETS[summary.target].by_the_suite and not summary.score.ours:
+        shared += " Our own tests have not been asked about the survivors."
     return (
         f"{drawn} {tried} of {summary.mutants} mutants; {summary.not_viable} could not be made. Of the survivors, "
-        f"{summary.waiting} have met only their first tests.{shared} At commit {summary.commit} of {summary.date}."
+        f"{summary.waiting} have not met all tests yet.{shared} At commit {summary.commit} of {summary.date}."
     )
 
 
