@@ -29,6 +29,8 @@ def main(arguments: list[str]) -> int:
     into, folders = (THIRD_PARTY, arguments[1:]) if arguments[:1] == ["--third-party"] else (REPORTS, arguments)
     files = sorted(file for folder in folders for file in Path(folder).glob("*.json"))
     wrong = [line for file in files for line in faults(file)]
+    named = Counter(file.name for file in files)
+    wrong += [f"{name}: {times} of the folders have one" for name, times in named.items() if times > 1]
     if wrong or not files:
         print("\n".join(wrong) or f"no report in {', '.join(folders) or 'no folder'}", file=sys.stderr)
         return 1

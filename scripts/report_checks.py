@@ -15,10 +15,9 @@ from laketier.spi import DeliveryLevel, Feature
 from laketier_conformance.manifest import expected_tests
 from laketier_conformance.plugin import LANES
 from laketier_conformance.proof import REPORT
-from laketier_conformance.verdict import CONFORMANT, FAIL, PARTIAL, UNSEEN_EFFECTS, WITHOUT_EFFECTS, Result, judge
+from laketier_conformance.verdict import COMPLETE, CONFORMANT, FAIL, PARTIAL, Result, judge
 from laketier_conformance.words import plainly
 
-COMPLETE = (CONFORMANT, UNSEEN_EFFECTS, WITHOUT_EFFECTS)
 _MOST = 5
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _VERSION = r"[A-Za-z0-9][A-Za-z0-9.!+_-]*"
@@ -28,7 +27,7 @@ Distribution = Annotated[str, Field(pattern=f"^{_NAME}=={_VERSION}$")]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class TestResult(_Strict):
@@ -37,7 +36,10 @@ class TestResult(_Strict):
     outcome: Literal["passed", "refused", "failed", "skipped", "not interposed", "not run"]
     seconds: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
     detail: str = ""
+    interposed: dict[str, NonNegativeInt] = {}
+    places: dict[str, NonNegativeInt] = {}
     unseen: list[str] = []
+    strides: list[str] = []
 
 
 class Report(_Strict):

@@ -144,17 +144,18 @@ def _collect(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
 
 
 def _discard(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    """Delete what some messages name. ``begun``: whether it came to that."""
+    """Delete what some messages name. What `discard` itself raises is ``raised``."""
+    table = lake.table(request["table"])
+    serializer = table.factory.write_result_serializer
+    results = [unpack(serializer, base64.b64decode(message)) for message in request["messages"]]
+    committer = table.committer()
     try:
-        table = lake.table(request["table"])
-        serializer = table.factory.write_result_serializer
-        committer = table.committer()
-        results = [unpack(serializer, base64.b64decode(message)) for message in request["messages"]]
+        committer.discard(results)
     except Exception as error:  # noqa: BLE001 - the parent decides what it means
-        return {"failed": f"{type(error).__name__}: {error}", "begun": False}
-    committer.discard(results)
-    committer.close()
-    return {"discarded": len(request["messages"])}
+        return {"raised": f"{type(error).__name__}: {error}"}
+    finally:
+        committer.close()
+    return {"discarded": len(results)}
 
 
 def _keep(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others

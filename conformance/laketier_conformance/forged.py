@@ -23,15 +23,15 @@ _OTHERS: tuple[Any, ...] = (None, ["x"], 7, _LEFT_OUT)
 def forged(files: Mapping[Path, bytes]) -> list[tuple[Path, str, bytes]]:
     """Each with the file, words for the change, and the file's content then. Of places that are alike one is taken, and
     of all no more than `MOST_SEALED` and `MOST`: by chance, and the same each time."""
-    found: dict[bool, dict[str, tuple[Path, str, bytes]]] = {True: {}, False: {}}
-    for file, content in files.items():
+    found: dict[bool, dict[str, tuple[Path, str, Callable[[], bytes]]]] = {True: {}, False: {}}
+    for file, content in sorted(files.items()):
         for document, made in _documents(content):
             shape = tuple(sorted(document))
             for place, change, altered in _altered(document):
                 drawn = hashlib.sha256(repr((shape, place, change)).encode()).hexdigest()
-                found[made is encode].setdefault(drawn, (file, f"{place} is {change}", made(altered)))
-    first = {sealed: [each for _, each in sorted(some.items())] for sealed, some in found.items()}
-    return first[True][:MOST_SEALED] + first[False][:MOST]
+                found[made is encode].setdefault(drawn, (file, f"{place} is {change}", partial(made, altered)))
+    first = {sealed: [some[drawn] for drawn in sorted(some)] for sealed, some in found.items()}
+    return [(file, change, make()) for file, change, make in first[True][:MOST_SEALED] + first[False][:MOST]]
 
 
 def _documents(content: bytes) -> Iterator[tuple[Any, Callable[[Any], bytes]]]:

@@ -91,7 +91,11 @@ class Harness:
     @property
     def engine_modules(self) -> tuple[str, ...]:
         """Empty when the author named none."""
-        return tuple(getattr(self._supplied, "engine_modules", None) or ())
+        with _blamed("engine_modules"):
+            found = getattr(self._supplied, "engine_modules", None) or ()
+            if isinstance(found, str):
+                raise TypeError(f"{found!r} is one text, where a tuple of names of modules was expected")
+            return tuple(found)
 
     @property
     def roll_back(self) -> Hook | None:
@@ -101,7 +105,10 @@ class Harness:
     def secret_options(self, folder: Path) -> Mapping[str, str] | None:
         """None when the author gave none."""
         found = self._hook("secret_options")
-        return None if found is None else dict(found(folder))
+        if found is None:
+            return None
+        with _blamed("secret_options"):
+            return dict(found(folder))
 
     @property
     def expire(self) -> Hook | None:

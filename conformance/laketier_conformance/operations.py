@@ -36,8 +36,6 @@ class Operation:
     """The member of the harness that it takes."""
     repeats: bool = True
     """It may be asked for again after it landed."""
-    is_best_effort: bool = False
-    """It logs a failure, and raises none."""
     again: Callable[[Lake, Request], Request] = lambda _, request: request
     """What is asked for again, of a format that may have made a part of it."""
 
@@ -150,7 +148,7 @@ OPERATIONS = (
     Operation("drop", _drop, lambda _, __: None, needs=(Feature.DROP_TABLE,), repeats=False),
     Operation("overwrite", _overwrite, _with_other_rows, needs=(Feature.OVERWRITE,)),
     Operation("upsert", _upsert, _with_new_names, needs=(Feature.UPSERT,), again=_upsert_again),
-    Operation("discard", _discard, is_best_effort=True),
+    Operation("discard", _discard),
     Operation("collect", _collect, needs=(Feature.ORPHAN_COLLECTION,)),
     Operation("expire", _kept("expire"), hook="expire"),
     Operation("compact", _kept("compact"), hook="compact"),

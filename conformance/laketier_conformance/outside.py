@@ -83,3 +83,20 @@ def local_folder(location: str) -> Path | None:
         return None
     path = Path(unquote(parts.path) if parts.scheme else location)
     return path if path.is_dir() else None
+
+
+def contents(root: Path | None) -> dict[Path, bytes]:
+    """Of all files below."""
+    return {} if root is None else {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def restore(root: Path | None, whole: dict[Path, bytes]) -> None:
+    """Put the files back as they were."""
+    for file, content in contents(root).items():
+        if file not in whole:
+            file.unlink()
+        elif content != whole[file]:
+            file.write_bytes(whole[file])
+    for file, content in whole.items():
+        if not file.exists():
+            file.write_bytes(content)

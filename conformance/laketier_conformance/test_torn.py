@@ -11,7 +11,7 @@ import pytest
 from laketier.spi import LaketierError
 from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, ids_of
-from laketier_conformance.outside import local_folder
+from laketier_conformance.outside import contents, local_folder, restore
 
 HARMS = ("cut", "empty", "gone", "older")
 """``older``: a file that was changed is what it was before, as a copy, a mirror or a cache of the network leaves it."""
@@ -137,20 +137,3 @@ def test_a_backup_is_put_back_and_goes_on(table: Table, unproven: Callable[[str,
     except LaketierError:
         return
     expect(table.ids, ids_of(0) + ids_of(2), "rows after a batch to a table whose folder was put back")
-
-
-def contents(root: Path | None) -> dict[Path, bytes]:
-    """Of all files below."""
-    return {} if root is None else {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-
-def restore(root: Path | None, whole: dict[Path, bytes]) -> None:
-    """Put the files back as they were."""
-    for file, content in contents(root).items():
-        if file not in whole:
-            file.unlink()
-        elif content != whole[file]:
-            file.write_bytes(whole[file])
-    for file, content in whole.items():
-        if not file.exists():
-            file.write_bytes(content)

@@ -15,6 +15,8 @@ WITHOUT_EFFECTS = "conformant-without-effects"
 """Everything ran but `test_effects`: the system does not let the suite interpose."""
 UNSEEN_EFFECTS = "conformant-with-unseen-effects"
 """Everything ran that could, and the format has effects that the suite can't interpose, or it can't cut their power."""
+COMPLETE = (CONFORMANT, WITHOUT_EFFECTS, UNSEEN_EFFECTS)
+"""Everything ran that could, and everything passed or was refused as declared."""
 NOT_RUN, NOT_INTERPOSED = "not run", "not interposed"
 UNPROVEN = "laketier_unproven"
 INTERPOSED = "laketier_interposed"
@@ -97,7 +99,7 @@ class Verdict:
     @property
     def conformant(self) -> bool:
         """Everything ran that could, and everything passed or was refused as declared."""
-        return self.name in (CONFORMANT, WITHOUT_EFFECTS, UNSEEN_EFFECTS)
+        return self.name in COMPLETE
 
 
 def judge(results: Iterable[Result], expected: Collection[str], exit_status: int) -> Verdict:

@@ -109,6 +109,7 @@ WRONG = {
     "lines": ({"unproven": {"upsert": "a\n# b"}}, "unproven.upsert: it is no plain text: a\\n# b"),
     "no number": ({"seconds": "many"}, "seconds: Input should be a valid number, found 'many'"),
     "a feature that is none": ({"features": {"magic": "full"}}, "features.magic.[key]: Input should be 'overwrite'"),
+    "a key that nobody writes": ({"stars": 5}, "stars: Extra inputs are not permitted, found 5"),
     "a feature forgotten": ({"shown": {}}, "shown: it has 0 features, and `features` has 2, or others"),
 }
 
@@ -125,6 +126,20 @@ def test_a_file_that_is_no_honest_report_is_not_taken(
     written(tmp_path, **changed)
     assert conformance_pages.main([str(tmp_path)]) == 1
     assert f"acme.json: {says}" in capsys.readouterr().err
+    assert not (tmp_path / "reports").exists()
+
+
+def test_of_two_runs_of_a_format_none_is_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second one would take the place of the first."""
+    monkeypatch.setattr(conformance_pages, "REPORTS", tmp_path / "reports")
+    folders = [tmp_path / "monday", tmp_path / "tuesday"]
+    for folder in folders:
+        folder.mkdir()
+        written(folder)
+    assert conformance_pages.main([*map(str, folders)]) == 1
+    assert "acme.json: 2 of the folders have one" in capsys.readouterr().err
     assert not (tmp_path / "reports").exists()
 
 
