@@ -132,6 +132,17 @@ def test_a_run_and_the_one_after(tmp_path: Path, module: Module) -> None:
     assert {key.function for key in endless} == {"loop"}
 
 
+def test_a_library_that_warns_of_forks_makes_no_mutant_noticed(tmp_path: Path, module: Module) -> None:
+    """Its warning is an error that pytest keeps, and every later fork's first test once failed by it."""
+    hook = "import os, warnings\nos.register_at_fork(before=lambda: warnings.warn('forks'))\n"
+    module.file.write_text(hook + BROKEN, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\nfilterwarnings = error\n", encoding="utf-8")
+    lines(tmp_path, 1000)
+    results = Results(tmp_path / "results.jsonl").of({"broken": Module("broken", module.file)})
+    survivors = {(each.key.function, each.key.after) for each in results if not each.noticed}
+    assert survivors == {("limit", "pass"), ("loop", "value -= 2")}
+
+
 def test_results_of_another_text_do_not_count(tmp_path: Path, module: Module) -> None:
     mutant = module.mutants[0]
     results = Results(tmp_path / "results.jsonl")

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -53,7 +54,11 @@ def in_a_fork(
     of it; then the last word is ``{"timeout": True}``. What it started is ended, too."""
     reading, writing = os.pipe()
     folder = Path(tempfile.mkdtemp(prefix="mutant-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
-    pid = os.fork()
+    with warnings.catch_warnings():
+        # A library's hook may warn of forks, as Lance's does. pytest, for which warnings are errors, keeps them in the
+        # parent and has the first test of every later fork fail by them: each mutant would seem noticed.
+        warnings.simplefilter("ignore")
+        pid = os.fork()
     if not pid:
         os.close(reading)
         _work(work, writing, folder)
