@@ -124,7 +124,7 @@ def _cut_off(cuts: PowerCuts, whole: Run, some: Of) -> Iterator[tuple[int, int, 
     each = [step for step, _ in itertools.groupby(whole.steps)]
     sends = [step for step in each if step.is_send]
     most, seed = some
-    if most and max(map(len, (kills, each, sends, cuts.within))) > most:
+    if most and max(len(kills), len(each), len(sends), len(cuts.within)) > most:
         what = "of operations that are no append"
         cuts.runs.sight.strides[f"{what}, {most} steps by the seed {seed}; --lake-steps=0 takes each"] = None
     for at in spread(len(kills), *some):
