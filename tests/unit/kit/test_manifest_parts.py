@@ -222,6 +222,10 @@ def test_what_is_committed_while_orphans_are_listed_is_none(lake: Lake, monkeypa
         ("file:/data", "/data"),
         ("~/lake", os.path.expanduser("~/lake")),
         ("lake", os.path.abspath("lake")),
+        ("./odd:lake", os.path.abspath("odd:lake")),
+        ("/data/odd:lake", "/data/odd:lake"),
+        ("/data/a#b?c", "/data/a#b?c"),
+        ("#lake", os.path.abspath("#lake")),
     ],
 )
 def test_a_warehouse_is_a_folder(warehouse: str, expected: str) -> None:
@@ -233,6 +237,12 @@ def test_a_warehouse_is_a_folder(warehouse: str, expected: str) -> None:
     [
         ("", spi.ConfigError, "is empty"),
         ("  ", spi.ConfigError, "is empty"),
+        ("file:", spi.ConfigError, "is empty"),
+        ("file://", spi.ConfigError, "is empty"),
+        ("file://localhost", spi.ConfigError, "is empty"),
+        ("file:///data/a#b", spi.ConfigError, "has a #.*%23"),
+        ("file:///data/a?b", spi.ConfigError, r"has a \?.*%3F"),
+        ("s3:/bucket/lake", spi.ConfigError, r"neither a URI nor a plain path.*s3://bucket/lake.*\./s3:/bucket/lake"),
         ("file://host/data", spi.ConfigError, "names the host 'host'"),
         ("s3://bucket/lake", spi.FeatureNotSupported, "object-stores"),
     ],
