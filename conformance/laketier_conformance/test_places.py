@@ -73,7 +73,7 @@ def test_what_is_no_table_is_not_listed(table: Table, unproven: Callable[[str, s
         unproven("lists of odd folders", "the table is in no local folder of its name")
         return
     table.append(0)
-    home = Path(table.lake.location)
+    home = _home(table.lake, unproven)
     for folder in (
         place,
         place.with_name(".hidden"),
