@@ -1,24 +1,21 @@
-"""A Parquet writer for plugins whose data files are Parquet: bounded memory, large row groups, rolling files.
-
-Large row groups matter most for speed (a row group of 10k rows doubles the cost), so small batches are collected
-first. Memory is bounded over all partitions together.
-"""
+"""A Parquet writer for plugins whose data files are Parquet: `laketier.kit.rolling` with row groups as blocks."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
 
-from laketier.kit.conform import conform
-from laketier.kit.failpoints import failpoint
 from laketier.kit.nested import children
-from laketier.kit.partition import split_by_values
+from laketier.kit.rolling import ClosedFile, RollingSettings, RollingWriter
 from laketier.spi.options import option
+
+__all__ = ["ClosedFile", "Compression", "GrowingParquetFile", "ParquetSettings", "RollingParquetWriter", "encodings"]
 
 
 class Compression(enum.Enum):
@@ -31,52 +28,17 @@ class Compression(enum.Enum):
 
 
 @dataclass(frozen=True)
-class ParquetSettings:
-    """How files are cut and encoded. Rows and bytes are upper aims: a file is closed when it reaches either. The
-    options of a format derive from this class, and so have these keys."""
+class ParquetSettings(RollingSettings):
+    """How files are cut and encoded. The options of a format derive from this class, and so have these keys."""
 
-    target_file_rows: int = option(10_000_000, "A data file is closed once it has this many rows.", least=1)
-    target_file_bytes: int = option(
-        512 * 1024 * 1024, "A data file is closed once it has about this many bytes.", least=1
-    )
     row_group_rows: int = option(1_048_576, "Rows per Parquet row group, at most.", least=1)
     row_group_bytes: int = option(128 * 1024 * 1024, "In-memory bytes per row group, at most.", least=1)
-    buffer_bytes: int = option(256 * 1024 * 1024, "Memory for rows that wait to be written, per task.", least=1)
-    max_open_files: int = option(64, "Files of different partitions that one task keeps open.", least=1)
     compression: Compression = option(Compression.ZSTD, "Codec of data files: zstd, snappy, lz4 or none.")
     compression_level: int | None = option(None, "Level of the codec; the codec's own default when unset.")
 
 
-@dataclass(frozen=True)
-class ClosedFile:
-    """A finished file. ``footer`` is its `pyarrow.parquet.FileMetaData`. ``partition`` are its partition values."""
-
-    path: str
-    rows: int
-    bytes: int
-    partition: tuple[Any, ...]
-    footer: Any
-
-
-@dataclass
-class _Part:
-    batches: list[pa.RecordBatch] = field(default_factory=list)
-    rows: int = 0
-    bytes: int = 0
-    path: str | None = None
-    stream: Any = None
-    writer: Any = None
-    file_rows: int = 0
-    footers: list[Any] = field(default_factory=list)
-    """Where pyarrow leaves the footer of a file when it closes it."""
-
-
-class RollingParquetWriter:
-    """Writes batches of one task into as few files as the settings allow. One thread. ``create(partition) -> (path,
-    stream)`` makes the next file: the caller chooses unguessable names and creates them exclusively; ``stream`` is a
-    writable `pyarrow.NativeFile`. ``keys(table)`` gives the partition key arrays; None without partitions.
-    ``file_schema`` is the schema of the files where it differs from the table's ``schema`` (Delta leaves partition
-    columns out)."""
+class RollingParquetWriter(RollingWriter):
+    """A `RollingWriter` of Parquet files; a block is a row group, and the footer a `pyarrow.parquet.FileMetaData`."""
 
     def __init__(
         self,
@@ -88,137 +50,53 @@ class RollingParquetWriter:
         file_schema: pa.Schema | None = None,
         on_closed: Callable[[str], None] | None = None,
     ) -> None:
-        self._schema = schema
-        self._file_schema = file_schema or schema
-        self._create = create
-        self._settings = settings
-        self._keys = keys
-        self._on_closed = on_closed
-        self._parts: dict[tuple[Any, ...], _Part] = {}
-        self._closed: list[ClosedFile] = []
-        self._buffered = 0
-        self._unsplit: list[pa.RecordBatch] = []
-        self._unsplit_rows = 0
-        self._unsplit_bytes = 0
-        # An in-memory batch is larger than its encoded form, so a small byte target needs small row groups.
-        self._group_bytes = min(settings.row_group_bytes, max(settings.target_file_bytes, 1 << 20))
-        self._group_rows = min(settings.row_group_rows, settings.target_file_rows)
-        self.paths: list[str] = []
-        """Every path created so far, finished or not: what `abort` of a plugin must delete."""
+        super().__init__(
+            schema,
+            create,
+            partial(GrowingParquetFile, settings=settings),
+            settings,
+            block_rows=settings.row_group_rows,
+            block_bytes=settings.row_group_bytes,
+            keys=keys,
+            file_schema=file_schema,
+            on_closed=on_closed,
+        )
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch. Raises `IncompatibleData` when it does not fit the schema."""
-        batch = conform(batch, self._schema)
-        if batch.num_rows == 0:
-            return
-        size = batch.nbytes
-        if self._keys is None:
-            self._add((), [batch], batch.num_rows, size)
-        else:
-            self._unsplit.append(batch)
-            self._unsplit_rows += batch.num_rows
-            self._unsplit_bytes += size
-            if self._unsplit_rows >= self._group_rows or self._unsplit_bytes >= self._group_bytes:
-                self._split()
 
-    def close(self) -> list[ClosedFile]:
-        """Write buffered rows, close all files and return them in the order of closing."""
-        if self._unsplit:
-            self._split()
-        for key, part in list(self._parts.items()):
-            self._flush(key, part)
-            self._close_file(key, part)
-        self._parts.clear()
-        return self._closed
+class GrowingParquetFile:
+    """A `GrowingFile`."""
 
-    def abandon(self) -> None:
-        """Close open streams without finishing the files. The caller deletes `paths`."""
-        for part in self._parts.values():
-            if part.writer is not None:
-                part.writer.is_open = False  # else its finaliser writes a footer into the closed stream, and fails
-            if part.stream is not None and not part.stream.closed:
-                part.stream.close()
-        self._parts.clear()
-        self._unsplit.clear()
-
-    def _split(self) -> None:
-        assert self._keys is not None
-        table = pa.Table.from_batches(self._unsplit, schema=self._schema)
-        self._unsplit, self._unsplit_rows, self._unsplit_bytes = [], 0, 0
-        for values, rows in split_by_values(table, self._keys(table)):
-            # A slice keeps the whole sorted table alive; a copy keeps memory equal to what is counted.
-            batches = rows.combine_chunks().to_batches()
-            self._add(values, batches, rows.num_rows, rows.nbytes)
-
-    def _add(self, key: tuple[Any, ...], batches: list[pa.RecordBatch], rows: int, size: int) -> None:
-        part = self._parts.pop(key, None) or _Part()
-        self._parts[key] = part  # the dict's order is the order of last use
-        part.batches += batches
-        part.rows += rows
-        part.bytes += size
-        self._buffered += size
-        if part.rows >= self._group_rows or part.bytes >= self._group_bytes:
-            self._flush(key, part)
-        while self._buffered > self._settings.buffer_bytes:
-            largest = max(self._parts, key=lambda k: self._parts[k].bytes)
-            self._flush(largest, self._parts[largest])
-
-    def _flush(self, key: tuple[Any, ...], part: _Part) -> None:
-        if not part.rows:
-            return
-        table = pa.Table.from_batches(part.batches, schema=self._schema)
-        self._buffered -= part.bytes
-        part.batches, part.rows, part.bytes = [], 0, 0
-        if self._file_schema is not self._schema:
-            table = table.select(self._file_schema.names).cast(self._file_schema)
-        start = 0
-        while start < table.num_rows:
-            if part.writer is None:
-                self._open_file(key, part)
-            room = self._settings.target_file_rows - part.file_rows
-            piece = table.slice(start, min(room, self._settings.row_group_rows))
-            part.writer.write_table(piece, row_group_size=max(piece.num_rows, 1))
-            failpoint("write.mid_file")
-            start += piece.num_rows
-            part.file_rows += piece.num_rows
-            full = part.file_rows >= self._settings.target_file_rows
-            if full or part.stream.tell() >= self._settings.target_file_bytes:
-                self._close_file(key, part)
-
-    def _open_file(self, key: tuple[Any, ...], part: _Part) -> None:
+    def __init__(self, stream: pa.NativeFile, schema: pa.Schema, *, settings: ParquetSettings) -> None:
         import pyarrow.parquet as pq
 
-        open_parts = [k for k, other in self._parts.items() if other.writer is not None]
-        if len(open_parts) >= self._settings.max_open_files:
-            self._flush(open_parts[0], self._parts[open_parts[0]])
-            self._close_file(open_parts[0], self._parts[open_parts[0]])
-        part.path, part.stream = self._create(key)
-        self.paths.append(part.path)
-        level = self._settings.compression_level
-        part.writer = pq.ParquetWriter(
-            part.stream,
-            self._file_schema,
-            compression=self._settings.compression.value,
-            compression_level=level,
+        self._stream = stream
+        self._footers: list[Any] = []  # where pyarrow leaves the footer of a file when it closes it
+        self._writer = pq.ParquetWriter(
+            stream,
+            schema,
+            compression=settings.compression.value,
+            compression_level=settings.compression_level,
             store_decimal_as_integer=True,
-            metadata_collector=part.footers,
-            **encodings(self._file_schema),
+            metadata_collector=self._footers,
+            **encodings(schema),
         )
-        part.file_rows = 0
 
-    def _close_file(self, key: tuple[Any, ...], part: _Part) -> None:
-        if part.writer is None:
-            return
-        assert part.path is not None
-        part.writer.close()
-        size = part.stream.tell()
-        part.stream.close()
-        failpoint("stage.after_close_before_fsync")
-        if self._on_closed is not None:
-            self._on_closed(part.path)
-        self._closed.append(ClosedFile(part.path, part.file_rows, size, key, part.footers.pop()))
-        part.path = part.stream = part.writer = None
-        part.file_rows = 0
+    def write(self, table: pa.Table) -> None:
+        """One row group."""
+        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+
+    def tell(self) -> int:
+        """Bytes of the row groups."""
+        return int(self._stream.tell())
+
+    def close(self) -> Any:
+        """Write the footer and return it."""
+        self._writer.close()
+        return self._footers.pop()
+
+    def abandon(self) -> None:
+        """No footer."""
+        self._writer.is_open = False  # else its finaliser writes a footer into the closed stream, and fails
 
 
 def encodings(schema: pa.Schema) -> dict[str, Any]:

@@ -1,0 +1,219 @@
+"""A writer of data files of any file format: bounded memory, large blocks, rolling files.
+
+Large blocks matter most for speed (a Parquet row group of 10k rows doubles the cost), so small batches are collected
+first. Memory is bounded over all partitions together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from laketier.kit.conform import conform
+from laketier.kit.failpoints import failpoint
+from laketier.kit.partition import split_by_values
+from laketier.spi.options import option
+
+
+@dataclass(frozen=True)
+class RollingSettings:
+    """How files are cut. Rows and bytes are upper aims: a file is closed when it reaches either. The options of a
+    format derive from this class, and so have these keys."""
+
+    target_file_rows: int = option(10_000_000, "A data file is closed once it has this many rows.", least=1)
+    target_file_bytes: int = option(
+        512 * 1024 * 1024, "A data file is closed once it has about this many bytes.", least=1
+    )
+    buffer_bytes: int = option(256 * 1024 * 1024, "Memory for rows that wait to be written, per task.", least=1)
+    max_open_files: int = option(64, "Files of different partitions that one task keeps open.", least=1)
+
+
+class GrowingFile(Protocol):
+    """A data file that is being written. One thread. Its stream belongs to the `RollingWriter`, which closes it."""
+
+    def write(self, table: pa.Table) -> None:
+        """Write the rows of ``table``, as one block where the file format has blocks."""
+
+    def tell(self) -> int:
+        """Bytes so far; what the file format itself still holds back may be missing."""
+
+    def close(self) -> Any:
+        """Write the end of the file. Returns what the file format tells of it: `ClosedFile.footer`."""
+
+    def abandon(self) -> None:
+        """Forget what is not written. After it, nothing is written into the stream any more."""
+
+
+OpenFile = Callable[[pa.NativeFile, pa.Schema], GrowingFile]
+"""Begins a file of a schema on a writable stream."""
+
+
+@dataclass(frozen=True)
+class ClosedFile:
+    """A finished file. ``footer`` is what `GrowingFile.close` gave, for Parquet its `pyarrow.parquet.FileMetaData`.
+    ``partition`` are its partition values."""
+
+    path: str
+    rows: int
+    bytes: int
+    partition: tuple[Any, ...]
+    footer: Any
+
+
+@dataclass
+class _Part:
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    rows: int = 0
+    bytes: int = 0
+    path: str | None = None
+    stream: Any = None
+    file: GrowingFile | None = None
+    file_rows: int = 0
+
+
+class RollingWriter:
+    """Writes batches of one task into as few files as the settings allow. One thread. ``create(partition) -> (path,
+    stream)`` makes the next file: the caller chooses unguessable names and creates them exclusively; ``stream`` is a
+    writable `pyarrow.NativeFile`. ``open_file`` begins a file on it. A block has ``block_rows`` and about
+    ``block_bytes`` in memory at most. ``keys(table)`` gives the partition key arrays; None without partitions.
+    ``file_schema`` is the schema of the files where it differs from the table's ``schema`` (Delta leaves partition
+    columns out)."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        create: Callable[[tuple[Any, ...]], tuple[str, pa.NativeFile]],
+        open_file: OpenFile,
+        settings: RollingSettings,
+        *,
+        block_rows: int,
+        block_bytes: int,
+        keys: Callable[[pa.Table], Sequence[pa.ChunkedArray]] | None = None,
+        file_schema: pa.Schema | None = None,
+        on_closed: Callable[[str], None] | None = None,
+    ) -> None:
+        self._schema = schema
+        self._file_schema = file_schema or schema
+        self._create = create
+        self._open = open_file
+        self._settings = settings
+        self._keys = keys
+        self._on_closed = on_closed
+        self._parts: dict[tuple[Any, ...], _Part] = {}
+        self._closed: list[ClosedFile] = []
+        self._buffered = 0
+        self._unsplit: list[pa.RecordBatch] = []
+        self._unsplit_rows = 0
+        self._unsplit_bytes = 0
+        # An in-memory batch is larger than its encoded form, so a small byte target needs small blocks.
+        self._block_bytes = min(block_bytes, max(settings.target_file_bytes, 1 << 20))
+        self._piece_rows = block_rows
+        self._block_rows = min(block_rows, settings.target_file_rows)
+        self.paths: list[str] = []
+        """Every path created so far, finished or not: what `abort` of a plugin must delete."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch. Raises `IncompatibleData` when it does not fit the schema."""
+        batch = conform(batch, self._schema)
+        if batch.num_rows == 0:
+            return
+        size = batch.nbytes
+        if self._keys is None:
+            self._add((), [batch], batch.num_rows, size)
+        else:
+            self._unsplit.append(batch)
+            self._unsplit_rows += batch.num_rows
+            self._unsplit_bytes += size
+            if self._unsplit_rows >= self._block_rows or self._unsplit_bytes >= self._block_bytes:
+                self._split()
+
+    def close(self) -> list[ClosedFile]:
+        """Write buffered rows, close all files and return them in the order of closing."""
+        if self._unsplit:
+            self._split()
+        for key, part in list(self._parts.items()):
+            self._flush(key, part)
+            self._close_file(key, part)
+        self._parts.clear()
+        return self._closed
+
+    def abandon(self) -> None:
+        """Close open streams without finishing the files. The caller deletes `paths`."""
+        for part in self._parts.values():
+            if part.file is not None:
+                part.file.abandon()
+            if part.stream is not None and not part.stream.closed:
+                part.stream.close()
+        self._parts.clear()
+        self._unsplit.clear()
+
+    def _split(self) -> None:
+        assert self._keys is not None
+        table = pa.Table.from_batches(self._unsplit, schema=self._schema)
+        self._unsplit, self._unsplit_rows, self._unsplit_bytes = [], 0, 0
+        for values, rows in split_by_values(table, self._keys(table)):
+            # A slice keeps the whole sorted table alive; a copy keeps memory equal to what is counted.
+            batches = rows.combine_chunks().to_batches()
+            self._add(values, batches, rows.num_rows, rows.nbytes)
+
+    def _add(self, key: tuple[Any, ...], batches: list[pa.RecordBatch], rows: int, size: int) -> None:
+        part = self._parts.pop(key, None) or _Part()
+        self._parts[key] = part  # the dict's order is the order of last use
+        part.batches += batches
+        part.rows += rows
+        part.bytes += size
+        self._buffered += size
+        if part.rows >= self._block_rows or part.bytes >= self._block_bytes:
+            self._flush(key, part)
+        while self._buffered > self._settings.buffer_bytes:
+            largest = max(self._parts, key=lambda k: self._parts[k].bytes)
+            self._flush(largest, self._parts[largest])
+
+    def _flush(self, key: tuple[Any, ...], part: _Part) -> None:
+        if not part.rows:
+            return
+        table = pa.Table.from_batches(part.batches, schema=self._schema)
+        self._buffered -= part.bytes
+        part.batches, part.rows, part.bytes = [], 0, 0
+        if self._file_schema is not self._schema:
+            table = table.select(self._file_schema.names).cast(self._file_schema)
+        start = 0
+        while start < table.num_rows:
+            file = part.file or self._open_file(key, part)
+            room = self._settings.target_file_rows - part.file_rows
+            piece = table.slice(start, min(room, self._piece_rows))
+            file.write(piece)
+            failpoint("write.mid_file")
+            start += piece.num_rows
+            part.file_rows += piece.num_rows
+            full = part.file_rows >= self._settings.target_file_rows
+            if full or file.tell() >= self._settings.target_file_bytes:
+                self._close_file(key, part)
+
+    def _open_file(self, key: tuple[Any, ...], part: _Part) -> GrowingFile:
+        open_parts = [k for k, other in self._parts.items() if other.file is not None]
+        if len(open_parts) >= self._settings.max_open_files:
+            self._flush(open_parts[0], self._parts[open_parts[0]])
+            self._close_file(open_parts[0], self._parts[open_parts[0]])
+        part.path, part.stream = self._create(key)
+        self.paths.append(part.path)
+        part.file = self._open(part.stream, self._file_schema)
+        part.file_rows = 0
+        return part.file
+
+    def _close_file(self, key: tuple[Any, ...], part: _Part) -> None:
+        if part.file is None:
+            return
+        assert part.path is not None
+        footer = part.file.close()
+        size = part.stream.tell()
+        part.stream.close()
+        failpoint("stage.after_close_before_fsync")
+        if self._on_closed is not None:
+            self._on_closed(part.path)
+        self._closed.append(ClosedFile(part.path, part.file_rows, size, key, footer))
+        part.path = part.stream = part.file = None
+        part.file_rows = 0

@@ -1,0 +1,108 @@
+"""A file format of its own on the rolling writer: what it is handed, and when its files end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from laketier.kit.rolling import ClosedFile, RollingSettings, RollingWriter
+from laketier.spi import IncompatibleData
+
+SCHEMA = pa.schema([("id", pa.int64()), ("key", pa.string())])
+
+
+class Lines:
+    """A file of one line for each row, and one that says how many there were."""
+
+    def __init__(self, stream: pa.NativeFile, schema: pa.Schema) -> None:
+        self.stream, self.schema, self.blocks = stream, schema, list[int]()
+
+    def write(self, table: pa.Table) -> None:
+        assert table.schema.equals(self.schema)
+        self.blocks.append(table.num_rows)
+        self.stream.write("".join(f"{value}\n" for value in table["id"].to_pylist()).encode())
+
+    def tell(self) -> int:
+        return int(self.stream.tell())
+
+    def close(self) -> Any:
+        self.stream.write(f"end {sum(self.blocks)}\n".encode())
+        return self.blocks
+
+    def abandon(self) -> None:
+        self.blocks.clear()
+
+
+def rolling(tmp_path: Path, *, keyed: bool = False, block_rows: int = 100, **settings: Any) -> RollingWriter:
+    def create(partition: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
+        path = str(tmp_path / f"{len(list(tmp_path.iterdir()))}.lines")
+        return path, pa.OSFile(path, "wb")
+
+    return RollingWriter(
+        SCHEMA,
+        create,
+        Lines,
+        RollingSettings(**settings),
+        block_rows=block_rows,
+        block_bytes=1 << 20,
+        keys=(lambda table: [table["key"]]) if keyed else None,
+    )
+
+
+def batch(start: int, count: int, key: str = "k") -> pa.RecordBatch:
+    return pa.record_batch([pa.array(range(start, start + count)), pa.array([key] * count)], schema=SCHEMA)
+
+
+def ids(files: list[ClosedFile]) -> list[int]:
+    return [int(line) for file in files for line in Path(file.path).read_text().splitlines()[:-1]]
+
+
+def test_small_batches_are_handed_over_as_blocks(tmp_path: Path) -> None:
+    writer = rolling(tmp_path)
+    for start in range(0, 250, 10):
+        writer.write(batch(start, 10))
+    (file,) = writer.close()
+    assert (file.footer, file.rows, ids([file])) == ([100, 100, 50], 250, list(range(250)))
+    assert file.bytes == Path(file.path).stat().st_size
+    assert Path(file.path).read_text().endswith("end 250\n")
+
+
+def test_a_file_ends_at_its_rows_or_its_bytes(tmp_path: Path) -> None:
+    writer = rolling(tmp_path, target_file_rows=40)
+    writer.write(batch(0, 100))
+    assert [file.rows for file in writer.close()] == [40, 40, 20]
+    (tmp_path / "bytes").mkdir()
+    writer = rolling(tmp_path / "bytes", block_rows=10, target_file_bytes=50)
+    writer.write(batch(10, 80))
+    files = writer.close()
+    assert [file.rows for file in files] == [20, 20, 20, 20]
+    assert ids(files) == list(range(10, 90))
+
+
+def test_a_partition_has_its_own_file_and_the_least_used_one_ends_first(tmp_path: Path) -> None:
+    writer = rolling(tmp_path, keyed=True, block_rows=2, max_open_files=2)
+    for start, key in enumerate("aabbaacc"):
+        writer.write(batch(start, 1, key))
+    files = writer.close()
+    assert [(file.partition, ids([file])) for file in files] == [
+        (("b",), [2, 3]),
+        (("a",), [0, 1, 4, 5]),
+        (("c",), [6, 7]),
+    ]
+
+
+def test_an_abandoned_file_has_no_end(tmp_path: Path) -> None:
+    writer = rolling(tmp_path, block_rows=2)
+    writer.write(batch(0, 5))
+    writer.abandon()
+    assert [Path(path).read_text() for path in writer.paths] == ["0\n1\n2\n3\n4\n"]
+
+
+def test_rows_that_do_not_fit_are_refused_before_they_reach_a_file(tmp_path: Path) -> None:
+    writer = rolling(tmp_path)
+    with pytest.raises(IncompatibleData):
+        writer.write(pa.record_batch({"id": [1], "other": ["x"]}))
+    assert writer.paths == []
