@@ -90,6 +90,42 @@ class LakeCatalog(ABC):
             The names, sorted.
         """
 
+    # -- what a catalog may know of a table without loading it: the cache of metadata lives by it --------------------
+
+    def table_version(self, path: TablePath, known: str | None = None) -> str | None:
+        """Name the state that a table is in, at the cost of one small request or a few calls of `os.stat`. Any thread.
+        Loads nothing, and changes nothing.
+
+        Of two equal names `load_table` tells the same: the same uuid, schema, properties and snapshot.
+        A table that was committed to, altered, or dropped and created again has another name, whoever did it. The name
+        is the same in all processes of a host, and holds no secret.
+
+        The default knows nothing. Then descriptions of the table are not kept (see `lake.metadata-cache`), and
+        everything else works.
+
+        Args:
+            path: The name of the table.
+            known: The name that the table had before, if the caller has one. It may make the look cheaper, and never
+                changes what is returned.
+
+        Returns:
+            The name. None where it can't be told cheaply, where there is no such table, or where its state is not
+            settled.
+        """
+        return None
+
+    def handle_bytes(self, table: TableInfo) -> int | None:
+        """Estimate how much memory the handle of a table takes, so that a cache which keeps handles stays within its
+        bounds. Any thread.
+
+        Args:
+            table: A table that this catalog loaded, with its handle.
+
+        Returns:
+            The bytes. None where that is not known; such a handle is not kept.
+        """
+        return None
+
 
 def same_table(found: TableInfo, wanted: TableDescriptor) -> TableInfo:
     """Check that an existing table equals the table that `LakeCatalog.create_table` has to create.

@@ -49,6 +49,7 @@ from laketier_delta.layout import (
     spec_id_of,
 )
 from laketier_delta.location import LOG, Location
+from laketier_delta.log_version import log_bytes, log_version
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, RETENTION, check_properties
 from laketier_delta.types import delta_schema
@@ -88,6 +89,12 @@ class DeltaCatalog(LakeCatalog):
     def load_table(self, path: TablePath) -> TableInfo:
         location = self._warehouse.table(path)
         return self._info(path, location, open_table(location))
+
+    def table_version(self, path: TablePath, known: str | None = None) -> str | None:
+        return log_version(self._warehouse.table(path), known)
+
+    def handle_bytes(self, table: TableInfo) -> int | None:
+        return None if table.handle is None else log_bytes(self._warehouse.table(table.path), table.handle.version())
 
     def _info(self, path: TablePath, location: Location, handle: DeltaTable) -> TableInfo:
         metadata = handle.metadata()

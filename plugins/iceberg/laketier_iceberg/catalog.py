@@ -26,6 +26,7 @@ from laketier.spi import (
     same_table,
 )
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors, sync_embedded
+from laketier_iceberg.pointer import current_pointer, metadata_bytes
 from laketier_iceberg.resolution import name_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
 from laketier_iceberg.types import to_arrow, to_iceberg, type_to_iceberg, without_ids
@@ -113,6 +114,12 @@ class IcebergCatalog(LakeCatalog):
     @_told
     def load_table(self, path: TablePath) -> TableInfo:
         return info_of(path, load(self._settings, path))
+
+    def table_version(self, path: TablePath, known: str | None = None) -> str | None:
+        return current_pointer(self._settings, path)
+
+    def handle_bytes(self, table: TableInfo) -> int | None:
+        return metadata_bytes(table)
 
     @_told
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:

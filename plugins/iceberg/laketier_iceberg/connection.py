@@ -26,7 +26,7 @@ EMBEDDED_NAME = "laketier"
 EMBEDDED_FILE = "catalog.db"
 DURABLE_IO = "laketier_iceberg.durable_io.DurableFileIO"
 _RESTORE = "Restore it from a backup; the tables' own metadata are in their folders."
-_LOCK_SECONDS = 30
+LOCK_SECONDS = 30
 _cache: dict[tuple[Any, ...], tuple[Catalog, tuple[int, int] | None]] = {}
 """Catalogs, each with the identity of the SQLite file that it has open."""
 _cache_lock = threading.Lock()
@@ -125,7 +125,7 @@ def _embedded(settings: CatalogSettings) -> Catalog:
         raise ConfigError(
             f"the warehouse {settings.warehouse} can't be used", why=str(error), fix="Choose a folder you can write."
         ) from error
-    uri = f"sqlite:///{quote(str(settings.database))}?timeout={_LOCK_SECONDS}"
+    uri = f"sqlite:///{quote(str(settings.database))}?timeout={LOCK_SECONDS}"
     properties = {"uri": uri, "warehouse": settings.warehouse, "py-io-impl": DURABLE_IO}
     try:
         return EmbeddedCatalog(settings.name, **properties)

@@ -53,7 +53,7 @@ def test_a_damaged_metadata_file_is_noticed(events) -> None:
 
 
 def test_a_catalog_that_somebody_locks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "LOCK_SECONDS", 0.1)
     keys = {"lake.format": "iceberg", "lake.warehouse": str(tmp_path), "lake.table": "db.t"}
     catalog = open_lake(configure(keys, environment={})).storage.catalog()
     made = TableDescriptor(pa.schema([("id", pa.int64())]))

@@ -32,6 +32,7 @@ from laketier_lance.dataset import LANCE_ERRORS, create_dataset, open_dataset, r
 from laketier_lance.durable import make_durable, make_folders
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
+from laketier_lance.latest import latest_version, manifest_bytes
 from laketier_lance.location import SUFFIX, local_path, table_location
 from laketier_lance.options import LanceOptions
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from lance.file import LanceFileSession
 
 _ALTER_ATTEMPTS = 10
+_IN_MEMORY = 10
+"""How many times as large as its file a manifest is in memory, or less."""
 
 
 class LanceCatalog(LakeCatalog):
@@ -89,6 +92,15 @@ class LanceCatalog(LakeCatalog):
     def load_table(self, path: TablePath) -> TableInfo:
         location = table_location(self._warehouse, path)
         return table_info(path, open_dataset(location, self._storage), location)
+
+    def table_version(self, path: TablePath, known: str | None = None) -> str | None:
+        return latest_version(table_location(self._warehouse, path), known)
+
+    def handle_bytes(self, table: TableInfo) -> int | None:
+        """A dataset has the fragments of its manifest, and what it read meanwhile, in a session of its own."""
+        dataset = table.handle
+        manifest = None if dataset is None else manifest_bytes(table.location, dataset.version)
+        return None if manifest is None else _IN_MEMORY * manifest + int(dataset.session().size_bytes())
 
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
         location = table_location(self._warehouse, path)

@@ -22,13 +22,15 @@ from laketier.kit.manifests.manifest import Manifest
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 from laketier.spi.catalog import LakeCatalog, reshaped, same_table
 from laketier.spi.clocks import host_time
-from laketier.spi.errors import Conflict, FeatureNotSupported, IncompatibleTable, TableNotFound
+from laketier.spi.errors import Conflict, FeatureNotSupported, IncompatibleTable, TableError, TableNotFound
 from laketier.spi.features import Feature
 from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange
 from laketier.spi.table import TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.writer import new_attempt_id
 
 _ALTER_RETRIES = 99
+_IN_MEMORY = 8
+"""How many times as large as its document a manifest is in memory, or less."""
 _RENAME = "Add a column of the new name, or tier into a new table."
 
 
@@ -89,6 +91,22 @@ class ManifestCatalog(LakeCatalog):
         found = [Path(file).relative_to(self.warehouse).parts for file in self.warehouse.glob(pattern)]
         # Other names are none of ours: a table half dropped, or something else's.
         return sorted(TablePath(*parts[:2]) for parts in found if all(map(TablePath.is_name, parts[:2])))
+
+    def table_version(self, path: TablePath, known: str | None = None) -> str | None:
+        """Reads ``table.json`` and the head file, and no manifest."""
+        try:
+            return self.table_type(self.location(path)).manifests().version()
+        except (TableError, OSError):
+            return None
+
+    def handle_bytes(self, table: TableInfo) -> int | None:
+        state = table.handle
+        if not isinstance(state, ManifestState):
+            return None
+        try:
+            return _IN_MEMORY * os.stat(state.manifests.path(state.head.number)).st_size
+        except OSError:
+            return None
 
     def location(self, path: TablePath) -> Path:
         """The folder of a table, also if it does not exist."""

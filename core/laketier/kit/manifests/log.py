@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from laketier.kit.durable import create_exclusively, fsync_directory
+from laketier.kit.file_identity import file_identity
 from laketier.kit.local_folder import LocalFolder
 from laketier.kit.manifests.document import FORMAT_VERSION, digest_of, encode, read, whole
 from laketier.kit.manifests.layout import ManifestLayout
@@ -171,6 +172,15 @@ class ManifestLog:
         except RolledBack as error:
             log.warning("reading an older state of the table: %s", error)
             return self.read(self._last_listed()), False
+
+    def version(self) -> str | None:
+        """Name the newest manifest, without reading it. None where its files are not known to be in place, or where
+        something deleted manifests: whoever loads the table sees to either."""
+        hint = self._hint()
+        if hint is None or self.path(hint[0] + 1).exists():
+            return None
+        identity = file_identity(self.path(hint[0]))
+        return None if identity is None else f"{self.table_uuid}/{hint[0]}/{hint[1]}/{identity}"
 
     def sync_names(self) -> None:
         """Make the names of the table and of its newest manifest durable. Their writer may not have synced them yet,

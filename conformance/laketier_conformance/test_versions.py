@@ -1,0 +1,87 @@
+"""`LakeCatalog.table_version`: what is kept of a table is served as long as the name of its state stays."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import AddColumn, Feature, WriteMode
+from laketier_conformance.expect import expect
+from laketier_conformance.lake import Lake, Table, ids_of, token
+
+EXTRA = pa.field("extra", pa.string())
+
+
+def _version(table: Table, known: str | None = None) -> str | None:
+    return table.lake.storage.catalog().table_version(table.path, known)
+
+
+def _changed(table: Table, before: list[str | None], what: str) -> None:
+    """The state has a name that it never had, whatever the caller knew. A format that can't tell it says None."""
+    now = _version(table)
+    assert now is None or now not in before, f"{what}, and its version has the name that it had before"
+    for known in before:
+        expect(_version(table, known), now, f"{what}: the version that is told to who knew an earlier one")
+    before.append(now)
+
+
+def test_the_version_of_a_table_stays_while_nothing_changes(table: Table) -> None:
+    table.append(0)
+    table.info  # noqa: B018 - whoever looks may settle what the commit left
+    version = _version(table)
+    expect(_version(table), version, "the version of a table that did not change, from a catalog opened again")
+    expect(_version(table, version), version, "the version of a table that did not change, to who knew it")
+    catalog = table.lake.storage.catalog()
+    first = catalog.load_table(table.path)
+    expect(catalog.table_version(table.path), version, "the version of a table that was loaded, and did not change")
+    expect(first, catalog.load_table(table.path), "a table of one version, loaded twice")
+
+
+def test_a_commit_gives_a_table_another_version(table: Table) -> None:
+    seen = [_version(table)]
+    for epoch in range(2):
+        table.append(epoch)
+        _changed(table, seen, "rows were appended to the table")
+
+
+@pytest.mark.needs(Feature.OVERWRITE)
+def test_an_overwrite_gives_a_table_another_version(table: Table) -> None:
+    table.append(0)
+    seen = [_version(table)]
+    table.round(token(1), [ids_of(1)], WriteMode.OVERWRITE)
+    _changed(table, seen, "the table was overwritten")
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_a_new_column_gives_a_table_another_version(table: Table) -> None:
+    seen = [_version(table)]
+    table.lake.storage.catalog().alter_table(table.path, [AddColumn(EXTRA)])
+    _changed(table, seen, "a column was added to the table")
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_table_that_is_made_anew_has_another_version(lake: Lake) -> None:
+    """With as many commits as the dropped one had, so that a count alone does not tell them apart."""
+    seen: list[str | None] = []
+    for run in range(3):
+        table = lake.create()
+        _changed(table, seen, "the table was dropped and made anew")
+        table.append(0, [run])
+        _changed(table, seen, "the table was dropped, made anew, and as many rows were appended")
+        lake.storage.catalog().drop_table(table.path)
+        expect(_version(table, seen[-1]), None, "the version of a table that was dropped, to who knew it")
+
+
+def test_a_table_that_is_not_there_has_no_version(lake: Lake) -> None:
+    lake.create(name="db.other")
+    missing = lake.table("db.missing")
+    expect(_version(missing), None, "the version of a table that is not there")
+    expect(_version(missing, _version(lake.table("db.other"))), None, "the same, to who knew another table's version")
+
+
+def test_what_a_handle_takes_is_a_number_or_unknown(table: Table) -> None:
+    for epoch in range(2):
+        catalog = table.lake.storage.catalog()
+        size = catalog.handle_bytes(catalog.load_table(table.path))
+        assert size is None or (type(size) is int and size >= 0), f"the bytes of a handle are {size!r}"
+        table.append(epoch)
