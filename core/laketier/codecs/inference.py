@@ -12,15 +12,15 @@ from laketier.codecs.bounds import SCHEMA_DEPTH
 from laketier.codecs.csv_values import CsvDecoder, blanks_beside, read_lines
 from laketier.codecs.decoding import BLANKS, BadValue, Decoder
 from laketier.codecs.json_values import JsonDecoder, depth_of, read_documents
-from laketier.kit.nested import rebuilt
+from laketier.kit.nested import children, rebuilt
 
 _LEADING_ZERO = r"^\s*-?0[0-9]"
 _ANY = 1 << 62
 
 
-def inferred(block: bytes, names: Sequence[str], delimiter: str | None) -> pa.Schema:
-    """Of lines of JSON, or with a ``delimiter`` of a CSV file, which has ``names``. Raises
-    `BadValue` and ``ArrowInvalid`` for lines that
+def inferred(block: bytes, names: Sequence[str], delimiter: str | None, *, nulls: bool = False) -> pa.Schema:
+    """Of lines of JSON, or with a ``delimiter`` of a CSV file, which has ``names``. What never has a value is text, or
+    with ``nulls`` of the type null, as other lines may tell more. Raises `BadValue` and ``ArrowInvalid`` for lines that
     no columns fit."""
     blanks = BLANKS if delimiter is None else blanks_beside(delimiter)
     lines = [line for line in block.split(b"\n") if line.strip(blanks)]
@@ -33,7 +33,7 @@ def inferred(block: bytes, names: Sequence[str], delimiter: str | None) -> pa.Sc
         found = read_documents(b"\n".join(lines), None, "infer").schema
         schema = pa.schema([_fitting(field, lines, ()) for field in found])
         _refuse_bad(JsonDecoder(schema, record_bytes=_ANY), lines)
-        return schema
+        return _with_nulls(schema, found) if nulls else schema
     _refuse_bad(CsvDecoder(pa.schema([(names[0], pa.string())]), tuple(names), delimiter), lines)
     table = read_lines(b"\n".join(lines), names, delimiter, None)
     texts = read_lines(b"\n".join(lines), names, delimiter, {name: pa.string() for name in names})
@@ -46,7 +46,21 @@ def inferred(block: bytes, names: Sequence[str], delimiter: str | None) -> pa.Sc
         ]
     )
     _refuse_bad(CsvDecoder(schema, tuple(names), delimiter), lines)
-    return schema
+    return _with_nulls(schema, table.schema) if nulls else schema
+
+
+def _with_nulls(schema: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """``schema`` with the nulls that Arrow found."""
+    return pa.schema([_null_where(column, there) for column, there in zip(schema, found, strict=True)])
+
+
+def _null_where(column: pa.Field, found: pa.Field) -> pa.Field:
+    if pt.is_null(found.type):
+        return column.with_type(pa.null())
+    if type(column.type) is not type(found.type):
+        return column
+    inner = iter(children(found.type))
+    return column.with_type(rebuilt(column.type, lambda field: _null_where(field, next(inner)[1])))
 
 
 def _fitting(field: pa.Field, lines: Sequence[bytes], names: tuple[str, ...], delimiter: str = ",") -> pa.Field:

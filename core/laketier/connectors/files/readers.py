@@ -15,19 +15,17 @@ from laketier.codecs.bounds import CELLS, MIB
 from laketier.codecs.csv_values import CsvDecoder, header_of
 from laketier.codecs.decoding import BadValue, Decoder
 from laketier.codecs.expansion import BoundedStream
-from laketier.codecs.inference import inferred
 from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.lines import LineBlock, OnBadLine, columns_in, parse_lines, read_blocks
 from laketier.codecs.parquet_pages import check_pages, with_rows
 from laketier.codecs.said import said, shown
-from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.options import ExtraColumns, FileFormat, LandingTableOptions
 from laketier.connectors.files.watched import Storage, WatchedFile
 from laketier.connectors.parquet_parts import BATCH_ROWS, null_rows, open_parquet, read_row_groups
 from laketier.kit.conform import conform, fits
 from laketier.spi import BadRecord, ConfigError, IncompatibleData, LaketierError, OnBadRecord, UnsupportedType
 
-_COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 _IN_MEMORY = 32 * MIB
 
 
@@ -131,17 +129,17 @@ class FileReader:
                 continue
             skipped = 0
             if decoder is None:
-                with _unreadable():
+                with unreadable():
                     decoder, skipped = self._decoder(block.data)
             first = block.first + block.data.count(b"\n", 0, skipped)
             for batch in parse_lines(block.data[skipped:], first, decoder, on_bad_line):
                 for start in range(0, batch.num_rows, BATCH_ROWS):
-                    with _unreadable():
+                    with unreadable():
                         part = _conformed(batch.slice(start, BATCH_ROWS), wanted)
                     yield part
 
     def _blocks(self, file: Any, path: str, size: int, storage: Storage | None) -> Iterator[LineBlock]:
-        with _unreadable(storage):
+        with unreadable(storage):
             stream = bounded_stream(file, path, size, self.options)
             yield from read_blocks(stream, longest=self.options.max_record_bytes)
 
@@ -214,36 +212,11 @@ def csv_header(block: bytes, options: LandingTableOptions, schema: pa.Schema | N
 
 def bounded_stream(file: Any, path: str, size: int, options: LandingTableOptions) -> Any:
     """The text of a file, which may be compressed, as its name says."""
-    codec = next((codec for ending, codec in _COMPRESSED.items() if path.endswith(ending)), None)
+    codec = next((codec for ending, codec in COMPRESSED.items() if path.endswith(ending)), None)
     if codec is None:
         return file
     file = file if isinstance(file, pa.NativeFile) else pa.PythonFile(file, mode="r")
     return BoundedStream(pa.CompressedInputStream(file, codec), size, options.max_expansion)
-
-
-def schema_of(folder: Folder, path: str, options: LandingTableOptions) -> pa.Schema:
-    """The columns of a file. Raises `UnreadableFile`, and ``OSError`` for what is the storage's fault."""
-    storage = None if folder.is_local else Storage()
-    with folder.opened(path) as (found, entry), _unreadable(storage):
-        file = found if storage is None else WatchedFile(found, storage)
-        match options.format:
-            case FileFormat.PARQUET:
-                return open_parquet(file, pre_buffer=False).schema_arrow.remove_metadata()
-            case FileFormat.ARROW:
-                return ipc_schema(file, entry.size).remove_metadata()
-            case FileFormat.AVRO:
-                return AvroFile.open(file, entry.size, where=path).schema
-            case _:
-                stream = bounded_stream(file, path, entry.size, options)
-                block = next(read_blocks(stream, longest=options.max_record_bytes), LineBlock(1))
-                if block.long:
-                    raise BadValue(f"its first line has {block.long:,} bytes, more than max-record-bytes allows")
-                names: list[str] = []
-                skipped = 0
-                if options.format is FileFormat.CSV:
-                    names, skipped = csv_header(block.data, options, None)
-                delimiter = options.delimiter if options.format is FileFormat.CSV else None
-                return inferred(block.data[skipped:], names, delimiter)
 
 
 def check_types(schema: pa.Schema, options: LandingTableOptions, *, origin: str) -> None:
@@ -265,7 +238,7 @@ def _rows_of(schema: pa.Schema) -> int:
 
 def _safely(batches: Iterator[pa.RecordBatch], storage: Storage | None) -> Iterator[pa.RecordBatch]:
     while True:
-        with _unreadable(storage):
+        with unreadable(storage):
             batch = next(batches, None)
         if batch is None:
             return
@@ -273,7 +246,7 @@ def _safely(batches: Iterator[pa.RecordBatch], storage: Storage | None) -> Itera
 
 
 @contextmanager
-def _unreadable(storage: Storage | None = None) -> Iterator[None]:
+def unreadable(storage: Storage | None = None) -> Iterator[None]:
     """The boundary of a file: whatever a library raises over its bytes is its own trouble. Arrow says some of it as an
     ``OSError``, without a number. ``storage``: where that may be the network's too."""
     try:

@@ -7,10 +7,11 @@ import pyarrow.compute as pc
 
 from laketier.codecs.arrow_types import parse_columns
 from laketier.connectors.files.folder import Folder
+from laketier.connectors.files.headers import schema_of
 from laketier.connectors.files.ledger import Ledger
 from laketier.connectors.files.local import Astray, escaped
 from laketier.connectors.files.options import LandingTableOptions
-from laketier.connectors.files.readers import UnreadableFile, check_types, schema_of
+from laketier.connectors.files.readers import UnreadableFile, check_types
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import ConfigError, LogTable
 

@@ -1,0 +1,64 @@
+"""The columns that one file tells, by its header or by its lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.codecs.arrow_ipc import ipc_schema
+from laketier.codecs.avro_files import AvroFile
+from laketier.codecs.decoding import BadValue
+from laketier.codecs.inference import inferred
+from laketier.codecs.lines import read_blocks
+from laketier.connectors.files.folder import Folder
+from laketier.connectors.files.options import FileFormat, LandingTableOptions
+from laketier.connectors.files.readers import UnreadableFile, bounded_stream, csv_header, unreadable
+from laketier.connectors.files.watched import Storage, WatchedFile
+from laketier.connectors.parquet_parts import open_parquet
+from laketier.tables.inference import SchemaSet, filled
+from laketier.tables.promotion import Spelling
+
+
+def schema_of(folder: Folder, path: str, options: LandingTableOptions) -> pa.Schema:
+    """The columns of a file. Raises `UnreadableFile`, and ``OSError`` for what is the storage's fault."""
+    found = file_schema(folder, path, options)
+    if found is None:
+        raise UnreadableFile("it has no records")
+    return pa.schema([filled(column) for column in found]) if options.format.is_text else found
+
+
+def file_schema(folder: Folder, path: str, options: LandingTableOptions, *, whole: bool = False) -> pa.Schema | None:
+    """What a file says of its columns, to be joined with what others say: a column of text without a value has the type
+    null. None for text without records. ``whole``: all of a text, not its first block. Raises as `schema_of`."""
+    storage = None if folder.is_local else Storage()
+    with folder.opened(path) as (found, entry), unreadable(storage):
+        file = found if storage is None else WatchedFile(found, storage)
+        match options.format:
+            case FileFormat.PARQUET:
+                return open_parquet(file, pre_buffer=False).schema_arrow.remove_metadata()
+            case FileFormat.ARROW:
+                return ipc_schema(file, entry.size).remove_metadata()
+            case FileFormat.AVRO:
+                return AvroFile.open(file, entry.size, where=path).schema
+            case _:
+                return _schema_of_text(bounded_stream(file, path, entry.size, options), path, options, whole=whole)
+
+
+def _schema_of_text(stream: Any, path: str, options: LandingTableOptions, *, whole: bool) -> pa.Schema | None:
+    is_csv = options.format is FileFormat.CSV
+    found = SchemaSet(Spelling.CSV if is_csv else Spelling.JSON)
+    names: list[str] | None = None
+    for block in read_blocks(stream, longest=options.max_record_bytes):
+        if block.long:
+            raise BadValue(f"its line {block.first:,} has {block.long:,} bytes, more than max-record-bytes allows")
+        skipped = 0
+        if is_csv and names is None:
+            names, skipped = csv_header(block.data, options, None)
+        data = block.data[skipped:]
+        if data.strip():
+            delimiter = options.delimiter if is_csv else None
+            found.add(inferred(data, names or [], delimiter, nulls=True), path, block.first)
+        if not whole and (found.files or not is_csv):
+            break
+    return found.joined() if found.files else None
