@@ -21,3 +21,10 @@ class LocalFileOptions(ParquetSettings):
     manifests_per_rollup: int = option(
         32, "New tables: after how many manifests their file lists are rolled up.", least=2
     )
+    fold_files: int = option(
+        50,
+        "Small files that a partition (and bucket) keeps: the commit that makes it one more also writes the earlier "
+        "ones as one. 0 for never.",
+        least=0,
+    )
+    fold_file_bytes: int = option(8 * 1024 * 1024, "A file is small, for fold-files, below this size.", least=1)

@@ -51,7 +51,7 @@ class LocalFileTieringFactory(LakeTieringFactory[WriteResult]):
 
     def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
         require_mode(IDENTIFIER, FEATURES, context.mode)
-        return ManifestCommitter(LocalFileTable(Path(self.table.location)), context)
+        return ManifestCommitter(LocalFileTable(Path(self.table.location), self.options), context)
 
 
 class LocalFileStorage(LakeStorage):

@@ -121,7 +121,7 @@ class Table:
     def staged_files(self) -> list[Path]:
         return sorted((self.location / "__in_progress").iterdir())
 
-    def child(self, failpoints: str, *epochs: int, mode: str = "append", pipeline: str = "p") -> Child:
+    def child(self, failpoints: str, *epochs: int, mode: str = "append", pipeline: str = "p", **options: Any) -> Child:
         """Run rounds in a process of its own, with failpoints on."""
         return Child(
             {
@@ -131,6 +131,7 @@ class Table:
                 "epochs": epochs,
                 "mode": mode,
                 "pipeline": pipeline,
+                "options": options,
             }
         )
 

@@ -26,6 +26,7 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import TieringRound
+from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.plugin import LocalFilePlugin
 
 # Its path holds installed packages only, so it can't import this module itself.
@@ -42,7 +43,9 @@ def rounds(job: dict[str, Any], answers: Connection) -> None:
 
 
 def _round(job: dict[str, Any], epoch: int) -> str:
-    storage = LocalFilePlugin().create_storage(LakeStorageConfig(job["warehouse"]))
+    storage = LocalFilePlugin().create_storage(
+        LakeStorageConfig(job["warehouse"], LocalFileOptions(**job.get("options", {})))
+    )
     factory = storage.tiering_factory(storage.catalog().load_table(TablePath.parse(job["table"])))
     work = TieringRound(factory, token=Token(job["pipeline"], "run", epoch), mode=WriteMode(job["mode"]))
     if work.begin() is Decision.DONE:

@@ -4,6 +4,7 @@ without an atomic log. See `ManifestTable`."""
 from laketier.kit.manifests.catalog import ManifestCatalog
 from laketier.kit.manifests.changes import ManifestChanges
 from laketier.kit.manifests.committer import ManifestCommitter
+from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.history import ManifestHistory
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
@@ -17,6 +18,7 @@ from laketier.kit.manifests.table import ManifestState, ManifestTable
 
 __all__ = [
     "FileEntry",
+    "FoldSettings",
     "Manifest",
     "ManifestCatalog",
     "ManifestChanges",

@@ -56,8 +56,8 @@ def _appended(
     check_versions(start, end, _bounds(head), where=where, noun="snapshot")
     for number in range(start, end):
         manifest = manifests.at(number, head)
-        replaces_nothing = manifest.kind == "upsert" and not manifest.removed
+        replaces_nothing = manifest.kind == "upsert" and not manifest.replaced
         if manifest.kind in _APPENDS or replaces_nothing or (manifest.resets and not files_at(manifests, number - 1)):
-            yield from manifest.added
+            yield from manifest.arrived
         else:
             pass_over(number, manifest.kind, where=where, skip_changes=skip_changes)

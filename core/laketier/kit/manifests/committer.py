@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow.fs as pafs
 
 from laketier.kit.failpoints import failpoint
-from laketier.kit.manifests.manifest import Manifest
+from laketier.kit.manifests.folding import Room, due, room_after, room_of
+from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.rollup import files_at
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 from laketier.kit.staged import discard_staged, remove, replaced_files
 from laketier.spi.clocks import host_time, time_of_storage
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
-from laketier.spi.context import CommitterInitContext
+from laketier.spi.context import CommitterInitContext, WriteMode
+from laketier.spi.errors import Conflict, CorruptTable
 from laketier.spi.token import Watermark
-from laketier.spi.writer import WriteResult
+from laketier.spi.writer import StagedFile, WriteResult
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Folded:
+    """What a commit does to small files beside its own work: ``staged`` files take the place of ``paths``."""
+
+    staged: list[StagedFile] = field(default_factory=list)
+    entries: list[FileEntry] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    room: Room | None = None
 
 
 @dataclass(frozen=True)
@@ -41,16 +56,23 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         watermarks = dict(state.head.watermarks)
         if watermark is not None:
             watermarks[watermark.token.pipeline] = watermark.carried_by(number).to_json()
+        folded = self._fold(state, added, removed)
         manifest = next_manifest(
             state.head,
             commit_id=self.context.commit_id,
             kind=self.context.mode.value,
-            added=added,
-            removed=removed,
+            added=(*added, *folded.entries),
+            removed=(*removed, *folded.paths),
+            folded=tuple(folded.paths),
+            folding=None if folded.room is None else folded.room.to_plain(),
             watermarks=watermarks,
         )
         failpoint("publish.before_manifest")
-        published = state.manifests.append(manifest)
+        try:
+            published = state.manifests.append(manifest)
+        except Conflict:
+            remove(self.table.folder, [file.path for file in folded.staged])
+            raise
         failpoint("publish.after_manifest_before_renames")
         self.table.finish(state.manifests, published)
         return LakeCommitResult(
@@ -59,6 +81,53 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
             files=len(added),
             bytes=sum(entry.bytes for entry in added),
         )
+
+    def _fold(self, state: ManifestState, added: Sequence[FileEntry], removed: Sequence[str]) -> _Folded:
+        """Write small files as one where that is due. Nothing here may hold up the commit: where it fails, the files
+        stay as they are, and it is tried again once as many small files have come."""
+        settings = self.table.folding
+        if settings is None:
+            return _Folded()
+        if self.context.mode is WriteMode.OVERWRITE:
+            return _Folded(room=room_of(settings, added))
+        room = room_after(settings, Room.from_plain(state.head.folding), added)
+        if room is not None:
+            return _Folded(room=room)
+        folded = _Folded()
+        live: list[FileEntry] = []
+        try:
+            gone = set(removed)
+            live = [entry for entry in files_at(state.manifests, state.head.number) if entry.path not in gone]
+            for files in due(settings, live, added):
+                failpoint("fold.before_rewrite")
+                self._rewrite(state, files, folded)
+                failpoint("fold.after_rewrite")
+        except Exception:  # libraries have errors of their own, and none of them may cost the epoch
+            log.warning(
+                "small files of %s were not written as one; trying again in %d files",
+                self.table.location,
+                settings.files,
+                exc_info=True,
+            )
+            remove(self.table.folder, [file.path for file in folded.staged])
+            return _Folded(room=Room(settings, settings.files))
+        gone = set(folded.paths)
+        stay = [entry for entry in live if entry.path not in gone]
+        folded.room = room_of(settings, (*stay, *added, *folded.entries))
+        return folded
+
+    def _rewrite(self, state: ManifestState, files: Sequence[FileEntry], folded: _Folded) -> None:
+        staged = self.table.rewrite(state, files)
+        folded.staged += staged
+        if sum(file.rows for file in staged) != sum(entry.rows for entry in files):
+            raise CorruptTable(
+                f"{len(files)} files hold {sum(file.rows for file in staged)} rows, and the table knows "
+                f"{sum(entry.rows for entry in files)}",
+                where=str(self.table.location),
+            )
+        folded.entries += [replace(self.table.entry(state, file), level=files[0].level + 1) for file in staged]
+        folded.paths += [entry.path for entry in files]
+        log.info("%s: wrote %d small files as %d", self.table.location, len(files), len(staged))
 
     def storage_time(self) -> int:
         return time_of_storage(pafs.LocalFileSystem(), str(self.table.location))
@@ -95,6 +164,7 @@ def next_manifest(head: Manifest, *, commit_id: str, kind: str, **changes: objec
             commit_id=commit_id,
             kind=kind,
             metadata_at=head.metadata_at,
+            folding=head.folding,
             watermarks=head.watermarks,
         ),
         **changes,  # type: ignore[arg-type]

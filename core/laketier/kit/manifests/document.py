@@ -15,6 +15,11 @@ FORMAT_VERSION = 1
 KEYED_VERSION = 2
 """The version of documents that name removed files or a primary key. A reader of version 1 alone would show replaced
 rows again, so it must refuse them. All other documents keep version 1."""
+FOLDED_VERSION = 3
+"""The version of manifests with files that hold rows of older files. A reader of version 2 alone would take these rows
+for new ones when it reads the commit, so it must refuse them."""
+
+_VERSIONS = (FORMAT_VERSION, KEYED_VERSION, FOLDED_VERSION)
 
 _HEAD = b'{"sha256":"'
 _MIDDLE = b'","body":'
@@ -54,10 +59,10 @@ def decode(data: bytes, path: Path, build: Callable[[dict[str, Any], str], T]) -
         )
     try:
         document = json.loads(body)
-        if document["version"] not in (FORMAT_VERSION, KEYED_VERSION):
+        if document["version"] not in _VERSIONS:
             raise CorruptTable(
-                f"the file has version {document['version']!r}, and this laketier reads {FORMAT_VERSION} and "
-                f"{KEYED_VERSION}",
+                f"the file has version {document['version']!r}, and this laketier reads {FORMAT_VERSION} to "
+                f"{FOLDED_VERSION}",
                 where=str(path),
                 fix="Use a newer laketier.",
             )

@@ -15,12 +15,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from laketier.kit.manifests.document import FORMAT_VERSION, KEYED_VERSION, decode, encode, read, texts, whole
+from laketier.kit.manifests.document import (
+    FOLDED_VERSION,
+    FORMAT_VERSION,
+    KEYED_VERSION,
+    decode,
+    encode,
+    read,
+    texts,
+    whole,
+)
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, Transform
 from laketier.spi.token import Watermark
 
-_OWN = frozenset({"path", "rows", "bytes", "schema", "partition", "bucket"})
+_OWN = frozenset({"path", "rows", "bytes", "schema", "partition", "bucket", "level"})
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,7 @@ class FileEntry:
     """One data file. ``path`` is relative to the table. ``schema`` is the number of the manifest that holds the
     metadata it was written with. ``partition``: column and value as text (see `laketier.kit.partition.partition_text`),
     None for null. ``details``: what else the format wants to know of it, as JSON's own types; see
-    `ManifestLayout.details`."""
+    `ManifestLayout.details`. ``level``: how often its rows were written again (see `folding`)."""
 
     path: str
     rows: int
@@ -37,6 +46,7 @@ class FileEntry:
     partition: tuple[tuple[str, str | None], ...] = ()
     bucket: int | None = None
     details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    level: int = 0
 
     def to_plain(self) -> dict[str, Any]:
         """As JSON's own types. The details lie beside the rest."""
@@ -47,6 +57,7 @@ class FileEntry:
             "schema": self.schema,
             "partition": [list(item) for item in self.partition],
             "bucket": self.bucket,
+            **({"level": self.level} if self.level else {}),
         }
         return {**self.details, **own}
 
@@ -61,6 +72,7 @@ class FileEntry:
             partition=tuple((name, value) for name, value in plain["partition"]),
             bucket=plain["bucket"],
             details=layout.details({name: value for name, value in plain.items() if name not in _OWN}),
+            level=whole(plain.get("level", 0)),
         )
 
 
@@ -79,7 +91,9 @@ class Manifest:
     """One commit. ``previous`` is the SHA-256 of the manifest before it. ``kind``: ``create``, ``alter``, ``append``,
     ``upsert`` or ``overwrite``; an overwrite drops all files before it, an upsert those whose paths are ``removed``.
     ``metadata_at`` is the number of the manifest that holds the table's metadata as of this one. ``watermarks``:
-    pipeline → its last watermark, of all pipelines."""
+    pipeline → its last watermark, of all pipelines. ``folded``: the paths among ``removed`` with rows that are in the
+    table as before, in those files among ``added`` that have a level. ``folding``: what the next commit wants to know
+    of small files, as JSON's own types."""
 
     table_uuid: str
     number: int
@@ -90,6 +104,8 @@ class Manifest:
     metadata_at: int
     added: tuple[FileEntry, ...] = ()
     removed: tuple[str, ...] = ()
+    folded: tuple[str, ...] = ()
+    folding: Mapping[str, Any] | None = None
     watermarks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     metadata: TableDescriptor | None = None
     sha256: str = ""
@@ -104,6 +120,19 @@ class Manifest:
         """Whether the files before it are no longer part of the table."""
         return self.kind == "overwrite"
 
+    @property
+    def arrived(self) -> tuple[FileEntry, ...]:
+        """The added files with rows that were not in the table before."""
+        return tuple(entry for entry in self.added if not entry.level) if self.folded else self.added
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """The removed files with rows that are not in the table any more, or not as they were."""
+        if not self.folded:
+            return self.removed
+        folded = set(self.folded)
+        return tuple(path for path in self.removed if path not in folded)
+
     def watermark(self, pipeline: str) -> Watermark | None:
         """The last watermark of ``pipeline``."""
         text = self.watermarks.get(pipeline)
@@ -114,7 +143,7 @@ class Manifest:
         keyed = self.removed or (self.metadata is not None and self.metadata.primary_key)
         return encode(
             {
-                "version": KEYED_VERSION if keyed else FORMAT_VERSION,
+                "version": FOLDED_VERSION if self.folded else KEYED_VERSION if keyed else FORMAT_VERSION,
                 "table_uuid": self.table_uuid,
                 "number": self.number,
                 "previous": self.previous,
@@ -124,6 +153,8 @@ class Manifest:
                 "metadata_at": self.metadata_at,
                 "added": [entry.to_plain() for entry in self.added],
                 **({"removed": list(self.removed)} if self.removed else {}),
+                **({"folded": list(self.folded)} if self.folded else {}),
+                **({"folding": dict(self.folding)} if self.folding is not None else {}),
                 "watermarks": dict(self.watermarks),
                 "metadata": None if self.metadata is None else _descriptor_to_plain(self.metadata),
             }
@@ -152,6 +183,8 @@ class Manifest:
             metadata_at=whole(body["metadata_at"]),
             added=tuple(FileEntry.from_plain(entry, layout) for entry in body["added"]),
             removed=removed_paths(body, layout),
+            folded=_folded_paths(body),
+            folding=body.get("folding"),
             watermarks=texts(body["watermarks"]),
             metadata=None if metadata is None else _descriptor_from_plain(metadata),
             sha256=sha256,
@@ -161,6 +194,15 @@ class Manifest:
 def removed_paths(body: Mapping[str, Any], layout: ManifestLayout) -> tuple[str, ...]:
     """The paths below ``removed``. Raises `OutsideTable`."""
     return tuple(layout.data_path(path, where="removed") for path in body.get("removed", ()))
+
+
+def _folded_paths(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths below ``folded``. Raises `ValueError` for one that the manifest does not remove: its rows would be
+    in the table twice."""
+    folded = tuple(body.get("folded", ()))
+    if not set(folded) <= set(body.get("removed", ())):
+        raise ValueError("it folds files that it does not remove")
+    return folded
 
 
 def _descriptor_to_plain(descriptor: TableDescriptor) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from laketier.kit.failpoints import failpoint
+from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry, Manifest
@@ -93,6 +94,19 @@ class ManifestTable(ABC):
         look for. Driver, after the manifest is published and again by whoever opens the table after a crash; so it is
         idempotent, and safe beside another process that does the same. Whatever it raises, the commit has landed. By
         default there is nothing to do."""
+
+    @property
+    def folding(self) -> FoldSettings | None:
+        """When a commit also writes small files of earlier commits as one. None for never, which is the default. A
+        format with it writes `rewrite`."""
+        return None
+
+    def rewrite(self, state: ManifestState, files: Sequence[FileEntry]) -> Sequence[StagedFile]:
+        """Write the rows of ``files``, which are live in ``state`` and of one partition and bucket, as one file, or as
+        few as the format's sizes allow, with the columns of ``state``. Driver, in `publish`, before anything is
+        published; the committer deletes what was staged if it is not. Returns the files, staged durably. What it raises
+        is logged, and the files stay as they are."""
+        raise NotImplementedError
 
     # -- what every format gets -----------------------------------------------------------------------------------
 

@@ -1,0 +1,39 @@
+"""Writing small files as one, with the writer that made them and the reader that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from laketier.bucketing import assigner_for
+from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestState
+from laketier.kit.partition import OddPartitionValues
+from laketier.spi import StagedFile, TableInfo, TablePath, WriterInitContext, new_attempt_id
+from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.source import LocalFileSource
+from laketier_localfile.table import LocalFileTable
+from laketier_localfile.writer import LocalFileWriter
+
+
+def rewrite(
+    table: LocalFileTable, options: LocalFileOptions, state: ManifestState, files: Sequence[FileEntry]
+) -> Sequence[StagedFile]:
+    """For `ManifestTable.rewrite`. Holds one row group in memory. Deletes what it staged when it fails."""
+    snapshot = ManifestSnapshot(state.manifests, state.head, state.head, settled=True)
+    descriptor = state.metadata
+    info = TableInfo(
+        TablePath(table.location.parent.name, table.location.name), descriptor, state.table_uuid, str(table.location)
+    )
+    # Rows that are in the table were accepted once, whatever the option says now.
+    accepting = replace(options, odd_partition_values=OddPartitionValues.ACCEPT)
+    assigner = None if descriptor.buckets is None else assigner_for(descriptor)
+    writer = LocalFileWriter(info, accepting, assigner, WriterInitContext(new_attempt_id()))
+    source = LocalFileSource(table)
+    try:
+        for index, entry in enumerate(files):
+            for batch in source.read(source.split(index, entry, snapshot, snapshot.schema), snapshot.schema):
+                writer.write(batch)
+        return writer.complete().files
+    except BaseException:
+        writer.abort()
+        raise
