@@ -81,3 +81,8 @@ class Keyed:
     def files(self, *keys: int) -> tuple[str, ...]:
         """The live files that hold ``keys``; all without any."""
         return tuple(f for split, found in self.splits() if not keys or found & set(keys) for f in split.files)
+
+    def beside(self, *keys: int) -> Rows:
+        """The other rows of the files that hold ``keys``, which a task that replaces these files stages again."""
+        shared = {key for _, found in self.splits() if found & set(keys) for key in found.difference(keys)}
+        return {key: name for key, name in self.rows.items() if key in shared}

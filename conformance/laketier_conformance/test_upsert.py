@@ -57,7 +57,7 @@ def keyed(lake: Lake) -> Keyed:
 
 
 def _epoch_1(keyed: Keyed) -> WriteResult:
-    return keyed.staged({1: "A", 2: "b", 4: "d"}, keyed.files(1))
+    return keyed.staged({**keyed.beside(1), 1: "A", 4: "d"}, keyed.files(1))
 
 
 AFTER_1 = {1: "A", 2: "b", 3: "c", 4: "d"}
@@ -160,7 +160,7 @@ def test_appends_and_upserts_take_turns(keyed: Keyed) -> None:
         "the outcome of an upsert that is run again beside appends",
     )
     expect(
-        keyed.round(2, keyed.staged({}, keyed.files(70))),
+        keyed.round(2, keyed.staged(keyed.beside(70), keyed.files(70))),
         RoundOutcome.PUBLISHED,
         "the outcome of an upsert that replaces an appended file",
     )

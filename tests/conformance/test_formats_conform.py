@@ -64,6 +64,25 @@ def test_a_few_rules_hold(name: str, tests: list[str], run_suite) -> None:  # ty
     assert set(outcomes.values()) <= {"passed", "refused"}, run.output
 
 
+FOLDING = {"offers": {"folding": "folding"}, "harnesses": {"folding": "laketier_localfile.conformance:Harness"}}
+
+
+def test_folding_keeps_the_rules_of_rounds(run_suite) -> None:  # type: ignore[no-untyped-def]
+    """Nearly each commit of this variant also writes small files as one."""
+    tests = ["test_rounds.py", "test_upsert.py", "test_overwrite.py", "test_changes.py", "test_races.py"]
+
+    run = run_suite("folding", tests, **FOLDING)
+    outcomes = {result["outcome"] for result in run.report["results"].values()}
+    assert outcomes <= {"passed", "refused"}, run.output
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1200)
+def test_folding_conforms(run_suite) -> None:  # type: ignore[no-untyped-def]
+    run = run_suite("folding", **FOLDING)
+    assert run.report["verdict"] == "conformant", run.output
+
+
 @pytest.mark.deep
 def test_a_refusal_is_one_in_each_lane(run_suite) -> None:  # type: ignore[no-untyped-def]
     """Spark's data source wraps it."""

@@ -58,6 +58,7 @@ def suite_in(tmp_path: Path) -> RunSuite:
             str(offered(tmp_path / "offers", offers or {}, harnesses or {})),
             str(HERE / "wrong_plugins"),
             str(HERE / "servers"),
+            str(HERE / "variants"),
             *map(str, (FEATHER, SQLITE, VORTEX)),
         ]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}

@@ -64,7 +64,8 @@ def newest(lake: Lake) -> Path:
         ("watermarks", [5, "text", [1], [], {"p": 7}, {"p": None}, MISSING]),
         ("removed", [5, [5], ["../x"], ["_text/table.json"], ["/etc/passwd"]]),
         ("metadata", [5, "text", [], {}, MISSING]),
-        ("version", [0, 3, "1", None, MISSING]),
+        ("folded", [5, [5], ["x.text"], {"a": 1}]),
+        ("version", [0, 4, "1", None, MISSING]),
         *((name, [MISSING]) for name in ("previous", "commit_id", "kind")),
     ],
 )
@@ -85,6 +86,7 @@ def test_a_manifest_of_another_program(lake: Lake, newest: Path, name: str, valu
         ("path", [5, None, "../1.text", "/x", "notes.txt", "_text/table.json", MISSING]),
         ("partition", [5, [5], ["a"], [["a"]], MISSING]),
         ("bucket", [MISSING]),
+        ("level", [count for count in COUNTS if count is not MISSING]),
         ("lines", ["x", None, MISSING]),
     ],
 )
@@ -146,7 +148,7 @@ def test_a_description_that_is_not_where_it_should_be(lake: Lake, newest: Path) 
         ("manifests_per_rollup", [*COUNTS, 0, 1, MISSING]),
         ("table_uuid", ["", "x" * 32, "0" * 31, "../" + "0" * 32, 5, None, MISSING]),
         ("format", [MISSING]),
-        ("version", [0, 3, MISSING]),
+        ("version", [0, 4, MISSING]),
     ],
 )
 def test_a_table_file_of_another_program(lake: Lake, name: str, values: list[object]) -> None:
