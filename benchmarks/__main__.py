@@ -15,7 +15,8 @@ from rich.console import Console
 from benchmarks import dataset, lakes
 from benchmarks.report import Section, save, show
 
-SECTIONS = ("lanes", "microbatch", "commit", "arrow", "read")
+SECTIONS = ("lanes", "microbatch", "commit", "small-epochs", "arrow", "read")
+_BARE = {"commit", "small-epochs"}
 _PACKAGES = ("pyspark", "pyarrow", "pylance", "pyiceberg", "deltalake")
 
 
@@ -44,7 +45,11 @@ def main() -> None:
         from benchmarks import commit
 
         finished(commit.run(formats, arguments.epochs, work, say))
-    if set(wanted) - {"commit"}:
+    if "small-epochs" in wanted:
+        from benchmarks import small_epochs
+
+        finished(small_epochs.run(arguments.epochs, work, say))
+    if set(wanted) - _BARE:
         _on_spark(arguments, wanted, formats, work, say, finished)
 
 
@@ -82,7 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("sections", nargs="*", choices=[[], *SECTIONS], metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--rows", type=int, default=32_000_000, help="rows of the batch sections (32,000,000)")
     parser.add_argument("--repetitions", type=int, default=5, help="measured runs of each case (5)")
-    parser.add_argument("--epochs", type=int, default=1_000, help="epochs of the commit section (1,000)")
+    parser.add_argument(
+        "--epochs", type=int, default=1_000, help="epochs of the sections commit and small-epochs (1,000)"
+    )
     parser.add_argument("--batches", type=int, default=40, help="batches per visit of the microbatch section (40)")
     parser.add_argument("--formats", nargs="+", help="only these formats")
     parser.add_argument("--json", type=Path, help="write all figures to this file")

@@ -67,7 +67,8 @@ def test_reading_changes_nothing_and_a_round_goes_on(older: Any) -> None:
     assert len(files_at(table.log, 7)) == 8
     body = json.loads(table.log.path(7).read_bytes())["body"]
     assert body["previous"] == table.log.read(6).sha256
-    assert list(body) == list(json.loads(table.log.path(6).read_bytes())["body"]), "the same keys in the same order"
+    older_body = json.loads(table.log.path(6).read_bytes())["body"]
+    assert [name for name in body if name != "folding"] == list(older_body), "the same keys in the same order"
     assert set(body["added"][0]) == {"bucket", "bytes", "footer", "partition", "path", "rows", "schema", "stats"}
 
 
