@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from laketier.bucketing import assigner_for
-from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestState
+from laketier.kit.manifests import FileEntry, FoldSettings, ManifestSnapshot, ManifestState
 from laketier.kit.partition import OddPartitionValues
 from laketier.spi import StagedFile, TableInfo, TablePath, WriterInitContext, new_attempt_id
 from laketier_localfile.options import LocalFileOptions
@@ -15,25 +15,34 @@ from laketier_localfile.table import LocalFileTable
 from laketier_localfile.writer import LocalFileWriter
 
 
-def rewrite(
-    table: LocalFileTable, options: LocalFileOptions, state: ManifestState, files: Sequence[FileEntry]
-) -> Sequence[StagedFile]:
-    """For `ManifestTable.rewrite`. Holds one row group in memory. Deletes what it staged when it fails."""
-    snapshot = ManifestSnapshot(state.manifests, state.head, state.head, settled=True)
-    descriptor = state.metadata
-    info = TableInfo(
-        TablePath(table.location.parent.name, table.location.name), descriptor, state.table_uuid, str(table.location)
-    )
-    # Rows that are in the table were accepted once, whatever the option says now.
-    accepting = replace(options, odd_partition_values=OddPartitionValues.ACCEPT)
-    assigner = None if descriptor.buckets is None else assigner_for(descriptor)
-    writer = LocalFileWriter(info, accepting, assigner, WriterInitContext(new_attempt_id()))
-    source = LocalFileSource(table)
-    try:
-        for index, entry in enumerate(files):
-            for batch in source.read(source.split(index, entry, snapshot, snapshot.schema), snapshot.schema):
-                writer.write(batch)
-        return writer.complete().files
-    except BaseException:
-        writer.abort()
-        raise
+@dataclass(frozen=True)
+class FoldingTable(LocalFileTable):
+    """The table of those who commit, with their ``options``."""
+
+    options: LocalFileOptions
+
+    @property
+    def folding(self) -> FoldSettings | None:
+        if not self.options.fold_files:
+            return None
+        return FoldSettings(self.options.fold_files, self.options.fold_file_bytes)
+
+    def rewrite(self, state: ManifestState, files: Sequence[FileEntry]) -> Sequence[StagedFile]:
+        """Hold one row group in memory. Delete what was staged when it fails."""
+        snapshot = ManifestSnapshot(state.manifests, state.head, state.head, settled=True)
+        descriptor = state.metadata
+        path = TablePath(self.location.parent.name, self.location.name)
+        info = TableInfo(path, descriptor, state.table_uuid, str(self.location))
+        # Rows that are in the table were accepted once, whatever the option says now.
+        accepting = replace(self.options, odd_partition_values=OddPartitionValues.ACCEPT)
+        assigner = None if descriptor.buckets is None else assigner_for(descriptor)
+        writer = LocalFileWriter(info, accepting, assigner, WriterInitContext(new_attempt_id()))
+        source = LocalFileSource(self)
+        try:
+            for index, entry in enumerate(files):
+                for batch in source.read(source.split(index, entry, snapshot, snapshot.schema), snapshot.schema):
+                    writer.write(batch)
+            return writer.complete().files
+        except BaseException:
+            writer.abort()
+            raise

@@ -27,6 +27,7 @@ from laketier.spi import (
     require_mode,
 )
 from laketier_localfile.features import FEATURES, IDENTIFIER
+from laketier_localfile.folding import FoldingTable
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource
 from laketier_localfile.table import LocalFileTable, refuse_several_devices
@@ -51,7 +52,7 @@ class LocalFileTieringFactory(LakeTieringFactory[WriteResult]):
 
     def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
         require_mode(IDENTIFIER, FEATURES, context.mode)
-        return ManifestCommitter(LocalFileTable(Path(self.table.location), self.options), context)
+        return ManifestCommitter(FoldingTable(Path(self.table.location), self.options), context)
 
 
 class LocalFileStorage(LakeStorage):

@@ -13,7 +13,6 @@ import pyarrow as pa
 from laketier.kit import LocalFolder
 from laketier.kit.manifests import (
     FileEntry,
-    FoldSettings,
     Manifest,
     ManifestLayout,
     ManifestLog,
@@ -34,7 +33,6 @@ from laketier.spi import (
 )
 from laketier_localfile.features import FEATURES
 from laketier_localfile.layout import LAYOUT, final_path
-from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.parquet import footer_digest, stats_from_text
 from laketier_localfile.results import odd_claim
 from laketier_localfile.settle import settle
@@ -47,8 +45,6 @@ class LocalFileTable(ManifestTable):
 
     layout: ClassVar[ManifestLayout] = LAYOUT
     features: ClassVar[Features] = FEATURES
-    options: LocalFileOptions | None = None
-    """Of whoever commits. None for those who read."""
 
     @classmethod
     def check_types(cls, schema: pa.Schema) -> None:
@@ -99,18 +95,6 @@ class LocalFileTable(ManifestTable):
 
     def settle(self, manifests: ManifestLog, head: Manifest) -> None:
         settle(manifests, head)
-
-    @property
-    def folding(self) -> FoldSettings | None:
-        if self.options is None or not self.options.fold_files:
-            return None
-        return FoldSettings(self.options.fold_files, self.options.fold_file_bytes)
-
-    def rewrite(self, state: ManifestState, files: Sequence[FileEntry]) -> Sequence[StagedFile]:
-        from laketier_localfile.folding import rewrite
-
-        assert self.options is not None
-        return rewrite(self, self.options, state, files)
 
     def _refuse_replaced(self, file: StagedFile) -> None:
         """The size is that of what was written. So is the footer, or no reader would take the file for it."""
