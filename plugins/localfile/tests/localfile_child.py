@@ -74,6 +74,20 @@ class Child:
         self._process.start()
         theirs.close()
 
+    @property
+    def pid(self) -> int:
+        """Of the process, for signals."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def answer(self) -> str | None:
+        """The next thing that it says. None when it has ended."""
+        try:
+            said: str = self._answers.recv()
+        except EOFError:
+            return None
+        return said
+
     def join(self) -> tuple[int, list[str]]:
         """Its exit code (negative for a signal) and what it said."""
         said: list[str] = []
