@@ -94,8 +94,7 @@ class LocalFolder:
     def make_folders(self, path: str) -> None:
         """Create a folder and its missing parents below ``root``, each durable in its own parent. Idempotent."""
         self._confined(path)
-        here = os.open(self.root, _FOLDER)
-        done = ""
+        here, above, done = os.open(self.root, _FOLDER), -1, ""
         try:
             for name in path.split("/"):
                 done = f"{done}/{name}" if done else name
@@ -104,14 +103,22 @@ class LocalFolder:
                     made = True
                 except FileExistsError:
                     made = False
-                # Also the last of those that were there: who made it may have been killed before it synced this one.
+                if made and above >= 0:
+                    # Of those that were there, the last: who made it may have been killed before it synced its name.
+                    os.fsync(above)
                 if made or done == path:
                     os.fsync(here)
                 below = self._step(here, name, done, path)
-                os.close(here)
-                here = below
+                if above >= 0:
+                    os.close(above)
+                here, above = below, here
+                if made:
+                    os.close(above)
+                    above = -1
         finally:
             os.close(here)
+            if above >= 0:
+                os.close(above)
 
     def remove_folder(self, path: str) -> None:
         """Remove a folder with all files below it. One rename removes it for readers and writers. The deletion that

@@ -131,6 +131,34 @@ def test_moving_and_deleting(folder: LocalFolder) -> None:
         folder.unlink("data")
 
 
+@pytest.mark.parametrize(
+    ("there", "synced"),
+    [
+        ("", ["", "k=1", "k=1/l=2"]),
+        ("k=1", ["", "k=1", "k=1/l=2"]),
+        ("k=1/l=2", ["k=1", "k=1/l=2"]),
+        ("k=1/l=2/m=3", ["k=1/l=2"]),
+    ],
+)
+def test_new_folders_are_durable_and_so_is_the_last_that_was_there(
+    folder: LocalFolder, monkeypatch: pytest.MonkeyPatch, there: str, synced: list[str]
+) -> None:
+    """Its maker may have been killed before it synced the name."""
+    (folder.root / there).mkdir(parents=True, exist_ok=True)
+    seen: list[str] = []
+    sync = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        sync(descriptor)
+        seen.append(os.path.relpath(os.readlink(f"/proc/self/fd/{descriptor}"), folder.root).removeprefix("."))
+
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(os, "fsync", fsync)
+    folder.make_folders("k=1/l=2/m=3")
+    assert seen == synced
+    assert len(os.listdir("/proc/self/fd")) == before, "no folder stays open"
+
+
 def test_a_folder_is_removed_with_what_is_left_of_others_of_its_name(folder: LocalFolder, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
