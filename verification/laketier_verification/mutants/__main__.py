@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -76,7 +77,9 @@ def _run(
     def tell(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    file = FOLDER / f"{target.name}.profile.json"
+    # Of some tests it is another one, and takes their time alone.
+    some = f".{hashlib.sha256(arguments.tests.encode()).hexdigest()[:8]}" if arguments.tests else ""
+    file = FOLDER / f"{target.name}{some}.profile.json"
     loop = Loop(
         modules,
         chosen,

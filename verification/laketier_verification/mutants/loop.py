@@ -69,13 +69,16 @@ class Loop:
         if session.testsfailed or not session.items:
             raise pytest.UsageError("the tests can't be collected, so no mutant is tried")
         session.config.pluginmanager.register(self._reports, "mutants-reports")
-        self._items = {item.nodeid: item for item in session.items}
+        asked = [item for item in session.items if re.search(self._asked, item.nodeid)]
+        if not asked:
+            raise pytest.UsageError(f"no test has a name that {self._asked!r} matches")
+        self._items = {item.nodeid: item for item in asked}
         for module in self._modules:
             importlib.import_module(module)
         self._live = patching.live_functions(module.file for module in self._modules.values())
         patching.seen_by_children()
         self._tell(f"{len(self._items)} tests; without a mutant first")
-        self._profile = profile(self._file, session.items, self._modules, self._reports, self._control)
+        self._profile = profile(self._file, asked, self._modules, self._reports, self._control)
         broken = [name for name, seen in self._profile.items() if not seen.passed]
         self._tell(f"left out, as they do not pass without a mutant: {', '.join(broken) or 'none'}")
         self._try_all()
