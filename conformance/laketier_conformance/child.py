@@ -16,11 +16,23 @@ from typing import Any, TextIO
 
 from laketier.kit.failpoints import VARIABLE
 from laketier.maintenance.orphans import collect_orphans
-from laketier.spi import AddColumn, LaketierError, TableDescriptor, TableNotFound, WriteMode, unpack
+from laketier.spi import (
+    AddColumn,
+    Feature,
+    LaketierError,
+    PartitionField,
+    TableDescriptor,
+    TableNotFound,
+    WriteMode,
+    support_of,
+    unpack,
+)
 from laketier.tiering import TieringRound
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.supervisor import be_supervised
-from laketier_conformance.lake import QUICK, SCHEMA, Lake, seen, token
+from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, seen, token
+
+_SNAPSHOTS = 100
 
 
 def serve(name: str) -> None:
@@ -173,20 +185,35 @@ def _finish(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, A
     return {"seen": found, "then": then, "after": seen(lake, request["table"])}
 
 
+def _made(lake: Lake, request: dict[str, Any]) -> Table:
+    """The table of a request, partitioned by the columns that it names."""
+    return lake.create(name=request["table"], partition_by=tuple(map(PartitionField, request.get("partition_by", ()))))
+
+
 def _make(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
     """Create a table, or find it."""
-    return {"uuid": lake.create(name=request["table"]).info.table_uuid}
+    return {"uuid": _made(lake, request).info.table_uuid}
+
+
+def _past(table: Table) -> list[list[int]]:
+    """The ids in each snapshot that can be read; nothing where older ones can't."""
+    features = table.lake.plugin.features
+    if not all(support_of(features, each).full for each in (Feature.HISTORY, Feature.TIME_TRAVEL)):
+        return []
+    snapshots = [each.snapshot_id for each in table.history.snapshots(_SNAPSHOTS)]
+    return [sorted(table.read(columns=("id",), snapshot_id=each)["id"].to_pylist()) for each in snapshots]
 
 
 def _recover(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    """What is found in a table, and what a replay of an epoch then makes of it."""
+    """What is found in a table and in its older snapshots, and what a replay of an epoch then makes of it."""
+    table = lake.table(request["table"])
     try:
-        seen = lake.table(request["table"]).ids
+        seen, past = table.ids, _past(table)
     except TableNotFound:
-        seen = None
-    table = lake.create(name=request["table"])
+        seen, past = None, []
+    table = _made(lake, request)
     outcome = table.append(request["epoch"]).outcome
-    return {"seen": seen, "outcome": outcome.value, "after": table.ids}
+    return {"seen": seen, "past": past, "outcome": outcome.value, "after": table.ids}
 
 
 def _watch(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:

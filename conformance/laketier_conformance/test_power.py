@@ -6,21 +6,28 @@ themselves: in a warehouse that is none of a local disk, there is nothing to cut
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from laketier.spi import Feature, LakeStoragePlugin, support_of
+from laketier.spi import Feature, LakeStoragePlugin, PartitionField, support_of
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
+from laketier_conformance.interposed.runs import spread
 from laketier_conformance.interposed.supervisor import KILL
-from laketier_conformance.lake import ids_of
+from laketier_conformance.lake import Lake, ids_of
 from laketier_conformance.suite import REFUSED
 
 EPOCHS = 2
 LAST = 4
+SPREAD = 16
+"""Moments of a creation at which it is killed."""
+LEVELS = ("name", "id")
+TASKS = ([[3, 4], [5]], [[10, 11], [12]])
+"""Of two rounds, ids 3 and 10 have a partition in common, and each id has one below it."""
 
 
 def _round(epoch: int) -> dict[str, Any]:
@@ -42,7 +49,9 @@ def _expected(answered: int) -> list[int] | None:
     return None if answered == 0 else _rows(answered - 1)
 
 
-def _judge(cuts: PowerCuts, some: list[PowerCut], *, is_answered: bool) -> None:
+def _judge(cuts: PowerCuts, some: list[PowerCut], *, is_answered: bool, before: str = "") -> None:
+    some = [replace(cut, told=f"{before}{cut.told}") for cut in some]
+
     def recover(cut: PowerCut) -> dict[str, Any]:
         # The epoch whose answer is lost, or came last.
         return {"do": "recover", "table": "db.t", "epoch": max(0, cut.answered - 1 - is_answered)}
@@ -54,10 +63,20 @@ def _judge(cuts: PowerCuts, some: list[PowerCut], *, is_answered: bool) -> None:
         )
         seen, allowed = answer["seen"], [_expected(cut.answered)] + [_expected(cut.answered + 1)] * (not is_answered)
         assert seen in allowed, f"{cut.told}: {_told(seen)}, and what was answered before is {_told(allowed[0])}"
+        _judge_past(cut, answer["past"], is_answered=is_answered)
         landed = seen == _rows(epoch + 1)
         expected = RoundOutcome.ALREADY_THERE if landed else RoundOutcome.PUBLISHED
         expect(answer["outcome"], expected.value, f"{cut.told}: epoch {epoch} is replayed")
         expect(answer["after"], _rows(epoch + 1), f"{cut.told}: the table has all rows after the replay")
+
+
+def _judge_past(cut: PowerCut, past: list[list[int]], *, is_answered: bool) -> None:
+    """Older snapshots, of a format that has some, hold what they held."""
+    states = [_rows(epochs) for epochs in range(cut.answered + (not is_answered))]
+    odd = [ids for ids in past if ids not in states]
+    assert not odd, f"{cut.told}: an older snapshot has the ids {odd[0]}, and the table never held these"
+    lost = [ids for ids in states[1 : cut.answered] if past and ids not in past]
+    assert not lost, f"{cut.told}: the snapshot with the ids {lost[0]} is not there any more"
 
 
 def _told(ids: list[int] | None) -> str:
@@ -68,6 +87,41 @@ def test_what_was_answered_survives(cuts: PowerCuts) -> None:
     """Creating a table and each round are durable once they are answered."""
     _made_and_filled(cuts, cut=False)
     _judge(cuts, cuts.after, is_answered=True)
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_partitions_survive(cuts: PowerCuts, lake: Lake) -> None:
+    """A round puts files into new folders in new folders, and into old ones. Each is a name in the one above it."""
+    lake.create(name="db.other", partition_by=tuple(map(PartitionField, LEVELS)))  # a format without them refuses here
+    cuts.restart()
+    named: dict[str, Any] = {"table": "db.t", "partition_by": LEVELS}
+    cuts.ask("make", **named)
+    for epoch, tasks in enumerate(TASKS):
+        answer = cuts.ask("round", table="db.t", pipeline="p", epoch=epoch, tasks=tasks).answer
+        assert "outcome" in (answer or {}), f"a round of a partitioned table ended with {answer}"
+
+    def recover(cut: PowerCut) -> dict[str, Any]:
+        return {"do": "recover", "epoch": max(0, cut.answered - 2), **named}
+
+    for cut, answer in zip(cuts.after, cuts.left_by(cuts.after, recover), strict=True):
+        assert "outcome" in answer, f"{cut.told}: the partitioned table can't be read, or written: {answer}"
+        rows = sorted(i for tasks in TASKS[: cut.answered - 1] for ids in tasks for i in ids)
+        expect(answer["seen"], rows, f"{cut.told}: a reader finds the ids")
+        if rows:
+            expect(answer["outcome"], RoundOutcome.ALREADY_THERE.value, f"{cut.told}: the last epoch is replayed")
+
+
+def test_a_creation_makes_durable_what_it_finds(cuts: PowerCuts) -> None:
+    """It is killed before one of its syncs. Who asks again finds a table, or folders for one, and answers for them."""
+    nothing = cuts.now
+    syncs = len(cuts.ask("make", table="db.t", only=SYNCS, decided=KILL).steps)
+    for at in spread(syncs, SPREAD, 0):
+        cuts.put_back(nothing)
+        cuts.ask("make", table="db.t", at=at, decided=KILL, only=SYNCS)
+        again = cuts.ask("make", table="db.t", alone=False).answer
+        before = f"a creation was killed before its sync number {at + 1} of {syncs}, and asked for again; "
+        assert "uuid" in (again or {}), f"{before}it ended with {again}"
+        _judge(cuts, cuts.after, is_answered=True, before=before)
 
 
 @pytest.mark.shows(Feature.POWER_CUT)

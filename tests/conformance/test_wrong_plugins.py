@@ -18,7 +18,17 @@ import conformance_pages
 FOLDER = Path(__file__).parent / "wrong_plugins"
 INTERPOSED = ("test_effects.py::", "test_operations.py::", "test_power.py::")
 EACH_STEP = ("--lake-steps=0",)
-HELPERS = {"crooked", "richer", "sieving", "correctly_made", "ends_its_process", "names_few", "keyed"}
+HELPERS = {
+    "crooked",
+    "richer",
+    "sieving",
+    "correctly_made",
+    "ends_its_process",
+    "names_few",
+    "keyed",
+    "forgetful",
+    "foldered",
+}
 
 
 def _caught_by(wrong: Path) -> tuple[str, str]:

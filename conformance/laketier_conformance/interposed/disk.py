@@ -44,6 +44,14 @@ Tree = Mapping[str, Entry]
 """By path below the disk's root."""
 
 
+@dataclass(frozen=True)
+class Unsynced:
+    """What one missing sync leaves to a power cut: ``thing``. ``tree`` is the disk that lost this alone."""
+
+    thing: str
+    tree: Tree
+
+
 class Disk:
     """All below a folder. What is there at first is durable."""
 
@@ -96,9 +104,7 @@ class Disk:
 
     def states(self) -> Iterator[tuple[str, Tree]]:
         """Some that a power cut may leave, of all that it may. The first is the worst for what was answered."""
-        for inode in self._unbuffered:
-            if inode in self._kept:
-                self._holds[inode] = _read(f"/proc/self/fd/{self._kept[inode]}")
+        self._take_unbuffered()
         yield "nothing is there that was not synced", self._tree(self._durable)
         yield "all names are there, and half of the bytes that were not synced", self._tree(self._current, torn=True)
         if self._publishes:
@@ -106,6 +112,30 @@ class Disk:
             yield "of what was not synced, only the last name is there", self._tree(self._durable_and_last())
         elif any(self._removed.values()):
             yield "of what was not synced, only removals are there", self._tree(self._only_removed)
+
+    def now(self) -> Tree:
+        """What is there, durable or not."""
+        return self._tree(self._current, whole=True)
+
+    def unsynced(self) -> Iterator[Unsynced]:
+        """The bytes and the names that are there and not durable, each lost alone: a file keeps the bytes that it had
+        when it was synced last, which may be none, and a name leads to what it led to."""
+        self._take_unbuffered()
+        now = self.now()
+        for path, entry in now.items():
+            if isinstance(entry.holds, bytes) and entry.holds != self._holds[entry.inode]:
+                kept = Entry(entry.inode, self._holds[entry.inode])
+                alike = {name: kept for name, each in now.items() if each.inode == entry.inode}
+                if path == min(alike):
+                    yield Unsynced(f"the bytes of {path}", {**now, **alike})
+            above, name = os.path.split(path)
+            folder = self._know(os.path.join(self.root, above))
+            before = self._names.get(folder, {}).get(name)
+            if before != entry.inode:
+                left = {each: found for each, found in now.items() if not f"{each}/".startswith(f"{path}/")}
+                if before is not None:
+                    left[path] = Entry(before, self._holds[before])
+                yield Unsynced(f"the name {path}", dict(sorted(left.items())))
 
     # -- names ------------------------------------------------------------------------------------------------------
 
@@ -130,7 +160,8 @@ class Disk:
 
         return names
 
-    def _tree(self, names: Callable[[Inode, str], Names], *, torn: bool = False) -> Tree:
+    def _tree(self, names: Callable[[Inode, str], Names], *, torn: bool = False, whole: bool = False) -> Tree:
+        """``torn``: with half of the bytes of files that were never synced. ``whole``: with all bytes."""
         tree: dict[str, Entry] = {}
 
         def walk(folder: Inode, path: str) -> None:
@@ -140,6 +171,8 @@ class Disk:
                 if torn and holds == b"" and inode not in self._synced:
                     now = _read(f"/proc/self/fd/{self._kept[inode]}")
                     holds = now[: len(now) // 2]
+                if whole and isinstance(holds, bytes):
+                    holds = _read(f"/proc/self/fd/{self._kept[inode]}")
                 tree[os.path.relpath(below, self.root)] = Entry(inode, holds)
                 if holds is None:
                     walk(inode, below)
@@ -148,6 +181,11 @@ class Disk:
         return tree
 
     # -- what is durable --------------------------------------------------------------------------------------------
+
+    def _take_unbuffered(self) -> None:
+        for inode in self._unbuffered:
+            if inode in self._kept:
+                self._holds[inode] = _read(f"/proc/self/fd/{self._kept[inode]}")
 
     def _know(self, path: str) -> Inode:
         """A file that nobody synced yet holds nothing. It is kept open, so that no other one gets its number."""

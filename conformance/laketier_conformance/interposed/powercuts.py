@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from laketier_conformance.children import Child
-from laketier_conformance.interposed.disk import Disk, Tree, put, same
+from laketier_conformance.interposed.disk import Disk, Tree, Unsynced, put, same
 from laketier_conformance.interposed.effects import Effect
 from laketier_conformance.interposed.runs import Interposed, Run
 from laketier_conformance.lake import Lake
+
+_MOST = 12
+"""Missing syncs of one request that are told, and looked at alone."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,16 @@ class PowerCuts:
     def __exit__(self, *raised: object) -> None:
         self._disk.close()
 
+    def put_back(self, tree: Tree) -> None:
+        """Begin again with what the disk held at some moment."""
+        put(tree, self._disk.root)
+        self.restart()
+
+    @property
+    def now(self) -> Tree:
+        """All that the disk holds, durable or not."""
+        return self._disk.now()
+
     def restart(self) -> Disk:
         """Take all that is there for durable, and forget what was before. The disk, for what asks without this."""
         self._disk.close()
@@ -65,19 +79,32 @@ class PowerCuts:
             return f"power cuts: {elsewhere} is outside of the folder that the test gave to the harness"
         return ""
 
+    @property
+    def worst(self) -> PowerCut:
+        """A power cut now, of which nothing is left that was not synced."""
+        return self._worst("now", self._disk.unsynced())
+
     def survivors(self, table: str, epoch: int) -> list[int] | str | None:
         """Cut the power now. The ids that are left of a table, None where there is none, or what went wrong when it
         was read, and an epoch that was answered was replayed."""
-        cut = next(self._cuts("now", set()))
-        (answer,) = self.left_by([cut], lambda _: {"do": "recover", "table": table, "epoch": epoch})
+        (answer,) = self.left_by([self.worst], lambda _: {"do": "recover", "table": table, "epoch": epoch})
         seen: list[int] | None = answer.get("seen")
         return seen if "outcome" in answer else f"{answer}"
 
     def ask(
-        self, do: str, at: int = -1, decided: int = 0, *, cut: bool = False, needed: bool = True, **request: Any
+        self,
+        do: str,
+        at: int = -1,
+        decided: int = 0,
+        *,
+        cut: bool = False,
+        alone: bool = True,
+        needed: bool = True,
+        **request: Any,
     ) -> Run:
         """A request to a process of its own; step number ``at`` fails with the errno ``decided``, or is where it is
-        killed. ``cut``: also in the middle of it. ``needed``: where the power can't be cut, the test ends."""
+        killed. ``cut``: also in the middle of it. ``alone``: each sync that is missing after its answer is looked at
+        alone, too. ``needed``: where the power can't be cut, the test ends."""
         seen: set[int] = set()
 
         def look(last: Effect) -> None:
@@ -89,7 +116,14 @@ class PowerCuts:
         if run.answer is None or "failed" in run.answer or "refused" in run.answer:
             return run
         self.requests.append(run)
-        self.after.append(next(self._cuts(f"after {do!r} was answered", set())))
+        after = f"{do!r} was answered"
+        lost = list(itertools.islice(self._disk.unsynced(), _MOST))
+        if alone:
+            # A reader that does without a file may stumble over what is left of it.
+            told = f"{after}, and no sync made durable "
+            answered = len(self.requests)
+            self.after += [PowerCut(answered, f"{told}{each.thing}: a power cut loses it", each.tree) for each in lost]
+        self.after.append(self._worst(f"after {after}", lost))
         return run
 
     def left_by(self, cuts: list[PowerCut], recover: Callable[[PowerCut], dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -100,6 +134,11 @@ class PowerCuts:
             (child,) = self.take(1)
             yield child.ask(self.lake, **recover(cut))
             child.stop()
+
+    def _worst(self, when: str, lost: Iterable[Unsynced]) -> PowerCut:
+        cut = next(self._cuts(when, set()))
+        things = ", ".join(each.thing for each in itertools.islice(lost, _MOST))
+        return replace(cut, told=f"{cut.told}; not synced: {things}") if things else cut
 
     def _cuts(self, when: str, seen: set[int]) -> Iterator[PowerCut]:
         for what, tree in self._disk.states():

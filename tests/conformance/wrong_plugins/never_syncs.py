@@ -9,7 +9,7 @@ from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_power.py::test_what_was_answered_survives"
-SAYS = "a power cut after 'round' was answered (nothing is there that was not synced): the table can't be read"
+SAYS = ".feather: a power cut loses it: the table can't be read"
 
 
 class Unsynced(Writer):
