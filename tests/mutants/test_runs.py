@@ -7,13 +7,15 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from laketier.config import from_environment
-from laketier_verification.mutants import report
+from laketier_verification.mutants import recall, report
 from laketier_verification.mutants.page import PAGE, page
 from laketier_verification.mutants.patching import HOOKED
+from laketier_verification.mutants.recall import mended, recalled
 from laketier_verification.mutants.report import Told
 from laketier_verification.mutants.results import KILLED, NEAR, SURVIVED, Result, Results, drawn
 from laketier_verification.mutants.rules import OTHER, rule_of
@@ -216,6 +218,67 @@ def test_one_format_that_notices_is_enough(tmp_path: Path, module: Module, monke
     assert same.score == told.score
     assert [each.outcome for each in same.unargued] == [NEAR], "localfile's tests are still to be asked"
     assert same.elsewhere == {"feather": 1}
+
+
+@pytest.fixture
+def same(module: Module, monkeypatch: pytest.MonkeyPatch) -> Module:
+    """The module was the same at the summary's commit."""
+    monkeypatch.setattr(recall, "_at", lambda *_: module)
+    monkeypatch.setattr(Target, "modules", lambda _: {"broken": module})
+    return module
+
+
+def _told(tmp_path: Path, module: Module, count: int, *noticed: int) -> Told:
+    """So many mutants were tried, and those of these numbers were noticed."""
+    results = Results(tmp_path / f"{count}-{noticed}.jsonl")
+    for number, mutant in enumerate(module.mutants[:count]):
+        outcome = KILLED if number in noticed else SURVIVED
+        results.add(Result(mutant.key, module.digest(mutant.key.function), 1, outcome))
+    return Told.of("tiering", {"broken": module}, results, [])
+
+
+def test_a_run_goes_on_from_a_summary_of_all(tmp_path: Path, same: Module) -> None:
+    keys = [mutant.key for mutant in same.mutants]
+    summary = Summary.of(_told(tmp_path, same, len(keys), *range(2, len(keys))))
+    found = {result.key: result for result in recalled(summary, {"broken": same})}
+    assert {key for key, result in found.items() if result.outcome == NEAR} == set(keys[:2])
+    assert {key for key, result in found.items() if result.noticed} == set(keys[2:])
+    assert {result.digest for result in found.values()} == {same.digest(key.function) for key in keys}
+
+
+def test_a_summary_of_some_tells_survivors_alone(tmp_path: Path, same: Module) -> None:
+    summary = Summary.of(_told(tmp_path, same, 3, 1))
+    found = {result.key: result.outcome for result in recalled(summary, {"broken": same})}
+    assert found == {same.mutants[0].key: NEAR, same.mutants[2].key: NEAR}
+
+
+def test_what_was_changed_since_is_not_recalled(tmp_path: Path, same: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = Summary.of(_told(tmp_path, same, len(same.mutants), 1))
+    file = tmp_path / "before.py"
+    file.write_text(BROKEN.replace("value > 3", "value > 2"), encoding="utf-8")
+    monkeypatch.setattr(recall, "_at", lambda *_: Module("broken", file))
+    assert {result.key.function for result in recalled(summary, {"broken": same})} == {"loop", "unused"}
+    monkeypatch.setattr(recall, "_at", lambda *_: None)
+    assert not list(recalled(summary, {"broken": same})), "the module was not there"
+
+
+def test_a_summary_is_mended_by_what_was_noticed_since(tmp_path: Path, same: Module) -> None:
+    """Of the survivors alone: of the others nobody knows whether they had been tried."""
+    summary = Summary.of(_told(tmp_path, same, 3, 1))
+    now = mended(summary, _told(tmp_path, same, len(same.mutants), 0, 1, 4))
+    assert (now.score.tried, now.score.noticed) == (3, 2)
+    assert [each.before for each in now.survivors] == [same.mutants[2].key.before]
+    for view in now.scores:
+        assert sum(score.noticed for score in now.scores[view].values()) == 2, view
+
+
+def test_the_module_of_a_commit() -> None:
+    module = TARGETS["feather"].modules()["laketier.kit.durable"]
+    with TemporaryDirectory() as folder:
+        found = recall._at("HEAD", module, Path(folder))
+        assert found is not None
+        assert found.mutants, "a file of the repository"
+        assert recall._at("0" * 40, module, Path(folder)) is None
 
 
 def test_the_score(tmp_path: Path, module: Module) -> None:

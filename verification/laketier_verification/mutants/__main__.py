@@ -18,9 +18,10 @@ import pytest
 from laketier_verification.mutants import report
 from laketier_verification.mutants.loop import Loop
 from laketier_verification.mutants.page import PAGE, page
+from laketier_verification.mutants.recall import mended, recalled
 from laketier_verification.mutants.results import NEAR, SURVIVED, Results, drawn
 from laketier_verification.mutants.source import Key, Module, Mutant
-from laketier_verification.mutants.summary import Summary
+from laketier_verification.mutants.summary import SUMMARIES, Summary
 from laketier_verification.mutants.survivors import argued, stale
 from laketier_verification.mutants.targets import FOLDER, ROOT, TARGETS, Target
 
@@ -30,7 +31,9 @@ def main() -> None:
     arguments = _parser().parse_args()
     if arguments.docs:
         if arguments.target:
-            Summary.of(report.known_of(arguments.target)).write()
+            told = report.known_of(arguments.target)
+            old = Summary.read(SUMMARIES / f"{told.name}.json") if arguments.recall else None
+            (mended(old, told) if old else Summary.of(told)).write()
         PAGE.write_text(page(), encoding="utf-8")
         return
     target = TARGETS[arguments.target or "feather"]
@@ -41,6 +44,11 @@ def main() -> None:
         left = report.survivors_of(arguments.survivors_of)
         chosen = [mutant for mutant in chosen if mutant.key in left]
     results = Results(FOLDER / f"{target.name}.jsonl")
+    if arguments.recall:
+        known_before = {result.key for result in results.of(modules)}
+        for result in recalled(Summary.read(SUMMARIES / f"{target.name}.json"), modules):
+            if result.key not in known_before:
+                results.add(result)
     if arguments.list:
         for mutant in chosen:
             print(_text(mutant))
@@ -120,6 +128,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--only", default="", metavar="REGEX", help="mutants whose line of --list it matches")
     parser.add_argument("--survivors-of", choices=sorted(TARGETS), help="only what survived in another target")
+    parser.add_argument(
+        "--recall",
+        action="store_true",
+        help="first take what the committed summary tells of code that is the same; with --docs, add to it what was "
+        "noticed since",
+    )
     parser.add_argument("--again", action="store_true", help="try survivors once more, as after a new test")
     parser.add_argument("--near", action="store_true", help="ask only the first tests, for a first look")
     parser.add_argument("--tests", default="", metavar="REGEX", help="ask only tests whose name it matches")

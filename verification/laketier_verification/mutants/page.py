@@ -50,7 +50,8 @@ its own in `docs/proof/mutants/`, and this page from all of those.
   time.
 - **Samples** are drawn by a hash of seed and mutant, so the mutants tried so far are a fair sample of all of them.
 - **Resuming**: results are appended to `artifacts/mutants/`. A run goes on where another ended. A result counts only
-  for the text of the function for which it was found.
+  for the text of the function for which it was found. Where these files are lost, `--recall` takes what the summary of
+  a target tells of code that is still the same, and `--docs --recall` puts into it which survivors were noticed since.
 
 A survivor that nobody could notice has a line in `tests/mutants/survivors.toml` that says why, and counts neither
 way. A line about a mutant that is not there, or that a test notices, is an error. The suite runs in its bare lane,

@@ -82,12 +82,14 @@ def _harnesses(format: str) -> tuple[str, ...]:
 
 _MANIFESTS = ("laketier.kit.manifests", "laketier.kit.staged", "laketier.kit.durable", "laketier.kit.warehouse")
 """What Feather and localfile share."""
+_DURABLE = ("laketier.kit.durable",)
+"""What the table libraries leave to each plugin. Some of it no format of manifests needs."""
 TARGETS = {
     target.name: target
     for target in (
         _suite("feather", "feather_lake.plugin", *_MANIFESTS),
         _suite("localfile", "laketier_localfile", *_MANIFESTS, but=_harnesses("localfile")),
-        *(_suite(name, f"laketier_{name}", but=_harnesses(name)) for name in ("delta", "iceberg", "lance")),
+        *(_suite(name, f"laketier_{name}", *_DURABLE, but=_harnesses(name)) for name in ("delta", "iceberg", "lance")),
         Target(
             "tiering",
             ("laketier.tiering",),

@@ -1,0 +1,86 @@
+"""Runs that go on where the files of an earlier one are lost, and only its committed summary is left.
+
+A summary lists survivors. Where all mutants of its target were tried, the others were noticed, and a run goes on from
+there. Where some were tried, nobody knows which of the others: what a run of survivors notices is put into the summary.
+What it says of a function holds as long as the function's text is that of the summary's commit.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from laketier_verification.mutants.report import Told
+from laketier_verification.mutants.results import KILLED, NEAR, Result
+from laketier_verification.mutants.source import Key, Module
+from laketier_verification.mutants.summary import VIEWS, Summary, Survivor
+from laketier_verification.mutants.targets import ROOT, TARGETS
+
+BY = "a test of an earlier run"
+_Text = tuple[str, str, str, str, str]
+
+
+def recalled(summary: Summary, modules: Mapping[str, Module]) -> Iterator[Result]:
+    """Survivors have met their first tests only, as far as anybody remembers. Those noticed are told where each mutant
+    was tried."""
+    listed: Counter[_Text] = Counter(
+        (each.module, each.function, each.operator, each.before, each.after) for each in summary.survivors
+    )
+    was_tried = summary.score.tried + summary.not_viable == summary.mutants and not summary.not_viable
+    with tempfile.TemporaryDirectory() as folder:
+        for module in modules.values():
+            before = _at(summary.commit.removesuffix("-dirty"), module, Path(folder))
+            if before is None:
+                continue
+            alike = Counter(_text(mutant.key) for mutant in before.mutants)
+            for mutant in module.mutants:
+                key = mutant.key
+                try:
+                    same = before.digest(key.function) == module.digest(key.function)
+                except LookupError:
+                    same = False
+                survivors = listed[_text(key)]
+                # Of those that read the same, nobody knows which one survived.
+                if same and survivors in (0, alike[_text(key)]) and (survivors or was_tried):
+                    outcome, by = (NEAR, "") if survivors else (KILLED, BY)
+                    yield Result(key, module.digest(key.function), mutant.line, outcome, by=by)
+
+
+def mended(summary: Summary, told: Told) -> Summary:
+    """With those survivors noticed that a run noticed since."""
+    still = {result.key for result in recalled(summary, TARGETS[told.name].modules()) if not result.noticed}
+    gone = {_text(result.key): result for result in told.results if result.noticed and result.key in still}
+    left = [each for each in summary.survivors if (each.module, each.function, *_of(each)) not in gone]
+    found = [result for result in gone.values() if not told.is_argued(result)]
+    scores = {
+        view: {
+            name: replace(score, noticed=score.noticed + sum(of(each) == name for each in found))
+            for name, score in summary.scores[view].items()
+        }
+        for view, of in VIEWS
+    }
+    score = replace(summary.score, noticed=summary.score.noticed + len(found))
+    return replace(summary, score=score, scores=scores, survivors=left)
+
+
+def _of(survivor: Survivor) -> tuple[str, str, str]:
+    return survivor.operator, survivor.before, survivor.after
+
+
+def _text(key: Key) -> _Text:
+    return key.module, key.function, key.operator, key.before, key.after
+
+
+def _at(commit: str, module: Module, folder: Path) -> Module | None:
+    """The module as it was; None where it was not there."""
+    path = module.file.resolve().relative_to(ROOT.resolve())
+    told = subprocess.run(["git", "show", f"{commit}:{path}"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if told.returncode != 0:
+        return None
+    file = folder / f"{module.name}.py"
+    file.write_text(told.stdout, encoding="utf-8")
+    return Module(module.name, file)
