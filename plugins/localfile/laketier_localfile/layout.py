@@ -10,8 +10,8 @@
         _laketier_manifests/<uuid>/00000000000000000042.json     one manifest per commit
 
 Readers of Hive-style folders skip names that begin with ``_``. DuckDB's ``**/*.parquet`` does not, so nothing below
-those folders ends in ``.parquet``. A file keeps its base name on its whole way, so its three places follow from one
-path, and the manifest stores only that.
+those folders ends in ``.parquet``. Manifests end in ``.json``, so globs of JSON files begin with ``part-``. A file
+keeps its base name on its whole way, so its three places follow from one path, and the manifest stores only that.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from laketier.kit.manifests import ManifestLayout
 from laketier.kit.partition import OddPartitionValues, folder_for_odd
 from laketier.spi import IncompatibleData, OutsideTable
 from laketier_localfile.features import IDENTIFIER
+from laketier_localfile.names import SUFFIX
 from laketier_localfile.parquet import details
 
 IN_PROGRESS = "__in_progress"
@@ -33,12 +34,12 @@ MANIFESTS = "_laketier_manifests"
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
-_STAGED_SUFFIX = ".inprogress"
+STAGED_SUFFIX = ".inprogress"
 _SUPERSEDED_SUFFIX = ".superseded"
 _MAX_NAME_BYTES = 255
 _ACCEPT = "set lake.localfile.odd-partition-values = accept, which names the folder by a digest"
-_ATTEMPT = re.compile(r"-(?P<attempt>[0-9a-f]{32})-\d+\.parquet(\.inprogress)?\Z")
-_BASE_NAME = re.compile(r"part-[0-9a-z-]+\.parquet\Z")
+_ATTEMPT = re.compile(r"-(?P<attempt>[0-9a-f]{32})-\d+" + SUFFIX + r"(\.inprogress)?\Z")
+_BASE_NAME = re.compile(r"part-[0-9a-z-]+" + SUFFIX + r"\Z")
 _PARTITION_FOLDER = re.compile(r"(?:[^_.=][^=]*)?=.+\Z", re.DOTALL)
 
 # What Hive and Spark escape, and NUL, which no path can hold.
@@ -46,10 +47,10 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 
 
-def base_name(split_index: int, bucket: int | None, attempt: str, number: int) -> str:
+def base_name(split_index: int, bucket: int | None, attempt: str, number: int, suffix: str = ".parquet") -> str:
     """The name of a data file. Unique by its attempt, so no two writers ever choose the same one."""
     middle = "" if bucket is None else f"b{bucket:05}-"
-    return f"part-{split_index:05}-{middle}{attempt}-{number:04}.parquet"
+    return f"part-{split_index:05}-{middle}{attempt}-{number:04}{suffix}"
 
 
 def attempt_of(path: str) -> str | None:
@@ -61,12 +62,12 @@ def attempt_of(path: str) -> str | None:
 def attempt_of_staged(path: str) -> str | None:
     """The attempt that staged the file ``path``. None for what is elsewhere, and so may be live."""
     folder, _, name = path.rpartition("/")
-    return attempt_of(name) if folder == IN_PROGRESS and name.endswith(_STAGED_SUFFIX) else None
+    return attempt_of(name) if folder == IN_PROGRESS and name.endswith(STAGED_SUFFIX) else None
 
 
 def staged_path(path: str) -> str:
     """Where the data file ``path`` (final, relative) is staged."""
-    return f"{IN_PROGRESS}/{PurePosixPath(path).name}{_STAGED_SUFFIX}"
+    return f"{IN_PROGRESS}/{PurePosixPath(path).name}{STAGED_SUFFIX}"
 
 
 def superseded_path(path: str) -> str:
@@ -78,7 +79,7 @@ def final_path(staged: str, partition: Sequence[tuple[str, str | None]]) -> str:
     """Where a staged file becomes visible. Raises `OutsideTable` for a path that no writer of ours made, so that a
     forged or foreign write result can't name a file outside the table."""
     folder, _, name = confined(staged, where="a write result").rpartition("/")
-    base = name.removesuffix(_STAGED_SUFFIX)
+    base = name.removesuffix(STAGED_SUFFIX)
     if folder != IN_PROGRESS or name == base or not _BASE_NAME.match(base):
         raise OutsideTable(
             f"{staged!r} is not the path of a staged file of this format, and was not touched", where="a write result"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 from laketier.kit.parquet import ParquetSettings
@@ -9,10 +10,32 @@ from laketier.kit.partition import OddPartitionValues
 from laketier.spi import option
 
 
+class FileFormatName(enum.Enum):
+    """The file formats of data files."""
+
+    PARQUET = "parquet"
+    JSON = "json"
+
+
+class TextCompression(enum.Enum):
+    """Codecs of whole files of lines."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    ZSTD = "zstd"
+
+
 @dataclass(frozen=True)
 class LocalFileOptions(ParquetSettings):
     """How data files are cut and encoded, and how the history is kept."""
 
+    file_format: FileFormatName | None = option(
+        None,
+        "New tables: the format of data files, parquet (when unset) or json (lines of JSON). A table keeps its own.",
+    )
+    text_compression: TextCompression = option(
+        TextCompression.NONE, "Codec of files of lines, which their names tell (.json.gz): none, gzip or zstd."
+    )
     odd_partition_values: OddPartitionValues = option(
         OddPartitionValues.REFUSE,
         "Rows whose partition can't name a folder (an empty text, a name over 255 bytes): refuse, or accept, which "

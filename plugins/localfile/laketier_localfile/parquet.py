@@ -10,13 +10,14 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.manifests import FORMAT_DETAIL
 from laketier.kit.partition import partition_text
 from laketier.spi import CorruptTable
 
 Stats = Mapping[str, tuple[str | None, str | None, int]]
 
-_MAX_COLUMNS = 32
-_MAX_TEXT = 64
+MAX_COLUMNS = 32
+MAX_TEXT = 64
 _MAGIC = b"PAR1"
 
 
@@ -42,7 +43,7 @@ def column_stats(footer: Any, schema: pa.Schema) -> Stats:
     """
     places = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
     stats: dict[str, tuple[str | None, str | None, int]] = {}
-    for column in list(schema)[:_MAX_COLUMNS]:
+    for column in list(schema)[:MAX_COLUMNS]:
         if not has_bounds(column.type):
             continue
         groups = [
@@ -78,8 +79,11 @@ def stats_from_text(text: str) -> Stats:
 
 
 def details(plain: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The details of a manifest's entry, in the form that this module gives them."""
+    """The details of a manifest's entry, in the form that this module gives them. An entry of another file format than
+    Parquet names it, and has a digest of the whole file for that of the footer."""
     stats = {name: (low, high, nulls) for name, (low, high, nulls) in plain["stats"].items()}
+    if FORMAT_DETAIL in plain:
+        return {FORMAT_DETAIL: str(plain[FORMAT_DETAIL]), "digest": plain["digest"], "stats": stats}
     return {"footer": plain["footer"], "stats": stats}
 
 
@@ -90,5 +94,5 @@ def _bounds(groups: list[Any]) -> tuple[str | None, str | None]:
     except (ValueError, OverflowError):
         # Parquet's moments and days reach further than Python's.
         return None, None
-    short = low is not None and high is not None and max(len(low), len(high)) <= _MAX_TEXT
+    short = low is not None and high is not None and max(len(low), len(high)) <= MAX_TEXT
     return (low, high) if short else (None, None)

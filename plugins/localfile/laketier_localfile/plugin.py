@@ -20,7 +20,7 @@ from laketier_localfile.options import LocalFileOptions
 
 
 class LocalFilePlugin(LakeStoragePlugin):
-    """Plain Parquet files in Hive-style folders, published an epoch at a time."""
+    """Plain files in Hive-style folders, published an epoch at a time."""
 
     identifier: ClassVar[str] = IDENTIFIER
     spi_version: ClassVar[int] = 3
@@ -34,17 +34,9 @@ class LocalFilePlugin(LakeStoragePlugin):
         return LocalFileStorage(config)
 
     def open_with(self, table: TableInfo) -> Mapping[str, str]:
-        # Partition columns are in the files with their types, so no reader needs to guess them from folder names.
-        files = f"{table.location}/**/*.parquet"
-        return {
-            "DuckDB": f"import duckdb; duckdb.read_parquet({files!r}, hive_partitioning=False, union_by_name=True)",
-            # Readers that take the first file's schema for all would lose, or choke on, columns that were added
-            # or widened later.
-            "Polars": "import glob, polars; polars.concat([polars.scan_parquet(file, hive_partitioning=False) "
-            f"for file in glob.glob({files!r}, recursive=True)], how='diagonal_relaxed').collect()",
-            "Spark": "spark.read.option('recursiveFileLookup', True).option('mergeSchema', True)"
-            f".parquet({table.location!r})",
-        }
+        from laketier_localfile.file_formats.known import of_table
+
+        return of_table(table.descriptor.properties, where=table.location).open_with(table.location, table.schema)
 
 
 @hookimpl

@@ -1,32 +1,39 @@
-"""Reading: Parquet files, found in whichever place they are, and skipped by what the manifest knows of them."""
+"""Reading: data files, found in whichever place they are, and skipped by what the manifest knows of them."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from laketier.kit import conform
 from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestSource
-from laketier.kit.parquet_reader import naming_damage, read_batches
+from laketier.kit.parquet_reader import naming_damage
 from laketier.spi import CorruptTable, LakeSplit, Predicate, columns_of
+from laketier_localfile.claims import digest_of, format_of
+from laketier_localfile.file_formats.interface import Wanted
+from laketier_localfile.file_formats.known import file_format
 from laketier_localfile.layout import superseded_path
-from laketier_localfile.parquet import footer_digest
+from laketier_localfile.names import PARQUET
 from laketier_localfile.pruning import outcomes, ranges_of
 from laketier_localfile.settle import locate
 
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A data file as it was published: ``path`` is relative to the table, ``footer`` the digest of its footer."""
+    """A data file as it was published: ``path`` is relative to the table, ``digest`` what its ``file_format`` checks.
+    ``written``: those of the columns that are read which the file has, as it was written with: a schema in Arrow's own
+    encoding, as base64."""
 
     path: str
     bytes: int
-    footer: str
+    digest: str
+    file_format: str
+    written: str
 
 
 @dataclass(frozen=True)
@@ -53,19 +60,30 @@ class LocalFileSource(ManifestSource):
         return kept, tuple(predicate for i, predicate in enumerate(filters) if i in unsure)
 
     def split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
-        plain = self._plain_path(entry, snapshot) if _has(snapshot.written_with(entry), wanted) else None
-        payload = PublishedFile(entry.path, entry.bytes, entry.details["footer"])
+        written = snapshot.written_with(entry)
+        is_plain = format_of(entry.details) == PARQUET and _has(written, wanted)
+        plain = self._plain_path(entry, snapshot) if is_plain else None
+        there = pa.schema([field for field in written if field.name in set(wanted.names)])
+        payload = PublishedFile(
+            entry.path,
+            entry.bytes,
+            digest_of(entry.details),
+            format_of(entry.details),
+            base64.b64encode(there.serialize()).decode("ascii"),
+        )
         return replace(super().split(index, entry, snapshot, wanted), plain_parquet=plain, payload=payload)
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         published: PublishedFile = split.payload
         where = f"{self.table.location}/{published.path}"
+        chosen = file_format(published.file_format, where=where)
+        wanted = Wanted(schema, pa.ipc.read_schema(pa.py_buffer(base64.b64decode(published.written))), split.rows or 0)
         with _opened(self.table.location, published.path) as file:
             try:
-                found = footer_digest(file, published.bytes)
+                is_it = chosen.check(file, published.bytes, published.digest)
             except CorruptTable as error:
                 raise CorruptTable("a data file is damaged", where=where, why=error.what) from error
-            if found != published.footer:
+            if not is_it:
                 raise CorruptTable(
                     "a data file is not the one that was published",
                     where=where,
@@ -73,7 +91,10 @@ class LocalFileSource(ManifestSource):
                     fix="Restore it from a backup.",
                 )
             with naming_damage(where):
-                yield from _batches(file, split.rows or 0, schema)
+                if wanted.written.names:
+                    yield from chosen.read(file, published.path, wanted)
+                else:
+                    yield _without_columns(wanted.rows, schema)
 
     def _plain_path(self, entry: FileEntry, snapshot: ManifestSnapshot) -> str | None:
         """A path that stays: the final one, or that of a superseded file. A file that is still staged has none."""
@@ -106,27 +127,13 @@ def _opened(location: Path, name: str) -> pa.NativeFile:
     )
 
 
-def _batches(data: pa.NativeFile, rows: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(data) as file:
-        there = set(file.schema_arrow.names)
-        present = [name for name in schema.names if name in there]
-        if not present:
-            # Nothing to decode: only the number of rows is asked for, or columns that the file does not have.
-            nothing = pa.RecordBatch.from_pylist([{}] * 0) if rows == 0 else _rows_without_columns(rows)
-            yield _fit(nothing, schema)
-            return
-        left = rows
-        for batch in read_batches(file, present):
-            if left <= 0:
-                return
-            piece = batch.select(present).slice(0, left)
-            left -= piece.num_rows
-            yield _fit(piece, schema)
+def _without_columns(rows: int, schema: pa.Schema) -> pa.RecordBatch:
+    """Nothing to decode: only the number of rows is asked for, or columns that the file does not have."""
+    nothing = pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
+    return conform(nothing, schema) if rows and schema.names else _empty(rows, schema)
 
 
-def _rows_without_columns(rows: int) -> pa.RecordBatch:
+def _empty(rows: int, schema: pa.Schema) -> pa.RecordBatch:
+    if schema.names:
+        return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
     return pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
-
-
-def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    return batch if not schema.names else conform(batch, schema)

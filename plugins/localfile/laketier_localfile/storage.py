@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from laketier.kit.manifests import (
-    ManifestCatalog,
     ManifestChanges,
     ManifestCommitter,
     ManifestHistory,
@@ -26,7 +25,9 @@ from laketier.spi import (
     WriterInitContext,
     require_mode,
 )
+from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.features import FEATURES, IDENTIFIER
+from laketier_localfile.file_formats.known import refuse_other
 from laketier_localfile.folding import FoldingTable
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource
@@ -62,10 +63,11 @@ class LocalFileStorage(LakeStorage):
         self._warehouse = warehouse_folder(config.warehouse, format=IDENTIFIER, features=FEATURES)
         self._options = config.options if isinstance(config.options, LocalFileOptions) else LocalFileOptions()
 
-    def catalog(self) -> ManifestCatalog:
-        return ManifestCatalog(LocalFileTable, self._warehouse, self._options.manifests_per_rollup)
+    def catalog(self) -> LocalFileCatalog:
+        return LocalFileCatalog(LocalFileTable, self._warehouse, self._options.manifests_per_rollup, self._options)
 
     def tiering_factory(self, table: TableInfo) -> LocalFileTieringFactory:
+        refuse_other(self._options, table.descriptor.properties, where=str(table.path))
         refuse_several_devices(Path(table.location))
         descriptor = replace(table.descriptor, properties=dict(table.descriptor.properties))
         return LocalFileTieringFactory(replace(table, descriptor=descriptor), self._options)

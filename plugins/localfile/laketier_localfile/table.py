@@ -31,9 +31,11 @@ from laketier.spi import (
     UnsupportedType,
     WriteResult,
 )
+from laketier_localfile.claims import details_of, format_of, seal_of
 from laketier_localfile.features import FEATURES
-from laketier_localfile.layout import LAYOUT, final_path
-from laketier_localfile.parquet import footer_digest, stats_from_text
+from laketier_localfile.file_formats.known import of_table
+from laketier_localfile.layout import LAYOUT, STAGED_SUFFIX, final_path
+from laketier_localfile.names import PARQUET
 from laketier_localfile.results import odd_claim
 from laketier_localfile.settle import settle
 from laketier_localfile.types import check_partition_types, check_types
@@ -41,7 +43,7 @@ from laketier_localfile.types import check_partition_types, check_types
 
 @dataclass(frozen=True)
 class LocalFileTable(ManifestTable):
-    """Parquet files in Hive-style folders, which plain readers find by themselves."""
+    """Data files in Hive-style folders, which plain readers find by themselves."""
 
     layout: ClassVar[ManifestLayout] = LAYOUT
     features: ClassVar[Features] = FEATURES
@@ -64,7 +66,7 @@ class LocalFileTable(ManifestTable):
                     why="plain readers skip folders that begin with _ or .",
                     fix="Rename the column.",
                 )
-        check_types(descriptor.schema)
+        of_table(descriptor.properties).check_types(descriptor.schema)
         check_partition_types(descriptor)
 
     def check_folder(self) -> None:
@@ -77,7 +79,7 @@ class LocalFileTable(ManifestTable):
             why = odd_claim(file, state.metadata)
             if why is not None:
                 raise _replaced(self.location / file.path, why)
-            self._refuse_replaced(file)
+            self._refuse_replaced(state, file)
         folder = LocalFolder(self.location)
         for file in files:
             folder.refuse_links(final_path(file.path, file.partition))
@@ -90,22 +92,27 @@ class LocalFileTable(ManifestTable):
             schema=state.head.metadata_at,
             partition=tuple(file.partition),
             bucket=file.bucket,
-            details={"footer": file.payload["footer"], "stats": stats_from_text(file.payload["stats"])},
+            details=details_of(file),
         )
 
     def settle(self, manifests: ManifestLog, head: Manifest) -> None:
         settle(manifests, head)
 
-    def _refuse_replaced(self, file: StagedFile) -> None:
-        """The size is that of what was written. So is the footer, or no reader would take the file for it."""
+    def _refuse_replaced(self, state: ManifestState, file: StagedFile) -> None:
+        """The size is that of what was written. So is its seal, or no reader would take the file for it."""
         path = self.location / file.path
+        chosen = of_table(state.metadata.properties, where=str(self.location))
+        if format_of(file.payload) != chosen.name or not file.path.removesuffix(STAGED_SUFFIX).endswith(
+            chosen.suffixes
+        ):
+            raise _replaced(path, f"it is no file of the table's format, {chosen.name}")
         try:
             with os.fdopen(LocalFolder(self.location).open(file.path), "rb") as data:
-                found = footer_digest(data, file.bytes)
+                found = chosen.seal(pa.PythonFile(data), file.bytes)
         except (FileNotFoundError, CorruptTable) as error:
             raise _replaced(path, str(error)) from error
-        if found != file.payload.get("footer"):
-            raise _replaced(path, "its footer is another one")
+        if found != seal_of(file):
+            raise _replaced(path, "its footer is another one" if chosen.name == PARQUET else "its bytes are others")
 
 
 def _replaced(path: Path, why: str) -> StagedFileLost:

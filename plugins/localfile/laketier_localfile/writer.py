@@ -1,4 +1,4 @@
-"""Staging: Parquet files below ``__in_progress``, durable before they are handed to the committer."""
+"""Staging: data files below ``__in_progress``, durable before they are handed to the committer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from laketier.kit.access import access
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.failpoints import failpoint
 from laketier.kit.manifests import ManifestLog
-from laketier.kit.parquet import ClosedFile, RollingParquetWriter
 from laketier.kit.partition import partition_text
+from laketier.kit.rolling import ClosedFile, RollingWriter
 from laketier.spi import (
     BucketAssigner,
     ConfigError,
@@ -26,9 +26,10 @@ from laketier.spi import (
     WriteResult,
     WriterInitContext,
 )
+from laketier_localfile.claims import claim
+from laketier_localfile.file_formats.known import of_table
 from laketier_localfile.layout import IN_PROGRESS, LAYOUT, base_name, partition_folders, staged_path
 from laketier_localfile.options import LocalFileOptions
-from laketier_localfile.parquet import column_stats, footer_digest, stats_to_text
 
 
 class LocalFileWriter(LakeWriter[WriteResult]):
@@ -50,10 +51,15 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         self._assigner = assigner
         self._made: dict[str, tuple[tuple[tuple[str, str | None], ...], int | None]] = {}
         self._refuse_other_warehouse()
-        self._writer = RollingParquetWriter(
+        self._format = of_table(table.descriptor.properties, where=table.location)
+        self._suffix = self._format.suffix(options)
+        self._writer = RollingWriter(
             table.schema,
             self._create,
+            self._format.opener(options),
             options,
+            block_rows=options.row_group_rows,
+            block_bytes=options.row_group_bytes,
             keys=self._keys if self._partition or assigner else None,
             on_closed=fsync_file,
         )
@@ -85,7 +91,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         # What can't be a folder's name is refused here, where a bad row still costs nothing but its task.
         partition_folders(partition, self._odd)
         bucket = values[-1] if self._assigner is not None else None
-        name = base_name(self._context.split_index, bucket, self._context.attempt, len(self._made))
+        name = base_name(self._context.split_index, bucket, self._context.attempt, len(self._made), self._suffix)
         staged = staged_path(name)
         LocalFolder(self._location).refuse_links(staged)
         path = str(self._location / staged)
@@ -96,15 +102,16 @@ class LocalFileWriter(LakeWriter[WriteResult]):
 
     def _staged(self, file: ClosedFile) -> StagedFile:
         partition, bucket = self._made[file.path]
-        with open(file.path, "rb") as data:
-            digest = footer_digest(data, file.bytes)
+        described = self._format.describe(file, self._table.schema)
+        with pa.OSFile(file.path) as data:
+            seal = self._format.seal(data, file.bytes)
         return StagedFile(
             path=f"{IN_PROGRESS}/{Path(file.path).name}",
             rows=file.rows,
             bytes=file.bytes,
             partition=partition,
             bucket=bucket,
-            payload={"footer": digest, "stats": stats_to_text(column_stats(file.footer, self._table.schema))},
+            payload=claim(self._format.name, described, seal),
         )
 
     def _refuse_other_warehouse(self) -> None:

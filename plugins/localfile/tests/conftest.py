@@ -49,6 +49,7 @@ class Table:
     schema: pa.Schema = SCHEMA
     partition_by: tuple[str, ...] = ()
     buckets: Any = None
+    primary_key: tuple[str, ...] = ()
     options: LocalFileOptions = field(default_factory=LocalFileOptions)
 
     @property
@@ -58,7 +59,7 @@ class Table:
     def create(self) -> TableInfo:
         partition_by = tuple(PartitionField(name) for name in self.partition_by)
         return self.storage.catalog().create_table(
-            self.path, TableDescriptor(self.schema, partition_by, buckets=self.buckets)
+            self.path, TableDescriptor(self.schema, partition_by, buckets=self.buckets, primary_key=self.primary_key)
         )
 
     @property

@@ -4,6 +4,7 @@ without an atomic log. See `ManifestTable`."""
 from laketier.kit.manifests.catalog import ManifestCatalog
 from laketier.kit.manifests.changes import ManifestChanges
 from laketier.kit.manifests.committer import ManifestCommitter
+from laketier.kit.manifests.document import FORMAT_DETAIL, FORMAT_PROPERTY
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.history import ManifestHistory
 from laketier.kit.manifests.layout import ManifestLayout
@@ -17,6 +18,8 @@ from laketier.kit.manifests.storage import ManifestFactory, ManifestPlugin, Mani
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 
 __all__ = [
+    "FORMAT_DETAIL",
+    "FORMAT_PROPERTY",
     "FileEntry",
     "FoldSettings",
     "Manifest",

@@ -18,8 +18,13 @@ rows again, so it must refuse them. All other documents keep version 1."""
 FOLDED_VERSION = 3
 """The version of manifests with files that hold rows of older files. A reader of version 2 alone would take these rows
 for new ones when it reads the commit, so it must refuse them."""
+FORMATTED_VERSION = 4
+"""The version of documents whose tables or files name a file format (`FORMAT_PROPERTY`, `FORMAT_DETAIL`). A reader of
+the versions before would take all files for the one that it knows."""
+FORMAT_PROPERTY = "file.format"
+FORMAT_DETAIL = "format"
 
-_VERSIONS = (FORMAT_VERSION, KEYED_VERSION, FOLDED_VERSION)
+_VERSIONS = (FORMAT_VERSION, KEYED_VERSION, FOLDED_VERSION, FORMATTED_VERSION)
 
 _HEAD = b'{"sha256":"'
 _MIDDLE = b'","body":'
@@ -27,6 +32,13 @@ _TAIL = b"}\n"
 _BODY = len(_HEAD) + 64 + len(_MIDDLE)
 
 T = TypeVar("T")
+
+
+def version_for(*, keyed: bool, formatted: bool, folded: bool = False) -> int:
+    """The least version whose readers understand a document."""
+    if formatted:
+        return FORMATTED_VERSION
+    return FOLDED_VERSION if folded else KEYED_VERSION if keyed else FORMAT_VERSION
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
@@ -61,8 +73,8 @@ def decode(data: bytes, path: Path, build: Callable[[dict[str, Any], str], T]) -
         document = json.loads(body)
         if document["version"] not in _VERSIONS:
             raise CorruptTable(
-                f"the file has version {document['version']!r}, and this laketier reads {FORMAT_VERSION} to "
-                f"{FOLDED_VERSION}",
+                f"the file has version {document['version']!r}, and this laketier reads {_VERSIONS[0]} to "
+                f"{_VERSIONS[-1]}",
                 where=str(path),
                 fix="Use a newer laketier.",
             )

@@ -7,7 +7,7 @@ manifest, however long the history is. A snapshot is the sum of its manifests (s
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -16,13 +16,13 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.kit.manifests.document import (
-    FOLDED_VERSION,
-    FORMAT_VERSION,
-    KEYED_VERSION,
+    FORMAT_DETAIL,
+    FORMAT_PROPERTY,
     decode,
     encode,
     read,
     texts,
+    version_for,
     whole,
 )
 from laketier.kit.manifests.layout import ManifestLayout
@@ -140,10 +140,13 @@ class Manifest:
 
     def encode(self) -> bytes:
         """Encode the manifest. The head of the document holds its digest, which `decode` returns as `sha256`."""
-        keyed = self.removed or (self.metadata is not None and self.metadata.primary_key)
+        keyed = bool(self.removed or (self.metadata is not None and self.metadata.primary_key))
+        formatted = self.metadata is not None and FORMAT_PROPERTY in self.metadata.properties
         return encode(
             {
-                "version": FOLDED_VERSION if self.folded else KEYED_VERSION if keyed else FORMAT_VERSION,
+                "version": version_for(
+                    keyed=keyed, folded=bool(self.folded), formatted=formatted or names_formats(self.added)
+                ),
                 "table_uuid": self.table_uuid,
                 "number": self.number,
                 "previous": self.previous,
@@ -189,6 +192,11 @@ class Manifest:
             metadata=None if metadata is None else _descriptor_from_plain(metadata),
             sha256=sha256,
         )
+
+
+def names_formats(entries: Iterable[FileEntry]) -> bool:
+    """Whether one of them says which file format it has."""
+    return any(FORMAT_DETAIL in entry.details for entry in entries)
 
 
 def removed_paths(body: Mapping[str, Any], layout: ManifestLayout) -> tuple[str, ...]:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from laketier.kit.durable import create_exclusively, make_directories
-from laketier.kit.manifests.document import FORMAT_VERSION, KEYED_VERSION, encode, read, whole
+from laketier.kit.manifests.document import encode, read, version_for, whole
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ROLLUPS, ManifestLog
-from laketier.kit.manifests.manifest import Commit, FileEntry, Manifest, removed_paths
+from laketier.kit.manifests.manifest import Commit, FileEntry, Manifest, names_formats, removed_paths
 from laketier.spi.errors import CorruptTable
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class Block:
         """The document."""
         return encode(
             {
-                "version": KEYED_VERSION if self.removed else FORMAT_VERSION,
+                "version": version_for(keyed=bool(self.removed), formatted=names_formats(self.files)),
                 "first": self.first,
                 "last": self.last,
                 "previous": self.previous,

@@ -1,0 +1,36 @@
+"""The catalog: the toolbox's, and what a table's file format adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from laketier.kit.manifests import ManifestCatalog
+from laketier.spi import SchemaChange, TableDescriptor, TableInfo, TablePath
+from laketier_localfile.file_formats.known import of_table, refuse_other
+from laketier_localfile.names import FILE_FORMAT, PARQUET
+from laketier_localfile.options import LocalFileOptions
+
+
+@dataclass(frozen=True)
+class LocalFileCatalog(ManifestCatalog):
+    """New tables get the file format of ``options``; see `laketier_localfile.file_formats`."""
+
+    options: LocalFileOptions = field(default_factory=LocalFileOptions)
+
+    def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
+        chosen = self.options.file_format
+        properties = dict(descriptor.properties)
+        if chosen is not None and chosen.value != PARQUET:
+            properties.setdefault(FILE_FORMAT, chosen.value)
+        if properties.get(FILE_FORMAT) == PARQUET:
+            del properties[FILE_FORMAT]  # as in tables of older versions, which know no such property
+        refuse_other(self.options, properties, where=str(path))
+        found = super().create_table(path, replace(descriptor, properties=properties))
+        refuse_other(self.options, found.descriptor.properties, where=str(path))
+        return found
+
+    def _apply(self, table: TableInfo, changes: Sequence[SchemaChange]) -> TableDescriptor:
+        altered = super()._apply(table, changes)
+        of_table(altered.properties, where=str(table.path)).check_types(altered.schema)
+        return altered

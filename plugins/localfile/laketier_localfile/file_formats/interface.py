@@ -1,0 +1,81 @@
+"""What a file format has to say: how a file of it is written, told from another one, and read.
+
+A new one is a module with a class like these and a line in `laketier_localfile.file_formats.known`; layout, writer,
+committer, reader and catalog ask the class.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from laketier.kit.rolling import ClosedFile, OpenFile
+from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.parquet import Stats
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a manifest keeps of a finished file: a digest that no other file has, and statistics to skip it by."""
+
+    digest: str
+    stats: Stats
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A read of one file. ``schema``: the columns that are asked for, as the table has them. ``written``: those of them
+    that the file has, as it was written with. ``rows``: how many of its first rows."""
+
+    schema: pa.Schema
+    written: pa.Schema
+    rows: int
+
+
+class FileFormat(ABC):
+    """A format of data files. Stateless."""
+
+    name: ClassVar[str]
+    """The value of ``lake.localfile.file-format``, and of the table's property."""
+    suffixes: ClassVar[tuple[str, ...]]
+    """The ends of its files' names, with their dots. Of one that ends another, the longer one comes first."""
+
+    @abstractmethod
+    def suffix(self, options: LocalFileOptions) -> str:
+        """The one of ``suffixes`` that new files get."""
+
+    @abstractmethod
+    def check_types(self, schema: pa.Schema) -> None:
+        """Raise `UnsupportedType` for the first column that can't be stored unchanged, at any level. Driver."""
+
+    @abstractmethod
+    def opener(self, options: LocalFileOptions) -> OpenFile:
+        """What begins a file. Its ``close`` gives what `describe` needs. Executor."""
+
+    @abstractmethod
+    def describe(self, file: ClosedFile, schema: pa.Schema) -> Described:
+        """What the manifest is to keep of a finished file with the columns of ``schema``. Executor."""
+
+    @abstractmethod
+    def seal(self, file: pa.NativeFile, size: int) -> str:
+        """A quick digest of a file of ``size`` bytes, by which the committer tells it from another one. Raises
+        `CorruptTable` where it is not that long. Driver and executor."""
+
+    @abstractmethod
+    def check(self, file: pa.NativeFile, size: int, digest: str) -> bool:
+        """Whether an open file is the one that `describe` described. Executor, before any row is read. Raises
+        `CorruptTable` for one that is no file of ``size`` bytes of this format."""
+
+    @abstractmethod
+    def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        """The rows of a file that was checked, each batch in ``wanted.schema``, in order; a batch takes some 32 MiB.
+        ``path`` ends with one of ``suffixes``."""
+
+    @abstractmethod
+    def open_with(self, location: str, schema: pa.Schema) -> Mapping[str, str]:
+        """For each tool that reads the files of a table as they are, a line of Python; see
+        `LakeStoragePlugin.open_with`."""

@@ -1,0 +1,70 @@
+"""Parquet: the default, and the only one that Spark reads without laketier's Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from laketier.kit import conform
+from laketier.kit.parquet import GrowingParquetFile
+from laketier.kit.parquet_reader import read_batches
+from laketier.kit.rolling import ClosedFile, OpenFile
+from laketier_localfile.file_formats.interface import Described, FileFormat, Wanted
+from laketier_localfile.names import PARQUET
+from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.parquet import column_stats, footer_digest
+from laketier_localfile.types import check_types
+
+
+class Parquet(FileFormat):
+    """Files whose footer names every column chunk, its place and size: its digest tells files apart."""
+
+    name = PARQUET
+    suffixes = (".parquet",)
+
+    def suffix(self, options: LocalFileOptions) -> str:
+        return ".parquet"
+
+    def check_types(self, schema: pa.Schema) -> None:
+        check_types(schema)
+
+    def opener(self, options: LocalFileOptions) -> OpenFile:
+        return partial(GrowingParquetFile, settings=options)
+
+    def describe(self, file: ClosedFile, schema: pa.Schema) -> Described:
+        with pa.OSFile(file.path) as data:
+            return Described(footer_digest(data, file.bytes), column_stats(file.footer, schema))
+
+    def seal(self, file: pa.NativeFile, size: int) -> str:
+        return footer_digest(file, size)
+
+    def check(self, file: pa.NativeFile, size: int, digest: str) -> bool:
+        return footer_digest(file, size) == digest
+
+    def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(file) as parquet:
+            there = set(parquet.schema_arrow.names)
+            present = [name for name in wanted.schema.names if name in there]
+            left = wanted.rows
+            for batch in read_batches(parquet, present):
+                if left <= 0:
+                    return
+                piece = batch.select(present).slice(0, left)
+                left -= piece.num_rows
+                yield conform(piece, wanted.schema)
+
+    def open_with(self, location: str, schema: pa.Schema) -> Mapping[str, str]:
+        # Partition columns are in the files with their types, so no reader needs to guess them from folder names.
+        files = f"{location}/**/*.parquet"
+        return {
+            "DuckDB": f"import duckdb; duckdb.read_parquet({files!r}, hive_partitioning=False, union_by_name=True)",
+            # Readers that take the first file's schema for all would lose, or choke on, columns that were added
+            # or widened later.
+            "Polars": "import glob, polars; polars.concat([polars.scan_parquet(file, hive_partitioning=False) "
+            f"for file in glob.glob({files!r}, recursive=True)], how='diagonal_relaxed').collect()",
+            "Spark": "spark.read.option('recursiveFileLookup', True).option('mergeSchema', True)"
+            f".parquet({location!r})",
+        }

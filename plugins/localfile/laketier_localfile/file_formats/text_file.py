@@ -1,0 +1,109 @@
+"""Files of lines: written through a digest, read a block of whole lines at a time."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from laketier_localfile.file_formats.interface import Described
+from laketier_localfile.file_formats.whole import HashedSink, RunningStats, pieces
+from laketier_localfile.options import LocalFileOptions, TextCompression
+
+_PIECE_ROWS = 65_536
+_PIECE_BYTES = 16 << 20
+_BLOCK = 8 << 20
+_CODECS = {".gz": "gzip", ".zst": "zstd"}
+
+Encode = Callable[[pa.Table], pa.Buffer]
+
+
+class Squeeze(Protocol):
+    """A codec of a whole file, as `zlib.compressobj` has it."""
+
+    def compress(self, data: Any, /) -> bytes:
+        """What is ready of ``data`` and of what came before."""
+
+    def flush(self) -> bytes:
+        """The end."""
+
+
+class Zstd:
+    """A frame for each piece: pyarrow's stream takes no level, and all readers take frames one after the other."""
+
+    def __init__(self, level: int | None) -> None:
+        self._codec = pa.Codec("zstd", level)
+
+    def compress(self, data: Any) -> bytes:
+        compressed: bytes = self._codec.compress(data, asbytes=True)
+        return compressed
+
+    def flush(self) -> bytes:
+        return b""
+
+
+def suffix_of(base: str, options: LocalFileOptions) -> str:
+    """``base`` and what `LocalFileOptions.text_compression` adds to it."""
+    return base + {TextCompression.GZIP: ".gz", TextCompression.ZSTD: ".zst"}.get(options.text_compression, "")
+
+
+def squeeze_of(options: LocalFileOptions) -> Squeeze | None:
+    """The codec that the options ask for, for one file."""
+    level = options.compression_level
+    if options.text_compression is TextCompression.GZIP:
+        return zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION if level is None else level, wbits=31)
+    return Zstd(level) if options.text_compression is TextCompression.ZSTD else None
+
+
+class GrowingText:
+    """A `GrowingFile` of lines, which ``encode`` makes of rows; ``head`` is the file's first line. Its end is a
+    `Described`."""
+
+    def __init__(
+        self, stream: pa.NativeFile, schema: pa.Schema, *, encode: Encode, squeeze: Squeeze | None, head: bytes = b""
+    ) -> None:
+        self._sink = HashedSink(stream)
+        self._stats = RunningStats(schema)
+        self._encode = encode
+        self._squeeze = squeeze
+        if head:
+            self._put(head)
+
+    def write(self, table: pa.Table) -> None:
+        """Some thousand rows at a time, as text takes several times the memory."""
+        self._stats.add(table)
+        for piece in pieces(table, _PIECE_ROWS, _PIECE_BYTES):
+            self._put(self._encode(piece))
+
+    def tell(self) -> int:
+        return self._sink.tell()
+
+    def close(self) -> Described:
+        if self._squeeze is not None:
+            self._sink.write(self._squeeze.flush())
+        return Described(self._sink.digest(), self._stats.result())
+
+    def abandon(self) -> None:
+        """The end is left out by not being written."""
+
+    def _put(self, text: Any) -> None:
+        self._sink.write(text if self._squeeze is None else self._squeeze.compress(text))
+
+
+def text_blocks(file: pa.NativeFile, path: str) -> Iterator[bytes]:
+    """The lines of a file, in blocks of about 8 MiB; a longer line is a block of its own. The last one ends with a line
+    feed, as all do."""
+    rest = b""
+    codec = next((codec for end, codec in _CODECS.items() if path.endswith(end)), None)
+    lines = file if codec is None else pa.CompressedInputStream(file, codec)
+    while chunk := lines.read(_BLOCK):
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            yield rest + chunk[:end]
+            rest = chunk[end:]
+        else:
+            rest += chunk
+    if rest:
+        yield rest
