@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-VARIANTS = ["json"]
+VARIANTS = ["json", "csv", "arrow"]
 HARNESS = "laketier_localfile.conformance:Harness"
 SHORT = ["test_types.py", "test_rounds.py", "test_source.py", "test_damage.py", "test_torn.py", "test_upsert.py"]
 

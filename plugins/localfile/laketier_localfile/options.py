@@ -15,6 +15,8 @@ class FileFormatName(enum.Enum):
 
     PARQUET = "parquet"
     JSON = "json"
+    CSV = "csv"
+    ARROW = "arrow"
 
 
 class TextCompression(enum.Enum):
@@ -25,16 +27,27 @@ class TextCompression(enum.Enum):
     ZSTD = "zstd"
 
 
+class ArrowCompression(enum.Enum):
+    """Codecs of buffers in Arrow's files."""
+
+    NONE = "none"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
 @dataclass(frozen=True)
 class LocalFileOptions(ParquetSettings):
     """How data files are cut and encoded, and how the history is kept."""
 
     file_format: FileFormatName | None = option(
         None,
-        "New tables: the format of data files, parquet (when unset) or json (lines of JSON). A table keeps its own.",
+        "New tables: parquet (when unset), json (lines), csv or arrow (IPC). A table keeps its own.",
     )
     text_compression: TextCompression = option(
         TextCompression.NONE, "Codec of files of lines, which their names tell (.json.gz): none, gzip or zstd."
+    )
+    arrow_compression: ArrowCompression = option(
+        ArrowCompression.LZ4, "Codec of the buffers in Arrow's files: none, lz4 or zstd."
     )
     odd_partition_values: OddPartitionValues = option(
         OddPartitionValues.REFUSE,

@@ -44,6 +44,10 @@ WAYS: dict[str, LocalFileOptions] = {
     "json.zst": LocalFileOptions(
         file_format=FileFormatName.JSON, text_compression=TextCompression.ZSTD, compression_level=5
     ),
+    "csv": LocalFileOptions(file_format=FileFormatName.CSV),
+    "csv.gz": LocalFileOptions(file_format=FileFormatName.CSV, text_compression=TextCompression.GZIP),
+    "csv.zst": LocalFileOptions(file_format=FileFormatName.CSV, text_compression=TextCompression.ZSTD),
+    "arrow": LocalFileOptions(file_format=FileFormatName.ARROW),
 }
 """Each end of a data file's name, and what makes such files."""
 WAY = pytest.mark.parametrize("way", list(WAYS))

@@ -92,18 +92,33 @@ class GrowingText:
         self._sink.write(text if self._squeeze is None else self._squeeze.compress(text))
 
 
-def text_blocks(file: pa.NativeFile, path: str) -> Iterator[bytes]:
-    """The lines of a file, in blocks of about 8 MiB; a longer line is a block of its own. The last one ends with a line
-    feed, as all do."""
-    rest = b""
+def text_blocks(file: pa.NativeFile, path: str, *, quotes: bool = False) -> Iterator[bytes]:
+    """The lines of a file, in blocks of about 8 MiB; a longer line is a block of its own. With ``quotes``, an end of a
+    line between two of them ends none. Each block ends with a line feed."""
     codec = next((codec for end, codec in _CODECS.items() if path.endswith(end)), None)
     lines = file if codec is None else pa.CompressedInputStream(file, codec)
+    begun: list[bytes] = []
+    is_open = False
     while chunk := lines.read(_BLOCK):
-        end = chunk.rfind(b"\n") + 1
-        if end:
-            yield rest + chunk[:end]
-            rest = chunk[end:]
-        else:
-            rest += chunk
-    if rest:
-        yield rest
+        end, after = chunk.rfind(b"\n"), 0
+        if quotes:
+            end, after = _end_of_record(chunk, is_open)
+        if end < 0:
+            begun.append(chunk)
+            is_open = bool((is_open + after) % 2)
+            continue
+        yield b"".join((*begun, chunk[: end + 1]))
+        begun, is_open = [chunk[end + 1 :]], bool(after % 2)
+
+
+def _end_of_record(chunk: bytes, is_open: bool) -> tuple[int, int]:
+    """The place of the last line feed that no quotes are around, -1 for none, and how many quotes come after it.
+    ``is_open``: whether ``chunk`` begins within quotes."""
+    before = is_open + chunk.count(b'"')
+    end, after, upto = chunk.rfind(b"\n"), 0, len(chunk)
+    while end >= 0:
+        after += chunk.count(b'"', end + 1, upto)
+        if (before - after) % 2 == 0:
+            return end, after
+        end, upto = chunk.rfind(b"\n", 0, end), end
+    return -1, before - is_open
