@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import Table
 from hypothesis import given
@@ -150,7 +151,7 @@ def same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
 def test_each_value_of_each_type_comes_back(way: str, values: pa.Array, tmp_path_factory: Any) -> None:
     table = pa.table({"v": values, "n": pa.array(range(len(values)))})
     if way.startswith("csv") and pa.types.is_nested(values.type):
-        return
+        return  # refused when a table is created
     path = tmp_path_factory.mktemp("file") / f"part.{way}"
     closed = write(way, table, path)
     back = read(way, closed, Wanted(table.schema, table.schema, table.num_rows))
@@ -176,14 +177,15 @@ def test_columns_are_read_as_they_were_written_and_widened_after(way: str, tmp_p
     assert back.to_pylist() == [{"n": 7, "f": table["f"].cast(pa.float64())[0].as_py(), "added": None}]
 
 
-@WAY
-@given(values=columns)
-def test_statistics_are_those_of_parquet(way: str, values: pa.Array, tmp_path_factory: Any) -> None:
-    import pyarrow.parquet as pq
+flat = st.sampled_from(list(KINDS.items())).flatmap(
+    lambda kv: st.lists(st.none() | kv[1], min_size=1, max_size=6).map(lambda values: pa.array(values, kv[0]))
+)
 
+
+@WAY
+@given(values=flat)
+def test_statistics_are_those_of_parquet(way: str, values: pa.Array, tmp_path_factory: Any) -> None:
     table = pa.table({"v": values, "n": pa.array(range(len(values)))})
-    if (way.startswith("csv") and pa.types.is_nested(values.type)) or not len(values):
-        return
     folder = tmp_path_factory.mktemp("file")
     closed = write(way, table, folder / f"part.{way}")
     pq.write_table(table, folder / "p")
