@@ -166,7 +166,7 @@ def test_an_open_scan_outlives_an_overwrite(table: Any) -> None:
     assert [b.num_rows for split in made.splits for b in source.read(split, made.schema)] == [4]
 
 
-@pytest.mark.parametrize("step", ["locate", "footer_digest"])
+@pytest.mark.parametrize("step", ["locate", "_opened"])
 def test_a_file_that_a_round_moves_while_it_is_opened(table: Any, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table.round(0)
     made, source = plan(table), table.storage.source(table.info)
