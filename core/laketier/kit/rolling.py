@@ -6,6 +6,7 @@ first. Memory is bounded over all partitions together.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -29,6 +30,14 @@ class RollingSettings:
     )
     buffer_bytes: int = option(256 * 1024 * 1024, "Memory for rows that wait to be written, per task.", least=1)
     max_open_files: int = option(64, "Files of different partitions that one task keeps open.", least=1)
+    target_file_seconds: int | None = option(
+        None, "A data file is closed, at the next batch, once its first row is this old; never when unset.", least=1
+    )
+    idle_file_seconds: int | None = option(
+        None,
+        "A data file is closed, at the next batch, once no row has come to it for so long; never when unset.",
+        least=1,
+    )
 
 
 class GrowingFile(Protocol):
@@ -72,6 +81,9 @@ class _Part:
     stream: Any = None
     file: GrowingFile | None = None
     file_rows: int = 0
+    since: float = 0.0
+    """When its first row came: of the file, or of what will become one. By the writer's clock."""
+    last: float = 0.0
 
 
 class RollingWriter:
@@ -80,7 +92,8 @@ class RollingWriter:
     writable `pyarrow.NativeFile`. ``open_file`` begins a file on it. A block has ``block_rows`` and about
     ``block_bytes`` in memory at most. ``keys(table)`` gives the partition key arrays; None without partitions.
     ``file_schema`` is the schema of the files where it differs from the table's ``schema`` (Delta leaves partition
-    columns out)."""
+    columns out). ``clock`` gives seconds that never go back. It is looked at with each batch: files are shown by a
+    commit, so one that is closed between two batches would be seen no earlier."""
 
     def __init__(
         self,
@@ -94,6 +107,7 @@ class RollingWriter:
         keys: Callable[[pa.Table], Sequence[pa.ChunkedArray]] | None = None,
         file_schema: pa.Schema | None = None,
         on_closed: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._schema = schema
         self._file_schema = file_schema or schema
@@ -102,6 +116,9 @@ class RollingWriter:
         self._settings = settings
         self._keys = keys
         self._on_closed = on_closed
+        self._clock = clock
+        self._rolls_by_time = (settings.target_file_seconds, settings.idle_file_seconds) != (None, None)
+        self._unsplit_since = 0.0
         self._parts: dict[tuple[Any, ...], _Part] = {}
         self._closed: list[ClosedFile] = []
         self._buffered = 0
@@ -120,10 +137,14 @@ class RollingWriter:
         batch = conform(batch, self._schema)
         if batch.num_rows == 0:
             return
+        if self._rolls_by_time:
+            self._roll_by_time()
         size = batch.nbytes
         if self._keys is None:
-            self._add((), [batch], batch.num_rows, size)
+            self._add((), [batch], batch.num_rows, size, self._clock())
         else:
+            if not self._unsplit:
+                self._unsplit_since = self._clock()
             self._unsplit.append(batch)
             self._unsplit_rows += batch.num_rows
             self._unsplit_bytes += size
@@ -150,6 +171,19 @@ class RollingWriter:
         self._parts.clear()
         self._unsplit.clear()
 
+    def _roll_by_time(self) -> None:
+        """Close what is old or idle before the next rows come."""
+        now = self._clock()
+        age, idle = self._settings.target_file_seconds, self._settings.idle_file_seconds
+        waits = min(limit for limit in (age, idle) if limit is not None)
+        if self._unsplit and now - self._unsplit_since >= waits:
+            self._split()
+        for key, part in list(self._parts.items()):
+            old = age is not None and now - part.since >= age
+            if (old or (idle is not None and now - part.last >= idle)) and (part.rows or part.file is not None):
+                self._flush(key, part)
+                self._close_file(key, part)
+
     def _split(self) -> None:
         assert self._keys is not None
         table = pa.Table.from_batches(self._unsplit, schema=self._schema)
@@ -157,15 +191,18 @@ class RollingWriter:
         for values, rows in split_by_values(table, self._keys(table)):
             # A slice keeps the whole sorted table alive; a copy keeps memory equal to what is counted.
             batches = rows.combine_chunks().to_batches()
-            self._add(values, batches, rows.num_rows, rows.nbytes)
+            self._add(values, batches, rows.num_rows, rows.nbytes, self._unsplit_since)
 
-    def _add(self, key: tuple[Any, ...], batches: list[pa.RecordBatch], rows: int, size: int) -> None:
+    def _add(self, key: tuple[Any, ...], batches: list[pa.RecordBatch], rows: int, size: int, since: float) -> None:
         part = self._parts.pop(key, None) or _Part()
         self._parts[key] = part  # the dict's order is the order of last use
         part.batches += batches
         part.rows += rows
         part.bytes += size
         self._buffered += size
+        part.last = self._clock()
+        if part.file is None and part.rows == rows:
+            part.since = since
         if part.rows >= self._block_rows or part.bytes >= self._block_bytes:
             self._flush(key, part)
         while self._buffered > self._settings.buffer_bytes:
@@ -217,3 +254,4 @@ class RollingWriter:
         self._closed.append(ClosedFile(part.path, part.file_rows, size, key, footer))
         part.path = part.stream = part.file = None
         part.file_rows = 0
+        part.since = self._clock()

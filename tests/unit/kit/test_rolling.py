@@ -36,7 +36,19 @@ class Lines:
         self.blocks.clear()
 
 
-def rolling(tmp_path: Path, *, keyed: bool = False, block_rows: int = 100, **settings: Any) -> RollingWriter:
+class Clock:
+    """Goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def rolling(
+    tmp_path: Path, *, keyed: bool = False, block_rows: int = 100, clock: Clock | None = None, **settings: Any
+) -> RollingWriter:
     def create(partition: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
         path = str(tmp_path / f"{len(list(tmp_path.iterdir()))}.lines")
         return path, pa.OSFile(path, "wb")
@@ -49,6 +61,7 @@ def rolling(tmp_path: Path, *, keyed: bool = False, block_rows: int = 100, **set
         block_rows=block_rows,
         block_bytes=1 << 20,
         keys=(lambda table: [table["key"]]) if keyed else None,
+        **({} if clock is None else {"clock": clock}),
     )
 
 
@@ -106,3 +119,52 @@ def test_rows_that_do_not_fit_are_refused_before_they_reach_a_file(tmp_path: Pat
     with pytest.raises(IncompatibleData):
         writer.write(pa.record_batch({"id": [1], "other": ["x"]}))
     assert writer.paths == []
+
+
+def test_a_file_ends_when_its_first_row_is_old(tmp_path: Path) -> None:
+    clock = Clock()
+    writer = rolling(tmp_path, clock=clock, target_file_seconds=10)
+    for start in range(0, 50, 5):
+        writer.write(batch(start, 5))
+        clock.now += 4
+    files = writer.close()
+    # Rows of the seconds 0, 4 and 8; of 12, 16 and 20; and so on. Most of them were never in a file before it ended.
+    assert [file.rows for file in files] == [15, 15, 15, 5]
+    assert ids(files) == list(range(50))
+
+
+def test_a_file_ends_when_no_row_comes_for_it(tmp_path: Path) -> None:
+    clock = Clock()
+    writer = rolling(tmp_path, keyed=True, block_rows=1, clock=clock, idle_file_seconds=10)
+    writer.write(batch(0, 5, "rare"))
+    for start in range(5, 50, 5):
+        writer.write(batch(start, 5, "often"))
+        clock.now += 4
+    writer.write(batch(50, 5, "rare"))
+    files = writer.close()
+    assert [(file.partition, file.rows) for file in files] == [(("rare",), 5), (("often",), 45), (("rare",), 5)]
+    assert sorted(ids(files)) == list(range(55))
+
+
+def test_rows_that_are_not_split_yet_grow_old_too(tmp_path: Path) -> None:
+    clock = Clock()
+    writer = rolling(tmp_path, keyed=True, clock=clock, target_file_seconds=10)
+    writer.write(batch(0, 5))
+    clock.now += 11
+    writer.write(batch(5, 5))
+    clock.now += 11
+    writer.write(batch(10, 5))
+    files = writer.close()
+    assert [file.rows for file in files] == [5, 5, 5]
+    assert ids(files) == list(range(15))
+
+
+def test_a_file_that_ended_by_its_size_gives_its_age_to_none(tmp_path: Path) -> None:
+    clock = Clock()
+    writer = rolling(tmp_path, block_rows=10, clock=clock, target_file_seconds=10, target_file_rows=10)
+    writer.write(batch(0, 10))
+    clock.now += 9
+    writer.write(batch(10, 5))
+    clock.now += 9
+    writer.write(batch(15, 5))
+    assert [file.rows for file in writer.close()] == [10, 10]
