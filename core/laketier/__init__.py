@@ -6,13 +6,46 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
-    from laketier.spi import Predicate
+    from laketier.spi import AdoptedTable, Predicate
 
-__all__ = ["__version__", "read_union"]
+__all__ = ["__version__", "adopt", "read_union"]
 
 __version__ = "0.1.0"
+
+
+def adopt(
+    folder: str | os.PathLike[str],
+    *,
+    lake_format: str,
+    partitions: bool = False,
+    types: Mapping[str, pa.DataType] | None = None,
+) -> AdoptedTable:
+    """Make a table of the files in a folder, where they lie: no byte of them is written, and none is moved. All of the
+    table is there in the end, or nothing. Idempotent.
+
+    Args:
+        folder: ``warehouse/database/table``.
+        lake_format: ``lake.format``.
+        partitions: Whether folders named ``column=value`` are the table's partitions.
+        types: Types of columns whose files disagree.
+
+    Returns:
+        The table, its files and rows.
+
+    Raises:
+        ConfigError: The folder's name is no table's.
+        IncompatibleTable: The folder is a table already, or changes while it is looked at.
+        IncompatibleData: The files can't be read as one table.
+        LaketierError: As the format raises it.
+    """
+    from laketier.tables.adoption import adopt_folder
+
+    return adopt_folder(folder, lake_format, partitions=partitions, types=types)
 
 
 def read_union(

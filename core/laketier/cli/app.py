@@ -16,6 +16,7 @@ from typer.rich_utils import rich_format_error
 
 import laketier
 from laketier.cli import (
+    adopt,
     conformance,
     dead_letter,
     demo,
@@ -58,6 +59,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command(name="adopt", epilog=adopt.EPILOG)(adopt.adopt)
 app.command(name="demo", epilog=demo.EPILOG)(demo.demo)
 app.command(name="formats", epilog=formats.EPILOG)(formats.formats)
 app.command(name="run", epilog=run.EPILOG)(run.run)

@@ -14,6 +14,7 @@ from laketier.registry.commands import naming_format
 from laketier.registry.discovery import installed_formats, load_format
 from laketier.spi import (
     Feature,
+    LakeAdoption,
     LakeChanges,
     LakeFeed,
     LakeHistory,
@@ -100,6 +101,11 @@ class Lake:
         """The change feed of ``table``. Raises `FeatureNotSupported`, `TableError`, `StorageError`, and `ConfigError`
         for a table without a feed."""
         return self._capability(Feature.CHANGE_FEED, self.storage.feed, table)
+
+    def adoption(self) -> LakeAdoption:
+        """What makes tables of files where they lie. Raises `FeatureNotSupported`."""
+        with naming_format(self.config.format):
+            return self.storage.adoption()
 
     def maintenance(self, table: TableInfo) -> LakeMaintenance:
         """The maintenance of ``table``. Raises `FeatureNotSupported`, `TableError` and `StorageError`."""

@@ -7,6 +7,7 @@ own: `LakeHistory`, `LakeChanges`, `LakeFeed`, `LakeMaintenance`. The names are 
 are Arrow's.
 """
 
+from laketier.spi.adoption import AdoptedTable, LakeAdoption
 from laketier.spi.bucket import BucketAssigner, BucketAssignerFactory
 from laketier.spi.catalog import LakeCatalog, reshaped, same_table
 from laketier.spi.changes import LakeChanges, VersionBounds, pass_over
@@ -112,6 +113,7 @@ __all__ = [
     "SOURCE_SPI_VERSIONS",
     "WR",
     "AddColumn",
+    "AdoptedTable",
     "And",
     "BadRecord",
     "BucketAssigner",
@@ -134,6 +136,7 @@ __all__ = [
     "Gap",
     "IncompatibleData",
     "IncompatibleTable",
+    "LakeAdoption",
     "LakeCatalog",
     "LakeChanges",
     "LakeCommitResult",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic
 from weakref import finalize
 
+from laketier.spi.adoption import LakeAdoption
 from laketier.spi.catalog import LakeCatalog
 from laketier.spi.changes import LakeChanges
 from laketier.spi.committer import LakeCommitter, TableState
@@ -184,6 +185,18 @@ class LakeStorage(ABC):
             FeatureNotSupported: The format does not know which rows a commit changed.
         """
         raise FeatureNotSupported(Feature.CHANGE_FEED.value, reason="it does not tell which rows a commit changed")
+
+    def adoption(self) -> LakeAdoption:
+        """Make the object that makes tables of files where they lie. Has no `Feature`: what it makes is a table like
+        any other, and the suite runs on that.
+
+        Returns:
+            The object.
+
+        Raises:
+            FeatureNotSupported: The format makes none.
+        """
+        raise FeatureNotSupported("adoption", reason="it makes no tables of files that lie there")
 
     def maintenance(self, table: TableInfo) -> LakeMaintenance:
         """Make the object that finds and deletes orphans of a table (`Feature.ORPHAN_COLLECTION`).

@@ -58,6 +58,17 @@ def merged(one: pa.Field, other: pa.Field, spelling: Spelling = Spelling.TYPED) 
     return None if kind is None else pa.field(one.name, kind, nullable)
 
 
+def as_promoted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Its columns with the types that ``schema`` has for them, which its own were promoted to. Raises ``ArrowInvalid``
+    for a value that the type does not hold: of a type that a user chose, or a moment that finer units don't reach."""
+    fields = [schema.field(name) for name in batch.schema.names]
+    columns = [
+        column if column.type.equals(field.type) else column.cast(field.type, safe=True)
+        for column, field in zip(batch.columns, fields, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([each.with_nullable(True) for each in fields]))
+
+
 def _number(one: pa.DataType, other: pa.DataType, spelling: Spelling) -> pa.DataType | None:
     if not (_is_number(one) and _is_number(other)):
         return None

@@ -16,6 +16,7 @@ keeps its base name on its whole way, so its three places follow from one path, 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -40,6 +41,7 @@ _MAX_NAME_BYTES = 255
 _ACCEPT = "set lake.localfile.odd-partition-values = accept, which names the folder by a digest"
 _ATTEMPT = re.compile(r"-(?P<attempt>[0-9a-f]{32})-\d+" + SUFFIX + r"(\.inprogress)?\Z")
 _BASE_NAME = re.compile(r"part-[0-9a-z-]+" + SUFFIX + r"\Z")
+_BUCKET = re.compile(r"part-\d+-b(?P<bucket>\d{5,})-[0-9a-f]{32}-\d+" + SUFFIX + r"\Z")
 _PARTITION_FOLDER = re.compile(r"(?:[^_.=][^=]*)?=.+\Z", re.DOTALL)
 
 # What Hive and Spark escape, and NUL, which no path can hold.
@@ -66,13 +68,33 @@ def attempt_of_staged(path: str) -> str | None:
 
 
 def staged_path(path: str) -> str:
-    """Where the data file ``path`` (final, relative) is staged."""
-    return f"{IN_PROGRESS}/{PurePosixPath(path).name}{STAGED_SUFFIX}"
+    """Where the data file ``path`` (final, relative) is staged. Nothing is there of a file that was adopted."""
+    return f"{IN_PROGRESS}/{_own_name(path)}{STAGED_SUFFIX}"
 
 
 def superseded_path(path: str) -> str:
     """Where the data file ``path`` goes when an overwrite or an upsert replaces it."""
-    return f"{SUPERSEDED}/{PurePosixPath(path).name}{_SUPERSEDED_SUFFIX}"
+    return f"{SUPERSEDED}/{_own_name(path)}{_SUPERSEDED_SUFFIX}"
+
+
+def _own_name(path: str) -> str:
+    """A name that no other data file has. Those of files that were adopted may be the same in several folders."""
+    name = PurePosixPath(path).name
+    if attempt_of(name) is not None:
+        return name
+    return f"adopted-{hashlib.sha256(path.encode()).hexdigest()[:32]}"
+
+
+def is_adoptable(path: str) -> bool:
+    """Whether a file may be one that lay there before the table: what plain readers take, so nothing of the table's
+    own, and nothing hidden."""
+    return path.endswith(".parquet") and not any(part.startswith(("_", ".")) for part in path.split("/"))
+
+
+def bucket_of(path: str) -> int | None:
+    """The bucket in the name of a data file that a writer of ours made."""
+    match = _BUCKET.match(PurePosixPath(path).name)
+    return int(match["bucket"]) if match else None
 
 
 def final_path(staged: str, partition: Sequence[tuple[str, str | None]]) -> str:
@@ -145,4 +167,5 @@ LAYOUT = ManifestLayout(
     staged_as=staged_path,
     allowed=_is_data_file,
     details=details,
+    adoptable=is_adoptable,
 )

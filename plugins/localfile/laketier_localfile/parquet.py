@@ -84,7 +84,8 @@ def details(plain: Mapping[str, Any]) -> Mapping[str, Any]:
     stats = {name: (low, high, nulls) for name, (low, high, nulls) in plain["stats"].items()}
     if FORMAT_DETAIL in plain:
         return {FORMAT_DETAIL: str(plain[FORMAT_DETAIL]), "digest": plain["digest"], "stats": stats}
-    return {"footer": plain["footer"], "stats": stats}
+    fitted = {"fitted": True} if plain.get("fitted") is True else {}
+    return {"footer": plain["footer"], "stats": stats, **fitted}
 
 
 def _bounds(groups: list[Any]) -> tuple[str | None, str | None]:

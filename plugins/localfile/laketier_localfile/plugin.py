@@ -36,6 +36,14 @@ class LocalFilePlugin(LakeStoragePlugin):
     def open_with(self, table: TableInfo) -> Mapping[str, str]:
         from laketier_localfile.file_formats.known import of_table
 
+        if "laketier.partitions-in-names" in table.descriptor.properties:  # then files do not hold them, or not all
+            files = f"{table.location}/**/*.parquet"
+            return {
+                "DuckDB": f"import duckdb; duckdb.read_parquet({files!r}, hive_partitioning=True, union_by_name=True)",
+                "Polars": "import glob, polars; polars.concat([polars.scan_parquet(file, hive_partitioning=True) "
+                f"for file in glob.glob({files!r}, recursive=True)], how='diagonal_relaxed').collect()",
+                "Spark": f"spark.read.option('mergeSchema', True).parquet({table.location!r})",
+            }
         return of_table(table.descriptor.properties, where=table.location).open_with(table.location, table.schema)
 
 

@@ -14,6 +14,7 @@ from laketier.kit import conform
 from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestSource
 from laketier.kit.parquet_reader import naming_damage
 from laketier.spi import CorruptTable, LakeSplit, Predicate, columns_of
+from laketier_localfile.adopted import fitted_batches
 from laketier_localfile.claims import digest_of, format_of
 from laketier_localfile.file_formats.interface import Wanted
 from laketier_localfile.file_formats.known import file_format
@@ -27,13 +28,14 @@ from laketier_localfile.settle import locate
 class PublishedFile:
     """A data file as it was published: ``path`` is relative to the table, ``digest`` what its ``file_format`` checks.
     ``written``: those of the columns that are read which the file has, as it was written with: a schema in Arrow's own
-    encoding, as base64."""
+    encoding, as base64. ``fitted``: the file was adopted, and its columns are not quite those."""
 
     path: str
     bytes: int
     digest: str
     file_format: str
     written: str
+    fitted: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class LocalFileSource(ManifestSource):
 
     def split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
         written = snapshot.written_with(entry)
-        is_plain = format_of(entry.details) == PARQUET and _has(written, wanted)
+        fitted = bool(entry.details.get("fitted"))
+        is_plain = format_of(entry.details) == PARQUET and not fitted and _has(written, wanted)
         plain = self._plain_path(entry, snapshot) if is_plain else None
         there = pa.schema([field for field in written if field.name in set(wanted.names)])
         payload = PublishedFile(
@@ -70,6 +73,7 @@ class LocalFileSource(ManifestSource):
             digest_of(entry.details),
             format_of(entry.details),
             base64.b64encode(there.serialize()).decode("ascii"),
+            fitted,
         )
         return replace(super().split(index, entry, snapshot, wanted), plain_parquet=plain, payload=payload)
 
@@ -91,7 +95,9 @@ class LocalFileSource(ManifestSource):
                     fix="Restore it from a backup.",
                 )
             with naming_damage(where):
-                if wanted.written.names:
+                if published.fitted:
+                    yield from fitted_batches(file, split, schema)
+                elif wanted.written.names:
                     yield from chosen.read(file, published.path, wanted)
                 else:
                     yield _without_columns(wanted.rows, schema)

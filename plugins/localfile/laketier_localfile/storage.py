@@ -25,6 +25,7 @@ from laketier.spi import (
     WriterInitContext,
     require_mode,
 )
+from laketier_localfile.adoption import LocalFileAdoption
 from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.features import FEATURES, IDENTIFIER
 from laketier_localfile.file_formats.known import refuse_other
@@ -83,6 +84,9 @@ class LocalFileStorage(LakeStorage):
 
     def changes(self, table: TableInfo) -> ManifestChanges:
         return ManifestChanges(self.source(table))
+
+    def adoption(self) -> LocalFileAdoption:
+        return LocalFileAdoption(self.catalog())
 
     def maintenance(self, table: TableInfo) -> ManifestMaintenance:
         return ManifestMaintenance(LocalFileTable(Path(table.location)))

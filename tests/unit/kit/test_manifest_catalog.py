@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from laketier import kit, spi
-from laketier.kit.manifests import catalog
+from laketier.kit.manifests import catalog, creation
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import Manifest
 from text_lake import PATH, SCHEMA, Lake, TextTable
@@ -133,15 +133,15 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_table_that_somebody_makes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their table is the table, and nothing of ours stays."""
     catalog_ = kit.ManifestCatalog(TextTable, tmp_path)
-    create = catalog.create_exclusively
+    create = creation.create_exclusively
 
     def later(path: Path, data: bytes) -> None:
         if path.name == "table.json":
-            monkeypatch.setattr(catalog, "create_exclusively", create)
+            monkeypatch.setattr(creation, "create_exclusively", create)
             catalog_.create_table(PATH, spi.TableDescriptor(SCHEMA))
         create(path, data)
 
-    monkeypatch.setattr(catalog, "create_exclusively", later)
+    monkeypatch.setattr(creation, "create_exclusively", later)
     info = catalog_.create_table(PATH, spi.TableDescriptor(SCHEMA))
     names = {path.name for path in (tmp_path / "db" / "t" / "_text").iterdir()}
     assert names == {"table.json", info.table_uuid}
@@ -149,14 +149,14 @@ def test_a_table_that_somebody_makes_first(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_creation_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    create = catalog.create_exclusively
+    create = creation.create_exclusively
 
     def fails(path: Path, data: bytes) -> None:
         if path.name == "table.json":
             raise OSError("no space")
         create(path, data)
 
-    monkeypatch.setattr(catalog, "create_exclusively", fails)
+    monkeypatch.setattr(creation, "create_exclusively", fails)
     with pytest.raises(OSError, match="no space"):
         Lake(tmp_path)
 

@@ -65,7 +65,7 @@ def newest(lake: Lake) -> Path:
         ("removed", [5, [5], ["../x"], ["_text/table.json"], ["/etc/passwd"]]),
         ("metadata", [5, "text", [], {}, MISSING]),
         ("folded", [5, [5], ["x.text"], {"a": 1}]),
-        ("version", [0, 4, "1", None, MISSING]),
+        ("version", [0, 9, "1", None, MISSING]),
         *((name, [MISSING]) for name in ("previous", "commit_id", "kind")),
     ],
 )
@@ -148,7 +148,7 @@ def test_a_description_that_is_not_where_it_should_be(lake: Lake, newest: Path) 
         ("manifests_per_rollup", [*COUNTS, 0, 1, MISSING]),
         ("table_uuid", ["", "x" * 32, "0" * 31, "../" + "0" * 32, 5, None, MISSING]),
         ("format", [MISSING]),
-        ("version", [0, 4, MISSING]),
+        ("version", [0, 9, MISSING]),
     ],
 )
 def test_a_table_file_of_another_program(lake: Lake, name: str, values: list[object]) -> None:

@@ -14,12 +14,12 @@ import pyarrow as pa
 from laketier.codecs.said import said
 from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.headers import file_schema
-from laketier.connectors.files.hive import HivePartitions
 from laketier.connectors.files.local import Astray, escaped
 from laketier.connectors.files.options import FileFormat, LandingTableOptions
 from laketier.connectors.files.readers import COMPRESSED, UnreadableFile
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import ConfigError, IncompatibleData, LaketierError
+from laketier.tables.hive import HivePartitions
 from laketier.tables.inference import SchemaSet
 from laketier.tables.promotion import Spelling
 

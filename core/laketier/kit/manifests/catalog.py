@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,15 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from laketier.kit.access import access
-from laketier.kit.durable import create_exclusively, make_directories
-from laketier.kit.failpoints import failpoint
 from laketier.kit.local_folder import LocalFolder
 from laketier.kit.manifests.committer import next_manifest
-from laketier.kit.manifests.log import ROLLUPS, ManifestLog, TableFile
-from laketier.kit.manifests.manifest import Manifest
+from laketier.kit.manifests.creation import create_manifests
+from laketier.kit.manifests.log import ManifestLog
+from laketier.kit.manifests.manifest import FileEntry
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 from laketier.spi.catalog import LakeCatalog, reshaped, same_table
-from laketier.spi.clocks import host_time
 from laketier.spi.errors import Conflict, FeatureNotSupported, IncompatibleTable, TableError, TableNotFound
 from laketier.spi.features import Feature
 from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange
@@ -108,6 +104,36 @@ class ManifestCatalog(LakeCatalog):
         except OSError:
             return None
 
+    def create_of(
+        self,
+        path: TablePath,
+        descriptor: TableDescriptor,
+        added: Sequence[FileEntry],
+        *,
+        origin: str,
+        last_look: Callable[[], None],
+    ) -> TableInfo:
+        """Create a table of files that lie there. All of it or nothing: its first manifest names them, and is the
+        table's only when ``table.json`` is. ``last_look`` raises unless the files are still what ``added`` says.
+        Raises `IncompatibleTable` where another process made a table meanwhile."""
+        location = self.location(path)
+        wanted = self._checked(descriptor)
+        with access("creating the table", location):
+            ours = create_manifests(
+                self.table_type,
+                location,
+                wanted,
+                self.manifests_per_rollup,
+                added=tuple(added),
+                origin=origin,
+                last_look=last_look,
+            )
+        if not ours:
+            raise IncompatibleTable(
+                "another process made a table of the folder meanwhile", where=str(location), fix="Look at that table."
+            )
+        return self.load_table(path)
+
     def location(self, path: TablePath) -> Path:
         """The folder of a table, also if it does not exist."""
         return self.warehouse / path.database / path.table
@@ -140,34 +166,8 @@ class ManifestCatalog(LakeCatalog):
             ) from error
 
     def _create(self, location: Path, descriptor: TableDescriptor) -> None:
-        layout = self.table_type.layout
-        _refuse_foreign(location, layout.own_folders)
-        table = TableFile(layout.format, uuid.uuid4().hex, self.manifests_per_rollup)
-        manifests = ManifestLog(location, layout, table.table_uuid, table.manifests_per_rollup)
-        make_directories(location)
-        folder = LocalFolder(location)
-        if layout.staging:
-            folder.make_folders(layout.staging)
-        folder.make_folders(f"{layout.folder}/{table.table_uuid}/{ROLLUPS}")
-        first = Manifest(
-            table_uuid=table.table_uuid,
-            number=0,
-            previous="",
-            at=host_time(),
-            commit_id=new_attempt_id(),
-            kind="create",
-            metadata_at=0,
-            metadata=descriptor,
-        )
-        create_exclusively(manifests.path(0), first.encode())
-        failpoint("create.before_table_file")
-        try:
-            create_exclusively(location / layout.table_file, table.encode())
-        except FileExistsError:
-            # Another process created the table first. Ours was never part of anything.
-            shutil.rmtree(manifests.folder, ignore_errors=True)
-        else:
-            manifests.note_head(manifests.read(0))
+        _refuse_foreign(location, self.table_type.layout.own_folders)
+        create_manifests(self.table_type, location, descriptor, self.manifests_per_rollup)
 
     def _checked(self, descriptor: TableDescriptor) -> TableDescriptor:
         """As a table keeps it: without metadata of columns, which belongs to where the data came from."""

@@ -15,7 +15,7 @@ from laketier.spi.changes import LakeChanges, VersionBounds, pass_over
 from laketier.spi.features import Feature
 from laketier.spi.source import ScanPlan
 
-_APPENDS = ("append", "create", "alter")
+_APPENDS = ("append", "create", "alter", "adopt", "rebuild")
 
 
 @dataclass(frozen=True)

@@ -166,6 +166,7 @@ def next_manifest(head: Manifest, *, commit_id: str, kind: str, **changes: objec
             metadata_at=head.metadata_at,
             folding=head.folding,
             watermarks=head.watermarks,
+            origin=head.origin,
         ),
         **changes,  # type: ignore[arg-type]
     )

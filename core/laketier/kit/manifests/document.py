@@ -21,10 +21,13 @@ for new ones when it reads the commit, so it must refuse them."""
 FORMATTED_VERSION = 4
 """The version of documents whose tables or files name a file format (`FORMAT_PROPERTY`, `FORMAT_DETAIL`). A reader of
 the versions before would take all files for the one that it knows."""
+ADOPTED_VERSION = 5
+"""The version of all documents of a table that was made of files that lay there (`Manifest.origin`). A reader of the
+versions before would take names of others for forged ones, and begin pipelines anew whose watermarks were lost."""
 FORMAT_PROPERTY = "file.format"
 FORMAT_DETAIL = "format"
 
-_VERSIONS = (FORMAT_VERSION, KEYED_VERSION, FOLDED_VERSION, FORMATTED_VERSION)
+_VERSIONS = (FORMAT_VERSION, KEYED_VERSION, FOLDED_VERSION, FORMATTED_VERSION, ADOPTED_VERSION)
 
 _HEAD = b'{"sha256":"'
 _MIDDLE = b'","body":'
@@ -34,8 +37,10 @@ _BODY = len(_HEAD) + 64 + len(_MIDDLE)
 T = TypeVar("T")
 
 
-def version_for(*, keyed: bool, formatted: bool, folded: bool = False) -> int:
+def version_for(*, keyed: bool, formatted: bool, folded: bool = False, adopted: bool = False) -> int:
     """The least version whose readers understand a document."""
+    if adopted:
+        return ADOPTED_VERSION
     if formatted:
         return FORMATTED_VERSION
     return FOLDED_VERSION if folded else KEYED_VERSION if keyed else FORMAT_VERSION

@@ -25,7 +25,8 @@ class ManifestLayout:
     find. ``staged_as``: where the data file that a manifest names was staged; None where it was staged there.
     ``allowed``: whether a path is one of the format's data files, for formats that move what was staged; None for
     whatever ``attempt_of`` knows. ``details``: checks the `FileEntry.details` that a manifest has, and returns them;
-    raises `KeyError`, `TypeError` or `ValueError`.
+    raises `KeyError`, `TypeError` or `ValueError`. ``adoptable``: whether a path may also be one of a file that lay
+    there when the table was made of it, which has any name; None for a format that takes none.
     """
 
     format: str
@@ -36,6 +37,7 @@ class ManifestLayout:
     staged_as: Callable[[str], str] | None = None
     allowed: Callable[[str], bool] | None = None
     details: Details = dict
+    adoptable: Callable[[str], bool] | None = None
 
     @property
     def table_file(self) -> str:
@@ -51,11 +53,13 @@ class ManifestLayout:
         """Where the data file ``path`` of a manifest was staged."""
         return path if self.staged_as is None else self.staged_as(path)
 
-    def data_path(self, path: str, *, where: str) -> str:
-        """Return ``path`` if it can be a data file. Raises `OutsideTable`, also for the table's own documents: they
-        are never moved or deleted as data files."""
+    def data_path(self, path: str, *, where: str, adopted: bool = False) -> str:
+        """Return ``path`` if it can be a data file. ``adopted``: of a table that was made of files that lay there.
+        Raises `OutsideTable`, also for the table's own documents: they are never moved or deleted as data files."""
         checked = confined(path, where=where)
         allowed = self.attempt_of(checked) is not None if self.allowed is None else self.allowed(checked)
+        if adopted and self.adoptable is not None:
+            allowed = allowed or self.adoptable(checked)
         if not allowed:
             raise OutsideTable(
                 f"{path!r} is not the path of a data file of this format, and was not touched", where=where

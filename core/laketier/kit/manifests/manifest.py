@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.kit.manifests.document import (
+    ADOPTED_VERSION,
     FORMAT_DETAIL,
     FORMAT_PROPERTY,
     decode,
@@ -29,6 +30,11 @@ from laketier.kit.manifests.layout import ManifestLayout
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, Transform
 from laketier.spi.token import Watermark
 
+ADOPTED = "adopted"
+"""The origin of a table that was made of files that lay there."""
+REBUILT = "rebuilt"
+"""The origin of a table whose manifests were lost, and made again from its files: which pipelines it knew is lost."""
+_ORIGINS = ("", ADOPTED, REBUILT)
 _OWN = frozenset({"path", "rows", "bytes", "schema", "partition", "bucket", "level"})
 
 
@@ -62,10 +68,10 @@ class FileEntry:
         return {**self.details, **own}
 
     @classmethod
-    def from_plain(cls, plain: dict[str, Any], layout: ManifestLayout) -> FileEntry:
-        """Undo `to_plain`. Raises `OutsideTable`."""
+    def from_plain(cls, plain: dict[str, Any], layout: ManifestLayout, *, adopted: bool = False) -> FileEntry:
+        """Undo `to_plain`. ``adopted``: of a table that has an origin. Raises `OutsideTable`."""
         return cls(
-            path=layout.data_path(plain["path"], where="added"),
+            path=layout.data_path(plain["path"], where="added", adopted=adopted),
             rows=whole(plain["rows"]),
             bytes=whole(plain["bytes"]),
             schema=whole(plain["schema"]),
@@ -93,7 +99,8 @@ class Manifest:
     ``metadata_at`` is the number of the manifest that holds the table's metadata as of this one. ``watermarks``:
     pipeline → its last watermark, of all pipelines. ``folded``: the paths among ``removed`` with rows that are in the
     table as before, in those files among ``added`` that have a level. ``folding``: what the next commit wants to know
-    of small files, as JSON's own types."""
+    of small files, as JSON's own types. ``origin``: where the table's first files came from, empty where writers made
+    them; each manifest of a table has the same."""
 
     table_uuid: str
     number: int
@@ -108,6 +115,7 @@ class Manifest:
     folding: Mapping[str, Any] | None = None
     watermarks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     metadata: TableDescriptor | None = None
+    origin: str = ""
     sha256: str = ""
 
     @property
@@ -145,8 +153,12 @@ class Manifest:
         return encode(
             {
                 "version": version_for(
-                    keyed=keyed, folded=bool(self.folded), formatted=formatted or names_formats(self.added)
+                    keyed=keyed,
+                    folded=bool(self.folded),
+                    formatted=formatted or names_formats(self.added),
+                    adopted=bool(self.origin),
                 ),
+                **({"origin": self.origin} if self.origin else {}),
                 "table_uuid": self.table_uuid,
                 "number": self.number,
                 "previous": self.previous,
@@ -176,6 +188,7 @@ class Manifest:
     @classmethod
     def _from_body(cls, body: dict[str, Any], sha256: str, layout: ManifestLayout) -> Manifest:
         metadata = body["metadata"]
+        origin = origin_of(body)
         return cls(
             table_uuid=body["table_uuid"],
             number=whole(body["number"]),
@@ -184,12 +197,13 @@ class Manifest:
             commit_id=body["commit_id"],
             kind=body["kind"],
             metadata_at=whole(body["metadata_at"]),
-            added=tuple(FileEntry.from_plain(entry, layout) for entry in body["added"]),
+            added=tuple(FileEntry.from_plain(entry, layout, adopted=bool(origin)) for entry in body["added"]),
             removed=removed_paths(body, layout),
             folded=_folded_paths(body),
             folding=body.get("folding"),
             watermarks=texts(body["watermarks"]),
             metadata=None if metadata is None else _descriptor_from_plain(metadata),
+            origin=origin,
             sha256=sha256,
         )
 
@@ -199,9 +213,18 @@ def names_formats(entries: Iterable[FileEntry]) -> bool:
     return any(FORMAT_DETAIL in entry.details for entry in entries)
 
 
+def origin_of(body: Mapping[str, Any]) -> str:
+    """The origin of the table that a document is of. Raises `ValueError`."""
+    origin = body.get("origin", "")
+    if origin not in _ORIGINS or bool(origin) != (body["version"] == ADOPTED_VERSION):
+        raise ValueError(f"the origin is {origin!r} in version {body['version']}")
+    return str(origin)
+
+
 def removed_paths(body: Mapping[str, Any], layout: ManifestLayout) -> tuple[str, ...]:
     """The paths below ``removed``. Raises `OutsideTable`."""
-    return tuple(layout.data_path(path, where="removed") for path in body.get("removed", ()))
+    adopted = bool(origin_of(body))
+    return tuple(layout.data_path(path, where="removed", adopted=adopted) for path in body.get("removed", ()))
 
 
 def _folded_paths(body: Mapping[str, Any]) -> tuple[str, ...]:

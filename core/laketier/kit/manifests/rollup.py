@@ -20,7 +20,7 @@ from laketier.kit.durable import create_exclusively, make_directories
 from laketier.kit.manifests.document import encode, read, version_for, whole
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ROLLUPS, ManifestLog
-from laketier.kit.manifests.manifest import Commit, FileEntry, Manifest, names_formats, removed_paths
+from laketier.kit.manifests.manifest import Commit, FileEntry, Manifest, names_formats, origin_of, removed_paths
 from laketier.spi.errors import CorruptTable
 
 log = logging.getLogger(__name__)
@@ -40,6 +40,7 @@ class Block:
     files: tuple[FileEntry, ...]
     commits: tuple[Commit, ...]
     removed: tuple[str, ...] = ()
+    origin: str = ""
 
     @classmethod
     def of(cls, manifest: Manifest) -> Block:
@@ -53,6 +54,7 @@ class Block:
             manifest.added,
             (manifest.commit,),
             manifest.removed,
+            manifest.origin,
         )
 
     @classmethod
@@ -73,13 +75,17 @@ class Block:
             tuple(files.values()),
             tuple(commit for block in blocks for commit in block.commits),
             tuple(removed),
+            blocks[-1].origin,
         )
 
     def encode(self) -> bytes:
         """The document."""
         return encode(
             {
-                "version": version_for(keyed=bool(self.removed), formatted=names_formats(self.files)),
+                "version": version_for(
+                    keyed=bool(self.removed), formatted=names_formats(self.files), adopted=bool(self.origin)
+                ),
+                **({"origin": self.origin} if self.origin else {}),
                 "first": self.first,
                 "last": self.last,
                 "previous": self.previous,
@@ -94,15 +100,17 @@ class Block:
     @classmethod
     def from_body(cls, body: dict[str, Any], layout: ManifestLayout) -> Block:
         """Undo `encode`."""
+        origin = origin_of(body)
         return cls(
             whole(body["first"]),
             whole(body["last"]),
             body["previous"],
             body["sha256"],
             body["resets"],
-            tuple(FileEntry.from_plain(entry, layout) for entry in body["files"]),
+            tuple(FileEntry.from_plain(entry, layout, adopted=bool(origin)) for entry in body["files"]),
             tuple(Commit(*commit) for commit in body["commits"]),
             removed_paths(body, layout),
+            origin,
         )
 
 

@@ -14,12 +14,14 @@ from laketier.kit.failpoints import failpoint
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
-from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.manifest import REBUILT, FileEntry, Manifest
 from laketier.kit.manifests.rollup import find_commit, write_rollups
 from laketier.kit.staged import check_staged
 from laketier.kit.table_folder import TableFolder
 from laketier.spi.committer import TableState
+from laketier.spi.errors import RolledBack
 from laketier.spi.features import Feature, Features, require
+from laketier.spi.maintenance import COLLECTOR
 from laketier.spi.schema import schema_fingerprint
 from laketier.spi.table import TableDescriptor, TableInfo, Transform
 from laketier.spi.token import Watermark
@@ -188,8 +190,18 @@ class ManifestState(TableState):
         return self.head.number
 
     def watermark(self, pipeline: str) -> Watermark | None:
-        """Read from the newest manifest, which holds those of all pipelines."""
-        return self.head.watermark(pipeline)
+        """Read from the newest manifest, which holds those of all pipelines. Raises `RolledBack` for one that a rebuilt
+        table does not know: it may have run before, and its rows may be there."""
+        found = self.head.watermark(pipeline)
+        if found is None and self.head.origin == REBUILT and pipeline != COLLECTOR:
+            raise RolledBack(
+                f"it is not known which rows of pipeline {pipeline!r} are in the table",
+                where=str(self.manifests.location),
+                why="the table's manifests were lost with all watermarks, and made again from its files",
+                fix="Find out the last epoch whose rows are there, and run `laketier pipeline adopt`. For a pipeline "
+                "that never wrote to this table, run `laketier pipeline forget`.",
+            )
+        return found
 
     def pipelines(self) -> Sequence[str]:
         return list(self.head.watermarks)

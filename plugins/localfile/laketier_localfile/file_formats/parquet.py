@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from laketier.kit import conform
 from laketier.kit.parquet import GrowingParquetFile
 from laketier.kit.parquet_reader import read_batches
 from laketier.kit.rolling import ClosedFile, OpenFile
+from laketier_localfile.adopted import open_parquet
 from laketier_localfile.file_formats.interface import Described, FileFormat, Wanted
 from laketier_localfile.names import PARQUET
 from laketier_localfile.options import LocalFileOptions
@@ -45,7 +45,7 @@ class Parquet(FileFormat):
         return footer_digest(file, size) == digest
 
     def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(file) as parquet:
+        with open_parquet(file) as parquet:
             there = set(parquet.schema_arrow.names)
             present = [name for name in wanted.schema.names if name in there]
             left = wanted.rows

@@ -9,7 +9,7 @@ from datetime import date
 
 import pyarrow as pa
 
-from laketier.connectors.files.local import escaped
+from laketier.codecs.said import shown
 from laketier.spi import IncompatibleData
 from laketier.tables.promotion import Spelling, promoted
 
@@ -39,8 +39,8 @@ class HivePartitions:
             if len(found) > 1:
                 one, other = found.values()
                 raise IncompatibleData(
-                    f"the folders of {escaped(one)!r} name the columns {list(next(iter(found)))}, and those of "
-                    f"{escaped(other)!r} {list(names)}",
+                    f"the folders of {shown(one)!r} name the columns {list(next(iter(found)))}, and those of "
+                    f"{shown(other)!r} {list(names)}",
                     fix="Put all files at the same depth of folders named column=value, or do without --partitions.",
                 )
             kinds = kinds or [pa.null()] * len(values)
@@ -71,7 +71,7 @@ class HivePartitions:
 def values_of(path: str) -> list[tuple[str, str | None]]:
     """The columns and values in a path, outermost first. Other folders say nothing."""
     matches = (_FOLDER.match(folder) for folder in path.split("/")[:-1])
-    return [(_unescaped(m[1]), None if m[2] == NULL_FOLDER else _unescaped(m[2])) for m in matches if m]
+    return [(_unshown(m[1]), None if m[2] == NULL_FOLDER else _unshown(m[2])) for m in matches if m]
 
 
 def _kind(value: str | None) -> pa.DataType:
@@ -88,6 +88,6 @@ def _kind(value: str | None) -> pa.DataType:
     return pa.string()
 
 
-def _unescaped(text: str) -> str:
+def _unshown(text: str) -> str:
     """As Hive and Spark escape: each byte, or each character below 256, by ``%`` and two digits."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)

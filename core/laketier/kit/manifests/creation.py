@@ -1,0 +1,69 @@
+"""The creation of a table: its first manifest, then the file that makes it one."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from laketier.kit.durable import create_exclusively, make_directories
+from laketier.kit.failpoints import failpoint
+from laketier.kit.local_folder import LocalFolder
+from laketier.kit.manifests.log import ROLLUPS, ManifestLog, TableFile
+from laketier.kit.manifests.manifest import ADOPTED, REBUILT, FileEntry, Manifest
+from laketier.kit.manifests.table import ManifestTable
+from laketier.spi.clocks import host_time
+from laketier.spi.table import TableDescriptor
+from laketier.spi.writer import new_attempt_id
+
+_KINDS = {"": "create", ADOPTED: "adopt", REBUILT: "rebuild"}
+
+
+def create_manifests(
+    table_type: type[ManifestTable],
+    location: Path,
+    descriptor: TableDescriptor,
+    manifests_per_rollup: int,
+    *,
+    added: tuple[FileEntry, ...] = (),
+    origin: str = "",
+    last_look: Callable[[], None] = lambda: None,
+) -> bool:
+    """Create the table's own files. False when another process created the table first. ``added`` and ``origin``: the
+    files that lie there, and why they do. ``last_look`` is called before the table is there, and may raise."""
+    layout = table_type.layout
+    table = TableFile(layout.format, uuid.uuid4().hex, manifests_per_rollup)
+    manifests = ManifestLog(location, layout, table.table_uuid, table.manifests_per_rollup)
+    make_directories(location)
+    folder = LocalFolder(location)
+    if layout.staging:
+        folder.make_folders(layout.staging)
+    folder.make_folders(f"{layout.folder}/{table.table_uuid}/{ROLLUPS}")
+    first = Manifest(
+        table_uuid=table.table_uuid,
+        number=0,
+        previous="",
+        at=host_time(),
+        commit_id=new_attempt_id(),
+        kind=_KINDS[origin],
+        metadata_at=0,
+        added=added,
+        metadata=descriptor,
+        origin=origin,
+    )
+    try:
+        create_exclusively(manifests.path(0), first.encode())
+        failpoint("create.before_table_file")
+        last_look()
+        create_exclusively(location / layout.table_file, table.encode())
+    except FileExistsError:
+        # Another process created the table first. Ours was never part of anything.
+        shutil.rmtree(manifests.folder, ignore_errors=True)
+        return False
+    except Exception:
+        if not (location / layout.table_file).exists():
+            shutil.rmtree(manifests.folder, ignore_errors=True)
+        raise
+    manifests.note_head(manifests.read(0))
+    return True

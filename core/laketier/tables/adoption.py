@@ -1,0 +1,46 @@
+"""Tables of files that lie there: by the name of their folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from laketier.kit.storage_errors import naming_storage_errors
+from laketier.registry import configure, open_lake
+from laketier.spi import AdoptedTable, ConfigError, TablePath
+
+
+def adopt_folder(
+    folder: str | os.PathLike[str],
+    lake_format: str,
+    *,
+    partitions: bool = False,
+    types: Mapping[str, pa.DataType] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> AdoptedTable:
+    """Make a table of the files of a folder, where they lie. Driver. All of it, or nothing; idempotent.
+
+    ``folder``: ``warehouse/database/table``. ``partitions``: whether folders named ``column=value`` are partitions.
+    ``types``: of columns whose files disagree. Raises as `LakeAdoption.adopt`, and `ConfigError` for a folder whose
+    name is no table's.
+    """
+    location = Path(os.path.abspath(folder))
+    try:
+        path = TablePath(location.parent.name, location.name)
+    except ConfigError as error:
+        raise ConfigError(
+            error.what,
+            where=str(location),
+            why="a table is named by its folder and by the one above it",
+            fix="Rename the folder: letters, digits, _ and -, as in /data/lake/sales/orders.",
+        ) from error
+    config = configure(
+        {"lake.format": lake_format, "lake.warehouse": str(location.parent.parent), "lake.table": str(path)},
+        origin="the command line",
+    )
+    lake = open_lake(config)
+    with naming_storage_errors("the folder was adopted"):
+        return lake.adoption().adopt(path, partitions=partitions, types=types, on_progress=on_progress)

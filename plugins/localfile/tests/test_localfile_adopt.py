@@ -1,0 +1,373 @@
+"""Folders of Parquet files that become tables, where they lie."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import laketier
+from laketier.kit.manifests import Manifest, files_at
+from laketier.kit.manifests.document import decode, encode
+from laketier.kit.manifests.rollup import write_rollups
+from laketier.spi import (
+    AddColumn,
+    CorruptTable,
+    IncompatibleData,
+    IncompatibleTable,
+    LaketierError,
+    OutsideTable,
+    ScanRequest,
+    TableNotFound,
+    Token,
+    WidenColumn,
+    WriteMode,
+)
+from laketier.spi.predicate import Leaf, Op
+from laketier.tiering import TieringRound
+from laketier_localfile import adoption
+from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.plugin import LocalFilePlugin
+
+
+def put(path: Path, **columns: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+
+
+def adopt(table: Any, **options: Any) -> Any:
+    return laketier.adopt(table.location, lake_format="localfile", **options)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """All files but the table's own."""
+    paths = (p for p in folder.rglob("*") if p.is_file() and "_laketier_manifests" not in p.parts)
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
+
+
+@pytest.fixture
+def lying(make_table: Callable[..., Any], tmp_path: Path) -> Any:
+    """A folder of three files, of other writers."""
+    table = make_table()
+    shutil.rmtree(table.location)
+    put(table.location / "b 100%.parquet", id=[3, 4], region=["x", "y"])
+    put(table.location / "2026/a#1.parquet", id=pa.array([1, 2], pa.int32()), region=["x", None])
+    put(table.location / "2026/ü'.parquet", id=[5], score=[0.5])
+    return table
+
+
+def readers(table: Any) -> dict[str, list[int]]:
+    pattern = f"{table.location}/**/*.parquet"
+    files = table.plain_files()
+    query = f"SELECT id FROM read_parquet('{pattern}', union_by_name=True)"
+    plain = ds.dataset(list(map(str, files)), format="parquet").to_table(columns=["id"])
+    return {
+        "DuckDB": sorted(row[0] for row in duckdb.sql(query).fetchall()),
+        "Polars": sorted(each for file in files for each in pl.read_parquet(file, glob=False)["id"].to_list()),
+        "pyarrow": sorted(plain["id"].to_pylist()),
+        "laketier": table.read_ids(),
+    }
+
+
+def test_files_become_a_table_and_stay_as_they_are(lying: Any) -> None:
+    (lying.location / "README.md").write_text("notes")
+    before = digests(lying.location)
+    made = adopt(lying)
+    assert digests(lying.location) == before
+    (lying.location / "README.md").unlink()
+    assert (made.files, made.rows, made.made) == (3, 5, True)
+    assert made.left_out == {"README.md": "it is no Parquet file by its name"}
+    assert lying.info.schema == pa.schema([("id", pa.int64()), ("region", pa.string()), ("score", pa.float64())])
+    assert {tuple(ids) for ids in readers(lying).values()} == {(1, 2, 3, 4, 5)}
+    rows = sorted(lying.scan().to_pylist(), key=lambda row: row["id"])
+    assert rows[1] == {"id": 2, "region": None, "score": None}
+    assert rows[4] == {"id": 5, "region": None, "score": 0.5}
+
+
+def test_again_is_the_same_table(lying: Any) -> None:
+    first = adopt(lying)
+    again = adopt(lying)
+    assert (again.made, again.table.table_uuid, again.rows) == (False, first.table.table_uuid, 5)
+    lying.schema = lying.info.schema
+    lying.round(0, [{"id": 9}])
+    assert adopt(lying).rows == 5
+    assert lying.read_ids() == [1, 2, 3, 4, 5, 9]
+
+
+def test_streams_go_on_and_overwrites_move_the_files_away(lying: Any) -> None:
+    adopt(lying)
+    lying.schema = lying.info.schema
+    lying.round(0, [{"id": 10}])
+    assert lying.round(0, [{"id": 10}]).outcome.value != "committed"
+    lying.round(1, [{"id": 11}])
+    assert {tuple(ids) for ids in readers(lying).values()} == {(1, 2, 3, 4, 5, 10, 11)}
+    lying.round(None, [{"id": 20}], mode=WriteMode.OVERWRITE)
+    assert {tuple(ids) for ids in readers(lying).values()} == {(20,)}
+    assert lying.read_ids(snapshot_id=0) == [1, 2, 3, 4, 5]
+    assert lying.read_ids(snapshot_id=2) == [1, 2, 3, 4, 5, 10, 11]
+
+
+def test_upserts_replace_files_of_the_same_name_in_several_folders(make_table: Callable[..., Any]) -> None:
+    table = make_table()
+    shutil.rmtree(table.location)
+    for at, folder in enumerate("ab"):
+        put(table.location / folder / "part-00000-x.parquet", id=[at], region=["r"])
+    adopt(table)
+    paths = ["a/part-00000-x.parquet", "b/part-00000-x.parquet"]
+    result = replace(table.stage([{"id": 7, "region": "r"}]), replaced=tuple(paths))
+    tiering = TieringRound(table.factory, token=Token("p", "run", 0), mode=WriteMode.UPSERT)
+    tiering.begin()
+    tiering.commit([result])
+    assert table.read_ids() == [7]
+    assert table.read_ids(snapshot_id=0) == [0, 1]
+    assert len(table.plain_files()) == 1
+
+
+def test_columns_are_added_and_widened_after(lying: Any) -> None:
+    adopt(lying)
+    catalog = lying.storage.catalog()
+    catalog.alter_table(lying.path, [AddColumn(pa.field("new", pa.int32()))])
+    catalog.alter_table(lying.path, [WidenColumn("new", pa.int64())])
+    assert lying.read_ids() == [1, 2, 3, 4, 5]
+    assert lying.scan(columns=("new",)).num_rows == 5
+    assert lying.scan(columns=()).num_rows == 5
+
+
+def test_rollups_keep_the_names_of_others(lying: Any) -> None:
+    adopt(lying)
+    lying.schema = lying.info.schema
+    log = lying.log
+    for epoch in range(33):
+        lying.round(epoch, [{"id": 100 + epoch}])
+    write_rollups(log, 31)
+    assert len(files_at(log, 33)) == 36
+    [rollup] = (log.folder / "rollups").glob("*.json")
+    assert json.loads(rollup.read_bytes())["body"]["version"] == 5
+
+
+def test_small_files_of_others_are_folded_with_their_rows(lying: Any) -> None:
+    adopt(lying)
+    lying.schema = lying.info.schema
+    lying.options = LocalFileOptions(fold_files=2)
+    for epoch in range(4):
+        lying.round(epoch, [{"id": 10 + epoch}])
+    assert {tuple(ids) for ids in readers(lying).values()} == {(1, 2, 3, 4, 5, 10, 11, 12, 13)}
+    assert len(lying.plain_files()) < 7
+    assert lying.read_ids(snapshot_id=0) == [1, 2, 3, 4, 5]
+
+
+def test_older_versions_refuse_it(lying: Any) -> None:
+    adopt(lying)
+    lying.schema = lying.info.schema
+    lying.round(0, [{"id": 9}])
+    for number in range(2):
+        body = json.loads(lying.log.path(number).read_bytes())["body"]
+        assert (body["version"], body["origin"]) == (5, "adopted")
+
+
+@pytest.mark.parametrize(
+    "path", ["../x.parquet", "_laketier_manifests/x.parquet", "a/.b/x.parquet", "x.json", "/x.parquet"]
+)
+def test_a_forged_name_is_refused(lying: Any, path: str) -> None:
+    adopt(lying)
+    file = lying.log.path(0)
+    body = json.loads(file.read_bytes())["body"]
+    body["added"][0]["path"] = path
+    with pytest.raises(CorruptTable):
+        Manifest.decode(encode(body), file, lying.log.layout)
+    del body["origin"]
+    with pytest.raises(CorruptTable):
+        decode(encode(body), file, lambda b, s: Manifest.decode(encode(b), file, lying.log.layout))
+
+
+def test_filters_skip_files_and_lose_no_row(lying: Any) -> None:
+    put(lying.location / "wide.parquet", id=[100, 2**40], region=["10", "9"])
+    put(lying.location / "text.parquet", id=[7], region=["5"], score=pa.array([2], pa.int32()))
+    adopt(lying)
+    source = lying.storage.source(lying.info)
+    plan = source.plan(ScanRequest(filters=(Leaf("id", Op.GE, 100),)))
+    assert [split.files[0] for split in plan.splits] == ["wide.parquet"]
+    assert [split.plain_parquet for split in plan.splits] == [None]
+    kept = source.plan(ScanRequest(filters=(Leaf("score", Op.EQ, 2.0),)))
+    assert "text.parquet" in [split.files[0] for split in kept.splits]
+
+
+def test_types_that_the_user_gives(lying: Any) -> None:
+    put(lying.location / "odd.parquet", id=["6"], region=["z"])
+    with pytest.raises(IncompatibleData, match=r"column 'id' is int32 in .* and string in 'odd\.parquet'"):
+        adopt(lying)
+    adopt(lying, types={"id": pa.string()})
+    assert sorted(lying.scan()["id"].to_pylist()) == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_partitions_come_from_folders(make_table: Callable[..., Any]) -> None:
+    table = make_table()
+    shutil.rmtree(table.location)
+    put(table.location / "day=2026-01-01/n=1/x.parquet", id=[1])
+    put(table.location / "day=2026-01-02/n=__HIVE_DEFAULT_PARTITION__/x.parquet", id=[2])
+    adopt(table, partitions=True)
+    assert [str(each) for each in table.info.descriptor.partition_by] == ["day", "n"]
+    table.schema = table.info.schema
+    table.round(0, [{"id": 3, "day": datetime.date(2026, 1, 2), "n": 5}])
+    rows = sorted(table.scan().to_pylist(), key=lambda row: row["id"])
+    assert [(row["id"], str(row["day"]), row["n"]) for row in rows] == [
+        (1, "2026-01-01", 1),
+        (2, "2026-01-02", None),
+        (3, "2026-01-02", 5),
+    ]
+    assert table.scan(filters=(Leaf("n", Op.EQ, 1),)).num_rows == 1
+    assert table.scan(columns=("day",)).num_rows == 3
+    lines = LocalFilePlugin().open_with(table.info)
+    for tool, rows_of in (("DuckDB", "found.pl()"), ("Polars", "found")):
+        *imports, last = lines[tool].split("; ")
+        told = f"sorted(zip({rows_of}['id'].to_list(), map(str, {rows_of}['day'].to_list())))"
+        code = "; ".join((*imports, f"found = {last}", f"print({told})"))
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "[(1, '2026-01-01'), (2, '2026-01-02'), (3, '2026-01-02')]"
+
+
+def test_a_folder_that_says_something_else_than_its_file(make_table: Callable[..., Any]) -> None:
+    table = make_table()
+    shutil.rmtree(table.location)
+    put(table.location / "n=1/x.parquet", id=[1], n=[1])
+    adopt(table, partitions=True)
+    shutil.rmtree(table.location / "_laketier_manifests")
+    shutil.rmtree(table.location / "__in_progress")
+    put(table.location / "n=2/x.parquet", id=[1], n=[3])
+    with pytest.raises(IncompatibleData, match="holds '3' of column 'n', and its folder says '2'"):
+        adopt(table, partitions=True)
+
+
+def test_int96_of_old_writers_is_the_moment_that_it_was(make_table: Callable[..., Any]) -> None:
+    table = make_table()
+    shutil.rmtree(table.location)
+    table.location.mkdir()
+    moments = [datetime.datetime(1500, 1, 1), datetime.datetime(2500, 1, 1)]
+    rows = pa.table({"id": [1, 2], "at": pa.array(moments, pa.timestamp("us"))})
+    pq.write_table(rows, table.location / "old.parquet", use_deprecated_int96_timestamps=True)
+    adopt(table)
+    assert sorted(table.scan()["at"].to_pylist()) == moments
+
+
+@pytest.mark.parametrize(
+    ("name", "is_folder", "who"),
+    [
+        ("_delta_log", True, "Delta"),
+        ("metadata/v1.metadata.json", False, "Iceberg"),
+        ("_versions", True, "Lance"),
+        ("inner/_laketier_manifests", True, "laketier"),
+    ],
+)
+def test_tables_of_other_formats_are_refused_by_name(lying: Any, name: str, is_folder: bool, who: str) -> None:
+    path = lying.location / name
+    path.mkdir(parents=True) if is_folder else (path.parent.mkdir(), path.write_text("{}"))
+    with pytest.raises(IncompatibleTable, match=f"a table of {who}"):
+        adopt(lying)
+    assert not (lying.location / "_laketier_manifests").exists()
+
+
+def test_a_table_of_laketier_is_refused(table: Any) -> None:
+    table.round(0)
+    with pytest.raises(IncompatibleTable, match="a table of laketier already"):
+        adopt(table)
+
+
+def test_what_is_left_of_a_table_is_not_adopted(table: Any) -> None:
+    table.round(0)
+    shutil.rmtree(table.location / "_laketier_manifests")
+    with pytest.raises(IncompatibleTable, match="whose manifests are gone"):
+        adopt(table)
+
+
+def test_links_and_damage_and_nothing_at_all(lying: Any, tmp_path: Path) -> None:
+    (lying.location / "link.parquet").symlink_to(tmp_path)
+    with pytest.raises(OutsideTable, match=r"'link\.parquet' is a symbolic link"):
+        adopt(lying)
+    (lying.location / "link.parquet").unlink()
+    (lying.location / "zero.parquet").touch()
+    with pytest.raises(IncompatibleData, match=r"1 of 4 files can't be read.*zero\.parquet"):
+        adopt(lying)
+    shutil.rmtree(lying.location)
+    with pytest.raises(TableNotFound):
+        adopt(lying)
+    lying.location.mkdir()
+    with pytest.raises(IncompatibleData, match="no Parquet file"):
+        adopt(lying)
+    with pytest.raises(LaketierError, match="a table is named by its folder"):
+        laketier.adopt(tmp_path / "od d" / "x y", lake_format="localfile")
+
+
+@pytest.mark.parametrize("change", ["grow", "new", "gone", "replace"])
+def test_a_folder_that_changes_meanwhile_is_not_adopted(
+    lying: Any, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = adoption.look_at
+
+    def later(*args: Any) -> Any:
+        found = look(*args)
+        path = lying.location / "b 100%.parquet"
+        if change == "grow":
+            with path.open("ab") as file:
+                file.write(b"x")
+        elif change == "new":
+            put(lying.location / "new.parquet", id=[1])
+        elif change == "gone":
+            path.unlink()
+        else:
+            put(lying.location / ".x", id=[3, 4], region=["x", "y"])
+            os.replace(lying.location / ".x", path)
+        return found
+
+    monkeypatch.setattr(adoption, "look_at", later)
+    with pytest.raises(IncompatibleTable, match="1 files changed while the folder was looked at"):
+        adopt(lying)
+    with pytest.raises(TableNotFound):
+        lying.storage.catalog().load_table(lying.path)
+
+
+def test_of_two_at_once_one_makes_the_table(lying: Any) -> None:
+    made: list[Any] = []
+
+    def run() -> None:
+        try:
+            made.append(adopt(lying).table.table_uuid)
+        except IncompatibleTable as error:
+            made.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {each for each in made if isinstance(each, str)} == {lying.info.table_uuid}
+    assert lying.read_ids() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("point", ["create.before_table_file"])
+def test_killed_in_the_middle_there_is_no_table(lying: Any, point: str) -> None:
+    code = f"import laketier; laketier.adopt({str(lying.location)!r}, lake_format='localfile')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "LAKETIER_FAILPOINTS": f"{point}=kill"}, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    with pytest.raises(TableNotFound):
+        lying.storage.catalog().load_table(lying.path)
+    assert adopt(lying).rows == 5
+    assert {tuple(ids) for ids in readers(lying).values()} == {(1, 2, 3, 4, 5)}
