@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 
 _TIME_DIGITS = 12
 _RANDOM_BYTES = 10
+# Of these 80 bits, the first four are the version of the UUID, and the 17th and 18th its variant.
+_FIXED_BITS = 0xF << 76 | 0b11 << 62
+_VERSION_AND_VARIANT = 7 << 76 | 0b10 << 62
 
 
 LATEST = (1 << 4 * _TIME_DIGITS) - 1
@@ -26,8 +29,8 @@ LATEST = (1 << 4 * _TIME_DIGITS) - 1
 
 
 def new_attempt_id(after: int = 0) -> str:
-    """Make an id for a task attempt or a commit. Unguessable. It starts with the time, as UUIDs of version 7 do, so
-    that orphan collection can refuse all attempts before a moment without knowing them.
+    """Make an id for a task attempt or a commit. Unguessable. It is a UUID of version 7 (RFC 9562), so it starts with
+    the time, and orphan collection can refuse all attempts before a moment without knowing them.
 
     Args:
         after: The horizon of orphan collection when the round began (`TieringRound.attempts_after`), in ms since the
@@ -36,7 +39,9 @@ def new_attempt_id(after: int = 0) -> str:
     Returns:
         32 hex digits.
     """
-    return f"{min(max(host_time(), after), LATEST):0{_TIME_DIGITS}x}{secrets.token_hex(_RANDOM_BYTES)}"
+    free = secrets.randbits(8 * _RANDOM_BYTES)
+    random = free & ~_FIXED_BITS | _VERSION_AND_VARIANT
+    return f"{min(max(host_time(), after), LATEST):0{_TIME_DIGITS}x}{random:0{2 * _RANDOM_BYTES}x}"
 
 
 def attempt_began_at(attempt: str) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from laketier.bucketing import assigner_for
 from laketier.kit.manifests import FileEntry, FoldSettings, ManifestSnapshot, ManifestState
 from laketier.kit.partition import OddPartitionValues
 from laketier.spi import StagedFile, TableInfo, TablePath, WriterInitContext, new_attempt_id
+from laketier_localfile.naming import FileNames, Naming
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource
 from laketier_localfile.table import LocalFileTable
@@ -26,6 +28,14 @@ class FoldingTable(LocalFileTable):
         if not self.options.fold_files:
             return None
         return FoldSettings(self.options.fold_files, self.options.fold_file_bytes)
+
+    def named(self, number: int, added: Sequence[FileEntry]) -> Sequence[FileEntry]:
+        return self._naming.applied(number, added)
+
+    @cached_property
+    def _naming(self) -> Naming:
+        options = self.options
+        return Naming(options.file_prefix, options.file_suffix, options.file_names is FileNames.SERIAL)
 
     def rewrite(self, state: ManifestState, files: Sequence[FileEntry]) -> Sequence[StagedFile]:
         """Hold one row group in memory. Delete what was staged when it fails."""

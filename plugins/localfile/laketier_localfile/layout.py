@@ -10,8 +10,9 @@
         _laketier_manifests/<uuid>/00000000000000000042.json     one manifest per commit
 
 Readers of Hive-style folders skip names that begin with ``_``. DuckDB's ``**/*.parquet`` does not, so nothing below
-those folders ends in ``.parquet``. Manifests end in ``.json``, so globs of JSON files begin with ``part-``. A file
-keeps its base name on its whole way, so its three places follow from one path, and the manifest stores only that.
+those folders ends in ``.parquet``. Manifests end in ``.json``, so globs of JSON files have ``part-`` in them. What
+a commit adds to the name of a staged file can be taken off again (see `naming`), so a file's three places follow from
+one path, and the manifest stores only that.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from laketier.kit.partition import OddPartitionValues, folder_for_odd
 from laketier.spi import IncompatibleData, OutsideTable
 from laketier_localfile.features import IDENTIFIER
 from laketier_localfile.names import SUFFIX
+from laketier_localfile.naming import FileNames, attempt_in, bucket_in, core_of, is_name, spelled
 from laketier_localfile.parquet import details
 
 IN_PROGRESS = "__in_progress"
@@ -39,9 +41,7 @@ STAGED_SUFFIX = ".inprogress"
 _SUPERSEDED_SUFFIX = ".superseded"
 _MAX_NAME_BYTES = 255
 _ACCEPT = "set lake.localfile.odd-partition-values = accept, which names the folder by a digest"
-_ATTEMPT = re.compile(r"-(?P<attempt>[0-9a-f]{32})-\d+" + SUFFIX + r"(\.inprogress)?\Z")
 _BASE_NAME = re.compile(r"part-[0-9a-z-]+" + SUFFIX + r"\Z")
-_BUCKET = re.compile(r"part-\d+-b(?P<bucket>\d{5,})-[0-9a-f]{32}-\d+" + SUFFIX + r"\Z")
 _PARTITION_FOLDER = re.compile(r"(?:[^_.=][^=]*)?=.+\Z", re.DOTALL)
 
 # What Hive and Spark escape, and NUL, which no path can hold.
@@ -49,16 +49,22 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 
 
-def base_name(split_index: int, bucket: int | None, attempt: str, number: int, suffix: str = ".parquet") -> str:
-    """The name of a data file. Unique by its attempt, so no two writers ever choose the same one."""
+def base_name(
+    split_index: int,
+    bucket: int | None,
+    attempt: str,
+    number: int,
+    suffix: str = ".parquet",
+    names: FileNames = FileNames.ATTEMPT,
+) -> str:
+    """The name under which a data file is staged. Unique by its attempt, so no two writers ever choose the same one."""
     middle = "" if bucket is None else f"b{bucket:05}-"
-    return f"part-{split_index:05}-{middle}{attempt}-{number:04}{suffix}"
+    return f"part-{split_index:05}-{middle}{spelled(attempt, names)}-{number:04}{suffix}"
 
 
 def attempt_of(path: str) -> str | None:
     """The attempt that wrote a data file, wherever it is now. None for other files."""
-    match = _ATTEMPT.search(path)
-    return match["attempt"] if match else None
+    return attempt_in(path.rpartition("/")[2].removesuffix(STAGED_SUFFIX))
 
 
 def attempt_of_staged(path: str) -> str | None:
@@ -69,7 +75,7 @@ def attempt_of_staged(path: str) -> str | None:
 
 def staged_path(path: str) -> str:
     """Where the data file ``path`` (final, relative) is staged. Nothing is there of a file that was adopted."""
-    return f"{IN_PROGRESS}/{_own_name(path)}{STAGED_SUFFIX}"
+    return f"{IN_PROGRESS}/{core_of(_own_name(path))}{STAGED_SUFFIX}"
 
 
 def superseded_path(path: str) -> str:
@@ -93,8 +99,7 @@ def is_adoptable(path: str) -> bool:
 
 def bucket_of(path: str) -> int | None:
     """The bucket in the name of a data file that a writer of ours made."""
-    match = _BUCKET.match(PurePosixPath(path).name)
-    return int(match["bucket"]) if match else None
+    return bucket_in(PurePosixPath(path).name)
 
 
 def final_path(staged: str, partition: Sequence[tuple[str, str | None]]) -> str:
@@ -102,7 +107,7 @@ def final_path(staged: str, partition: Sequence[tuple[str, str | None]]) -> str:
     forged or foreign write result can't name a file outside the table."""
     folder, _, name = confined(staged, where="a write result").rpartition("/")
     base = name.removesuffix(STAGED_SUFFIX)
-    if folder != IN_PROGRESS or name == base or not _BASE_NAME.match(base):
+    if folder != IN_PROGRESS or name == base or core_of(base) != base or not (is_name(base) or _BASE_NAME.match(base)):
         raise OutsideTable(
             f"{staged!r} is not the path of a staged file of this format, and was not touched", where="a write result"
         )
@@ -114,7 +119,7 @@ def final_path(staged: str, partition: Sequence[tuple[str, str | None]]) -> str:
 def _is_data_file(path: str) -> bool:
     """Below folders of partitions alone, under a name of ours: what moves and deletes data files takes no other."""
     *folders, name = path.split("/")
-    return bool(_BASE_NAME.match(name)) and all(map(_PARTITION_FOLDER.match, folders))
+    return bool(is_name(name) or _BASE_NAME.match(name)) and all(map(_PARTITION_FOLDER.match, folders))
 
 
 def partition_folders(

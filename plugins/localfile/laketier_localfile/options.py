@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from laketier.kit.parquet import ParquetSettings
 from laketier.kit.partition import OddPartitionValues
 from laketier.spi import option
+from laketier_localfile.naming import FileNames
 
 
 class FileFormatName(enum.Enum):
@@ -49,6 +50,13 @@ class LocalFileOptions(ParquetSettings):
     arrow_compression: ArrowCompression = option(
         ArrowCompression.LZ4, "Codec of the buffers in Arrow's files: none, lz4 or zstd."
     )
+    file_names: FileNames = option(
+        FileNames.ATTEMPT,
+        "What tells names of data files apart: the attempt, also spelled as uuid (looks random), uuidv7 or ulid (both "
+        "sort by time), or serial, which puts the number of the commit before it.",
+    )
+    file_prefix: str = option("", "Text before the names of data files.")
+    file_suffix: str = option("", "Text behind the names of data files, before their end such as .parquet.")
     odd_partition_values: OddPartitionValues = option(
         OddPartitionValues.REFUSE,
         "Rows whose partition can't name a folder (an empty text, a name over 255 bytes): refuse, or accept, which "

@@ -30,6 +30,7 @@ from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.features import FEATURES, IDENTIFIER
 from laketier_localfile.file_formats.known import refuse_other
 from laketier_localfile.folding import FoldingTable
+from laketier_localfile.naming import Naming
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource
 from laketier_localfile.table import LocalFileTable, refuse_several_devices
@@ -63,6 +64,8 @@ class LocalFileStorage(LakeStorage):
     def __init__(self, config: LakeStorageConfig) -> None:
         self._warehouse = warehouse_folder(config.warehouse, format=IDENTIFIER, features=FEATURES)
         self._options = config.options if isinstance(config.options, LocalFileOptions) else LocalFileOptions()
+        # What can't be part of a name is refused before anything is read or written.
+        Naming(self._options.file_prefix, self._options.file_suffix)
 
     def catalog(self) -> LocalFileCatalog:
         return LocalFileCatalog(LocalFileTable, self._warehouse, self._options.manifests_per_rollup, self._options)

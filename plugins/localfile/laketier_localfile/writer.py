@@ -47,6 +47,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         self._location = Path(table.location)
         self._context = context
         self._odd = options.odd_partition_values
+        self._names = options.file_names
         self._partition = tuple(partition.column for partition in table.descriptor.partition_by)
         self._assigner = assigner
         self._made: dict[str, tuple[tuple[tuple[str, str | None], ...], int | None]] = {}
@@ -91,7 +92,9 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         # What can't be a folder's name is refused here, where a bad row still costs nothing but its task.
         partition_folders(partition, self._odd)
         bucket = values[-1] if self._assigner is not None else None
-        name = base_name(self._context.split_index, bucket, self._context.attempt, len(self._made), self._suffix)
+        name = base_name(
+            self._context.split_index, bucket, self._context.attempt, len(self._made), self._suffix, self._names
+        )
         staged = staged_path(name)
         LocalFolder(self._location).refuse_links(staged)
         path = str(self._location / staged)

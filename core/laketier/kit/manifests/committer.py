@@ -61,7 +61,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
             state.head,
             commit_id=self.context.commit_id,
             kind=self.context.mode.value,
-            added=(*added, *folded.entries),
+            added=tuple(self.table.named(number, (*added, *folded.entries))),
             removed=(*removed, *folded.paths),
             folded=tuple(folded.paths),
             folding=None if folded.room is None else folded.room.to_plain(),

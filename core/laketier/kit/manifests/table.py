@@ -91,6 +91,12 @@ class ManifestTable(ABC):
             details=dict(file.payload),
         )
 
+    def named(self, number: int, added: Sequence[FileEntry]) -> Sequence[FileEntry]:
+        """Give the files of commit ``number`` the names that they keep. Driver, in `publish`, after `entry`, and again
+        with a higher number after a conflict. `ManifestLayout.staged_as` finds the staged file by the new name. By
+        default the names of `entry` stay."""
+        return added
+
     def settle(self, manifests: ManifestLog, head: Manifest) -> None:  # noqa: B027 - optional
         """Do what is part of the commit ``head`` and follows from it, such as giving files the names that other readers
         look for. Driver, after the manifest is published and again by whoever opens the table after a crash; so it is

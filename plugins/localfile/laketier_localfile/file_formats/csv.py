@@ -82,7 +82,7 @@ class Csv(FileFormat):
             "Polars": "import glob, polars; polars.concat([polars.read_csv(file, infer_schema_length=None, "
             f"schema_overrides={_polars_decimals(schema)}) for file in {files}], how='diagonal_relaxed')",
             "Spark": f"spark.read.schema({spark_columns(schema)!r}).option('recursiveFileLookup', True)"
-            ".option('pathGlobFilter', 'part-*').option('header', True).option('enforceSchema', False)"
+            ".option('pathGlobFilter', '*part-*').option('header', True).option('enforceSchema', False)"
             f".option('multiLine', True).option('escape', '\"').csv({location!r})",
         }
 

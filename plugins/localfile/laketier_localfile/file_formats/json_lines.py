@@ -65,7 +65,7 @@ class JsonLines(FileFormat):
             yield conform(pa.RecordBatch.from_arrays(columns, schema=wanted.written), wanted.schema)
 
     def open_with(self, location: str, schema: pa.Schema) -> Mapping[str, str]:
-        # The manifests end with .json, too, and what is staged or superseded begins with part-.
+        # The manifests end with .json, too, and what is staged or superseded has another end.
         files = files_of(location, self.suffixes)
         return {
             "DuckDB": f"import duckdb, glob; duckdb.read_json({files}, format='newline_delimited', "
@@ -73,7 +73,7 @@ class JsonLines(FileFormat):
             "Polars": "import glob, polars; polars.concat([polars.scan_ndjson(file, infer_schema_length=None) "
             f"for file in {files}], how='diagonal_relaxed').collect()",
             "Spark": f"spark.read.schema({spark_columns(schema)!r}).option('recursiveFileLookup', True)"
-            f".option('pathGlobFilter', 'part-*').json({location!r})",
+            f".option('pathGlobFilter', '*part-*').json({location!r})",
         }
 
 

@@ -30,7 +30,7 @@ _WORDS: list[tuple[str, str, str]] = [
 def files_of(location: str, suffixes: Sequence[str]) -> str:
     """Python that lists a table's files, whatever codecs they have. What is staged or superseded has other ends, and
     manifests other starts."""
-    return f"[file for file in glob.glob({location + '/**/part-*'!r}, recursive=True) if file.endswith({suffixes!r})]"
+    return f"[file for file in glob.glob({location + '/**/*part-*'!r}, recursive=True) if file.endswith({suffixes!r})]"
 
 
 def duckdb_columns(schema: pa.Schema) -> dict[str, str]:
