@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -30,6 +32,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "laketier", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
     )
     hypothesis.settings.load_profile("laketier")
+    # What is kept of tables goes into a folder of this run, which its processes share.
+    if "LAKETIER_CACHE_DIR" not in os.environ:
+        folder = tempfile.mkdtemp(prefix="laketier-tests-cache-")
+        os.environ["LAKETIER_CACHE_DIR"] = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ.setdefault("SPARK_SUBMIT_OPTS", class_archive.options())
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(class_archive.SHORT_LIVED))
     try:

@@ -16,11 +16,12 @@ import pytest
 
 class Loads:
     """``counted``: how often a table was loaded, by where: on the driver, or on what `at` named. ``committers``: how
-    many were made."""
+    many were made. ``checks``: how often a version was asked for, at the cost of `os.stat` or one request."""
 
     def __init__(self) -> None:
         self.counted: Counter[str] = Counter()
         self.committers = 0
+        self.checks = 0
         self._place = "driver"
         self._committing = False
 
@@ -42,6 +43,7 @@ class Loads:
         """Forget what was counted."""
         self.counted.clear()
         self.committers = 0
+        self.checks = 0
 
     @contextmanager
     def load(self) -> Iterator[None]:
@@ -58,6 +60,11 @@ class Loads:
             self._committing = False
 
     @contextmanager
+    def check(self) -> Iterator[None]:
+        self.checks += 1
+        yield
+
+    @contextmanager
     def committer(self) -> Iterator[None]:
         self.committers += 1
         yield
@@ -70,6 +77,7 @@ def counted_loads(monkeypatch: pytest.MonkeyPatch, format: str) -> Loads:
     _within(monkeypatch, *load, loads.load)
     _within(monkeypatch, *commit, loads.commit)
     _within(monkeypatch, factory, "create_committer", loads.committer)
+    _within(monkeypatch, _catalog(format), "table_version", loads.check)
     return loads
 
 
@@ -101,6 +109,25 @@ def _places(format: str) -> tuple[tuple[Any, str], tuple[Any, str], Any]:
 
             return (ManifestLog, "head"), (ManifestLog, "append"), LocalFileTieringFactory
     raise ValueError(format)
+
+
+def _catalog(format: str) -> Any:
+    match format:
+        case "iceberg":
+            from laketier_iceberg.catalog import IcebergCatalog
+
+            return IcebergCatalog
+        case "delta":
+            from laketier_delta.catalog import DeltaCatalog
+
+            return DeltaCatalog
+        case "lance":
+            from laketier_lance.catalog import LanceCatalog
+
+            return LanceCatalog
+    from laketier.kit.manifests import ManifestCatalog
+
+    return ManifestCatalog
 
 
 def _within(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, context: Callable[[], Any]) -> None:

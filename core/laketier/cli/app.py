@@ -17,6 +17,7 @@ from typer.rich_utils import rich_format_error
 import laketier
 from laketier.cli import (
     adopt,
+    cache,
     conformance,
     dead_letter,
     demo,
@@ -76,6 +77,7 @@ app.command(
 )(conformance.conformance)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(maintain.app, name="maintain")
+app.add_typer(cache.app, name="cache")
 app.add_typer(service.app, name="service")
 app.add_typer(dead_letter.app, name="dead-letter")
 

@@ -35,6 +35,8 @@ class LakeConfig:
     merge_schema: bool = False
     snapshot_id: int | None = None
     as_of: int | None = None
+    metadata_cache: bool = True
+    metadata_cache_max_age: float = 0
     format_options: Mapping[str, str] = field(default_factory=Passthrough)
     """The keys below ``lake.<format>.``, without that prefix. Not typed yet, as that needs the plugin."""
     origin: str = "the configuration"
@@ -90,6 +92,12 @@ def _epoch(epoch: int) -> int:
     if epoch < 0:
         raise Unfit("is negative", fix="Epochs count from 0 by one.", typed=epoch)
     return epoch
+
+
+def _seconds(seconds: float) -> float:
+    if not 0 <= seconds < float("inf"):
+        raise Unfit("is no age", fix="Give seconds, 0 or more.", typed=seconds)
+    return seconds
 
 
 def _partition_by(value: Any) -> tuple[PartitionField, ...]:
@@ -154,6 +162,15 @@ class LakeKeys(TextKeys):
         None,
         description="Read the snapshot that was current at this moment: ISO 8601 with a zone "
         "(`2026-11-22T06:00:00Z`), or ms since 1970, UTC.",
+    )
+    metadata_cache: Annotated[bool, STRIPPED] = Field(
+        True,
+        description="Keep descriptions of tables in memory and on the disk of the host; each is served only after a "
+        "cheap look says that the table is as it was.",
+    )
+    metadata_cache_max_age: Annotated[float, STRIPPED, AfterValidator(_seconds)] = Field(
+        0,
+        description="Seconds for which readers take a description that was kept without that look. Rounds never do.",
     )
 
 

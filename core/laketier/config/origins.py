@@ -23,7 +23,7 @@ ENVIRONMENT_PREFIX = "LAKETIER_"
 HTTP_TOKEN = "LAKETIER_HTTP_TOKEN"
 """The environment variable with the token of the web page of ``laketier serve``."""
 
-_NOT_KEYS = frozenset({"LAKETIER_FAILPOINTS", HTTP_TOKEN})
+_NOT_KEYS = frozenset({"LAKETIER_FAILPOINTS", "LAKETIER_CACHE_DIR", HTTP_TOKEN})
 
 SPARK_KEYS = (
     "path", "checkpointlocation", "owner", "provider", "option.*", "spark.*", "is_managed_location", "location",

@@ -43,6 +43,7 @@ from laketier.spi import (
     Token,
     TokenMismatch,
 )
+from laketier.tables import changed, trusted
 from laketier.tiering import TieringRound, pipelines
 from laketier.tiering.committed import committed_offsets
 
@@ -86,12 +87,16 @@ class LogRound:
         Raises what `LogRound` can't decide for its user: `OffsetsExpired`, `TableChanged` (the source's table was made
         anew), `Refused`; and `TableError`, `StorageError`, `ConfigError` for either side.
         """
+        with trusted(self.config):
+            return self._planned(bounds)
+
+    def _planned(self, bounds: Mapping[str, BucketBounds] | None) -> Sequence[LogTask]:
         name = self.log.table.name
         with naming_storage_errors(f"the log of {name} was read", setting="the source's options"):
             bounds = self.log.bounds() if bounds is None else bounds
         lake = self._lake = open_lake(self.config)
         prepared = prepared_table(lake, self.log.table)
-        # The table is loaded once, here: the state, the factory and the plan of a merge are of what was loaded.
+        # The table is looked at once, here: the state, the factory and the plan of a merge are of what was seen.
         factory, state = lake.tiering_factory(prepared), lake.state(prepared)
         watermark = pipelines.show(state, self._pipeline)
         committed = committed_offsets(watermark, self.log.table, where=str(self.config.table))
@@ -185,8 +190,9 @@ class LogRound:
         except BaseException:
             self.abort(answers)
             raise
-        with self._overtaken_as_stale():
+        with trusted(self.config), self._overtaken_as_stale():
             done = self._tiering.commit_messages([answer.message for answer in answers if answer.message is not None])
+        changed(self.config)
         return LogRoundResult(
             done.outcome,
             self.end,

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, ge
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from laketier.service.cache_metrics import CACHE_METRICS, cache_families
 from laketier.service.looked import SharedLook
 from laketier.service.schedule import State
 from laketier.service.state import Failure, Lease, StateError, StateStore, Success, TableStatus
@@ -118,6 +119,7 @@ METRICS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     (DATABASE_UP[0], "gauge", ("service",), DATABASE_UP[1]),
     (ROUNDS[0], "counter", ("ending",), ROUNDS[1]),
     (SECONDS[0], "histogram", (), SECONDS[1]),
+    *CACHE_METRICS,
 )
 """Name, kind, labels and meaning of each; the page about metrics says the same."""
 
@@ -140,9 +142,11 @@ class TableCollector(Collector):
         except StateError:
             up.add_metric([service], 0)
             yield up
+            yield from cache_families()
             return
         up.add_metric([service], 1)
         yield up
+        yield from cache_families()
         alive = GaugeMetricFamily(*WORKERS, labels=["service"])
         alive.add_metric([service], sum(each.is_heard_of(looked.at, self._lease_seconds) for each in looked.workers))
         yield alive

@@ -16,6 +16,7 @@ from laketier.spark.refusals import said_once
 from laketier.spark.schema import table_schema
 from laketier.spark.target import batch_token, prepare, round_log, warn_at_least_once, warn_once
 from laketier.spi import WriteMode, new_attempt_id
+from laketier.tables import changed, distrust, trusted
 from laketier.tiering.round import TieringRound
 
 ROWS_WORTH_ADVICE = 100_000
@@ -36,7 +37,7 @@ class LakeBatchWriter(DataSourceArrowWriter):
         self._mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
         self._token = batch_token(config)
         self._commit_id = new_attempt_id()
-        with said_once(config, self._token):
+        with said_once(config, self._token), trusted(config):
             target = prepare(config, table_schema(schema), self._mode, self._token)
             self._factory = target.factory
             if self._token is None:
@@ -64,14 +65,16 @@ class LakeBatchWriter(DataSourceArrowWriter):
         if self._token is not None and any(a.query_id is not None for a in answers):
             warn_once(log, "foreachBatch", str(self._config.table), message=FOREACH_BATCH)
         tiering = self._round()
-        with said_once(self._config, self._token):
+        with said_once(self._config, self._token), trusted(self._config):
             result = tiering.confirm_done() if self._done else tiering.commit_messages(staged(answers))
+        changed(self._config)
         log.info("%s: %d rows, %d files, %d bytes", result.outcome.value, result.rows, result.files, result.bytes)
         if result.rows >= ROWS_WORTH_ADVICE and any(a.costly for a in answers):
             warn_once(log, "arrow", message=ADVICE)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Driver. Spark also comes here after a commit whose answer was lost: see `commit_was_called`."""
+        distrust(self._config)
         self._round().abort_messages(staged(present(messages)), commit_was_called=commit_was_called(messages))
 
     def _round(self) -> TieringRound:

@@ -36,7 +36,7 @@ from laketier.spi import (
     Token,
     WriteMode,
 )
-from laketier.tables import Scan, group_splits, open_source, plan_content, plan_scan, scan_request
+from laketier.tables import Scan, changed, group_splits, open_source, plan_content, plan_scan, scan_request, trusted
 from laketier.tiering import RoundResult, TieringRound
 
 _TASKS_PER_CORE = 2
@@ -164,7 +164,7 @@ def drive(
     """Decide, run, publish. Driver. Of a job that fails, what its finished tasks staged comes back in an accumulator,
     and is deleted; what a task stages that ends later is orphan collection's."""
     log = round_log(__name__, config, epoch)
-    with _accumulator(spark) as staged:
+    with trusted(config), _accumulator(spark) as staged:
         try:
             decision = begin()
             messages = [] if decision is Decision.DONE else run(staged)
@@ -174,7 +174,9 @@ def drive(
             if cause is None or cause is error:
                 raise
             raise cause from None  # the sentence once; Spark's pages around it stay in __context__
-    result = tiering.confirm_done() if decision is Decision.DONE else tiering.commit_messages(messages)
+    with trusted(config):
+        result = tiering.confirm_done() if decision is Decision.DONE else tiering.commit_messages(messages)
+    changed(config)
     log.info("%s: %d rows, %d files, %d bytes", result.outcome.value, result.rows, result.files, result.bytes)
     return result
 

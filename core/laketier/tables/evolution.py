@@ -31,6 +31,7 @@ from laketier.spi import (
     widens,
 )
 from laketier.tables.marks import refuse_marked
+from laketier.tables.metadata import changed, opened
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _prepare(
     config = lake.config
     catalog = lake.storage.catalog()
     try:
-        table = catalog.load_table(config.table)
+        table = opened(lake)
     except TableNotFound:
         if token is not None:
             decide(None, token)
@@ -112,10 +113,13 @@ def _prepare(
             layout.primary_key,
         )
         _check_where_keys_lie(descriptor, str(config.table))
-        return catalog.create_table(config.table, descriptor)
+        try:
+            return catalog.create_table(config.table, descriptor)
+        finally:
+            changed(config)
     _check_layout(lake, table)
     if former_names is not None and (changes := _changes(lake, table, schema, former_names)):
-        table = catalog.alter_table(config.table, changes)
+        table = _altered(lake, changes)
     _check_key(table, layout.primary_key)
     new = [field for field in schema if field.name not in table.schema.names]
     if new and not config.merge_schema:
@@ -128,7 +132,14 @@ def _prepare(
     if not new:
         return table
     require(config.format, lake.plugin.features, Feature.ADD_COLUMN)
-    return catalog.alter_table(config.table, [AddColumn(field.with_nullable(True)) for field in new])
+    return _altered(lake, [AddColumn(field.with_nullable(True)) for field in new])
+
+
+def _altered(lake: Lake, changes: Sequence[SchemaChange]) -> TableInfo:
+    try:
+        return lake.storage.catalog().alter_table(lake.config.table, changes)
+    finally:
+        changed(lake.config)
 
 
 def _changes(

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from laketier.config import LakeConfig
 from laketier.registry import open_lake
 from laketier.spi import LakeSource, Predicate, ScanRequest
+from laketier.tables.metadata import described
 
 
 def open_source(config: LakeConfig) -> LakeSource:
     """The source that reads the configured table. Driver. Raises `TableNotFound`, `PluginError`, `ConfigError`."""
     lake = open_lake(config)
-    return lake.source(lake.load_table())
+    return lake.source(described(lake))
 
 
 def scan_request(

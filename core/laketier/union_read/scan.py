@@ -38,7 +38,7 @@ from laketier.spi import (
     fail_on_bad_record,
 )
 from laketier.spi.schema import widens
-from laketier.tables import logical_schema
+from laketier.tables import logical_schema, opened
 from laketier.tables.scan import Scan, condition_of, limited, plan_scan
 from laketier.tiering.committed import committed_offsets
 from laketier.union_read.merge_read import MergeRead, MergeSplit, check_same_key, merge_splits
@@ -207,7 +207,7 @@ def _look(config: LakeConfig, log: TableLog) -> _Look | None:
     assert config.pipeline is not None
     for _ in range(_LOOKS):
         try:
-            table = lake.load_table()
+            table = opened(lake)
         except TableNotFound:
             return None
         state = lake.state(table)

@@ -23,7 +23,8 @@ from laketier.rounds import LogRound, LogRoundSettings, OnBadRecordPolicy
 from laketier.rounds.log_engine import LocalEngine
 from laketier.rounds.log_task import run_log_task
 from laketier.spark.batch_writer import LakeBatchWriter
-from laketier.spi import TableLog
+from laketier.spi import ScanRequest, TableLog
+from laketier.tables import open_source
 from laketier.union_read.scan import plan_union
 from laketier_verification.lakes import append, lake_at, rows_of
 from laketier_verification.lines import LinesTable
@@ -71,6 +72,41 @@ def test_an_append(lines: KeyedLines, loads: Loads) -> None:
         from_log(lines, lines.opened().log, LogRoundSettings(), loads)
 
     assert said(lines.config, "append", steady(loads, one)) == (2, 0, 1)
+
+
+def test_a_round_without_news(lines: KeyedLines, loads: Loads) -> None:
+    """Most rounds of a service with many tables."""
+    lines.append(("+I", 1, "n"))
+    from_log(lines, lines.opened().log, LogRoundSettings(), loads)
+
+    def one() -> None:
+        assert list(LogRound(lines.opened().log, lines.config, LogRoundSettings()).plan()) == []
+
+    assert said(lines.config, "nothing new", steady(loads, one)) == (0, 0, 0)
+    assert loads.checks == 1
+
+
+def test_without_the_cache_a_round_without_news_loads_its_table(lines: KeyedLines, loads: Loads) -> None:
+    lines.config = replace(lines.config, metadata_cache=False)
+    lines.append(("+I", 1, "n"))
+    from_log(lines, lines.opened().log, LogRoundSettings(), loads)
+
+    def one() -> None:
+        assert list(LogRound(lines.opened().log, lines.config, LogRoundSettings()).plan()) == []
+
+    assert said(lines.config, "nothing new, without the cache", steady(loads, one)) == (1, 0, 0)
+    assert loads.checks == 0
+
+
+def test_a_read(lake_config: LakeConfig, loads: Loads) -> None:
+    """The plan looks for itself, so that it has the newest snapshot."""
+    append(lake_at(Path(lake_config.warehouse), lake_config.format), rows_of(1), epoch=0)
+
+    def one() -> None:
+        assert len(open_source(lake_config).plan(ScanRequest()).splits) == 1
+
+    assert said(lake_config, "read", steady(loads, one)) == (1, 0, 0)
+    assert loads.checks == 1
 
 
 def test_an_append_with_dead_letters(lines: KeyedLines, loads: Loads) -> None:

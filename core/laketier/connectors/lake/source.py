@@ -13,7 +13,8 @@ from laketier.connectors.lake.options import Changes, LakeLogOptions, LakeLogTab
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry import Lake, configure, naming_format, open_lake
 from laketier.spi import CHANGE_TYPE, ConfigError, Feature, LogSource, LogTable, TablePath, require
-from laketier.tables import logical_schema
+from laketier.tables import logical_schema, opened
+from laketier.tables.metadata import lake_of_table
 
 _REQUIRED = ("lake.format", "lake.warehouse")
 
@@ -59,7 +60,7 @@ class LakeTables(LogSource):
         lake = self._lake()
         opening = naming_storage_errors("a table of the lake was opened", setting="the source's options")
         with opening, naming_format(self.config.format):
-            info = lake.storage.catalog().load_table(TablePath.parse(name))
+            info = opened(lake_of_table(lake, TablePath.parse(name)))
             changes = lake.storage.changes(info)
             lasting_id = changes.versions().lasting_id
             if feed:

@@ -89,9 +89,12 @@ class ManifestCatalog(LakeCatalog):
         return sorted(TablePath(*parts[:2]) for parts in found if all(map(TablePath.is_name, parts[:2])))
 
     def table_version(self, path: TablePath, known: str | None = None) -> str | None:
-        """Reads ``table.json`` and the head file, and no manifest."""
+        """Reads ``table.json`` and the head file, and no manifest; nothing where all is as it was at ``known``."""
+        location = self.location(path)
+        if known is not None and ManifestLog.is_version(known, location, self.table_type.layout):
+            return known
         try:
-            return self.table_type(self.location(path)).manifests().version()
+            return self.table_type(location).manifests().version()
         except (TableError, OSError):
             return None
 

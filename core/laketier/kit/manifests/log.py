@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 ROLLUPS = "rollups"
 _HEAD_FILE = "head.json"
 _SUFFIX = ".json"
+_NUMBER = re.compile(r"\d{1,19}")
 _UUID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -180,7 +181,23 @@ class ManifestLog:
         if hint is None or self.path(hint[0] + 1).exists():
             return None
         identity = file_identity(self.path(hint[0]))
-        return None if identity is None else f"{self.table_uuid}/{hint[0]}/{hint[1]}/{identity}"
+        head = file_identity(self.folder / _HEAD_FILE)
+        table = file_identity(self.location / self.layout.table_file)
+        if identity is None or head is None or table is None or self._hint() != hint:
+            return None
+        return f"{self.table_uuid}/{hint[0]}/{hint[1]}/{identity}/{head}/{table}"
+
+    @classmethod
+    def is_version(cls, known: str, location: Path, layout: ManifestLayout) -> bool:
+        """Whether `version` would say ``known``, without reading a file: each that it stands for is as it was."""
+        parts = known.split("/")
+        if len(parts) != 6 or not _UUID.fullmatch(parts[0]) or not _NUMBER.fullmatch(parts[1]):
+            return False
+        manifests = cls(location, layout, parts[0], 2)
+        number = int(parts[1])
+        files = (manifests.path(number), manifests.folder / _HEAD_FILE, location / layout.table_file)
+        as_they_were = all(file_identity(path) == part for path, part in zip(files, parts[3:], strict=True))
+        return as_they_were and not os.path.lexists(manifests.path(number + 1))
 
     def sync_names(self) -> None:
         """Make the names of the table and of its newest manifest durable. Their writer may not have synced them yet,
