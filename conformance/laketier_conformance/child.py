@@ -179,7 +179,7 @@ def _keep(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any
 def _finish(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     """What a reader finds in a table; then do what another request says, unless it is there and may not be repeated."""
     found = seen(lake, request["table"])
-    if found == request["after"] and not request["repeats"]:
+    if found == request.get("after", found) and not request["repeats"]:
         return {"seen": found, "then": {}, "after": found}
     then = answer_of(lake, request["then"], answers)
     return {"seen": found, "then": then, "after": seen(lake, request["table"])}

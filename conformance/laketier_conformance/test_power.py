@@ -9,16 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from laketier.spi import Feature, LakeStoragePlugin, PartitionField, support_of
+from laketier.spi import AddColumn, Feature, LakeStoragePlugin, PartitionField, support_of
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
 from laketier_conformance.interposed.runs import spread
 from laketier_conformance.interposed.supervisor import KILL
-from laketier_conformance.lake import Lake, ids_of
+from laketier_conformance.lake import SCHEMA, Lake, ids_of
 from laketier_conformance.suite import REFUSED
 
 EPOCHS = 2
@@ -122,6 +123,29 @@ def test_a_creation_makes_durable_what_it_finds(cuts: PowerCuts) -> None:
         before = f"a creation was killed before its sync number {at + 1} of {syncs}, and asked for again; "
         assert "uuid" in (again or {}), f"{before}it ended with {again}"
         _judge(cuts, cuts.after, is_answered=True, before=before)
+
+
+@pytest.mark.needs(Feature.ADD_COLUMN)
+def test_a_new_column_that_is_found_is_made_durable(cuts: PowerCuts, lake: Lake) -> None:
+    """Who adds it is killed before one of the last syncs. Who asks again finds it, and answers for it."""
+    lake.storage.catalog().alter_table(lake.create(name="db.other").path, [AddColumn(pa.field("n", pa.int64()))])
+    lake.create(name="db.t").append(0)
+    cuts.restart()
+    before = cuts.now
+    alter: dict[str, Any] = {"do": "alter", "table": "db.t", "columns": ["n"]}
+    syncs = len(cuts.ask(**alter, only=SYNCS, decided=KILL).steps)
+    for at in range(syncs)[-LAST:]:
+        cuts.put_back(before)
+        cuts.ask(**alter, at=at, decided=KILL, only=SYNCS)
+        again = cuts.ask(**alter, alone=False).answer
+        told = f"a new column was added, killed before its sync number {at + 1} of {syncs}, and asked for again"
+        assert "columns" in (again or {}), f"{told}: it ended with {again}"
+        (left,) = cuts.left_by(cuts.after, lambda _: {"do": "finish", "table": "db.t", "then": alter, "repeats": False})
+        found = left.get("seen") or {}
+        expect(found.get("columns"), [*SCHEMA.names, "n"], f"{told}; {cuts.after[0].told}: a reader finds the columns")
+        expect(
+            len(found["rows"]), len(_rows(1)), f"{told}; {cuts.after[0].told}: the number of rows that a reader finds"
+        )
 
 
 @pytest.mark.shows(Feature.POWER_CUT)

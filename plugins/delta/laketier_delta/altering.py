@@ -22,13 +22,15 @@ _ATTEMPTS = 25
 
 
 def alter(location: Location, change: Callable[[DeltaTable, CommitProperties], bool], what: str) -> None:
-    """``change`` commits to the handle that it is given, or gives False when there is nothing to do. Raises
-    `TableError` naming ``what`` when other writers were faster each time."""
+    """``change`` commits to the handle that it is given, or gives False when there is nothing to do. The version that
+    it is given is made durable first: what is found there is answered for, or built upon, and its writer may have been
+    killed before it synced it. Raises `TableError` naming ``what`` when other writers were faster each time."""
     from deltalake import CommitProperties
     from deltalake.exceptions import CommitFailedError
 
     for attempt in range(_ATTEMPTS):
         handle = open_table(location)
+        make_durable(location, handle.version())
         try:
             with panics_as_errors():
                 if not change(handle, CommitProperties(max_commit_retries=0)):

@@ -133,6 +133,7 @@ class IcebergCatalog(LakeCatalog):
             added = [each for each in changes if isinstance(each, AddColumn) and _is_new(info, each)]
             after = reshaped(info, changes)
             if not added and after.equals(info.schema):
+                sync_embedded(self._settings)  # who made the change may have been killed before
                 return info
             name_mapping(table.metadata, str(path))  # which the update has to follow
             try:
