@@ -15,8 +15,8 @@ from rich.console import Console
 from benchmarks import dataset, lakes
 from benchmarks.report import Section, save, show
 
-SECTIONS = ("lanes", "microbatch", "commit", "small-epochs", "arrow", "read")
-_BARE = {"commit", "small-epochs"}
+SECTIONS = ("lanes", "microbatch", "commit", "small-epochs", "file-formats", "arrow", "read")
+_BARE = {"commit", "small-epochs", "file-formats"}
 _PACKAGES = ("pyspark", "pyarrow", "pylance", "pyiceberg", "deltalake")
 
 
@@ -49,6 +49,10 @@ def main() -> None:
         from benchmarks import small_epochs
 
         finished(small_epochs.run(arguments.epochs, work, say))
+    if "file-formats" in wanted:
+        from benchmarks import file_formats
+
+        finished(*file_formats.run(min(arguments.rows, 4_000_000), arguments.repetitions, work, say))
     if set(wanted) - _BARE:
         _on_spark(arguments, wanted, formats, work, say, finished)
 
