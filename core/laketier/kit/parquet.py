@@ -23,6 +23,7 @@ class Compression(enum.Enum):
 
     ZSTD = "zstd"
     SNAPPY = "snappy"
+    GZIP = "gzip"
     LZ4 = "lz4"
     NONE = "none"
 
@@ -33,8 +34,21 @@ class ParquetSettings(RollingSettings):
 
     row_group_rows: int = option(1_048_576, "Rows per Parquet row group, at most.", least=1)
     row_group_bytes: int = option(128 * 1024 * 1024, "In-memory bytes per row group, at most.", least=1)
-    compression: Compression = option(Compression.ZSTD, "Codec of data files: zstd, snappy, lz4 or none.")
+    compression: Compression = option(Compression.ZSTD, "Codec of data files: zstd, snappy, gzip, lz4 or none.")
     compression_level: int | None = option(None, "Level of the codec; the codec's own default when unset.")
+
+    def arguments(self, schema: pa.Schema) -> dict[str, Any]:
+        """The arguments of pyarrow's writer, for files of ``schema``. Raises `ConfigError`."""
+        return {
+            "compression": self.compression.value,
+            "compression_level": self.compression_level,
+            "store_decimal_as_integer": True,
+            **encodings(schema),
+        }
+
+    def arranged(self, table: pa.Table) -> pa.Table:
+        """The rows of a row group, in the order in which they are written."""
+        return table
 
 
 class RollingParquetWriter(RollingWriter):
@@ -70,20 +84,18 @@ class GrowingParquetFile:
         import pyarrow.parquet as pq
 
         self._stream = stream
+        self._settings = settings
         self._footers: list[Any] = []  # where pyarrow leaves the footer of a file when it closes it
         self._writer = pq.ParquetWriter(
             stream,
             schema,
-            compression=settings.compression.value,
-            compression_level=settings.compression_level,
-            store_decimal_as_integer=True,
             metadata_collector=self._footers,
-            **encodings(schema),
+            **settings.arguments(schema),
         )
 
     def write(self, table: pa.Table) -> None:
         """One row group."""
-        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        self._writer.write_table(self._settings.arranged(table), row_group_size=max(table.num_rows, 1))
 
     def tell(self) -> int:
         """Bytes of the row groups."""

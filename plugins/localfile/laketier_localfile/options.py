@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from laketier.kit.parquet import ParquetSettings
+from laketier.kit.parquet_tuning import ParquetTuning
 from laketier.kit.partition import OddPartitionValues
 from laketier.spi import option
 from laketier_localfile.naming import FileNames
@@ -37,7 +37,7 @@ class ArrowCompression(enum.Enum):
 
 
 @dataclass(frozen=True)
-class LocalFileOptions(ParquetSettings):
+class LocalFileOptions(ParquetTuning):
     """How data files are cut and encoded, and how the history is kept."""
 
     file_format: FileFormatName | None = option(

@@ -28,7 +28,7 @@ from laketier.spi import (
 from laketier_localfile.adoption import LocalFileAdoption
 from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.features import FEATURES, IDENTIFIER
-from laketier_localfile.file_formats.known import refuse_other
+from laketier_localfile.file_formats.known import of_table, refuse_other
 from laketier_localfile.folding import FoldingTable
 from laketier_localfile.naming import Naming
 from laketier_localfile.options import LocalFileOptions
@@ -72,6 +72,7 @@ class LocalFileStorage(LakeStorage):
 
     def tiering_factory(self, table: TableInfo) -> LocalFileTieringFactory:
         refuse_other(self._options, table.descriptor.properties, where=str(table.path))
+        of_table(table.descriptor.properties, where=str(table.path)).check_options(self._options, table.schema)
         refuse_several_devices(Path(table.location))
         descriptor = replace(table.descriptor, properties=dict(table.descriptor.properties))
         return LocalFileTieringFactory(replace(table, descriptor=descriptor), self._options)

@@ -334,6 +334,24 @@ def test_a_file_of_another_format_is_not_published(make_table: Any) -> None:
     assert table.read_ids() == []
 
 
+def test_a_tuning_reaches_the_table_and_one_that_does_not_fit_is_refused_at_once(table: Table) -> None:
+    table.options = LocalFileOptions(parquet_sort_by="id desc", parquet_page_checksums=True)
+    table.round(0)
+    assert table.scan()["id"].to_pylist() == [3, 2, 1, 0]
+    (path,) = table.plain_files()
+    group = pq.read_metadata(path).row_group(0)
+    assert group.sorting_columns[0].descending
+    data = bytearray(path.read_bytes())
+    # The last byte of a page, which the footer's digest does not tell of.
+    data[group.column(0).data_page_offset + group.column(0).total_compressed_size - 1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CorruptTable, match="damaged"):
+        table.scan()
+    table.options = LocalFileOptions(parquet_sort_by="idd")
+    with pytest.raises(ConfigError, match="parquet-sort-by names 'idd'"):
+        _ = table.factory
+
+
 @pytest.mark.parametrize("way", [way for way in WAYS if not way.startswith("arrow")])
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_day_that_text_can_not_say_is_refused_before_it_lands(make_table: Any, way: str, nested: bool) -> None:

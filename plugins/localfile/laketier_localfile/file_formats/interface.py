@@ -52,6 +52,9 @@ class FileFormat(ABC):
     def check_types(self, schema: pa.Schema) -> None:
         """Raise `UnsupportedType` for the first column that can't be stored unchanged, at any level. Driver."""
 
+    def check_options(self, options: LocalFileOptions, schema: pa.Schema) -> None:  # noqa: B027 - optional
+        """Raise `ConfigError` for options that don't fit a table of ``schema``. Driver."""
+
     @abstractmethod
     def opener(self, options: LocalFileOptions) -> OpenFile:
         """What begins a file. Its ``close`` gives what `describe` needs. Executor."""

@@ -31,6 +31,9 @@ class Parquet(FileFormat):
     def check_types(self, schema: pa.Schema) -> None:
         check_types(schema)
 
+    def check_options(self, options: LocalFileOptions, schema: pa.Schema) -> None:
+        options.arguments(schema)
+
     def opener(self, options: LocalFileOptions) -> OpenFile:
         return partial(GrowingParquetFile, settings=options)
 
