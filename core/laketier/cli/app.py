@@ -27,6 +27,7 @@ from laketier.cli import (
     new_plugin,
     pipeline,
     run,
+    schema,
     serve,
     service,
     table,
@@ -76,6 +77,7 @@ app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )(conformance.conformance)
 app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(schema.app, name="schema")
 app.add_typer(maintain.app, name="maintain")
 app.add_typer(cache.app, name="cache")
 app.add_typer(service.app, name="service")

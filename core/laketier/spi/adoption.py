@@ -64,3 +64,30 @@ class LakeAdoption(ABC):
             IncompatibleData: The files can't be read as one table.
             OutsideTable: A symbolic link leads to other files.
         """
+
+    @abstractmethod
+    def rebuild(
+        self,
+        path: TablePath,
+        *,
+        primary_key: tuple[str, ...] = (),
+        leave_staged: bool = False,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> AdoptedTable:
+        """Make the metadata of a table again that was deleted or damaged. Where watermarks are lost with it, each
+        pipeline is refused (`RolledBack`) until it is adopted or forgotten.
+
+        Args:
+            path: The name of the table.
+            primary_key: The primary key, where no metadata is left that tells it.
+            leave_staged: Whether to go on although files are staged, of which some may be published.
+            on_progress: Called with the number of files that were looked at, and of all.
+
+        Returns:
+            The table.
+
+        Raises:
+            TableNotFound: There is no such table, and nothing left of one.
+            IncompatibleTable: The table is whole, files are staged, or files change while they are looked at.
+            IncompatibleData: The files can't be read as one table.
+        """

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     COLLECTOR,
+    FIRST_EPOCH,
     CommitterInitContext,
     ConfigError,
     Conflict,
@@ -28,6 +29,9 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering.retries import DEFAULT_POLICY, RetryPolicy
+
+_LOST_RUN = "lost"
+"""The run of a forgotten watermark of which nothing else is known."""
 
 
 def show(state: TableState, pipeline: str) -> Watermark | None:
@@ -92,7 +96,8 @@ def rewind(factory: LakeTieringFactory[Any], pipeline: str, *, epoch: int) -> Wa
 
 
 def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
-    """Make the table treat the pipeline as new: its next round must be the first epoch."""
+    """Make the table treat the pipeline as new: its next round must be the first epoch. Also one whose watermark left
+    the table's history, such as any pipeline of a table whose metadata was rebuilt."""
     _refuse_horizon(pipeline)
 
     def change(last: Watermark | None) -> Token:
@@ -100,7 +105,8 @@ def forget(factory: LakeTieringFactory[Any], pipeline: str) -> Watermark:
             raise WatermarkLost(f"the table does not know pipeline {pipeline!r}", fix="There is nothing to forget.")
         return last.token
 
-    return set_watermark(factory, pipeline, change, forgotten=True)
+    lost = Token(pipeline, _LOST_RUN, FIRST_EPOCH)
+    return set_watermark(factory, pipeline, change, forgotten=True, after_rollback=lambda: lost)
 
 
 def _refuse_horizon(pipeline: str) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from laketier.kit import LocalFolder
 from laketier.kit.access import access
-from laketier.kit.manifests import FileEntry, ManifestCatalog
+from laketier.kit.manifests import ManifestCatalog
 from laketier.kit.manifests.manifest import ADOPTED
-from laketier.kit.partition import partition_text
 from laketier.spi import (
     AdoptedTable,
     IncompatibleData,
@@ -21,21 +18,18 @@ from laketier.spi import (
     LakeAdoption,
     PartitionField,
     TableDescriptor,
-    TableInfo,
     TableNotFound,
     TablePath,
 )
 from laketier.tables.hive import HivePartitions, values_of
 from laketier.tables.inference import SchemaSet
-from laketier_localfile.layout import IN_PROGRESS, MANIFESTS, SUPERSEDED, attempt_of
-from laketier_localfile.lying import LyingFile, LyingFiles, look_at, only_value
-from laketier_localfile.pruning import decode
+from laketier_localfile.entries import IN_NAMES, adopted_table, canonical_text, entry_of
+from laketier_localfile.layout import LAYOUT, MANIFESTS
+from laketier_localfile.lying import LyingFile, LyingFiles, left_of_table, look_at, only_value
+from laketier_localfile.rebuilding import rebuild
 from laketier_localfile.table import refuse_several_devices
 
-IN_NAMES = "laketier.partitions-in-names"
-"""The property of a table some of whose files do not hold their partition columns: plain readers take them from the
-names of folders."""
-_FIX = "Restore that folder from a backup."
+_FIX = "Run `laketier schema rebuild`."
 
 Progress = Callable[[int, int], None] | None
 
@@ -55,12 +49,13 @@ class LocalFileAdoption(LakeAdoption):
         on_progress: Progress = None,
     ) -> AdoptedTable:
         location = self.catalog.location(path)
+        if not (location / LAYOUT.table_file).exists():
+            _refuse_lost(location)
         there = self._there(path)
         if there is not None:
             return there
         with access("looking at the folder", location):
             lying = LyingFiles.below(location)
-            refuse_lost(location, lying)
             _refuse_none(location, lying)
             refuse_several_devices(location)
             schemas = SchemaSet()
@@ -79,6 +74,16 @@ class LocalFileAdoption(LakeAdoption):
         )
         return adopted_table(info, entries, lying.left_out)
 
+    def rebuild(
+        self,
+        path: TablePath,
+        *,
+        primary_key: tuple[str, ...] = (),
+        leave_staged: bool = False,
+        on_progress: Progress = None,
+    ) -> AdoptedTable:
+        return rebuild(self.catalog, path, primary_key, leave_staged=leave_staged, on_progress=on_progress)
+
     def _there(self, path: TablePath) -> AdoptedTable | None:
         """The table that an earlier call made, for who was killed before it could tell."""
         try:
@@ -95,54 +100,15 @@ class LocalFileAdoption(LakeAdoption):
         return adopted_table(info, first.added, {}, made=False)
 
 
-def adopted_table(
-    info: TableInfo,
-    entries: Sequence[FileEntry],
-    left_out: Mapping[str, str],
-    *,
-    told: tuple[str, ...] = (),
-    made: bool = True,
-) -> AdoptedTable:
-    """What the table holds."""
-    return AdoptedTable(
-        table=info.with_handle(None),
-        files=len(entries),
-        rows=sum(entry.rows for entry in entries),
-        bytes=sum(entry.bytes for entry in entries),
-        left_out=dict(left_out),
-        told=told,
-        made=made,
-    )
-
-
-def entry_of(
-    file: LyingFile, table: TableDescriptor, partition: tuple[tuple[str, str | None], ...], bucket: int | None = None
-) -> FileEntry:
-    """The manifest's entry of a file."""
-    details: dict[str, Any] = {"footer": file.footer, "stats": file.stats_for(table.schema)}
-    if not _is_exact(file.schema, table.schema):
-        details["fitted"] = True
-    return FileEntry(
-        path=file.path,
-        rows=file.rows,
-        bytes=file.bytes,
-        schema=0,
-        partition=partition,
-        bucket=bucket,
-        details=details,
-    )
-
-
-def refuse_lost(location: Path, lying: LyingFiles) -> None:
-    """Raise `IncompatibleTable` for what is left of a table of ours: some of its files may not count."""
-    folder = LocalFolder(location)
-    kept = [name for name in (IN_PROGRESS, SUPERSEDED) if any(True for _ in folder.files(name))]
-    own = [path for path in lying.files if attempt_of(path) is not None]
-    if kept or own:
+def _refuse_lost(location: Path) -> None:
+    """Raise `IncompatibleTable` for what is left of a table of ours: some of its files may not count, and pipelines
+    that it knew would begin anew."""
+    left = left_of_table(location)
+    if left is not None:
         raise IncompatibleTable(
             "the folder is a table of laketier whose manifests are gone",
             where=str(location),
-            why=f"it holds {(kept or own)[0]}, and no {MANIFESTS}/table.json",
+            why=f"it holds {left}, and no {MANIFESTS}/table.json",
             fix=_FIX,
         )
 
@@ -166,7 +132,7 @@ def _of_folders(
         return ()
     found = []
     for name, text in values_of(file.path):
-        canonical = _canonical(text, schema.field(name).type)
+        canonical = canonical_text(text, schema.field(name).type)
         if name in file.schema.names and file.rows:
             inside = only_value(location, file.path, name)
             if inside != canonical:
@@ -177,20 +143,3 @@ def _of_folders(
                 )
         found.append((name, canonical))
     return tuple(found)
-
-
-def _canonical(text: str | None, kind: pa.DataType) -> str | None:
-    try:
-        return partition_text(decode(text, kind))
-    except (ValueError, TypeError, ArithmeticError) as error:
-        raise IncompatibleData(
-            f"the folder's value {text!a} is no {kind}",
-            why=str(error),
-            fix="Rename the folder, or give the column's type.",
-        ) from error
-
-
-def _is_exact(file: pa.Schema, table: pa.Schema) -> bool:
-    return all(each.name in file.names and file.field(each.name).type.equals(each.type) for each in table) and len(
-        file
-    ) == len(table)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from laketier.kit.manifests import ManifestCatalog
-from laketier.spi import SchemaChange, TableDescriptor, TableInfo, TablePath
+from laketier.spi import CorruptTable, SchemaChange, TableDescriptor, TableInfo, TableNotFound, TablePath
 from laketier_localfile.file_formats.known import of_table, refuse_other
+from laketier_localfile.layout import MANIFESTS
+from laketier_localfile.lying import left_of_table
 from laketier_localfile.names import FILE_FORMAT, PARQUET
 from laketier_localfile.options import LocalFileOptions
 
@@ -29,6 +31,22 @@ class LocalFileCatalog(ManifestCatalog):
         found = super().create_table(path, replace(descriptor, properties=properties))
         refuse_other(self.options, found.descriptor.properties, where=str(path))
         return found
+
+    def load_table(self, path: TablePath) -> TableInfo:
+        """Tells a table whose manifests are gone from none: the next writer would make a new one beside its files."""
+        try:
+            return super().load_table(path)
+        except TableNotFound as error:
+            left = left_of_table(self.location(path))
+            if left is None:
+                raise
+            raise CorruptTable(
+                "the table's manifests are gone, and its files are there",
+                where=str(self.location(path)),
+                why=f"it holds {left}, and no {MANIFESTS}/table.json",
+                fix="Restore that folder from a backup, with all that was written since; or run "
+                "`laketier schema rebuild`, which makes it again from the files.",
+            ) from error
 
     def _apply(self, table: TableInfo, changes: Sequence[SchemaChange]) -> TableDescriptor:
         altered = super()._apply(table, changes)

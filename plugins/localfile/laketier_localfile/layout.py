@@ -34,6 +34,8 @@ from laketier_localfile.parquet import details
 IN_PROGRESS = "__in_progress"
 SUPERSEDED = "__superseded"
 MANIFESTS = "_laketier_manifests"
+LOST = ".lost"
+"""How the names of manifests end that were moved aside when a table was rebuilt."""
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 

@@ -21,7 +21,7 @@ from laketier.spi import CorruptTable, IncompatibleData, IncompatibleTable, Outs
 from laketier.tables.evolution import logical_schema
 from laketier.tables.inference import SchemaSet
 from laketier_localfile.adopted import open_parquet
-from laketier_localfile.layout import is_adoptable
+from laketier_localfile.layout import IN_PROGRESS, LAYOUT, LOST, MANIFESTS, STAGED_SUFFIX, attempt_of, is_adoptable
 from laketier_localfile.parquet import Stats, column_stats, footer_digest, has_bounds
 
 _THREADS = 4
@@ -57,9 +57,10 @@ class LyingFiles:
             raise TableNotFound("there is no such folder", where=str(location)) from error
         return found
 
-    def refuse_changed(self, location: Path) -> None:
-        """Raise `IncompatibleTable` unless the same files lie there as before, and none has changed."""
-        now = LyingFiles.below(location).files
+    def refuse_changed(self, location: Path, found: LyingFiles | None = None) -> None:
+        """Raise `IncompatibleTable` unless the same files lie there as before, and none has changed. ``found``: what
+        lies there now."""
+        now = (found or LyingFiles.below(location)).files
         changed = sorted(path for path in now.keys() | self.files.keys() if now.get(path) != self.files.get(path))
         if changed:
             raise IncompatibleTable(
@@ -168,6 +169,23 @@ def _walk(lying: LyingFiles, location: Path, prefix: str, device: int) -> None:
             )
         else:
             lying.files[path] = _identity(status)
+
+
+def left_of_table(location: Path) -> str | None:
+    """A file that a table of laketier left there, None where there is none. Cheap for folders of others."""
+    if not any((location / name).is_dir() for name in LAYOUT.own_folders):
+        return None
+    for pattern in ("*/head.json", f"*{LOST}"):
+        for path in (location / MANIFESTS).glob(pattern):
+            return str(path.relative_to(location))
+    deleted = not (location / MANIFESTS).exists()  # it is made before the others
+    for folder, folders, names in os.walk(location):
+        for name in names:
+            own = attempt_of(name) is not None and not name.endswith(STAGED_SUFFIX)
+            if own or (deleted and is_adoptable(name)):
+                return os.path.relpath(os.path.join(folder, name), location)
+        folders[:] = [name for name in folders if name not in (MANIFESTS, IN_PROGRESS)]
+    return None
 
 
 def _look(location: Path, path: str, known: Identity) -> LyingFile | tuple[str, str]:

@@ -37,9 +37,10 @@ def create_manifests(
     manifests = ManifestLog(location, layout, table.table_uuid, table.manifests_per_rollup)
     make_directories(location)
     folder = LocalFolder(location)
+    # In this order: where the folder of manifests is not there, and that of staged files is, something deleted it.
+    folder.make_folders(f"{layout.folder}/{table.table_uuid}/{ROLLUPS}")
     if layout.staging:
         folder.make_folders(layout.staging)
-    folder.make_folders(f"{layout.folder}/{table.table_uuid}/{ROLLUPS}")
     first = Manifest(
         table_uuid=table.table_uuid,
         number=0,

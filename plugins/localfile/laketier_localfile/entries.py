@@ -1,0 +1,74 @@
+"""What a manifest says of files that lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.kit.manifests import FileEntry
+from laketier.kit.partition import partition_text
+from laketier.spi import AdoptedTable, IncompatibleData, TableDescriptor, TableInfo
+from laketier_localfile.lying import LyingFile
+from laketier_localfile.pruning import decode
+
+IN_NAMES = "laketier.partitions-in-names"
+"""The property of a table some of whose files do not hold their partition columns: plain readers take them from the
+names of folders."""
+
+
+def adopted_table(
+    info: TableInfo,
+    entries: Sequence[FileEntry],
+    left_out: Mapping[str, str],
+    *,
+    told: tuple[str, ...] = (),
+    made: bool = True,
+) -> AdoptedTable:
+    """What the table holds."""
+    return AdoptedTable(
+        table=info.with_handle(None),
+        files=len(entries),
+        rows=sum(entry.rows for entry in entries),
+        bytes=sum(entry.bytes for entry in entries),
+        left_out=dict(left_out),
+        told=told,
+        made=made,
+    )
+
+
+def entry_of(
+    file: LyingFile, table: TableDescriptor, partition: tuple[tuple[str, str | None], ...], bucket: int | None = None
+) -> FileEntry:
+    """The manifest's entry of a file."""
+    details: dict[str, Any] = {"footer": file.footer, "stats": file.stats_for(table.schema)}
+    if not _is_exact(file.schema, table.schema):
+        details["fitted"] = True
+    return FileEntry(
+        path=file.path,
+        rows=file.rows,
+        bytes=file.bytes,
+        schema=0,
+        partition=partition,
+        bucket=bucket,
+        details=details,
+    )
+
+
+def canonical_text(text: str | None, kind: pa.DataType) -> str | None:
+    """The text of a folder's value as a manifest has it. Raises `IncompatibleData` for one that is none of ``kind``."""
+    try:
+        return partition_text(decode(text, kind))
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise IncompatibleData(
+            f"the folder's value {text!a} is no {kind}",
+            why=str(error),
+            fix="Rename the folder, or give the column's type.",
+        ) from error
+
+
+def _is_exact(file: pa.Schema, table: pa.Schema) -> bool:
+    return all(each.name in file.names and file.field(each.name).type.equals(each.type) for each in table) and len(
+        file
+    ) == len(table)

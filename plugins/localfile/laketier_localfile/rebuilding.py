@@ -1,0 +1,327 @@
+"""The manifests of a table, made again after they were deleted or damaged.
+
+Three things may be left. The whole chain, where only ``table.json`` is gone: then that file is written again, and
+nothing is lost. Some manifests: the newest of them tells the columns, partitions and key. Nothing but data files: then
+these tell what they can. In the last two cases nobody knows which epochs the files hold, and the table says so to each
+pipeline (`laketier.kit.manifests.table.ManifestState.watermark`).
+
+What is left of the chain is moved aside before the files are looked at. So a writer that still has the old table can't
+publish into it, unseen, while a new one is made.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from laketier.kit import LocalFolder
+from laketier.kit.access import access
+from laketier.kit.durable import create_exclusively, fsync_directory
+from laketier.kit.failpoints import failpoint
+from laketier.kit.manifests import Manifest, ManifestCatalog, ManifestLog, files_at
+from laketier.kit.manifests.log import ROLLUPS, TableFile
+from laketier.kit.manifests.manifest import REBUILT
+from laketier.kit.manifests.rollup import blocks_back_from
+from laketier.spi import (
+    COLLECTOR,
+    AdoptedTable,
+    CorruptTable,
+    FeatureNotSupported,
+    IncompatibleData,
+    IncompatibleTable,
+    LaketierError,
+    PartitionField,
+    TableDescriptor,
+    TableNotFound,
+    TablePath,
+)
+from laketier.tables.hive import HivePartitions, values_of
+from laketier.tables.inference import SchemaSet
+from laketier.tables.promotion import promoted
+from laketier_localfile.entries import IN_NAMES, adopted_table, canonical_text, entry_of
+from laketier_localfile.layout import IN_PROGRESS, LAYOUT, LOST, attempt_of, bucket_of, superseded_path
+from laketier_localfile.lying import LyingFile, LyingFiles, look_at, only_value
+from laketier_localfile.table import LocalFileTable, refuse_several_devices
+
+log = logging.getLogger(__name__)
+
+_UUID = re.compile(r"[0-9a-f]{32}\Z")
+_NO_ROLLUPS = 1 << 62
+_WATERMARKS_LOST = (
+    "The watermarks of all pipelines are lost: which epochs the files hold is not known. Each pipeline is refused "
+    "until `laketier pipeline adopt` says its last epoch, or `laketier pipeline forget` that it never wrote here."
+)
+_NO_HISTORY = "The history is lost: snapshots of before can't be read, nor files that were superseded."
+
+
+def rebuild(
+    catalog: ManifestCatalog,
+    path: TablePath,
+    primary_key: tuple[str, ...],
+    *,
+    leave_staged: bool,
+    on_progress: Callable[[int, int], None] | None,
+) -> AdoptedTable:
+    """See `LakeAdoption.rebuild`."""
+    location = catalog.location(path)
+    if not location.is_dir():
+        raise TableNotFound("there is no such folder", where=str(location))
+    with access("looking at the table", location):
+        _refuse_whole(location)
+        refuse_several_devices(location)
+        chain = _whole_chain(location)
+        if chain is not None:
+            return _restored(catalog, path, chain)
+        _refuse_staged(location, leave_staged=leave_staged)
+        lying = _lying(location)
+        if not lying.files and not _remains(location):
+            raise TableNotFound("there is no table, and nothing left of one", where=str(location))
+        _move_aside(location)
+        failpoint("rebuild.after_move_aside")
+        # Once more: what a writer published just before is in its place by now, or staged.
+        _refuse_staged(location, leave_staged=leave_staged)
+        lying = _lying(location)
+        newest = _newest(location)
+        schemas = SchemaSet()
+        files = look_at(location, lying, schemas, on_progress)
+    descriptor, told = _described(location, files, schemas, newest, primary_key)
+    names = [field.column for field in descriptor.partition_by]
+    entries = [
+        entry_of(
+            file,
+            descriptor,
+            tuple((name, _value_of(location, file, name, descriptor.schema.field(name).type)) for name in names),
+            None if descriptor.buckets is None else bucket_of(file.path),
+        )
+        for file in files
+    ]
+
+    def last_look() -> None:
+        _refuse_staged(location, leave_staged=leave_staged)
+        lying.refuse_changed(location, _lying(location))
+
+    info = catalog.create_of(path, descriptor, entries, origin=REBUILT, last_look=last_look)
+    return adopted_table(info, entries, lying.left_out, told=(*_known(newest), *told, _WATERMARKS_LOST, _NO_HISTORY))
+
+
+def _refuse_whole(location: Path) -> None:
+    try:
+        manifests = LocalFileTable(location).manifests()
+        head, _ = manifests.head()
+        for _ in blocks_back_from(replace(manifests, manifests_per_rollup=_NO_ROLLUPS), head.number):
+            pass
+        manifests.metadata(head)
+    except LaketierError:
+        return
+    raise IncompatibleTable("the table's manifests are whole", where=str(location), fix="There is nothing to rebuild.")
+
+
+def _whole_chain(location: Path) -> ManifestLog | None:
+    """The one chain that was a table, whole, where only ``table.json`` does not name it any more."""
+    chains = [log for uuid in _uuids(location) if _was_table(log := _log(location, uuid))]
+    if len(chains) != 1:
+        return None
+    try:
+        head, _ = chains[0].head()
+        for _ in blocks_back_from(chains[0], head.number):
+            pass
+        chains[0].metadata(head)
+    except LaketierError:
+        return None
+    return chains[0]
+
+
+def _restored(catalog: ManifestCatalog, path: TablePath, chain: ManifestLog) -> AdoptedTable:
+    location = chain.location
+    _aside(location / LAYOUT.table_file)
+    table = TableFile(LAYOUT.format, chain.table_uuid, _rolled_up(chain) or catalog.manifests_per_rollup)
+    try:
+        create_exclusively(location / LAYOUT.table_file, table.encode())
+    except FileExistsError as error:
+        raise IncompatibleTable("another process rebuilt the table meanwhile", where=str(location)) from error
+    info = catalog.load_table(path)
+    entries = files_at(LocalFileTable(location).manifests(), info.snapshot_id or 0)
+    told = "Only table.json was lost, and is written again: history and watermarks are as they were."
+    return adopted_table(info, entries, {}, told=(told,))
+
+
+def _rolled_up(chain: ManifestLog) -> int | None:
+    """How many manifests the smallest rollups sum up, which ``table.json`` said."""
+    names = [path.stem.split("-") for path in (chain.folder / ROLLUPS).glob("*-*.json")]
+    sizes = [int(last) - int(first) + 1 for first, last in names if first.isdecimal() and last.isdecimal()]
+    return min((size for size in sizes if size >= 2), default=None)
+
+
+def _refuse_staged(location: Path, *, leave_staged: bool) -> None:
+    staged = sorted(file.path for file in LocalFolder(location).files(IN_PROGRESS))
+    if staged and not leave_staged:
+        raise IncompatibleTable(
+            f"{len(staged):,} files are staged, and some may be published",
+            where=str(location),
+            why=f"without manifests nobody knows whether {staged[0]} is of a commit that was acknowledged",
+            fix="Stop all writers. If these files are left by failed rounds, or their rounds are run again, go on with "
+            "--leave-staged: they stay where they are, and are not in the table.",
+        )
+
+
+def _lying(location: Path) -> LyingFiles:
+    """Without what an overwrite or an upsert was about to take away: it has its place among the superseded already."""
+    lying = LyingFiles.below(location)
+    folder = LocalFolder(location)
+    for path in list(lying.files):
+        there = folder.status(superseded_path(path))
+        if there is not None and there.st_ino == lying.files[path][2]:
+            del lying.files[path]
+            lying.left_out[path] = "it was superseded"
+    other = next((each for each in lying.left_out if attempt_of(each) is not None and ".parquet" not in each), None)
+    if other is not None:
+        raise FeatureNotSupported(
+            "rebuilding a table of another file format than Parquet",
+            format=LAYOUT.format,
+            reason=f"{other} does not tell its columns exactly",
+            fix="Restore the manifests from a backup.",
+        )
+    return lying
+
+
+def _remains(location: Path) -> bool:
+    return any(_was_table(_log(location, uuid)) for uuid in _uuids(location)) or any(
+        name.endswith(LOST) for name in _names(location)
+    )
+
+
+def _move_aside(location: Path) -> None:
+    for uuid in _uuids(location):
+        _aside(location / LAYOUT.folder / uuid)
+    _aside(location / LAYOUT.table_file)
+    if (location / LAYOUT.folder).is_dir():
+        fsync_directory(location / LAYOUT.folder)
+
+
+def _aside(path: Path) -> None:
+    target = path.with_name(f"{path.name}{LOST}")
+    number = 0
+    while target.exists():
+        number += 1
+        target = path.with_name(f"{path.name}.{number}{LOST}")
+    try:
+        os.rename(path, target)
+    except FileNotFoundError:
+        return
+
+
+def _newest(location: Path) -> Manifest | None:
+    """The newest manifest of any chain that can still be read, with the table's description."""
+    found: list[Manifest] = []
+    for name in _names(location):
+        folder = location / LAYOUT.folder / name
+        if not (name.endswith(LOST) and folder.is_dir() and _is_of_table(folder)):
+            continue
+        described = None
+        for file in sorted(folder.glob("*.json")):
+            if not file.stem.isdecimal():
+                continue
+            try:
+                manifest = Manifest.read(file, LAYOUT)
+            except (LaketierError, OSError) as error:
+                log.warning("a manifest can't be read: %s", error)
+                continue
+            described = manifest.metadata or described
+            if described is not None:
+                found.append(replace(manifest, metadata=described, added=()))
+                del found[:-2]
+    return max(found, key=lambda each: each.at, default=None)
+
+
+def _described(
+    location: Path, files: list[LyingFile], schemas: SchemaSet, newest: Manifest | None, primary_key: tuple[str, ...]
+) -> tuple[TableDescriptor, tuple[str, ...]]:
+    known = None if newest is None else newest.metadata
+    if known is not None and all(_holds(known.schema, schema) for _, schema in schemas.schemas()):
+        return (replace(known, primary_key=known.primary_key or primary_key), ())
+    told: tuple[str, ...] = ()
+    hive = _folders_of(files)
+    schema = hive.added_to(schemas.schema()) if files else pa.schema([])
+    if any(bucket_of(file.path) is not None for file in files):
+        told = ("The table had buckets, and what they are of is lost: it has none now.",)
+    if not primary_key:
+        told = (*told, "If the table had a primary key, it has none now: --primary-key gives it one.")
+    if not files:
+        raise CorruptTable(
+            "neither manifests nor data files tell the table's columns", where=str(location), fix="Create it anew."
+        )
+    fields = [each.with_nullable(each.nullable and each.name not in primary_key) for each in schema]
+    in_names = any(name not in file.schema.names for file in files for name in hive.names)
+    table = TableDescriptor(
+        pa.schema(fields),
+        tuple(map(PartitionField, hive.names)),
+        primary_key=primary_key,
+        properties={IN_NAMES: "true"} if in_names else {},
+    )
+    return table, told
+
+
+def _folders_of(files: list[LyingFile]) -> HivePartitions:
+    try:
+        return HivePartitions.of([file.path for file in files])
+    except IncompatibleData:  # not all lie in such folders, so it was not partitioned by them
+        return HivePartitions()
+
+
+def _holds(table: pa.Schema, file: pa.Schema) -> bool:
+    """Whether a table of these columns can read such a file."""
+    return all(
+        column.name in table.names
+        and promoted(column.type, table.field(column.name).type) == table.field(column.name).type
+        for column in file
+    )
+
+
+def _value_of(location: Path, file: LyingFile, name: str, kind: pa.DataType) -> str | None:
+    """A folder's name may be a digest, so the value is read; files that were adopted may not have it."""
+    if name in file.schema.names:
+        return only_value(location, file.path, name)
+    return canonical_text(dict(values_of(file.path)).get(name), kind)
+
+
+def _known(newest: Manifest | None) -> tuple[str, ...]:
+    """What the last manifest that can be read said of pipelines: at least so far they came."""
+    if newest is None:
+        return ()
+    found = (newest.watermark(name) for name in sorted(newest.watermarks) if name != COLLECTOR)
+    tokens = [mark.token for mark in found if mark is not None]
+    return tuple(
+        f"Pipeline {token.pipeline} was at epoch {token.epoch} of run {token.run}, or later, by the newest manifest "
+        "that can be read."
+        for token in tokens
+    )
+
+
+def _uuids(location: Path) -> list[str]:
+    return sorted(name for name in _names(location) if _UUID.match(name))
+
+
+def _names(location: Path) -> list[str]:
+    try:
+        return os.listdir(location / LAYOUT.folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _log(location: Path, uuid: str) -> ManifestLog:
+    return ManifestLog(location, LAYOUT, uuid, _NO_ROLLUPS)
+
+
+def _was_table(chain: ManifestLog) -> bool:
+    """A creation that was killed, or lost a race, left one manifest and no head."""
+    return _is_of_table(chain.folder)
+
+
+def _is_of_table(folder: Path) -> bool:
+    return (folder / "head.json").exists() or (folder / f"{1:020}.json").exists()
