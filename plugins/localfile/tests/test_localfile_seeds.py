@@ -15,7 +15,7 @@ import pytest
 from laketier.spi import CommitterInitContext, StagedFileLost, Token, TokenMismatch, WatermarkLost, WriterInitContext
 from laketier.spi import new_attempt_id as new_id
 from laketier.tiering import RoundOutcome, TieringRound
-from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.options import FileFormatName, LocalFileOptions
 
 
 def ids(*epochs: int) -> list[int]:
@@ -70,8 +70,10 @@ def test_arroyo_serial_names_of_a_fresh_job_drop_its_data(table: Any) -> None:
     assert len({path.name for path in table.plain_files()}) == 2
 
 
-def test_arroyo_a_short_file_is_filled_up_with_zeros(table: Any) -> None:
+@pytest.mark.parametrize("file_format", list(FileFormatName))
+def test_arroyo_a_short_file_is_filled_up_with_zeros(make_table: Any, file_format: FileFormatName) -> None:
     """A staged file that lost its end is refused, and nothing of the commit is published."""
+    table = make_table(options=LocalFileOptions(file_format=file_format))
     staged = table.stage(table.ids(0))
     victim = table.location / staged.files[0].path
     os.truncate(victim, victim.stat().st_size - 5)
@@ -138,8 +140,12 @@ def test_arroyo_files_roll_at_checkpoints_alone(make_table: Any) -> None:
     assert rows == [5, *[10] * 9]
 
 
-def test_arroyo_folders_and_files_are_not_synced(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("file_format", list(FileFormatName))
+def test_arroyo_folders_and_files_are_not_synced(
+    make_table: Any, file_format: FileFormatName, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each file that a commit adds, and each folder with a new name, is synced before the commit is acknowledged."""
+    table = make_table(options=LocalFileOptions(file_format=file_format))
     synced: set[str] = set()
     real = os.fsync
 
