@@ -16,22 +16,13 @@ _CURRENT = (
     "select metadata_location from iceberg_tables where catalog_name = ? and table_namespace = ? and table_name = ?"
 )
 _IN_MEMORY = 10
-_HEAD = 100
 
 
 def current_pointer(settings: CatalogSettings, path: TablePath) -> str | None:
     """For `LakeCatalog.table_version`: the location of the current metadata file, which has a name of its own for each
     commit, and where it is on a local disk also what tells it from a file that was put in its place. None for a catalog
     behind a server: loading the table is the only request that it has."""
-    counted = _unchanged(settings) if settings.embedded else None
-    remembered = _pointers.get((settings.warehouse, path)) if counted is not None else None
-    if remembered is not None and remembered[0] == counted:
-        location: str | None = remembered[1]
-    else:
-        location = _embedded(settings, path) if settings.embedded else _sql(settings, path)
-        # The same before the query and after it: so it is of what was asked.
-        if location and counted is not None and _unchanged(settings) == counted:
-            _remember(settings.warehouse, path, counted, location)
+    location = _embedded(settings, path) if settings.embedded else _sql(settings, path)
     if not location:
         return None
     local = _local(location)
@@ -39,16 +30,6 @@ def current_pointer(settings: CatalogSettings, path: TablePath) -> str | None:
         return location
     identity = file_identity(local)
     return None if identity is None else f"{location}:{identity}"
-
-
-_pointers: dict[tuple[str, TablePath], tuple[str, str]] = {}
-_MOST_POINTERS = 10_000
-
-
-def _remember(warehouse: str, path: TablePath, counted: str, location: str) -> None:
-    if len(_pointers) >= _MOST_POINTERS:
-        _pointers.clear()
-    _pointers[warehouse, path] = counted, location
 
 
 def metadata_bytes(table: TableInfo) -> int | None:
@@ -60,25 +41,9 @@ def metadata_bytes(table: TableInfo) -> int | None:
         return None
 
 
-def _unchanged(settings: CatalogSettings) -> str | None:
-    """Names the content of the embedded catalog: its file, and the counter in its head that SQLite raises with each
-    transaction. None while a transaction is in the making or has to be undone, and for a file with a log beside it, of
-    which the counter says nothing."""
-    journals = (f"{settings.database}-journal", f"{settings.database}-wal")
-    if any(map(os.path.lexists, journals)):
-        return None
-    try:
-        with open(settings.database, "rb", buffering=0) as file:
-            head, found = file.read(_HEAD), os.fstat(file.fileno())
-    except OSError:
-        return None
-    # Once more: a transaction may have begun in between, whose counter is not yet that of anything.
-    if len(head) < _HEAD or head[18:20] != b"\x01\x01" or any(map(os.path.lexists, journals)):
-        return None
-    return f"{found.st_dev:x}.{found.st_ino:x}.{found.st_size:x}.{head[24:28].hex()}"
-
-
 def _embedded(settings: CatalogSettings, path: TablePath) -> str | None:
+    """Asked through SQLite, also where a look at the file's head would do: to close a file gives up the locks that the
+    process has on it, so that another process could write into the middle of a transaction of another thread."""
     uri = f"file:{quote(str(settings.database))}?mode=ro"
     try:
         with closing(sqlite3.connect(uri, uri=True, timeout=LOCK_SECONDS)) as database:

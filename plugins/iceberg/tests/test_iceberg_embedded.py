@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -94,3 +96,37 @@ def test_a_damaged_catalog_file_is_named(events) -> None:
             events.storage.catalog().load_table(events.info.path)
     file.write_bytes(whole)
     assert events.ids() == [0, 1]
+
+
+def test_asking_for_a_version_lets_go_of_no_lock(events) -> None:
+    """Locks of a file are those of a process: whoever opens and closes the catalog's file besides SQLite gives up the
+    locks that SQLite holds in other threads, and another process writes into the middle of their transaction."""
+    events.round(events.token(0), events.batch(0, 2))
+    database = str(events.storage._settings.database)
+    catalog = events.storage.catalog()
+    path = events.info.path
+    knocks = (
+        "import sqlite3, sys\n"
+        "other = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0)\n"
+        "try:\n"
+        "    other.execute('BEGIN IMMEDIATE')\n"
+        "except sqlite3.OperationalError as error:\n"
+        "    print(error)\n"
+        "else:\n"
+        "    print('it may write')\n"
+    )
+
+    def knocking() -> str:
+        return subprocess.run(
+            [sys.executable, "-c", knocks, database], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    with closing(sqlite3.connect(database, isolation_level=None)) as ours:
+        ours.execute("BEGIN IMMEDIATE")
+        assert knocking() == "database is locked"
+        version = catalog.table_version(path)
+        assert version
+        assert catalog.table_version(path, version) == version
+        assert knocking() == "database is locked"
+        ours.execute("ROLLBACK")
+    assert knocking() == "it may write"
