@@ -11,6 +11,7 @@ from pyarrow import fs
 
 from laketier.kit.conform import conform
 from laketier.spi import CorruptTable
+from laketier.tables.promotion import widened
 
 BATCH_ROWS = 131_072
 
@@ -57,7 +58,7 @@ def read_row_groups(
     """Their rows in exactly ``schema``; columns that the file lacks are null. Raises `IncompatibleData`."""
     names = [name for name in schema.names if name in parquet.schema_arrow.names]
     for batch in parquet.iter_batches(batch_rows, row_groups=list(groups), columns=names):
-        yield conform(batch, schema) if names else null_rows(batch.num_rows, schema)
+        yield conform(widened(batch, schema), schema) if names else null_rows(batch.num_rows, schema)
 
 
 def null_rows(rows: int, schema: pa.Schema) -> pa.RecordBatch:

@@ -13,6 +13,7 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.conform import fits
 from laketier.kit.nested import is_list
 from laketier.spi import widens
 
@@ -67,6 +68,21 @@ def as_promoted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         for column, field in zip(batch.columns, fields, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema([each.with_nullable(True) for each in fields]))
+
+
+def widened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Its columns with the types that ``schema`` has, where these hold all their values and are of another kind, such
+    as doubles for integers. The others stay, for `laketier.kit.conform` to judge. Raises ``ArrowInvalid``."""
+    kinds = {field.name: field.type for field in schema}
+    columns = {
+        name: column.cast(kinds[name], safe=True)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        if name in kinds and not fits(column.type, kinds[name]) and promoted(column.type, kinds[name]) == kinds[name]
+    }
+    if not columns:
+        return batch
+    arrays = [columns.get(name, column) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
 def _number(one: pa.DataType, other: pa.DataType, spelling: Spelling) -> pa.DataType | None:

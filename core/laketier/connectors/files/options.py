@@ -66,6 +66,12 @@ class LandingTableOptions:
     format: FileFormat = option(FileFormat.PARQUET, "How the files are written.")
     columns: Passthrough = option(Passthrough(), "The Arrow type of the column, such as timestamp[us, UTC].")
     infer: bool = option(False, "Take the columns of JSON or CSV from the first file, once, where none are given.")
+    infer_files: int = option(
+        1,
+        "From so many files the columns are taken, once, where none are given: the first, or several, evenly spread by "
+        "name; 0: all.",
+        least=0,
+    )
     extra_columns: ExtraColumns = option(ExtraColumns.FAIL, "What becomes of columns that only the file has.")
     order: Order = option(Order.TIME, "Files that are found together: by their time and name, or by name alone.")
     min_age: float = option(0.0, "Leave files alone that changed less than so many seconds ago.", least=0)

@@ -24,6 +24,7 @@ from laketier.connectors.files.watched import Storage, WatchedFile
 from laketier.connectors.parquet_parts import BATCH_ROWS, null_rows, open_parquet, read_row_groups
 from laketier.kit.conform import conform, fits
 from laketier.spi import BadRecord, ConfigError, IncompatibleData, LaketierError, OnBadRecord, UnsupportedType
+from laketier.tables.promotion import promoted, widened
 
 COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 _IN_MEMORY = 32 * MIB
@@ -159,7 +160,7 @@ class FileReader:
         if extra and self.options.extra_columns is ExtraColumns.FAIL:
             raise UnreadableFile(f"it has columns {shown(str(extra))} that the table has not")
         for name in self.schema.names:
-            if name in found.names and not fits(found.field(name).type, self.schema.field(name).type):
+            if name in found.names and not _can_be(found.field(name).type, self.schema.field(name).type):
                 kinds = f"{found.field(name).type}, and the table's is {self.schema.field(name).type}"
                 raise UnreadableFile(f"its column {name!r} is {kinds}")
 
@@ -228,7 +229,11 @@ def check_types(schema: pa.Schema, options: LandingTableOptions, *, origin: str)
 
 def _conformed(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
     names = [name for name in wanted.names if name in batch.schema.names]
-    return conform(batch.select(names), wanted) if names else null_rows(batch.num_rows, wanted)
+    return conform(widened(batch.select(names), wanted), wanted) if names else null_rows(batch.num_rows, wanted)
+
+
+def _can_be(found: pa.DataType, wanted: pa.DataType) -> bool:
+    return fits(found, wanted) or promoted(found, wanted) == wanted
 
 
 def _rows_of(schema: pa.Schema) -> int:
