@@ -18,21 +18,19 @@ from laketier.kit.failpoints import VARIABLE
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     AddColumn,
-    Feature,
     LaketierError,
     PartitionField,
     TableDescriptor,
     TableNotFound,
+    WidenColumn,
     WriteMode,
-    support_of,
     unpack,
 )
 from laketier.tiering import TieringRound
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.supervisor import be_supervised
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, seen, token
-
-_SNAPSHOTS = 100
+from laketier_conformance.past import past_of
 
 
 def serve(name: str) -> None:
@@ -131,7 +129,7 @@ def _create(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, A
 
 
 def _alter(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
-    """Add columns, one after the other."""
+    """Add columns, and make others wider, one after the other."""
     import pyarrow as pa
 
     path = lake.table(request["table"]).path
@@ -141,6 +139,8 @@ def _alter(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
     catalog, names = lake.storage.catalog(), list[str]()
     for name in request["columns"]:
         names = catalog.alter_table(path, [AddColumn(pa.field(name, pa.int64()))]).schema.names
+    for name in request.get("widen", ()):
+        names = catalog.alter_table(path, [WidenColumn(name, pa.int64())]).schema.names
     return {"columns": names}
 
 
@@ -179,7 +179,7 @@ def _keep(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any
 def _finish(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     """What a reader finds in a table; then do what another request says, unless it is there and may not be repeated."""
     found = seen(lake, request["table"])
-    if found == request.get("after", found) and not request["repeats"]:
+    if found == request["after"] and not request["repeats"]:
         return {"seen": found, "then": {}, "after": found}
     then = answer_of(lake, request["then"], answers)
     return {"seen": found, "then": then, "after": seen(lake, request["table"])}
@@ -195,20 +195,11 @@ def _make(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any
     return {"uuid": _made(lake, request).info.table_uuid}
 
 
-def _past(table: Table) -> list[list[int]]:
-    """The ids in each snapshot that can be read; nothing where older ones can't."""
-    features = table.lake.plugin.features
-    if not all(support_of(features, each).full for each in (Feature.HISTORY, Feature.TIME_TRAVEL)):
-        return []
-    snapshots = [each.snapshot_id for each in table.history.snapshots(_SNAPSHOTS)]
-    return [sorted(table.read(columns=("id",), snapshot_id=each)["id"].to_pylist()) for each in snapshots]
-
-
 def _recover(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
     """What is found in a table and in its older snapshots, and what a replay of an epoch then makes of it."""
     table = lake.table(request["table"])
     try:
-        seen, past = table.ids, _past(table)
+        seen, past = table.ids, past_of(table)
     except TableNotFound:
         seen, past = None, []
     table = _made(lake, request)

@@ -12,14 +12,23 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from laketier.spi import AddColumn, Feature, LakeStoragePlugin, PartitionField, support_of
+from laketier.spi import (
+    AddColumn,
+    Feature,
+    LakeStoragePlugin,
+    LaketierError,
+    PartitionField,
+    SchemaChange,
+    WidenColumn,
+    support_of,
+)
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
 from laketier_conformance.interposed.runs import spread
 from laketier_conformance.interposed.supervisor import KILL
-from laketier_conformance.lake import SCHEMA, Lake, ids_of
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
 from laketier_conformance.suite import REFUSED
 
 EPOCHS = 2
@@ -27,6 +36,7 @@ LAST = 4
 SPREAD = 16
 """Moments of a creation at which it is killed."""
 LEVELS = ("name", "id")
+NUMBERED = SCHEMA.append(pa.field("n", pa.int32()))
 TASKS = ([[3, 4], [5]], [[10, 11], [12]])
 """Of two rounds, ids 3 and 10 have a partition in common, and each id has one below it."""
 
@@ -125,27 +135,50 @@ def test_a_creation_makes_durable_what_it_finds(cuts: PowerCuts) -> None:
         _judge(cuts, cuts.after, is_answered=True, before=before)
 
 
-@pytest.mark.needs(Feature.ADD_COLUMN)
-def test_a_new_column_that_is_found_is_made_durable(cuts: PowerCuts, lake: Lake) -> None:
-    """Who adds it is killed before one of the last syncs. Who asks again finds it, and answers for it."""
-    lake.storage.catalog().alter_table(lake.create(name="db.other").path, [AddColumn(pa.field("n", pa.int64()))])
-    lake.create(name="db.t").append(0)
+@pytest.mark.parametrize(
+    ("change", "asked"),
+    [
+        pytest.param(
+            AddColumn(pa.field("m", pa.int64())),
+            {"columns": ["m"]},
+            id="new-column",
+            marks=pytest.mark.needs(Feature.ADD_COLUMN),
+        ),
+        pytest.param(
+            WidenColumn("n", pa.int64()), {"widen": ["n"]}, id="wider-type", marks=pytest.mark.needs(Feature.WIDEN_TYPE)
+        ),
+    ],
+)
+def test_a_change_that_is_found_is_made_durable(
+    cuts: PowerCuts, lake: Lake, change: SchemaChange, asked: dict[str, Any]
+) -> None:
+    """Who makes it is killed before one of the last syncs. Who asks again finds it, and answers for it."""
+    lake.storage.catalog().alter_table(lake.create(NUMBERED, "db.other").path, [change])
+    columns = [batch(ids_of(0)).column(name) for name in SCHEMA.names] + [pa.array(range(5), pa.int32())]
+    table = lake.create(NUMBERED)
+    table.publish_arrow([pa.record_batch(columns, schema=NUMBERED)], token(0))
     cuts.restart()
     before = cuts.now
-    alter: dict[str, Any] = {"do": "alter", "table": "db.t", "columns": ["n"]}
+    alter: dict[str, Any] = {"do": "alter", "table": "db.t", "columns": [], **asked}
     syncs = len(cuts.ask(**alter, only=SYNCS, decided=KILL).steps)
+    changed = _read(table)
     for at in range(syncs)[-LAST:]:
         cuts.put_back(before)
         cuts.ask(**alter, at=at, decided=KILL, only=SYNCS)
         again = cuts.ask(**alter, alone=False).answer
-        told = f"a new column was added, killed before its sync number {at + 1} of {syncs}, and asked for again"
+        told = f"a change of columns was killed before its sync number {at + 1} of {syncs}, and asked for again"
         assert "columns" in (again or {}), f"{told}: it ended with {again}"
-        (left,) = cuts.left_by(cuts.after, lambda _: {"do": "finish", "table": "db.t", "then": alter, "repeats": False})
-        found = left.get("seen") or {}
-        expect(found.get("columns"), [*SCHEMA.names, "n"], f"{told}; {cuts.after[0].told}: a reader finds the columns")
-        expect(
-            len(found["rows"]), len(_rows(1)), f"{told}; {cuts.after[0].told}: the number of rows that a reader finds"
-        )
+        cut = cuts.after[-1]
+        cuts.put_back(cut.tree)
+        expect(_read(table), changed, f"{told}; {cut.told}: the columns and the rows that a reader finds")
+
+
+def _read(table: Table) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    try:
+        columns = {field.name: str(field.type) for field in table.info.schema}
+        return columns, sorted(table.read().to_pylist(), key=lambda row: int(row["id"]))
+    except LaketierError as error:
+        return {"the table can't be read": str(error)}, []
 
 
 @pytest.mark.shows(Feature.POWER_CUT)

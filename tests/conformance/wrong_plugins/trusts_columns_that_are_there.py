@@ -8,7 +8,7 @@ from forgetful import forgetful
 from laketier import spi
 from laketier.registry import hookimpl
 
-CAUGHT_BY = "test_power.py::test_a_new_column_that_is_found_is_made_durable"
+CAUGHT_BY = "test_power.py::test_a_change_that_is_found_is_made_durable[new-column]"
 SAYS = "and asked for again; a power cut after 'alter' was answered"
 
 
