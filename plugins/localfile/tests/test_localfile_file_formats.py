@@ -167,6 +167,15 @@ def test_a_line_longer_than_a_block_is_read(way: str, tmp_path: Path) -> None:
     assert read(way, closed, Wanted(table.schema, table.schema, 2)).equals(table.slice(0, 2))
 
 
+@pytest.mark.parametrize("way", ["json", "csv"])
+def test_ends_of_lines_and_quotes_within_values_end_no_block(way: str, tmp_path: Path) -> None:
+    table = pa.table(
+        {"v": ['x\n"y\n' * 1_500_000, "\n", '"', None, '\n"\n' * 2_500_000, *['a\n"'] * 1000], "n": range(1005)}
+    )
+    closed = write(way, table, tmp_path / f"part.{way}")
+    assert read(way, closed, Wanted(table.schema, table.schema, 1005)).equals(table)
+
+
 @WAY
 def test_columns_are_read_as_they_were_written_and_widened_after(way: str, tmp_path: Path) -> None:
     """The text of a float of 32 bits means another float of 64."""
@@ -446,6 +455,28 @@ def test_duckdb_and_polars_read_the_files_with_the_lines_that_we_print(make_tabl
             found = as_text_says(found)
         found = found.select(PLAIN.names).cast(PLAIN).sort_by("id")
         assert found.to_pylist() == expected.to_pylist(), tool
+
+
+@WAY
+def test_numbers_that_are_none_and_a_zero_with_a_sign(make_table: Any, way: str) -> None:
+    table = make_table(options=WAYS[way], schema=pa.schema([("id", pa.int64()), ("f", pa.float64())]))
+    numbers = [math.nan, math.inf, -math.inf, -0.0, 0.0, None]
+    table.round(0, [{"id": i, "f": number} for i, number in enumerate(numbers)])
+    lines = LocalFilePlugin().open_with(table.info)
+    for tool in ("DuckDB", "Polars"):
+        if tool == "Polars" and way.startswith("json"):
+            continue  # it refuses NaN, as JSON has none
+        assert repr(evaluate(lines[tool]).sort_by("id")["f"].to_pylist()) == repr(numbers), tool
+
+
+@WAY
+def test_a_table_of_one_column_whose_values_are_null_or_empty(make_table: Any, way: str) -> None:
+    table = make_table(options=WAYS[way], schema=pa.schema([("one", pa.string())]))
+    texts = ["x", None, "", "y", None]
+    table.round(0, [{"one": text} for text in texts])
+    assert table.scan()["one"].to_pylist() == texts
+    for tool in ("DuckDB", "Polars"):
+        assert evaluate(LocalFilePlugin().open_with(table.info)[tool])["one"].to_pylist() == texts, tool
 
 
 def as_text_says(found: pa.Table) -> pa.Table:

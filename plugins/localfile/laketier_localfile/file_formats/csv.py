@@ -76,21 +76,26 @@ class Csv(FileFormat):
         files = files_of(location, self.suffixes)
         # Files that are older than a column do not have it.
         types = {name: kind for name, kind in duckdb_columns(schema).items() if kind != "VARCHAR"}
+        # Spark takes the empty text for null unless null is another one.
         return {
             "DuckDB": f"import duckdb, glob; duckdb.read_csv({files}, header=True, union_by_name=True, "
             f"allow_quoted_nulls=False, dtype={types!r})",
             "Polars": "import glob, polars; polars.concat([polars.read_csv(file, infer_schema_length=None, "
-            f"schema_overrides={_polars_decimals(schema)}) for file in {files}], how='diagonal_relaxed')",
+            f"schema_overrides={_polars_types(schema)}) for file in {files}], how='diagonal_relaxed')",
             "Spark": f"spark.read.schema({spark_columns(schema)!r}).option('recursiveFileLookup', True)"
             ".option('pathGlobFilter', '*part-*').option('header', True).option('enforceSchema', False)"
-            f".option('multiLine', True).option('escape', '\"').csv({location!r})",
+            f".option('multiLine', True).option('nullValue', chr(0)).option('escape', '\"').csv({location!r})",
         }
 
 
-def _polars_decimals(schema: pa.Schema) -> str:
-    """Which Polars would take for floats."""
-    decimals = (field for field in schema if pt.is_decimal(field.type))
-    inside = (f"{field.name!r}: polars.Decimal({field.type.precision}, {field.type.scale})" for field in decimals)
+def _polars_types(schema: pa.Schema) -> str:
+    """Of decimals, which Polars takes for floats, and of floats, which it takes for text where one is no number."""
+    inside = []
+    for field in schema:
+        if pt.is_decimal(field.type):
+            inside.append(f"{field.name!r}: polars.Decimal({field.type.precision}, {field.type.scale})")
+        elif pt.is_floating(field.type):
+            inside.append(f"{field.name!r}: polars.Float{32 if field.type.bit_width <= 32 else 64}")
     return f"{{{', '.join(inside)}}}"
 
 

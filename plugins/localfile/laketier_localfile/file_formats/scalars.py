@@ -56,6 +56,8 @@ def text_of(array: pa.Array, where: str) -> pa.Array:
 
 def _float_text(array: pa.Array) -> pa.Array:
     text = array.cast(TEXT)
+    if pc.any(pc.equal(array, 0)).as_py():  # -0 would be an integer, which has no sign then
+        text = pc.if_else(pc.equal(text, pa.scalar("-0", TEXT)), pa.scalar("-0.0", TEXT), text)
     finite = pc.is_finite(array)
     if pc.all(finite).as_py() is False:
         infinite = pc.if_else(pc.greater(array, 0), "Infinity", "-Infinity").cast(TEXT)
