@@ -25,7 +25,7 @@ from laketier.tables.hive import HivePartitions, values_of
 from laketier.tables.inference import SchemaSet
 from laketier_localfile.entries import IN_NAMES, adopted_table, canonical_text, entry_of
 from laketier_localfile.layout import LAYOUT, MANIFESTS
-from laketier_localfile.lying import LyingFile, LyingFiles, left_of_table, look_at, only_value
+from laketier_localfile.lying import LyingFile, LyingFiles, left_of_table, look_at, only_value, refuse_within_table
 from laketier_localfile.rebuilding import rebuild
 from laketier_localfile.table import refuse_several_devices
 
@@ -55,6 +55,7 @@ class LocalFileAdoption(LakeAdoption):
         if there is not None:
             return there
         with access("looking at the folder", location):
+            refuse_within_table(location)
             lying = LyingFiles.below(location)
             _refuse_none(location, lying)
             refuse_several_devices(location)

@@ -87,6 +87,20 @@ class LyingFile:
         return {name: found for name, found in self.stats.items() if _same_order(self.schema, schema, name)}
 
 
+def refuse_within_table(location: Path) -> None:
+    """Raise `IncompatibleTable` for a folder within that of a table: its files would be of two tables, of which one
+    moves away what the other needs."""
+    for folder in location.parents:
+        for name, kind in _FOREIGN:
+            if (folder / name).is_dir():
+                raise IncompatibleTable(
+                    "the folder lies within a table",
+                    where=str(location),
+                    why=f"{folder} is a table of {kind}",
+                    fix="Move the folder out of that table, and adopt it there.",
+                )
+
+
 def look_at(
     location: Path, lying: LyingFiles, schemas: SchemaSet, on_progress: Callable[[int, int], None] | None
 ) -> list[LyingFile]:

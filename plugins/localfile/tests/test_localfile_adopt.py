@@ -283,6 +283,14 @@ def test_tables_of_other_formats_are_refused_by_name(lying: Any, name: str, is_f
     assert not (lying.location / "_laketier_manifests").exists()
 
 
+def test_a_folder_within_a_table_is_refused(lying: Any) -> None:
+    put(lying.location / "inner/a.parquet", id=[1])
+    adopt(lying)
+    with pytest.raises(IncompatibleTable, match="the folder lies within a table"):
+        laketier.adopt(lying.location / "inner", lake_format="localfile")
+    assert not (lying.location / "inner" / "_laketier_manifests").exists()
+
+
 def test_a_table_of_laketier_is_refused(table: Any) -> None:
     table.round(0)
     with pytest.raises(IncompatibleTable, match="a table of laketier already"):
