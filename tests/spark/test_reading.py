@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import laketier.spark
 from laketier.connectors import ParquetFolder
-from laketier.registry import configure
+from laketier.registry import configure, open_lake
 from laketier.spark import reading
 from laketier.spark.reading import as_column
 from laketier.spark.schema import for_spark, reading_schema, spark_schema, table_schema
@@ -22,6 +23,8 @@ from laketier.tables import open_source, plan_scan, scan_request
 from laketier_conformance.oracle import rows_for
 from spark_lake import Landing, Target
 
+NEVER_FOLDED = {"localfile.fold-files": "0"}
+"""So that Spark's own reader reads small files, too."""
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
@@ -52,9 +55,33 @@ def test_columns_and_filters(spark: SparkSession, landing: Landing, written: Tar
     assert laketier.spark.read(spark, written.options(), columns=[]).count() == 30
 
 
+def test_a_reader_outlives_the_folds_of_a_stream(spark: SparkSession, landing: Landing, target: Target) -> None:
+    """A commit that folds small files moves them. Spark opens files by the paths that were planned; so it is given no
+    path of a small one, and reads large files by itself beside them."""
+    options = target.options(**{"localfile.fold-files": "2", "localfile.fold-file-bytes": "20000"})
+    large = spark.range(10**6, 10**6 + 50_000).selectExpr("id", "uuid() name", "timestamp_micros(id) at").coalesce(1)
+    large.write.format("laketier").options(**options).mode("append").save()
+    for number in range(2):
+        rows = spark.createDataFrame([(number, "small", dt.datetime(2026, 1, 1))], "id long, name string, at timestamp")
+        rows.coalesce(1).write.format("laketier").options(**options).mode("append").save()
+    wanted = laketier.spark.read(spark, options, columns=["id"], filters=[Leaf("name", Op.NOT_NULL)])
+    everything = laketier.spark.read(spark, options)
+    plan = everything._jdf.queryExecution().executedPlan().toString()
+    assert "FileScan parquet" in plan
+    assert "MapInArrow" in plan
+    before = sorted(row.id for row in everything.select("id").collect())
+    location = open_lake(configure(options)).load_table().location
+    files = set(Path(location).glob("*.parquet"))
+    rows.coalesce(1).write.format("laketier").options(**options).mode("append").save()
+    assert len(files - set(Path(location).glob("*.parquet"))) == 2, "the two small files were folded"
+    assert before == [0, 1, *range(10**6, 10**6 + 50_000)]
+    assert sorted(row.id for row in wanted.collect()) == before
+    assert everything.count() == len(before)
+
+
 def test_local_files_are_read_by_sparks_own_reader(spark: SparkSession, landing: Landing, target: Target) -> None:
     landing.land(1)
-    laketier.spark.tier(spark, ParquetFolder(str(landing.folder)), target.options(partition_by="name"))
+    laketier.spark.tier(spark, ParquetFolder(str(landing.folder)), target.options(partition_by="name", **NEVER_FOLDED))
     df = laketier.spark.read(spark, target.options(), columns=["id", "name"])
     plan = df._jdf.queryExecution().executedPlan().toString()
     assert "FileScan parquet" in plan
@@ -69,7 +96,7 @@ def test_sparks_own_reader_filters_as_arrow_does(spark: SparkSession, target: Ta
         """SELECT * FROM VALUES (0, 1.5D, TIMESTAMP_NTZ'2026-02-03 04:05:06'), (1, double('NaN'), null),
         (2, -0.0D, TIMESTAMP_NTZ'2026-02-03 13:05:06'), (3, null, TIMESTAMP_NTZ'2026-02-02 19:05:06') AS t(id, v, at)"""
     )
-    laketier.spark.write(rows, target.options())
+    laketier.spark.write(rows, target.options(**NEVER_FOLDED))
     kept = spark.read.format("laketier").options(**target.options()).load().toArrow()
     nan = float("nan")
     comparisons = [Leaf("v", op, value) for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE) for value in (0.0, nan)]

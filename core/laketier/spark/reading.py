@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -34,17 +35,20 @@ def read(
     """A DataFrame over one snapshot of a table, planned now. Driver.
 
     Where the snapshot is plain Parquet without deletes, Spark's own reader reads the files, with its pruning, pushdown
-    and code generation. Elsewhere tasks read Arrow splits of just ``columns``. Raises `TableNotFound`, `ConfigError`,
+    and code generation. Elsewhere tasks read Arrow splits of just ``columns``; of a snapshot that is plain in part, the
+    rest. Raises `TableNotFound`, `ConfigError`,
     `SnapshotNotFound` and `UnsupportedType`.
     """
     config = as_config(config, spark)
     filters = tuple(filters)
     source = open_source(config)
     planned = plan_scan(source, scan_request(config, columns, filters))
-    if is_native(planned.plan):
-        df = _native(spark, planned.plan)
-        for predicate in filters:
-            df = df.where(as_column(predicate, planned.plan.schema))
+    plain, others = _parted(planned)
+    if plain is not None and not others.plan.splits:
+        df = _native(spark, plain, filters)
+    elif plain is not None and planned.schema.names:
+        names = planned.schema.names
+        df = _native(spark, plain, filters).select(*map(_quoted, names)).unionAll(_splits(spark, others))
     else:
         if not planned.schema.names:
             # Arrow from Python to Spark loses the number of rows where there are no columns.
@@ -59,9 +63,15 @@ def _narrowest(schema: pa.Schema) -> str:
     return name
 
 
-def is_native(plan: ScanPlan) -> bool:
-    """Whether Spark's own Parquet reader gives the plan's rows unchanged."""
-    return all(split.plain_parquet for split in plan.splits) and all(_is_native_type(f.type) for f in plan.schema)
+def _parted(planned: Scan) -> tuple[ScanPlan | None, Scan]:
+    """The part of a plan whose rows Spark's own Parquet reader gives unchanged, and the rest. None for no such part,
+    but for a plan without splits, which is one."""
+    plan = planned.plan
+    plain = tuple(split for split in plan.splits if split.plain_parquet)
+    if (plan.splits and not plain) or not all(_is_native_type(field.type) for field in plan.schema):
+        return None, planned
+    rest = tuple(split for split in plan.splits if not split.plain_parquet)
+    return replace(plan, splits=plain), replace(planned, plan=replace(plan, splits=rest))
 
 
 def _is_native_type(kind: pa.DataType) -> bool:
@@ -84,12 +94,19 @@ def _is_native_type(kind: pa.DataType) -> bool:
     )
 
 
-def _native(spark: SparkSession, plan: ScanPlan) -> DataFrame:
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _native(spark: SparkSession, plan: ScanPlan, filters: Sequence[Predicate]) -> DataFrame:
     schema = spark_schema(plan.schema)
     paths = [split.plain_parquet for split in plan.splits if split.plain_parquet]
     if not paths:
         return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).option("mergeSchema", "false").parquet(*map(_spark_path, paths))
+    df = spark.read.schema(schema).option("mergeSchema", "false").parquet(*map(_spark_path, paths))
+    for predicate in filters:
+        df = df.where(as_column(predicate, plan.schema))
+    return df
 
 
 def _spark_path(path: str) -> str:
@@ -134,7 +151,7 @@ def as_column(predicate: Predicate, schema: pa.Schema) -> Column:
         case Not(child=child):
             return ~as_column(child, schema)
         case Leaf(column=name):
-            return _leaf(predicate, F.col(f"`{name.replace('`', '``')}`"), schema.field(name).type)
+            return _leaf(predicate, F.col(_quoted(name)), schema.field(name).type)
     raise TypeError(f"not a predicate: {predicate!r}")
 
 

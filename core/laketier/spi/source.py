@@ -96,8 +96,9 @@ class LakeSplit:
         partition: The partition fields and their values as text, None for null. Empty where they are unknown. An upsert
             skips splits by it, so integers are spelled ``42``, days ``2026-11-21``, and a text as it is.
         plain_parquet: The URI or absolute path of a Parquet file that holds exactly the rows and columns of the split,
-            partition columns included, without deletes. None where there is no such file, and where `LakeSource.read`
-            leaves out rows of it for a filter or limit that the plan accepted.
+            partition columns included, without deletes. None where there is no such file, where `LakeSource.read`
+            leaves out rows of it for a filter or limit that the plan accepted, and where an append may move the file
+            while it is read.
         files: The data files or fragments whose live rows are exactly those of the split. A round that rewrites the
             split names them as `WriteResult.replaced`. Empty where a filter or limit cut the split, and where the
             format does not support upserts.

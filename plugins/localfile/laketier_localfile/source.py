@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from laketier.kit import conform
 from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestSource
+from laketier.kit.manifests.folding import Room
 from laketier.kit.parquet_reader import naming_damage
 from laketier.spi import CorruptTable, LakeSplit, Predicate, columns_of
 from laketier_localfile.adopted import fitted_batches
@@ -65,6 +66,9 @@ class LocalFileSource(ManifestSource):
         written = snapshot.written_with(entry)
         fitted = bool(entry.details.get("fitted"))
         is_plain = format_of(entry.details) == PARQUET and not fitted and _has(written, wanted)
+        # Any commit may fold a small file and move it away, and whoever opens it by its path would not find it.
+        room = Room.from_plain(snapshot.head.folding)
+        is_plain = is_plain and (room is None or not room.settings.is_small(entry))
         plain = self._plain_path(entry, snapshot) if is_plain else None
         there = pa.schema([field for field in written if field.name in set(wanted.names)])
         payload = PublishedFile(
