@@ -36,6 +36,9 @@ def _run(table: Any, rounds: int) -> None:
     frozen: list[Any] = []
     for turn in range(rounds):
         what = f"turn {turn}, seed {DRAWN}"
+        # A frozen process may have gone further than anybody heard; whoever begins before the newest epoch is refused.
+        watermark = table.committer().open().watermark("p")
+        acknowledged = max(acknowledged, -1 if watermark is None else watermark.token.epoch - 1)
         child = table.child("", *range(acknowledged + 1, acknowledged + 40), fold_files=FOLD)
         for _ in range(chance.randint(1, 6)):
             said = child.answer()
