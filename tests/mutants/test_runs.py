@@ -265,7 +265,10 @@ def test_what_was_changed_since_is_not_recalled(tmp_path: Path, same: Module, mo
 def test_a_summary_is_mended_by_what_was_noticed_since(tmp_path: Path, same: Module) -> None:
     """Of the survivors alone: of the others nobody knows whether they had been tried."""
     summary = Summary.of(_told(tmp_path, same, 3, 1))
+    by_ours = [replace(each, ours=True) for each in summary.survivors]
+    summary = replace(summary, survivors=by_ours, score=replace(summary.score, ours=len(by_ours)))
     now = mended(summary, _told(tmp_path, same, len(same.mutants), 0, 1, 4))
+    assert now.score.ours == len(by_ours) - 1, "what the suite notices is not counted twice"
     assert (now.score.tried, now.score.noticed) == (3, 2)
     assert [each.before for each in now.survivors] == [same.mutants[2].key.before]
     for view in now.scores:

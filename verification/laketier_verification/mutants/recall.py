@@ -10,11 +10,11 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from laketier_verification.mutants.report import Told
+from laketier_verification.mutants.report import Score, Told
 from laketier_verification.mutants.results import KILLED, NEAR, Result
 from laketier_verification.mutants.source import Key, Module
 from laketier_verification.mutants.summary import VIEWS, Summary, Survivor
@@ -55,16 +55,21 @@ def mended(summary: Summary, told: Told) -> Summary:
     still = {result.key for result in recalled(summary, TARGETS[told.name].modules()) if not result.noticed}
     gone = {_text(result.key): result for result in told.results if result.noticed and result.key in still}
     left = [each for each in summary.survivors if (each.module, each.function, *_of(each)) not in gone]
+    ours = {(each.module, each.function, *_of(each)) for each in summary.survivors if each.ours}
     found = [result for result in gone.values() if not told.is_argued(result)]
+
+    def better(score: Score, some: Sequence[Result]) -> Score:
+        by_ours = sum(_text(result.key) in ours for result in some)  # which count as the suite's from now on
+        return replace(score, noticed=score.noticed + len(some), ours=score.ours - by_ours)
+
     scores = {
         view: {
-            name: replace(score, noticed=score.noticed + sum(of(each) == name for each in found))
+            name: better(score, [each for each in found if of(each) == name])
             for name, score in summary.scores[view].items()
         }
         for view, of in VIEWS
     }
-    score = replace(summary.score, noticed=summary.score.noticed + len(found))
-    return replace(summary, score=score, scores=scores, survivors=left)
+    return replace(summary, score=better(summary.score, found), scores=scores, survivors=left)
 
 
 def _of(survivor: Survivor) -> tuple[str, str, str]:
