@@ -113,3 +113,21 @@ def test_orphans_on_s3(bucket, support):
     assert lake.read(snapshot_id=3).num_rows == 9
     assert lake.epoch(4, rows("plain")).rows == 1
     assert lake.read().num_rows == 2
+
+
+def test_a_version_on_s3_names_one_state(bucket, support):
+    """Also where a table was made anew within the second that a listing tells, with entries of the same names."""
+    lake, _ = bucket
+    path, seen = lake.create().path, []
+    for run in range(2):
+        for epoch in range(2):
+            lake.epoch(epoch, support.ids(run))
+            version = lake.storage.catalog().table_version(path)
+            assert version is not None
+            assert version not in seen
+            assert lake.storage.catalog().table_version(path, version) == version
+            assert all(lake.storage.catalog().table_version(path, known) == version for known in seen)
+            seen.append(version)
+        lake.storage.catalog().drop_table(path)
+        assert lake.storage.catalog().table_version(path, seen[-1]) is None
+        lake.create()

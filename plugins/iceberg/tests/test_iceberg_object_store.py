@@ -131,3 +131,21 @@ def test_orphans_on_s3(endpoint: str, storage: IcebergStorage, events: Any, sche
 def _data_files(endpoint: str) -> set[str]:
     found = _client(endpoint).list_objects_v2(Bucket="lake", Prefix="warehouse/db/")["Contents"]
     return {f"s3://lake/{entry['Key']}" for entry in found if entry["Key"].endswith(".parquet")}
+
+
+def test_a_version_on_s3_names_one_state(storage: IcebergStorage, events: Any) -> None:
+    """The catalog's row names a metadata file, and each commit makes another one: S3 is not asked."""
+    path, seen = TablePath("db", "t"), []
+    catalog = storage.catalog()
+    for _ in range(2):
+        info = catalog.create_table(path, TableDescriptor(events.info.schema))
+        for epoch in range(2):
+            TieringRound(storage.tiering_factory(info), token=Token("p", "run", epoch)).commit([])
+            version = catalog.table_version(path)
+            assert version is not None
+            assert version not in seen
+            assert SECRET not in version
+            assert catalog.table_version(path, version) == version
+            seen.append(version)
+        catalog.drop_table(path)
+        assert catalog.table_version(path, seen[-1]) is None

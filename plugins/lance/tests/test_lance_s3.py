@@ -257,3 +257,11 @@ def test_a_store_that_is_not_there_is_an_error_and_shows_no_secret():
         storage.catalog().load_table(PATH)
     assert type(failure.value) is TableError
     assert "hunter2" not in str(failure.value)
+
+
+def test_no_version_is_told_of_an_object_store(storage):
+    """A dataset that was made anew has manifests of the same names."""
+    path = TablePath("db", "versions")
+    info = storage.catalog().create_table(path, TableDescriptor(SCHEMA))
+    assert storage.catalog().table_version(path) is None
+    assert storage.catalog().handle_bytes(info) is None
