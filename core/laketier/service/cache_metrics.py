@@ -20,6 +20,7 @@ FOUND = {
     "miss": "misses",
     "stale": "stale",
     "uncacheable": "uncacheable",
+    "passed-by": "passed_by",
 }
 """The values of the label ``found``, and their counts."""
 EVENTS = ("laketier_cache_events_total", "What else happened to what this worker keeps of tables.")

@@ -196,6 +196,25 @@ def test_a_load_that_looks_the_table_up_itself_does_not_wait_for_itself(cache: M
     assert cache.opened(lake_of(recursive)).handle == [2]
 
 
+def test_a_table_that_changes_all_the_time_is_hardly_kept(cache: MetadataCache, catalog: Catalog) -> None:
+    """And found soon, once it rests."""
+    for number in range(200):
+        catalog.version = f"v{number}"
+        assert cache.opened(lake_of(catalog)).table_uuid == f"uuid of v{number}"
+    assert catalog.loads == 200
+    assert catalog.checks < 60
+    assert cache.counts.passed_by > 150
+    loads = catalog.loads
+    for _ in range(20):
+        cache.opened(lake_of(catalog))
+    assert catalog.loads <= loads + 18
+    assert cache.counts.memory_hits >= 2
+    loads = catalog.loads
+    for _ in range(5):
+        cache.opened(lake_of(catalog))
+    assert catalog.loads == loads
+
+
 KEYS = (
     {"catalog.uri": "postgresql://me:hunter2@host/db", "catalog.type": "sql"},
     {"storage.aws_secret_access_key": "hunter2", "storage.region": "r"},

@@ -15,6 +15,7 @@ from laketier.registry import Lake, open_lake
 from laketier.spi import LaketierError, TableInfo, host_time
 from laketier.tables.metadata.asked import handle_bytes_of, version_of
 from laketier.tables.metadata.background import Background
+from laketier.tables.metadata.busy import Busy
 from laketier.tables.metadata.counts import Counts, Statistics
 from laketier.tables.metadata.disk import Disk
 from laketier.tables.metadata.document import Saved, encode
@@ -63,6 +64,7 @@ class MetadataCache:
         self._memory_bytes = memory_bytes
         self._turns = Turns()
         self._background = Background()
+        self._busy = Busy()
         self._ttl = ttl
         self._clock = clock
         self._saved: dict[str, float] = {}
@@ -96,6 +98,10 @@ class MetadataCache:
         key = table_key(lake.config) if lake.config.metadata_cache else None
         if key is None:
             return lake.load_table()
+        patient = not with_handle and lake.config.metadata_cache_max_age > 0
+        if not patient and self._busy.passes_by(key.text):
+            self.counts.add("passed_by")
+            return lake.load_table()
         began, now = self._clock(), None
         entry = self._memory.get(key.text)
         if entry is not None:
@@ -108,7 +114,10 @@ class MetadataCache:
             served = self._checked(lake, key, entry, now, with_handle=with_handle)
             if served is not None:
                 self.counts.add("memory_hits")
+                self._busy.unchanged(key.text)
                 return served
+            if now is not None and now != entry.version:
+                self._busy.changed(key.text)
         with self._turns.of(key.text):
             after = self._memory.get(key.text)
             if after is not None and after is not entry and after.checked_at >= began:

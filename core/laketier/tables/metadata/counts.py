@@ -36,6 +36,7 @@ class Counts:
         misses: Loaded, as nothing was kept.
         stale: Loaded, as the table has another version than what was kept.
         uncacheable: Loaded, as the format can't tell a version.
+        passed_by: Loaded without a look at what was kept, as the table changed between any two looks lately.
         refreshes: Loaded behind, as what was kept was older than its time to live.
         evictions: Thrown out of memory, to stay within its bytes.
         saves: Written to the disk.
@@ -50,6 +51,7 @@ class Counts:
     misses: int = 0
     stale: int = 0
     uncacheable: int = 0
+    passed_by: int = 0
     refreshes: int = 0
     evictions: int = 0
     saves: int = 0
