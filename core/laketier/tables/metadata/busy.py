@@ -10,8 +10,8 @@ _MOST_TABLES = 10_000
 
 
 class Busy:
-    """Says which looks pass a cache by. After three looks in a row that found the table changed, one passes by, then two,
-    four, and at last eight, until one finds it unchanged. Safe in threads."""
+    """Says which looks pass a cache by. After three looks in a row that found the table changed, one passes by, then
+    two, four, and at last eight, until one finds it unchanged. Safe in threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
