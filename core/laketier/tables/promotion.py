@@ -41,7 +41,8 @@ class Spelling(Enum):
 def promoted(one: pa.DataType, other: pa.DataType, spelling: Spelling = Spelling.TYPED) -> pa.DataType | None:
     """The least type that holds all values of both, None where there is none. Of structs, fields of the first come
     first."""
-    if one.equals(other) or pt.is_null(other):
+    # Arrow calls lists equal that name their elements otherwise, and then the first would decide.
+    if one.equals(other, check_metadata=True) or pt.is_null(other):
         return one
     if pt.is_null(one):
         return other
@@ -49,7 +50,7 @@ def promoted(one: pa.DataType, other: pa.DataType, spelling: Spelling = Spelling
         found = rule(one, other, spelling)
         if found is not None:
             return found
-    return _as_text(one, other, spelling)
+    return one if one.equals(other) else _as_text(one, other, spelling)
 
 
 def merged(one: pa.Field, other: pa.Field, spelling: Spelling = Spelling.TYPED) -> pa.Field | None:

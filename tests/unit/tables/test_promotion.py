@@ -99,6 +99,15 @@ def test_nested_types_join_in_any_order_and_grouping(
     assert in_order(left) == in_order(right)
 
 
+def test_the_name_of_an_element_is_decided_by_no_order() -> None:
+    """Arrow's own comparison takes them for equal."""
+    spellings = [pa.list_(pa.field(name, pa.int32())) for name in ("item", "element", "array")]
+    for one, other in product(spellings, repeat=2):
+        found = promoted(one, other)
+        assert isinstance(found, pa.ListType)
+        assert found.value_field.name == (one.value_field.name if one is other else "element")
+
+
 def test_a_column_that_may_widen_is_promoted_to_the_wider_type() -> None:
     for old, new in product(SCALARS, repeat=2):
         if widens(old, new) and not pa.types.is_decimal(old):
