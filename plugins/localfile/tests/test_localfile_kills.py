@@ -30,10 +30,19 @@ class _Signal:
 
 
 def _run(table: Any, rounds: int) -> None:
+    frozen: list[Any] = []
+    try:
+        _turns(table, rounds, frozen)
+    finally:
+        for sleeper in frozen:
+            os.kill(sleeper.pid, signal.SIGKILL)
+            sleeper.join()
+
+
+def _turns(table: Any, rounds: int, frozen: list[Any]) -> None:
     chance = random.Random(DRAWN)
     table.options = LocalFileOptions(fold_files=FOLD)
     acknowledged = -1
-    frozen: list[Any] = []
     for turn in range(rounds):
         what = f"turn {turn}, seed {DRAWN}"
         # A frozen process may have gone further than anybody heard; whoever begins before the newest epoch is refused.
@@ -65,9 +74,6 @@ def _run(table: Any, rounds: int) -> None:
             ]
             acknowledged = max([acknowledged, *landed])
         _judge(table, acknowledged, what)
-    for sleeper in frozen:
-        os.kill(sleeper.pid, signal.SIGKILL)
-        sleeper.join()
     _judge(table, acknowledged, "the end")
     _judge_files(table)
 
