@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import polars as pl
@@ -18,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laketier.kit.manifests import FileEntry, FoldSettings, Manifest, files_at
+from laketier.kit.manifests import folding as folding_rule
 from laketier.kit.manifests.document import encode
 from laketier.kit.manifests.folding import Room, due, room_after, room_of
 from laketier.kit.partition import OddPartitionValues
@@ -321,15 +323,18 @@ def entry(number: int, size: int, level: int, group: int) -> FileEntry:
     return FileEntry(f"f{number}", 1, size, 0, (("p", str(group)),), None, {}, level)
 
 
-commits = st.lists(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 2)), max_size=5), max_size=40)
+commits = st.lists(
+    st.lists(st.tuples(st.sampled_from([1, 2, 3, 100, 120]), st.integers(0, 2)), max_size=5), max_size=40
+)
 
 
 @given(commits, st.integers(1, 5))
 def test_no_partition_ever_keeps_more_small_files_of_a_level_than_it_should(
     history: list[list[tuple[int, int]]], limit: int
 ) -> None:
-    """Whatever the sizes and partitions, and though most commits look at no live file."""
-    settings = FoldSettings(limit, 10)
+    """Whatever the sizes and partitions, and though most commits look at no live file. But for what is too much for
+    one commit, which other tests look at."""
+    settings = FoldSettings(limit, 100)
     files: list[FileEntry] = []
     room: Room | None = None
     number = looks = 0
@@ -342,7 +347,9 @@ def test_no_partition_ever_keeps_more_small_files_of_a_level_than_it_should(
         if found is None:
             looks += 1
             folded = []
-            for old in due(settings, files, added):
+            with patch.object(folding_rule, "_AT_ONCE", 10**6):
+                sets = due(settings, files, added)
+            for old in sets:
                 number += 1
                 files = [file for file in files if file not in old]
                 folded.append(replace(old[0], path=f"f{number}", level=old[0].level + 1))
@@ -359,10 +366,51 @@ def test_no_partition_ever_keeps_more_small_files_of_a_level_than_it_should(
                     for file in files
                     if file.level == level and file.partition == (("p", str(group)),) and settings.is_small(file)
                 ]
-                mine = sum(1 for size, of in commit if of == group and size < 10) if level == 0 else 1
+                mine = sum(1 for size, of in commit if of == group and size < 100) if level == 0 else 1
                 # The files of one commit alone may be more, and one file is not folded with nothing.
                 assert len(small) <= max(limit, mine + 1)
     assert looks <= len(history)
+
+
+def test_an_old_table_of_many_small_files_is_folded_in_many_commits() -> None:
+    settings = FoldSettings(5, 1000)
+    files = [entry(number, 10, 0, 0) for number in range(1000)]
+    commits = 0
+    while True:
+        commits += 1
+        added = [entry(10_000 + commits, 10, 0, 0)]
+        sets = due(settings, files, added)
+        assert sum(map(len, sets)) <= 20
+        files += added
+        for old in sets:
+            files = [file for file in files if file not in old]
+            files.append(replace(old[0], path=f"folded {commits} {len(files)}", level=old[0].level + 1))
+        room = room_of(settings, files)
+        if room.files >= 0:
+            break
+    assert commits < 120
+    assert sum(file.level == 0 for file in files) <= 5
+
+
+def test_partitions_that_are_due_at_once_are_folded_as_fast_as_files_come() -> None:
+    settings = FoldSettings(5, 1000)
+    files: list[FileEntry] = []
+    most = 0
+    for epoch in range(60):
+        added = [entry(epoch * 1000 + group, 10, 0, group) for group in range(300)]
+        sets = due(settings, files, added)
+        assert sum(map(len, sets)) <= 1200
+        gone = {file.path for old in sets for file in old}
+        files = [file for file in files if file.path not in gone] + added
+        files += [replace(old[0], path=f"folded {epoch} {i}", level=old[0].level + 1) for i, old in enumerate(sets)]
+        most = max(most, sum(file.level == 0 for file in files))
+    assert most <= 300 * 8, "five for each partition, and what waits for a commit or two"
+
+
+def test_no_commit_reads_more_bytes_than_an_ordinary_set_has() -> None:
+    settings = FoldSettings(5, 1000)
+    [old] = due(settings, [entry(number, 999, 0, 0) for number in range(20)], [])
+    assert len(old) == 5
 
 
 @pytest.mark.parametrize("plain", [None, 3, {}, {"files": 3}, {"files": "3", "file_bytes": 1, "room": 0}, ["files"]])

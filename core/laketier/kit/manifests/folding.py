@@ -17,9 +17,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from laketier.kit.manifests.manifest import FileEntry
+
+_AT_ONCE = 4
+"""So many times the files of an ordinary set, or of the commit itself, are read and written at most by one commit."""
 
 Group = tuple[tuple[tuple[str, str | None], ...], int | None]
 
@@ -74,20 +78,33 @@ def room_of(settings: FoldSettings, files: Iterable[FileEntry]) -> Room:
 
 def due(settings: FoldSettings, live: Sequence[FileEntry], added: Sequence[FileEntry]) -> list[list[FileEntry]]:
     """The sets of ``live`` files to be folded by a commit that adds ``added``, each in the order in which they were
-    added. A set has at least two files of one level, partition and bucket."""
+    added. A set has at least two files of one level, partition and bucket. What is too much for one commit is left to
+    the next ones, lower levels first: an old table may have any number of small files, and all partitions of a table
+    may have too many in the same epoch."""
     counts = Counter(_key(entry) for entry in added if settings.is_small(entry))
     small: dict[tuple[Group, int], list[FileEntry]] = {}
     for entry in live:
         if settings.is_small(entry):
             small.setdefault(_key(entry), []).append(entry)
+    left = _AT_ONCE * max(settings.files, len(added))
     found = []
     for group, level in sorted(small, key=lambda key: key[1]):
         files = small[group, level]
         if len(files) >= 2 and len(files) + counts[group, level] > settings.files:
+            files = _within(settings, files[:left])
+            if len(files) < 2:
+                break
+            left -= len(files)
             found.append(files)
             # The file that they become may be one too many of the next level.
             counts[group, level + 1] += 1
     return found
+
+
+def _within(settings: FoldSettings, files: Sequence[FileEntry]) -> list[FileEntry]:
+    """The first of them, as many as an ordinary set of the largest small files has bytes."""
+    sizes, most = accumulate(entry.bytes for entry in files), max(2, settings.files) * settings.file_bytes
+    return [entry for entry, size in zip(files, sizes, strict=True) if size <= most]
 
 
 def _fullest(settings: FoldSettings, files: Iterable[FileEntry]) -> int:
