@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from laketier.kit.manifests import ManifestCatalog
@@ -40,6 +41,9 @@ class LocalFileCatalog(ManifestCatalog):
             left = left_of_table(self.location(path))
             if left is None:
                 raise
+            # Another process may have created it in between, and then what was found is not left of one.
+            with suppress(TableNotFound):
+                return super().load_table(path)
             raise CorruptTable(
                 "the table's manifests are gone, and its files are there",
                 where=str(self.location(path)),

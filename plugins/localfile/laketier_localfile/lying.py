@@ -16,6 +16,7 @@ import pyarrow.types as pt
 from laketier.kit import LocalFolder
 from laketier.kit.confine import escapes
 from laketier.kit.durable import fsync_directory
+from laketier.kit.manifests import Manifest
 from laketier.kit.partition import partition_text
 from laketier.spi import CorruptTable, IncompatibleData, IncompatibleTable, OutsideTable, TableNotFound
 from laketier.tables.evolution import logical_schema
@@ -189,8 +190,10 @@ def left_of_table(location: Path) -> str | None:
     """A file that a table of laketier left there, None where there is none. Cheap for folders of others."""
     if not any((location / name).is_dir() for name in LAYOUT.own_folders):
         return None
-    for pattern in ("*/head.json", f"*{LOST}"):
-        for path in (location / MANIFESTS).glob(pattern):
+    for path in (location / MANIFESTS).glob(f"*{LOST}"):
+        return str(path.relative_to(location))
+    for path in (location / MANIFESTS).glob("*/head.json"):
+        if _had_rows(path.parent):
             return str(path.relative_to(location))
     deleted = not (location / MANIFESTS).exists()  # it is made before the others
     for folder, folders, names in os.walk(location):
@@ -200,6 +203,18 @@ def left_of_table(location: Path) -> str | None:
                 return os.path.relpath(os.path.join(folder, name), location)
         folders[:] = [name for name in folders if name not in (MANIFESTS, IN_PROGRESS)]
     return None
+
+
+def _had_rows(manifests: Path) -> bool:
+    """Whether a chain of manifests is more than the creation of an empty table, which can be made again."""
+    if (manifests / f"{1:020}.json").exists():
+        return True
+    try:
+        return bool(Manifest.read(manifests / f"{0:020}.json", LAYOUT).added)
+    except FileNotFoundError:
+        return False
+    except CorruptTable:
+        return True
 
 
 def _look(location: Path, path: str, known: Identity) -> LyingFile | tuple[str, str]:

@@ -29,6 +29,7 @@ from laketier.spi import (
     WriterInitContext,
     new_attempt_id,
 )
+from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.plugin import LocalFilePlugin
 from laketier_localfile.table import LocalFileTable
 
@@ -204,7 +205,7 @@ def test_damaged_metadata_is_told_with_its_file(table: Any) -> None:
 
 
 def test_buckets_are_assigned_and_named(make_table: Any) -> None:
-    table = make_table(buckets=BucketSpec(4, ("id",)), partition_by=("region",))
+    table = make_table(buckets=BucketSpec(4, ("id",)), partition_by=("region",), options=LocalFileOptions(fold_files=0))
     rows = [{"id": i, "region": "ab"[i % 2]} for i in range(40)]
     table.round(0, rows)
     assigner = assigner_for(table.info.descriptor)

@@ -44,7 +44,7 @@ def plain_ids(table: Any) -> list[int]:
         return []
 
 
-def kill_in(table: Any, failpoints: str, *epochs: int, **options: str) -> None:
+def kill_in(table: Any, failpoints: str, *epochs: int, **options: Any) -> None:
     code, said = table.child(failpoints, *epochs, **options).join()
     assert code == -signal.SIGKILL, said
 
@@ -76,7 +76,7 @@ def test_a_crash_after_the_manifest_loses_nothing_and_the_replay_is_a_no_op(tabl
 
 
 def test_after_k_of_n_renames_our_reader_sees_all_and_plain_readers_whole_published_files(table: Any) -> None:
-    kill_in(table, "publish.mid_renames=kill@1", 0)
+    kill_in(table, "publish.mid_renames=kill@1", 0, fold_files=0)
     assert table.read_ids() == EPOCH_0
     assert plain_ids(table) == [0, 1], "file by file: the first of two was moved"
     source = table.storage.source(table.info)

@@ -33,6 +33,9 @@ from laketier.spi import (
 from laketier_localfile import source as source_module
 from laketier_localfile.options import LocalFileOptions
 
+NEVER_FOLDED = LocalFileOptions(fold_files=0)
+"""So that small files have plain paths, too."""
+
 
 def plan(table: Any, **request: Any) -> ScanPlan:
     found: ScanPlan = table.storage.source(table.info).plan(ScanRequest(**request))
@@ -78,7 +81,7 @@ def test_a_source_and_its_splits_cross_processes(table: Any) -> None:
 
 
 def test_partition_filters_are_answered_by_planning(make_table: Any) -> None:
-    table = make_table(partition_by=("region",))
+    table = make_table(partition_by=("region",), options=NEVER_FOLDED)
     table.round(0, [{"id": i, "region": r} for i, r in enumerate(["a", "b", None, "a/b"])])
     for predicate, ids in (
         (Leaf("region", Op.EQ, "a"), [0]),
@@ -129,6 +132,7 @@ def test_days_that_python_does_not_know_do_no_harm(make_table: Any) -> None:
 
 
 def test_a_limit_is_planned_exactly(table: Any) -> None:
+    table.options = NEVER_FOLDED
     for epoch in range(3):
         table.round(epoch)
     made = plan(table, limit=6)
@@ -141,6 +145,7 @@ def test_a_limit_is_planned_exactly(table: Any) -> None:
 
 
 def test_time_travel(table: Any) -> None:
+    table.options = NEVER_FOLDED
     moments = []
     for epoch in range(5):
         table.round(epoch, mode=WriteMode.OVERWRITE if epoch == 3 else WriteMode.APPEND)
@@ -183,6 +188,7 @@ def test_a_file_that_a_round_moves_while_it_is_opened(table: Any, step: str, mon
 
 
 def test_a_plain_split_holds_every_column_asked_for(table: Any) -> None:
+    table.options = NEVER_FOLDED
     from laketier.spi import AddColumn
 
     table.round(0)

@@ -22,6 +22,7 @@ from laketier.kit.manifests.rollup import Block, write_rollups
 from laketier.spi import BucketSpec, PartitionField, ScanRequest, TableDescriptor, Token, WriteMode
 from laketier.tiering import TieringRound
 from laketier_localfile.layout import LAYOUT
+from laketier_localfile.options import LocalFileOptions
 
 
 def rows(*ids: int) -> list[dict[str, Any]]:
@@ -187,6 +188,7 @@ def test_replacing_what_has_moved_away_is_told(table: Any) -> None:
 
 
 def test_plain_paths_of_older_snapshots(table: Any) -> None:
+    table.options = LocalFileOptions(fold_files=0)
     first = upsert(table, 0, [1])
     upsert(table, 1, [2], files(table))
     plan = table.storage.source(table.info).plan(ScanRequest(snapshot_id=first))

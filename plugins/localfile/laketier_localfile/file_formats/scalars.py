@@ -14,6 +14,7 @@ from laketier.spi import IncompatibleData
 
 TEXT = pa.large_string()
 
+_YEARS = "a day outside the years 1 to 9999"
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _DAY = 86_400
@@ -69,18 +70,19 @@ def _float_text(array: pa.Array) -> pa.Array:
 def _moment_text(array: pa.Array, where: str) -> pa.Array:
     unit, zone = array.type.unit, array.type.tz
     second = _PER_SECOND[unit]
-    if unit != "ns":  # whose years are 1677 to 2262
-        first, last = _FIRST_DAY * _DAY * second, (_LAST_DAY + 1) * _DAY * second - 1
-        _refuse_far(array.view(pa.int64()), first, last, where)
+    first, last, what = _FIRST_DAY * _DAY * second, (_LAST_DAY + 1) * _DAY * second - 1, _YEARS
+    if unit == "ns":  # whose years are 1677 to 2262, and whose first second has a beginning that no reader can add to
+        first, last, what = -(2**63 // second) * second, 2**63 - 1, "a moment before 1677-09-21 00:12:44"
+    _refuse_far(array.view(pa.int64()), first, last, where, what)
     text = pc.replace_substring(array.view(pa.timestamp(unit)).cast(TEXT), " ", "T")
     return text if zone is None else pc.binary_join_element_wise(text, pa.scalar("Z", TEXT), pa.scalar("", TEXT))
 
 
-def _refuse_far(numbers: pa.Array, first: int, last: int, where: str) -> None:
+def _refuse_far(numbers: pa.Array, first: int, last: int, where: str, what: str = _YEARS) -> None:
     ends = pc.min_max(numbers).as_py()
     if ends["min"] is not None and (ends["min"] < first or ends["max"] > last):
         raise IncompatibleData(
-            f"column {where!r} has a day outside the years 1 to 9999",
+            f"column {where!r} has {what}",
             why="text of it is not read back by other readers",
             fix="Leave such rows out in the query, or tier into a table of Parquet files.",
         )
