@@ -60,6 +60,12 @@ RULES = (
         ("test_catalog.py", "test_places.py"),
     ),
     Rule(
+        "versions",
+        "A table's version stays while nothing changes, and each commit, change or new creation gives another one.",
+        _CATALOG,
+        ("test_versions.py",),
+    ),
+    Rule(
         "names",
         "An odd name of a folder, a table or a column is kept as it is, or refused: it never means another one.",
         _CATALOG,

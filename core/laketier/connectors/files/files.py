@@ -87,4 +87,5 @@ class Files:
         return found.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-NO_FILES = Files.of([], [], [])
+# Not by `pa.array`, which imports pandas where it is installed: whoever starts the command line would wait for it.
+NO_FILES = Files(pa.nulls(0, pa.string()), *(np.zeros(0, np.int64) for _ in range(3)))
