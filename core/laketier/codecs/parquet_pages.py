@@ -19,6 +19,10 @@ from laketier.codecs.bounds import BLOCK_BYTES, EXPANSION, MIB
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.thrift import read_struct
 
+# Numbers of fields in parquet.thrift: of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData and SizeStatistics.
+_ROW_GROUPS, _COLUMNS, _META, _CRYPTO, _SIZES = 4, 1, 3, 8, 16
+_PLAIN_BYTES, _REPETITIONS, _DEFINITIONS = 1, 2, 3
+_TAIL = 8
 _DICTIONARY_PAGE = 2
 _DELTA_BYTE_ARRAY = 7
 _HEADER = 16 * 1024
@@ -70,6 +74,7 @@ def check_pages(
     Raises:
         BadValue: A page contradicts the file, or would expand beyond ``allowed``.
     """
+    check_chunks(file, size, footer)
     rows = _ROWS
     for group in groups:
         largest, compressed = 0, 0
@@ -90,6 +95,41 @@ def check_pages(
         if largest > max(4 * allowed, _MANY * compressed):
             raise BadValue(f"pages of row group {group} expand to {largest:,} bytes together, of {compressed:,}")
     return BatchLimit(rows)
+
+
+def check_chunks(file: Any, size: int, footer: pq.FileMetaData) -> None:
+    """Check what a footer says of its column chunks, before pyarrow is asked for one: `RowGroupMetaData.column` ends
+    the process where C++ would raise (pyarrow 26). Raises `BadValue`.
+
+    Args:
+        file: The file.
+        size: Its bytes.
+        footer: Its footer, as pyarrow has read it.
+    """
+    file.seek(size - _TAIL)
+    length = int.from_bytes(file.read(_TAIL)[:4], "little")
+    file.seek(max(0, size - _TAIL - length))
+    try:
+        groups = read_struct(file.read(length))[0][_ROW_GROUPS]
+        chunks = [chunk for group in groups for chunk in enumerate(group[_COLUMNS])]
+    except (IndexError, KeyError, TypeError) as error:
+        raise BadValue(f"its footer can't be read: {error!r}") from error
+    columns = [footer.schema.column(index) for index in range(footer.num_columns)]
+    for index, chunk in chunks:
+        if not isinstance(chunk, dict) or index >= len(columns) or _CRYPTO in chunk:
+            raise BadValue(f"its footer has a chunk of column {index} that can't be read")
+        found = chunk.get(_META)
+        sizes = found.get(_SIZES) if isinstance(found, dict) else None
+        if sizes is None:
+            continue
+        column = columns[index]
+        levels = ((_REPETITIONS, column.max_repetition_level), (_DEFINITIONS, column.max_definition_level))
+        wrong = not isinstance(sizes, dict) or any(
+            not isinstance(counts := sizes.get(number, []), list) or (counts and len(counts) != most + 1)
+            for number, most in levels
+        )
+        if wrong or (_PLAIN_BYTES in sizes and column.physical_type != "BYTE_ARRAY"):
+            raise BadValue(f"its footer contradicts itself about the levels of column {column.path!r}")
 
 
 def _rows_at_once(file: Any, footer: pq.FileMetaData, group: int, index: int, longest: int, values: int) -> int:

@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.codecs.decoding import BadValue
+from laketier.codecs.parquet_pages import check_chunks
 from laketier.kit import LocalFolder
 from laketier.kit.confine import escapes
 from laketier.kit.durable import fsync_directory
@@ -226,6 +228,7 @@ def _look(location: Path, path: str, known: Identity) -> LyingFile | tuple[str, 
             digest = footer_digest(file, status.st_size)
             file.seek(0)
             with open_parquet(file) as parquet:
+                check_chunks(file, status.st_size, parquet.metadata)
                 schema = logical_schema(parquet.schema_arrow.remove_metadata())
                 stats = _checked(parquet.metadata, schema)
                 rows = parquet.metadata.num_rows
@@ -235,6 +238,8 @@ def _look(location: Path, path: str, known: Identity) -> LyingFile | tuple[str, 
         return path, "it is gone since the folder was listed"
     except CorruptTable as error:
         return path, error.what
+    except BadValue as error:
+        return path, str(error)
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise

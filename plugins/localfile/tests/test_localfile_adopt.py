@@ -379,3 +379,15 @@ def test_killed_in_the_middle_there_is_no_table(lying: Any, point: str) -> None:
         lying.storage.catalog().load_table(lying.path)
     assert adopt(lying).rows == 5
     assert {tuple(ids) for ids in readers(lying).values()} == {(1, 2, 3, 4, 5)}
+
+
+def test_a_footer_that_would_end_the_process_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "lake" / "db" / "events"
+    folder.mkdir(parents=True)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"n": pa.array([1, None, 3])}), sink)
+    data = sink.getvalue().to_pybytes()
+    at = data.index(b"\x15\x04\x25\x02\x18\x01n")
+    (folder / "a.parquet").write_bytes(data[: at + 3] + b"\x00" + data[at + 4 :])
+    with pytest.raises(LaketierError, match="levels of column 'n'"):
+        laketier.adopt(folder, lake_format="localfile")

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.parquet import read_metadata
 
+from laketier.codecs.decoding import BadValue
+from laketier.codecs.parquet_pages import check_chunks
 from laketier.codecs.said import said
 from laketier.connectors.files.files import Files, LandedFile, LandedPart
 from laketier.connectors.files.folder import Folder, FolderListing
@@ -273,7 +275,8 @@ class LandingLog(TableLog):
         try:
             with self._folder.opened(place) as (file, _):
                 footer = read_metadata(file)
-        except (pa.ArrowException, Astray, FileNotFoundError):
+                check_chunks(file, entry.size, footer)
+        except (pa.ArrowException, Astray, BadValue, FileNotFoundError):
             yield whole  # which the task then finds to be bad
             return
         for first, last, _, size in row_group_ranges(footer, self._options.split_bytes):
