@@ -13,7 +13,8 @@ from pyarrow import fs
 
 from laketier.config.locations import absolute
 from laketier.connectors.location import filesystem_of, is_hidden
-from laketier.connectors.parquet_parts import open_parquet, read_footer, read_row_groups, row_group_ranges
+from laketier.connectors.parquet_parts import read_footer, read_row_groups, row_group_ranges
+from laketier.kit.parquet_reader import open_parquet
 from laketier.spi import (
     ConfigError,
     IncompatibleData,
@@ -89,7 +90,7 @@ class ParquetFolder(LakeSource):
         filesystem, _ = filesystem_of(self.location)
         part: RowGroups = split.payload
         with filesystem.open_input_file(part.path) as file:
-            yield from read_row_groups(open_parquet(file), range(part.first, part.last + 1), schema)
+            yield from read_row_groups(open_parquet(file, pre_buffer=True), range(part.first, part.last + 1), schema)
 
     def _files(self) -> tuple[fs.FileSystem, list[fs.FileInfo]]:
         filesystem, folder = filesystem_of(self.location)

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
 from laketier.kit.conform import conform
+from laketier.kit.parquet_reader import open_parquet
 from laketier.spi import CorruptTable
 from laketier.tables.promotion import widened
 
 BATCH_ROWS = 131_072
 
 
-def open_parquet(file: Any, *, pre_buffer: bool = True) -> pq.ParquetFile:
-    """A file of which nobody knows the writer. Spark's and Hive's INT96 is read as microseconds: as nanoseconds, which
-    is pyarrow's own choice, moments outside 1677 to 2262 come out as other ones without a word."""
-    return pq.ParquetFile(file, pre_buffer=pre_buffer, coerce_int96_timestamp_unit="us")
-
-
 def read_footer(filesystem: fs.FileSystem, path: str) -> tuple[pq.FileMetaData, pa.Schema]:
     """The footer of a file, and its columns. Raises `CorruptTable` when it is not a whole Parquet file."""
     try:
         with filesystem.open_input_file(path) as file:
-            parquet = open_parquet(file, pre_buffer=False)
+            parquet = open_parquet(file)
             return parquet.metadata, parquet.schema_arrow
     except pa.ArrowInvalid as error:
         raise CorruptTable(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 _DAMAGED = re.compile(r"thrift|magic|end of (stream|file)|[Cc]orrupt|decompress|page integrity")
 _BATCH_ROWS = 131_072
 _BATCH_BYTES = 32 * 1024 * 1024
+
+
+def open_parquet(file: Any, *, pre_buffer: bool = False) -> pq.ParquetFile:
+    """A file of which nobody knows the writer. Spark's and Hive's INT96 is read as microseconds: as nanoseconds, which
+    is pyarrow's own choice, moments outside 1677 to 2262 come out as other ones without a word. Driver and executor.
+    Raises ``ArrowInvalid`` for what is no Parquet file."""
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(file, pre_buffer=pre_buffer, coerce_int96_timestamp_unit="us")
 
 
 def read_batches(file: pq.ParquetFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -6,20 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from laketier.kit import conform
-from laketier.kit.parquet_reader import read_batches
+from laketier.kit.parquet_reader import open_parquet, read_batches
 from laketier.spi import IncompatibleData, LakeSplit
 from laketier.tables.promotion import as_promoted
 from laketier_localfile.pruning import decode
-
-
-def open_parquet(data: Any) -> pq.ParquetFile:
-    """A Parquet file, of whatever writer. INT96, which Spark and Hive wrote, is read as microseconds: as nanoseconds,
-    pyarrow's own choice, moments outside 1677 to 2262 come out as other ones without a word. Checksums of pages are
-    looked at where there are some."""
-    return pq.ParquetFile(data, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
 
 
 def fitted_batches(data: Any, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -19,11 +19,11 @@ from laketier.kit import LocalFolder
 from laketier.kit.confine import escapes
 from laketier.kit.durable import fsync_directory
 from laketier.kit.manifests import Manifest
+from laketier.kit.parquet_reader import open_parquet
 from laketier.kit.partition import partition_text
 from laketier.spi import CorruptTable, IncompatibleData, IncompatibleTable, OutsideTable, TableNotFound
 from laketier.tables.evolution import logical_schema
 from laketier.tables.inference import SchemaSet
-from laketier_localfile.adopted import open_parquet
 from laketier_localfile.layout import IN_PROGRESS, LAYOUT, LOST, MANIFESTS, STAGED_SUFFIX, attempt_of, is_adoptable
 from laketier_localfile.parquet import Stats, column_stats, footer_digest, has_bounds
 

@@ -63,22 +63,18 @@ class LocalFileSource(ManifestSource):
         return kept, tuple(predicate for i, predicate in enumerate(filters) if i in unsure)
 
     def split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
-        written = snapshot.written_with(entry)
-        fitted = bool(entry.details.get("fitted"))
-        is_plain = format_of(entry.details) == PARQUET and not fitted and _has(written, wanted)
-        # Any commit may fold a small file and move it away, and whoever opens it by its path would not find it.
-        room = Room.from_plain(snapshot.head.folding)
-        is_plain = is_plain and (room is None or not room.settings.is_small(entry))
-        plain = self._plain_path(entry, snapshot) if is_plain else None
-        there = pa.schema([field for field in written if field.name in set(wanted.names)])
-        payload = PublishedFile(
-            entry.path,
-            entry.bytes,
-            digest_of(entry.details),
-            format_of(entry.details),
-            base64.b64encode(there.serialize()).decode("ascii"),
-            fitted,
+        has_all, there = snapshot.remembered(
+            (entry.schema, tuple(wanted.names)), lambda: _shared(snapshot.written_with(entry), wanted)
         )
+        room = snapshot.remembered("folding", lambda: Room.from_plain(snapshot.head.folding))
+        fitted = bool(entry.details.get("fitted"))
+        # Any commit may fold a small file and move it away, and whoever opens it by its path would not find it.
+        stays = room is None or not room.settings.is_small(entry)
+        is_plain = format_of(entry.details) == PARQUET and not fitted and has_all and stays
+        payload = PublishedFile(
+            entry.path, entry.bytes, digest_of(entry.details), format_of(entry.details), there, fitted
+        )
+        plain = self._plain_path(entry, snapshot) if is_plain else None
         return replace(super().split(index, entry, snapshot, wanted), plain_parquet=plain, payload=payload)
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -116,6 +112,14 @@ class LocalFileSource(ManifestSource):
             return str(location / entry.path)
         superseded = location / superseded_path(entry.path)
         return str(superseded) if superseded.exists() else None
+
+
+def _shared(written: pa.Schema, wanted: pa.Schema) -> tuple[bool, str]:
+    """Whether a file that was ``written`` so has all of ``wanted``, and those of its columns that are wanted, for
+    `PublishedFile.written`."""
+    names = set(wanted.names)
+    there = pa.schema([field for field in written if field.name in names])
+    return _has(written, wanted), base64.b64encode(there.serialize()).decode("ascii")
 
 
 def _has(schema: pa.Schema, wanted: pa.Schema) -> bool:

@@ -15,7 +15,7 @@ from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.options import FileFormat, LandingTableOptions
 from laketier.connectors.files.readers import UnreadableFile, bounded_stream, csv_header, unreadable
 from laketier.connectors.files.watched import Storage, WatchedFile
-from laketier.connectors.parquet_parts import open_parquet
+from laketier.kit.parquet_reader import open_parquet
 from laketier.tables.inference import SchemaSet, filled
 from laketier.tables.promotion import Spelling
 
@@ -36,7 +36,7 @@ def file_schema(folder: Folder, path: str, options: LandingTableOptions, *, whol
         file = found if storage is None else WatchedFile(found, storage)
         match options.format:
             case FileFormat.PARQUET:
-                return open_parquet(file, pre_buffer=False).schema_arrow.remove_metadata()
+                return open_parquet(file).schema_arrow.remove_metadata()
             case FileFormat.ARROW:
                 return ipc_schema(file, entry.size).remove_metadata()
             case FileFormat.AVRO:

@@ -21,8 +21,9 @@ from laketier.codecs.parquet_pages import check_pages, with_rows
 from laketier.codecs.said import said, shown
 from laketier.connectors.files.options import ExtraColumns, FileFormat, LandingTableOptions
 from laketier.connectors.files.watched import Storage, WatchedFile
-from laketier.connectors.parquet_parts import BATCH_ROWS, null_rows, open_parquet, read_row_groups
+from laketier.connectors.parquet_parts import BATCH_ROWS, null_rows, read_row_groups
 from laketier.kit.conform import conform, fits
+from laketier.kit.parquet_reader import open_parquet
 from laketier.spi import BadRecord, ConfigError, IncompatibleData, LaketierError, OnBadRecord, UnsupportedType
 from laketier.tables.promotion import promoted, widened
 
@@ -80,7 +81,7 @@ class FileReader:
 
     def _parquet(self, file: Any, size: int, wanted: pa.Schema, groups: range | None) -> Iterator[pa.RecordBatch]:
         file = file if self.is_local or size > _IN_MEMORY else pa.BufferReader(file.read(size))
-        parquet = open_parquet(file)
+        parquet = open_parquet(file, pre_buffer=True)
         self._check(parquet.schema_arrow)
         some = with_rows(parquet.metadata, groups or range(parquet.num_row_groups))
         # To look at each page of a large file in an object store would cost more than to read it.

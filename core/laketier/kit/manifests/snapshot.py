@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.rollup import files_at
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,14 @@ class ManifestSnapshot:
     manifest: Manifest
     settled: bool
     _schemas: dict[int, pa.Schema] = field(default_factory=dict)
+    _remembered: dict[Hashable, Any] = field(default_factory=dict)
+
+    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` gives, made once for each ``key``: what a plan needs for each of many files alike."""
+        if key not in self._remembered:
+            self._remembered[key] = make()
+        found: T = self._remembered[key]
+        return found
 
     @property
     def is_newest(self) -> bool:

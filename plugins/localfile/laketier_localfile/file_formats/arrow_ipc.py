@@ -8,10 +8,10 @@ from functools import partial
 import pyarrow as pa
 
 from laketier.kit import conform
-from laketier.kit.rolling import ClosedFile, OpenFile
-from laketier_localfile.file_formats.interface import Described, FileFormat, Wanted
+from laketier.kit.rolling import OpenFile
+from laketier_localfile.file_formats.interface import Described, Wanted
 from laketier_localfile.file_formats.plain_types import files_of
-from laketier_localfile.file_formats.whole import HashedSink, RunningStats, ends_digest, pieces, whole_digest
+from laketier_localfile.file_formats.whole import HashedSink, RunningStats, WholeFileFormat, pieces
 from laketier_localfile.options import ArrowCompression, LocalFileOptions
 from laketier_localfile.types import check_types
 
@@ -19,7 +19,7 @@ _BATCH_ROWS = 131_072
 _BATCH_BYTES = 32 << 20
 
 
-class ArrowIpc(FileFormat):
+class ArrowIpc(WholeFileFormat):
     """Files that carry their schema. They hold the same types as Parquet files: more would be read by Arrow alone."""
 
     name = "arrow"
@@ -33,16 +33,6 @@ class ArrowIpc(FileFormat):
 
     def opener(self, options: LocalFileOptions) -> OpenFile:
         return partial(GrowingArrowFile, options=options)
-
-    def describe(self, file: ClosedFile, schema: pa.Schema) -> Described:
-        described: Described = file.footer
-        return described
-
-    def seal(self, file: pa.NativeFile, size: int) -> str:
-        return ends_digest(file, size)
-
-    def check(self, file: pa.NativeFile, size: int, digest: str) -> bool:
-        return whole_digest(file, size) == digest
 
     def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         names = pa.ipc.open_file(file).schema.names

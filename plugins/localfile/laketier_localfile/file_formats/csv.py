@@ -10,20 +10,20 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.kit import conform
-from laketier.kit.rolling import ClosedFile, OpenFile
+from laketier.kit.rolling import OpenFile
 from laketier.spi import UnsupportedType
-from laketier_localfile.file_formats.interface import Described, FileFormat, Wanted
+from laketier_localfile.file_formats.interface import Wanted
 from laketier_localfile.file_formats.plain_types import duckdb_columns, files_of, spark_columns
 from laketier_localfile.file_formats.scalars import is_bytes, is_text, text_of, values_of
 from laketier_localfile.file_formats.text_file import GrowingText, squeeze_of, suffix_of, text_blocks
-from laketier_localfile.file_formats.whole import ends_digest, whole_digest
+from laketier_localfile.file_formats.whole import WholeFileFormat
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.types import check_types
 
 _ROWS_AT_ONCE = 8192
 
 
-class Csv(FileFormat):
+class Csv(WholeFileFormat):
     """All text is in quotes, with quotes doubled, so the empty text differs from null, and a value may hold ends of
     lines."""
 
@@ -48,16 +48,6 @@ class Csv(FileFormat):
             return GrowingText(stream, schema, encode=_records, squeeze=squeeze_of(options), head=head.encode())
 
         return begin
-
-    def describe(self, file: ClosedFile, schema: pa.Schema) -> Described:
-        described: Described = file.footer
-        return described
-
-    def seal(self, file: pa.NativeFile, size: int) -> str:
-        return ends_digest(file, size)
-
-    def check(self, file: pa.NativeFile, size: int, digest: str) -> bool:
-        return whole_digest(file, size) == digest
 
     def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         left = wanted.rows

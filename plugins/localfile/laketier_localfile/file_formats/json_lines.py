@@ -11,18 +11,18 @@ import pyarrow.types as pt
 from laketier.codecs.json_values import read_documents
 from laketier.kit import conform
 from laketier.kit.nested import children
-from laketier.kit.rolling import ClosedFile, OpenFile
+from laketier.kit.rolling import OpenFile
 from laketier.spi import UnsupportedType
-from laketier_localfile.file_formats.interface import Described, FileFormat, Wanted
+from laketier_localfile.file_formats.interface import Wanted
 from laketier_localfile.file_formats.json_text import as_read, lines, restored
 from laketier_localfile.file_formats.plain_types import duckdb_columns, files_of, spark_columns
 from laketier_localfile.file_formats.text_file import GrowingText, squeeze_of, suffix_of, text_blocks
-from laketier_localfile.file_formats.whole import ends_digest, whole_digest
+from laketier_localfile.file_formats.whole import WholeFileFormat
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.types import check_types
 
 
-class JsonLines(FileFormat):
+class JsonLines(WholeFileFormat):
     """Lines of JSON, in UTF-8. ``NaN`` and ``Infinity`` are bare, as JavaScript and Python write them; JSON itself has
     no such numbers."""
 
@@ -42,16 +42,6 @@ class JsonLines(FileFormat):
             return GrowingText(stream, schema, encode=lines, squeeze=squeeze_of(options))
 
         return begin
-
-    def describe(self, file: ClosedFile, schema: pa.Schema) -> Described:
-        described: Described = file.footer
-        return described
-
-    def seal(self, file: pa.NativeFile, size: int) -> str:
-        return ends_digest(file, size)
-
-    def check(self, file: pa.NativeFile, size: int, digest: str) -> bool:
-        return whole_digest(file, size) == digest
 
     def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([pa.field(field.name, as_read(field.type)) for field in wanted.written])

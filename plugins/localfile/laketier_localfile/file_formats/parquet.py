@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from laketier.kit import conform
 from laketier.kit.parquet import GrowingParquetFile
-from laketier.kit.parquet_reader import read_batches
+from laketier.kit.parquet_reader import open_parquet, read_batches
 from laketier.kit.rolling import ClosedFile, OpenFile
-from laketier_localfile.adopted import open_parquet
 from laketier_localfile.file_formats.interface import Described, FileFormat, Wanted
 from laketier_localfile.names import PARQUET
 from laketier_localfile.options import LocalFileOptions

@@ -16,12 +16,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from laketier.kit.partition import partition_text
+from laketier.kit.rolling import ClosedFile
 from laketier.spi import CorruptTable
+from laketier_localfile.file_formats.interface import Described, FileFormat
 from laketier_localfile.parquet import MAX_COLUMNS, MAX_TEXT, Stats, has_bounds
 
 _DIGITS = 32
 _CHUNK = 1 << 20
 _END = 1 << 16
+
+
+class WholeFileFormat(FileFormat):
+    """A `FileFormat` of files that are digested from end to end while they are written. Its `GrowingFile.close` gives
+    their `Described`."""
+
+    def describe(self, file: ClosedFile, schema: pa.Schema) -> Described:
+        described: Described = file.footer
+        return described
+
+    def seal(self, file: pa.NativeFile, size: int) -> str:
+        return ends_digest(file, size)
+
+    def check(self, file: pa.NativeFile, size: int, digest: str) -> bool:
+        return whole_digest(file, size) == digest
 
 
 class HashedSink:
