@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.spi.errors import IncompatibleData
@@ -40,12 +41,21 @@ def _inside(array: pa.Array, kind: pa.DataType) -> Iterator[tuple[pa.Field, pa.A
                 yield field, values if there is None else values.filter(there)
     elif pt.is_map(kind):
         # Arrow has no flatten for maps, and their keys and items are those of the whole buffer.
-        maps = array.drop_null() if array.null_count else array
+        maps = array.drop_null() if _hides_values(array) else array
         start, end = (maps.offsets[0].as_py(), maps.offsets[-1].as_py()) if len(maps) else (0, 0)
         yield kind.key_field, maps.keys.slice(start, end - start)
         yield kind.item_field, maps.items.slice(start, end - start)
     else:
         yield kind.value_field, array.flatten()
+
+
+def _hides_values(maps: pa.MapArray) -> bool:
+    """Whether a null has entries. Seldom; and Arrow can't drop the nulls of maps with every type inside."""
+    if not maps.null_count:
+        return False
+    ends = maps.offsets
+    sizes = pc.subtract(ends.slice(1), ends.slice(0, len(maps)))
+    return bool(pc.any(pc.and_(maps.is_null(), pc.greater(sizes, 0))).as_py())
 
 
 def _is_strict(field: pa.Field) -> bool:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.kit import conform
+from laketier.kit.nulls import refuse_nulls
 from laketier.spi import IncompatibleData
 
 STRICT = pa.struct([pa.field("a", pa.int32(), nullable=False), ("b", pa.int32())])
@@ -65,3 +66,12 @@ def test_other_nested_types_are_left_alone() -> None:
     array = pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([None], pa.int8()))
     batch = pa.record_batch({"c": array})
     assert conform(batch, batch.schema).num_rows == 2
+
+
+def test_maps_of_any_type_may_be_null_beside_others() -> None:
+    """Arrow can't drop the nulls of maps of views, and need not, where no null has entries."""
+    kind = pa.map_(pa.string(), pa.field("value", pa.string_view(), nullable=False))
+    for rows in ([None, [("a", "b")]], [[("a", "b")], None, []], [None]):
+        array = pa.array(rows, kind)
+        for start in range(len(rows)):
+            refuse_nulls(pa.record_batch([array.slice(start)], schema=pa.schema([("m", kind)])))
