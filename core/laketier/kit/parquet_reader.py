@@ -20,13 +20,16 @@ _BATCH_ROWS = 131_072
 _BATCH_BYTES = 32 * 1024 * 1024
 
 
-def open_parquet(file: Any, *, pre_buffer: bool = False) -> pq.ParquetFile:
+def open_parquet(file: Any, *, pre_buffer: bool = False, checksums: bool = False) -> pq.ParquetFile:
     """A file of which nobody knows the writer. Spark's and Hive's INT96 is read as microseconds: as nanoseconds, which
     is pyarrow's own choice, moments outside 1677 to 2262 come out as other ones without a word. Driver and executor.
-    Raises ``ArrowInvalid`` for what is no Parquet file."""
+    With ``checksums`` those of pages are looked at, where there are some. Raises ``ArrowInvalid`` for what is no
+    Parquet file."""
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(file, pre_buffer=pre_buffer, coerce_int96_timestamp_unit="us")
+    return pq.ParquetFile(
+        file, pre_buffer=pre_buffer, coerce_int96_timestamp_unit="us", page_checksum_verification=checksums
+    )
 
 
 def read_batches(file: pq.ParquetFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ from laketier_localfile.pruning import decode
 def fitted_batches(data: Any, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of an adopted file in exactly ``schema``. Narrower types are widened. What the file lacks is the value
     in the names of its folders, or null. Raises `IncompatibleData` for a value that the column's type can't hold."""
-    with open_parquet(data) as file:
+    with open_parquet(data, checksums=True) as file:
         present = [name for name in schema.names if name in file.schema_arrow.names]
         constants = {name: text for name, text in split.partition if name in schema.names and name not in present}
         left = split.rows or 0

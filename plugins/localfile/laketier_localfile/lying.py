@@ -142,7 +142,7 @@ def look_at(
 
 def only_value(location: Path, path: str, column: str) -> str | None:
     """The text of the one value that a file has of a partition column. Raises `IncompatibleData` for several."""
-    with open_parquet(pa.OSFile(str(location / path))) as file:
+    with open_parquet(pa.OSFile(str(location / path)), checksums=True) as file:
         values: set[str | None] = set()
         for batch in file.iter_batches(columns=[column]):
             values.update(partition_text(value) for value in batch.column(0).unique().to_pylist())
@@ -227,7 +227,7 @@ def _look(location: Path, path: str, known: Identity) -> LyingFile | tuple[str, 
                 return path, "it changed while it was looked at"
             digest = footer_digest(file, status.st_size)
             file.seek(0)
-            with open_parquet(file) as parquet:
+            with open_parquet(file, checksums=True) as parquet:
                 check_chunks(file, status.st_size, parquet.metadata)
                 schema = logical_schema(parquet.schema_arrow.remove_metadata())
                 stats = _checked(parquet.metadata, schema)

@@ -47,7 +47,7 @@ class Parquet(FileFormat):
         return footer_digest(file, size) == digest
 
     def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        with open_parquet(file) as parquet:
+        with open_parquet(file, checksums=True) as parquet:
             there = set(parquet.schema_arrow.names)
             present = [name for name in wanted.schema.names if name in there]
             left = wanted.rows
