@@ -246,7 +246,12 @@ RULES = (
         _CAPABILITIES,
         ("test_feed.py",),
     ),
-    Rule("indexing", "An index is offered as an object, or refused.", _CAPABILITIES, ("test_indexing.py",)),
+    Rule(
+        "indexing",
+        "An index is published whole or not at all, and kept.",
+        _CAPABILITIES,
+        ("test_indexing.py",),
+    ),
     Rule(
         "orphans",
         "Orphan collection deletes what nobody published, and nothing that is or will be published.",

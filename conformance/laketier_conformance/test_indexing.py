@@ -1,16 +1,96 @@
-"""Secondary indexes: reserved, so there is no more than the object or its refusal to look at."""
+"""Secondary indexes: built in parts, published whole or not at all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+from dataclasses import replace
 
 import pytest
 
-from laketier.spi import Feature, LakeIndexer
-from laketier_conformance.lake import Lake, Table
+from laketier.spi import (
+    BuiltIndexPart,
+    ConfigError,
+    Feature,
+    FeatureNotSupported,
+    IndexKind,
+    IndexMode,
+    IndexPlan,
+    IndexSpec,
+    LakeIndexer,
+    LaketierError,
+    Refused,
+)
+from laketier_conformance.expect import expect, refused
+from laketier_conformance.lake import Lake, Table, ids_of
+
+
+def _built(table: Table, mode: IndexMode = IndexMode.CREATE) -> tuple[IndexPlan, list[BuiltIndexPart]]:
+    """An index of the column ``id``, of the first kind that the format builds."""
+    for kind in (IndexKind.BTREE, IndexKind.BITMAP, IndexKind.ZONEMAP, IndexKind.BLOOMFILTER):
+        try:
+            plan = _indexer(table).plan(IndexSpec("of_id", "id", kind), 2, mode)
+        except FeatureNotSupported:
+            continue
+        builder = pickle.loads(pickle.dumps(plan.builder))  # noqa: S301 - as an engine sends it to its tasks
+        return plan, [builder.build(part) for part in plan.parts]
+    pytest.fail("the format builds indexes: of integers it builds btree, bitmap, zonemap or bloomfilter")
+
+
+def _indexer(table: Table) -> LakeIndexer:
+    return table.lake.storage.indexer(table.info)
 
 
 @pytest.mark.needs(Feature.INDEXING)
-def test_indexing(lake: Lake, table: Table, unproven: Callable[[str, str], None]) -> None:
+def test_indexing(lake: Lake, table: Table) -> None:
+    """Parts together cover the rows, rounds keep the index, and a second publish changes nothing."""
     assert isinstance(lake.storage.indexer(table.info), LakeIndexer), "the storage's indexer is a LakeIndexer"
-    unproven("indexing", "the SPI has no methods for it yet: no more than the object was looked at")
+    table.append(0)
+    table.append(1)
+    plan, built = _built(table)
+    expect(sum(part.rows for part in plan.parts), 10, "rows of all parts of a plan")
+    expect(_indexer(table).indexes(), [], "indexes before any was published")
+    table.append(2)
+    info = _indexer(table).publish(plan, built)
+    covered = (info.rows_indexed, info.rows_not_indexed)
+    expect(covered, (10, 5), "rows in and not in an index that was built while a round came in between")
+    again = _indexer(table).publish(plan, built)
+    expect(again, info, "the index, after it was published again with the same parts")
+    table.append(3)
+    kept = [(each.name, each.rows_indexed, each.rows_not_indexed) for each in _indexer(table).indexes()]
+    expect(kept, [("of_id", 10, 10)], "the indexes after another round")
+    expect(
+        sorted(table.ids), sorted(row for epoch in range(4) for row in ids_of(epoch)), "rows of a table with an index"
+    )
+    more = _indexer(table).publish(*_built(table, IndexMode.APPEND))
+    expect((more.rows_indexed, more.rows_not_indexed), (20, 0), "rows in and not in an index that was appended to")
+    with refused(ConfigError, "an index was created under a name that is taken"):
+        _built(table)
+    _indexer(table).drop("of_id")
+    expect(_indexer(table).indexes(), [], "indexes after the only one was dropped")
+
+
+@pytest.mark.needs(Feature.INDEXING)
+def test_parts_that_are_not_whole(table: Table) -> None:
+    """Nothing is published."""
+    table.append(0)
+    table.append(1)
+    plan, built = _built(table)
+    again = plan.builder.build(plan.parts[0])
+    for what, wrong in {
+        "a part is missing": built[1:],
+        "a part was built twice": [*built, again],
+        "a part is of another plan": [replace(built[0], plan_id="another"), *built[1:]],
+        "a part has other settings": [*built[1:], replace(built[0], settings="others")],
+        "a part is of another snapshot": [replace(each, snapshot_id=each.snapshot_id - 1) for each in built],
+        "a part has other rows": [replace(built[0], rows=1), *built[1:]],
+    }.items():
+        try:
+            _indexer(table).publish(plan, wrong)
+        except Refused:
+            pass
+        except LaketierError as error:
+            pytest.fail(f"a publish is Refused where {what}: found {error!r}")
+        else:
+            if len(plan.parts) > 1 or what != "a part has other settings":
+                pytest.fail(f"a publish is refused where {what}: it was not")
+        expect(_indexer(table).indexes(), [], f"indexes after a publish where {what}")

@@ -6,6 +6,7 @@
 - `write_batch(df, batch_id, config)` writes a micro-batch in a foreachBatch, exactly once.
 - `tier(spark, source, config)` moves a folder of Parquet, or a table, without any row crossing the JVM.
 - `read(spark, config)` reads a table by the cheapest way.
+- `create_index(spark, config, column, kind)` builds an index with one task per part.
 - `read_union(spark, table, service=…)` reads lake and log as one.
 """
 
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from laketier.spark.failures import await_termination
     from laketier.spark.foreach_batch import write_batch
+    from laketier.spark.indexing import create_index
     from laketier.spark.lanes import tier, write
     from laketier.spark.reading import read
     from laketier.spark.session import builder, get_or_create
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "await_termination": "failures",
     "builder": "session",
+    "create_index": "indexing",
     "get_or_create": "session",
     "read": "reading",
     "read_union": "union_read",
@@ -38,6 +41,7 @@ _HOMES = {
 __all__ = [
     "await_termination",
     "builder",
+    "create_index",
     "get_or_create",
     "read",
     "read_union",

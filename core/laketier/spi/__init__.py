@@ -67,7 +67,18 @@ from laketier.spi.features import (
 )
 from laketier.spi.feed import CHANGE_TYPE, LakeFeed
 from laketier.spi.history import LakeHistory, SnapshotInfo
-from laketier.spi.indexer import LakeIndexer
+from laketier.spi.index_checks import check_built, check_index_options
+from laketier.spi.indexer import (
+    BuiltIndexPart,
+    IndexInfo,
+    IndexKind,
+    IndexMode,
+    IndexPart,
+    IndexPlan,
+    IndexSpec,
+    LakeIndexBuilder,
+    LakeIndexer,
+)
 from laketier.spi.log import (
     BadRecord,
     LogSource,
@@ -120,6 +131,7 @@ __all__ = [
     "BucketAssignerFactory",
     "BucketBounds",
     "BucketSpec",
+    "BuiltIndexPart",
     "Collected",
     "CommitError",
     "CommitterInitContext",
@@ -136,6 +148,12 @@ __all__ = [
     "Gap",
     "IncompatibleData",
     "IncompatibleTable",
+    "IndexInfo",
+    "IndexKind",
+    "IndexMode",
+    "IndexPart",
+    "IndexPlan",
+    "IndexSpec",
     "LakeAdoption",
     "LakeCatalog",
     "LakeChanges",
@@ -143,6 +161,7 @@ __all__ = [
     "LakeCommitter",
     "LakeFeed",
     "LakeHistory",
+    "LakeIndexBuilder",
     "LakeIndexer",
     "LakeMaintenance",
     "LakeSource",
@@ -221,6 +240,8 @@ __all__ = [
     "WriteResult",
     "WriterInitContext",
     "attempt_began_at",
+    "check_built",
+    "check_index_options",
     "columns_of",
     "decide",
     "fail_on_bad_record",

@@ -1,12 +1,239 @@
-"""Secondary indexes. A capability that a format may add. Reserved: no format builds an index yet."""
+"""Secondary indexes, built in parts by many tasks. A capability that a format may add."""
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from laketier.spi.errors import FeatureNotSupported
+from laketier.spi.features import Feature
 
 
-class LakeIndexer(ABC):  # noqa: B024 - reserved
-    """The secondary indexes of one table. Made by `LakeStorage.indexer`, for a format with `Feature.INDEXING`.
+class IndexKind(StrEnum):
+    """The kinds of index that have a name here. A format refuses those that it can't build."""
 
-    It has no methods yet. A later version of laketier adds them with defaults that refuse.
+    INVERTED = "inverted"
+    """Full text: the words of a text column."""
+    BTREE = "btree"
+    BITMAP = "bitmap"
+    LABEL_LIST = "label-list"
+    """The members of a list column."""
+    NGRAM = "ngram"
+    """Parts of words, for ``contains``."""
+    ZONEMAP = "zonemap"
+    BLOOMFILTER = "bloomfilter"
+    IVF_FLAT = "ivf-flat"
+    IVF_PQ = "ivf-pq"
+    IVF_HNSW_SQ = "ivf-hnsw-sq"
+
+
+class IndexMode(StrEnum):
+    """What a build does to an index of the same name."""
+
+    CREATE = "create"
+    """There must be none."""
+    REPLACE = "replace"
+    """It gives way to the new one in the step that publishes that. It need not be there."""
+    APPEND = "append"
+    """It keeps its segments and gets new ones for the rows that it does not cover."""
+
+
+@dataclass(frozen=True)
+class IndexSpec:
+    """What is built.
+
+    Attributes:
+        name: The name of the index, unique in its table.
+        column: The column.
+        kind: The kind.
+        options: Settings of the kind, as the format declares them. Values are str, int, float, bool or None.
     """
+
+    name: str
+    column: str
+    kind: IndexKind
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class IndexPart:
+    """What one task indexes. Picklable.
+
+    Attributes:
+        number: Its number in the plan, from 0.
+        units: The format's own names of what it covers, such as ids of fragments.
+        rows: The rows that it covers.
+        bytes: An estimate of the column's bytes. 0 where unknown.
+    """
+
+    number: int
+    units: tuple[str, ...]
+    rows: int
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class BuiltIndexPart:
+    """What a task built and nobody sees yet. Picklable and small: the files stay in the table's folder.
+
+    Attributes:
+        plan_id: The plan that it belongs to.
+        part: The part that was built.
+        segment: The id of what was built, unguessable, never used twice.
+        snapshot_id: The snapshot that was read.
+        settings: All settings of the build, as one text that is equal for equal settings.
+        rows: The rows that were read.
+        size: The bytes of the files.
+        payload: What the format needs to publish it, as text.
+    """
+
+    plan_id: str
+    part: IndexPart
+    segment: str
+    snapshot_id: int
+    settings: str
+    rows: int
+    size: int
+    payload: str
+
+
+class LakeIndexBuilder(ABC):
+    """Builds parts on executors. Plain data, picklable."""
+
+    @abstractmethod
+    def build(self, part: IndexPart) -> BuiltIndexPart:
+        """Build one part. Executor. Loads the plan's snapshot and nothing else. May run twice for the same part,
+        also at the same time: each run leaves files of its own, and one of them is published.
+
+        Args:
+            part: The part.
+
+        Returns:
+            What was built.
+
+        Raises:
+            SnapshotNotFound: The plan's snapshot has expired.
+            TableError: The table could not be read.
+        """
+
+
+@dataclass(frozen=True)
+class IndexPlan:
+    """A build. Picklable.
+
+    Attributes:
+        plan_id: Its id.
+        spec: What is built, with all settings that count.
+        mode: What is done to an index of that name.
+        snapshot_id: The snapshot that all parts read.
+        parts: The parts. Empty where there is nothing to append.
+        builder: Builds them.
+    """
+
+    plan_id: str
+    spec: IndexSpec
+    mode: IndexMode
+    snapshot_id: int
+    parts: tuple[IndexPart, ...]
+    builder: LakeIndexBuilder
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexInfo:
+    """An index of a table, as of one snapshot.
+
+    Attributes:
+        name: Its name.
+        column: Its column. Dotted where nested; several are separated by commas.
+        kind: An `IndexKind`, or the format's own word for a kind that has no name here.
+        options: Its settings, as far as the format tells them.
+        segments: The ids of its segments.
+        rows_indexed: The rows that it covers, deleted ones included where the format counts them.
+        rows_not_indexed: The rows that a query has to look through without it.
+        bytes: The bytes of its files. None where unknown.
+        snapshot_id: The snapshot.
+    """
+
+    name: str
+    column: str
+    kind: str
+    options: Mapping[str, Any]
+    segments: tuple[str, ...]
+    rows_indexed: int
+    rows_not_indexed: int
+    snapshot_id: int
+    bytes: int | None = None
+
+
+class LakeIndexer(ABC):  # noqa: B024 - plugins of earlier releases have an empty one
+    """The secondary indexes of one table. Made by `LakeStorage.indexer`, for a format with `Feature.INDEXING`. Driver.
+
+    An index is planned, its parts are built by tasks, and one atomic step publishes them. Until then no query uses any
+    of it. The defaults refuse: a plugin of an earlier release has none of these methods.
+    """
+
+    def plan(self, spec: IndexSpec, max_parts: int, mode: IndexMode = IndexMode.CREATE) -> IndexPlan:
+        """Plan a build at the table's newest snapshot. Writes nothing.
+
+        Args:
+            spec: What to build.
+            max_parts: The number of parts at most; 1 or more.
+            mode: What to do to an index of that name.
+
+        Returns:
+            The plan, with parts of about the same size.
+
+        Raises:
+            ConfigError: The column or an option is unknown or does not fit, an index of that name is there already
+                (`IndexMode.CREATE`), differs, or is missing (`IndexMode.APPEND`).
+            FeatureNotSupported: The format does not build this kind.
+        """
+        raise FeatureNotSupported(Feature.INDEXING.value, reason="it plans none")
+
+    def publish(self, plan: IndexPlan, built: Sequence[BuiltIndexPart]) -> IndexInfo:
+        """Publish what was built, in one atomic step. Calling it again with the same parts changes nothing.
+
+        Args:
+            plan: The plan.
+            built: One result for each part, in any order.
+
+        Returns:
+            The index as it is now.
+
+        Raises:
+            Refused: A part is missing, there twice, of another plan, or was built with other settings or at another
+                snapshot. Nothing was published.
+            TableChanged: Rows of a part were rewritten meanwhile, or an index of that name changed. Nothing was
+                published; plan again.
+            Conflict: Other commits came first each time. Nothing was published.
+            CommitError: It could not be published, or it is unknown whether it was: call it again.
+            FeatureNotSupported: The format publishes none.
+        """
+        raise FeatureNotSupported(Feature.INDEXING.value, reason="it publishes none")
+
+    def indexes(self) -> Sequence[IndexInfo]:
+        """List the indexes at the newest snapshot.
+
+        Returns:
+            The indexes, sorted by name.
+
+        Raises:
+            TableError: The table could not be read.
+            FeatureNotSupported: The format lists none.
+        """
+        raise FeatureNotSupported(Feature.INDEXING.value, reason="it lists none")
+
+    def drop(self, name: str) -> None:
+        """Drop an index in one atomic step. Its files stay until clean-up.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            ConfigError: There is none of that name.
+            FeatureNotSupported: The format drops none.
+        """
+        raise FeatureNotSupported(Feature.INDEXING.value, reason="it drops none")

@@ -19,6 +19,7 @@ from laketier.spi import (
     LakeCommitResult,
     LakeCommitter,
     OutsideTable,
+    Refused,
     StagedFile,
     StagedFileLost,
     TableError,
@@ -101,8 +102,8 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         replaced = replaced_files(results, {str(fragment.id) for fragment in present}, where=self._location)
         schema = with_metadata(dataset.lance_schema, self._metadata(state, watermark))
         operation = self._operation(schema, present, fragments, replaced)
-        if replaced:
-            self._warn_of_indexes(dataset)
+        if replaced or self._context.mode is WriteMode.OVERWRITE:
+            self._refuse_indexes(dataset)
         transaction = lance.Transaction(
             read_version=dataset.version,
             operation=operation,
@@ -248,8 +249,16 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         # True, as the schema is the table's own; so appends of others that are under way need not start over.
         return LanceOperation.Merge([*present, *fragments], schema, preserves_nullability=True)
 
-    def _warn_of_indexes(self, dataset: LanceDataset) -> None:
+    def _refuse_indexes(self, dataset: LanceDataset) -> None:
+        """An `Overwrite` takes every index away. A round that replaces all rows on purpose may; a merge may not."""
         names = sorted({index.name for index in dataset.describe_indices()})
+        if names and self._context.mode is not WriteMode.OVERWRITE:
+            raise Refused(
+                f"replacing rows would drop the indexes {', '.join(names)}; nothing was published",
+                where=self._location,
+                why="Lance can't replace fragments and keep indexes in the step that stores the watermark",
+                fix="Drop the indexes before rounds that merge rows, and create them again afterwards.",
+            )
         if names:
             log.warning("%s: replacing rows drops the indexes %s; make them again", self._location, ", ".join(names))
 

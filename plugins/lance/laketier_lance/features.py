@@ -34,7 +34,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.ROLLBACK_DETECTION: FULL,
     Feature.NESTED_TYPES: FULL,
     Feature.VECTORS: FULL,
-    Feature.INDEXING: unsupported("building Lance indexes through laketier is not built yet"),
+    Feature.INDEXING: FULL,
     Feature.ORPHAN_COLLECTION: FULL,
     Feature.POWER_CUT: unsupported(
         "on a local disk Lance names a manifest before its bytes are on the device, so a power cut in between can "

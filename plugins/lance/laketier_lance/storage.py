@@ -21,6 +21,7 @@ from laketier_lance.committer import LanceCommitter
 from laketier_lance.dataset import open_dataset
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.history import LanceHistory
+from laketier_lance.indexer import LanceIndexer
 from laketier_lance.lance_schema import column_field_ids
 from laketier_lance.location import refuse_links
 from laketier_lance.maintenance import LanceMaintenance
@@ -87,6 +88,9 @@ class LanceStorage(LakeStorage):
 
     def maintenance(self, table: TableInfo) -> LanceMaintenance:
         return LanceMaintenance(table.location, self._options)
+
+    def indexer(self, table: TableInfo) -> LanceIndexer:
+        return LanceIndexer(table.location, self._options)
 
     def _dataset(self, table: TableInfo) -> LanceDataset:
         handle: LanceDataset | None = table.handle

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from laketier.spi import AddColumn, ScanRequest, UnknownOutcome, WriteMode
+from laketier.spi import AddColumn, Refused, ScanRequest, UnknownOutcome, WriteMode
 from laketier_lance.private import with_metadata
 
 
@@ -51,14 +51,26 @@ def test_an_epoch_that_replaces_nothing_is_a_merge(keyed):
     assert [index.name for index in dataset.describe_indices()] == ["id_idx"]
 
 
-def test_dropped_indexes_are_told(keyed, caplog):
+def test_a_merge_of_rows_is_refused_while_there_is_an_index(keyed):
+    """Lance would drop it."""
     keyed.foreign("index")
-    with caplog.at_level(logging.WARNING):
-        upsert(keyed, 3, (3,), keyed.fragments(3))
-    assert "id_idx" in caplog.text
+    names = keyed.fragments(3)
+    with pytest.raises(Refused, match="would drop the indexes id_idx"):
+        upsert(keyed, 3, (3,), names)
+    assert keyed.ids() == [1, 2, 3, 4, 5]
     dataset = keyed.open()
-    assert dataset.describe_indices() == []
-    assert dataset.to_table(filter="id = 3").num_rows == 1
+    assert [index.name for index in dataset.describe_indices()] == ["id_idx"]
+    dataset.drop_index("id_idx")
+    upsert(keyed, 3, (3,), names)
+
+
+def test_an_overwrite_tells_which_indexes_it_drops(table, caplog):
+    table.append(0, 1)
+    table.foreign("index")
+    with caplog.at_level(logging.WARNING):
+        table.land(1, table.stage(table.rows(7)), mode=WriteMode.OVERWRITE)
+    assert table.open().describe_indices() == []
+    assert "id_idx" in caplog.text
 
 
 def test_fragment_names_are_never_used_again(keyed):

@@ -1,0 +1,186 @@
+"""Building one part of an index, on an executor: a segment of whole fragments, finished and on the device."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from laketier.kit.durable import fsync_directory, fsync_file
+from laketier.spi import (
+    BuiltIndexPart,
+    IndexKind,
+    IndexPart,
+    IndexSpec,
+    LakeIndexBuilder,
+    OutsideTable,
+    SerializationError,
+    TableChanged,
+    TableError,
+)
+from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
+from laketier_lance.location import local_path, refuse_links
+from laketier_lance.options import LanceOptions
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+    from lance.dataset import Index
+
+INDICES = "_indices"
+
+LANCE_KINDS: Mapping[IndexKind, str] = {
+    IndexKind.INVERTED: "INVERTED",
+    IndexKind.BTREE: "BTREE",
+    IndexKind.BITMAP: "BITMAP",
+    IndexKind.LABEL_LIST: "LABEL_LIST",
+    IndexKind.NGRAM: "NGRAM",
+    IndexKind.ZONEMAP: "ZONEMAP",
+    IndexKind.BLOOMFILTER: "BLOOMFILTER",
+}
+"""The kinds that are built here, and Lance's names of them."""
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_FILE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.-]*")
+
+
+@dataclass(frozen=True)
+class LanceIndexBuilder(LakeIndexBuilder):
+    """Plain data, picklable. Lance is imported by `build`, in the task's own process."""
+
+    plan_id: str
+    location: str
+    options: LanceOptions
+    spec: IndexSpec
+    snapshot_id: int
+
+    def build(self, part: IndexPart) -> BuiltIndexPart:
+        refuse_links(self.location)
+        dataset = open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
+        there = unit_rows(dataset, self.spec.column)
+        if not set(part.units) <= set(there):
+            raise TableChanged(
+                f"fragments of part {part.number} are not those of version {self.snapshot_id}",
+                where=self.location,
+                why="the table was dropped and made again",
+                fix="Build the index again.",
+            )
+        try:
+            segment = self._segment(dataset, part)
+        except (*LANCE_ERRORS, TypeError, NotImplementedError) as error:
+            raise TableError(
+                f"Lance could not build part {part.number} of index {self.spec.name!r}",
+                where=self.location,
+                why=reason(error),
+            ) from error
+        self._sync(segment)
+        return BuiltIndexPart(
+            plan_id=self.plan_id,
+            part=part,
+            segment=segment.uuid,
+            snapshot_id=self.snapshot_id,
+            settings=self._settings(segment),
+            rows=sum(there[unit] for unit in part.units),
+            size=sum(file.size_bytes for file in segment.files or ()),
+            payload=_packed(segment),
+        )
+
+    def _segment(self, dataset: LanceDataset, part: IndexPart) -> Index:
+        segment = dataset.create_index_uncommitted(
+            self.spec.column,
+            LANCE_KINDS[self.spec.kind],
+            name=self.spec.name,
+            replace=True,  # else it refuses a name that is in use; nothing is replaced before the commit
+            fragment_ids=[fragment_of(unit) for unit in part.units],
+            **{key: value for key, value in self.spec.options.items() if value is not None},
+        )
+        if self.spec.kind is not IndexKind.INVERTED:
+            return segment
+        # A raw full-text segment lies in a staging folder, and the commit would finish it: on the driver, one after
+        # the other, and behind our back, so that its files could not be on the device before the commit.
+        return dataset.merge_existing_index_segments([segment])
+
+    def _settings(self, segment: Index) -> str:
+        kind, details = segment.index_details or ("", b"")
+        shown = {"kind": self.spec.kind.value, "column": self.spec.column, "options": dict(self.spec.options)}
+        return json.dumps({**shown, "lance": [kind, details.hex()]}, sort_keys=True)
+
+    def _sync(self, segment: Index) -> None:
+        local = local_path(self.location)
+        if local is None:
+            return
+        folder = local / INDICES / segment.uuid
+        for path in folder.rglob("*"):
+            (fsync_directory if path.is_dir() else fsync_file)(path)
+        for each in (folder, folder.parent, local):
+            fsync_directory(each)
+
+
+def unit_rows(dataset: LanceDataset, column: str) -> dict[str, int]:
+    """The rows of each fragment by its unit: its id, and the files that hold ``column``. A unit stays the same as long
+    as an index of it stays right: deletes don't change it, and every rewrite of values does."""
+    ids = set(_field_ids(dataset.lance_schema.field(column)))
+    found = {}
+    for fragment in dataset.get_fragments():
+        metadata = fragment.metadata
+        files = [file.path for file in metadata.files if ids.intersection(file.fields)]
+        overlays = getattr(metadata, "overlays", None) or ()
+        found["@".join([str(metadata.id), *files, *map(repr, overlays)])] = int(metadata.num_rows)
+    return found
+
+
+def fragment_of(unit: str) -> int:
+    """The id of the fragment of a unit."""
+    return int(unit.partition("@")[0])
+
+
+def _field_ids(field: Any) -> list[int]:
+    return [field.id(), *(each for child in field.children() for each in _field_ids(child))]
+
+
+def _packed(segment: Index) -> str:
+    kind, details = segment.index_details or ("", b"")
+    return json.dumps(
+        {
+            "fields": list(segment.fields),
+            "index_version": segment.index_version,
+            "kind": kind,
+            "details": details.hex(),
+            "files": [[file.path, file.size_bytes] for file in segment.files or ()],
+        }
+    )
+
+
+def unpacked(built: BuiltIndexPart, name: str, location: str) -> Index:
+    """The segment of a result, for the commit; what it says of itself is checked. Raises `OutsideTable` for files that
+    lead elsewhere, or are not those that the task left, and `SerializationError`."""
+    from lance.dataset import Index, IndexFile
+
+    try:
+        said = json.loads(built.payload)
+        files = [(str(path), int(size)) for path, size in said["files"]]
+        details = (str(said["kind"]), bytes.fromhex(said["details"]))
+        fields, version = [int(each) for each in said["fields"]], int(said["index_version"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise SerializationError("a task's result can't be read", where=location, why=repr(error)) from error
+    local = local_path(location)
+    for path, size in files if _UUID.fullmatch(built.segment) else [("", 0)]:
+        at = None if local is None else local / INDICES / built.segment / path
+        if not _FILE.fullmatch(path) or (at is not None and (not at.is_file() or at.stat().st_size != size)):
+            raise OutsideTable(
+                f"{path!r} of segment {built.segment!r} is not the file that a task built; nothing was published",
+                where=location,
+                why="it was deleted or changed since, or something other than the builder made the result",
+                fix="Build the index again.",
+            )
+    return Index(
+        uuid=built.segment,
+        name=name,
+        fields=fields,
+        dataset_version=built.snapshot_id,
+        fragment_ids={fragment_of(unit) for unit in built.part.units},  # type: ignore[arg-type] # a set is accepted, it says
+        index_version=version,
+        files=[IndexFile(path, size) for path, size in files],
+        index_details=details,
+    )

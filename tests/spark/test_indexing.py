@@ -1,0 +1,92 @@
+"""Indexes that Spark's tasks build: one part per task, also where an attempt fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import laketier.spark
+from laketier.registry import configure, open_lake
+from laketier.spi import ConfigError, FeatureNotSupported
+from spark_lake import Target
+
+pytest.importorskip("laketier_lance")
+
+
+RETRIED = """
+import sys
+from pyspark import TaskContext
+import laketier.spark
+from laketier.spark import indexing
+from laketier.spi import LakeIndexBuilder
+
+class FailsOnce(LakeIndexBuilder):
+    def __init__(self, builder):
+        self.builder = builder
+
+    def build(self, part):
+        built = self.builder.build(part)
+        if part.number == 1 and TaskContext.get().attemptNumber() == 0:
+            raise RuntimeError("the answer of the first attempt is lost")
+        return built
+
+def failing(plan):
+    builder = FailsOnce(plan.builder)
+    return lambda part: builder.build(part)
+
+indexing._building = failing
+spark = laketier.spark.builder(master="local[2,2]").getOrCreate()
+options = dict(pair.split("=", 1) for pair in sys.argv[1:])
+info = laketier.spark.create_index(spark, options, "kind", "bitmap", tasks=2)
+assert (len(info.segments), info.rows_indexed, info.rows_not_indexed) == (2, 300, 0), info
+print("created")
+"""
+"""A local session tries no task again unless its master says so; hence a session of its own."""
+
+
+@pytest.fixture
+def target(tmp_path: Path, spark: SparkSession) -> Target:
+    target = Target(tmp_path, "lance")
+    for epoch in range(3):
+        rows = spark.range(epoch * 100, epoch * 100 + 100, numPartitions=1).selectExpr("id", "id % 7 AS kind")
+        laketier.spark.write(rows, target.options(pipeline="p", epoch=epoch))
+    return target
+
+
+def test_each_task_builds_a_part(spark: SparkSession, target: Target) -> None:
+    info = laketier.spark.create_index(spark, target.options(), "kind", "btree", tasks=3)
+    assert (info.name, info.rows_indexed, info.rows_not_indexed, len(info.segments)) == ("kind_idx", 300, 0, 3)
+    found = laketier.spark.read(spark, target.options()).where("kind = 3").count()
+    assert found == len([n for n in range(300) if n % 7 == 3])
+    with pytest.raises(ConfigError, match="already"):
+        laketier.spark.create_index(spark, target.options(), "kind", "btree")
+    laketier.spark.write(spark.range(300, 310).selectExpr("id", "id % 7 AS kind"), target.options())
+    more = laketier.spark.create_index(spark, target.options(), "kind", "btree", mode="append")
+    assert (more.rows_indexed, more.rows_not_indexed) == (310, 0)
+    assert set(info.segments) < set(more.segments)
+
+
+def test_a_failed_attempt_is_run_again_alone(target: Target) -> None:
+    options = [f"{key}={value}" for key, value in target.options().items()]
+    done = subprocess.run([sys.executable, "-c", RETRIED, *options], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ["created"], done.stderr
+    assert "the answer of the first attempt is lost" in done.stderr
+    lake = open_lake(configure(target.options()))
+    (info,) = lake.indexer(lake.load_table()).indexes()
+    built = {path.name for path in (Path(lake.load_table().location) / "_indices").iterdir()}
+    assert (len(built), len(built - set(info.segments))) == (3, 1), "the files of one attempt were never published"
+
+
+def test_what_does_not_fit_is_refused(spark: SparkSession, target: Target, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no kind 'hash'"):
+        laketier.spark.create_index(spark, target.options(), "kind", "hash")
+    with pytest.raises(ConfigError, match="no mode 'upsert'"):
+        laketier.spark.create_index(spark, target.options(), "kind", "btree", mode="upsert")
+    plain = Target(tmp_path, "localfile", "db.plain")
+    laketier.spark.write(spark.range(3), plain.options())
+    with pytest.raises(FeatureNotSupported, match="localfile does not support indexing"):
+        laketier.spark.create_index(spark, plain.options(), "id", "btree")
