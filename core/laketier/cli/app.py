@@ -28,6 +28,7 @@ from laketier.cli import (
     pipeline,
     run,
     schema,
+    search,
     serve,
     service,
     table,
@@ -67,6 +68,7 @@ app.command(name="formats", epilog=formats.EPILOG)(formats.formats)
 app.command(name="run", epilog=run.EPILOG)(run.run)
 app.command(name="serve", epilog=serve.EPILOG)(serve.serve)
 app.command(name="read", epilog=table.READ_EPILOG)(table.read)
+app.command(name="search", epilog=search.EPILOG)(search.search)
 app.command(name="status", epilog=table.STATUS_EPILOG)(table.status)
 app.command(name="history", epilog=table.HISTORY_EPILOG)(table.history)
 app.command(name="new-plugin", epilog=new_plugin.EPILOG)(new_plugin.new_plugin)

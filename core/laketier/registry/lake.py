@@ -13,6 +13,7 @@ from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry.commands import naming_format
 from laketier.registry.discovery import installed_formats, load_format
 from laketier.spi import (
+    ConfigError,
     Feature,
     LakeAdoption,
     LakeChanges,
@@ -20,6 +21,7 @@ from laketier.spi import (
     LakeHistory,
     LakeIndexer,
     LakeMaintenance,
+    LakeSearcher,
     LakeSource,
     LakeStorage,
     LakeStorageConfig,
@@ -114,6 +116,17 @@ class Lake:
     def indexer(self, table: TableInfo) -> LakeIndexer:
         """The secondary indexes of ``table``. Raises `FeatureNotSupported`, `TableError` and `StorageError`."""
         return self._capability(Feature.INDEXING, self.storage.indexer, table)
+
+    def searcher(self, table: TableInfo) -> LakeSearcher:
+        """What searches ``table`` for words and vectors. Raises `FeatureNotSupported`, `TableError` and `StorageError`,
+        and `ConfigError` for ``lake.as-of``: a search takes a snapshot."""
+        if self.config.as_of is not None:
+            raise ConfigError(
+                "a search does not take lake.as-of",
+                fix="Give lake.snapshot-id; `laketier history` lists the snapshots.",
+            )
+        with naming_format(self.config.format), naming_storage_errors("the table was opened for searching"):
+            return self.storage.searcher(table)
 
     def _capability(self, feature: Feature, made_by: Callable[[TableInfo], C], table: TableInfo) -> C:
         """Make a capability. Raises `FeatureNotSupported` with the plugin's declared reason, `TableError` and

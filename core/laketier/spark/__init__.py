@@ -7,6 +7,7 @@
 - `tier(spark, source, config)` moves a folder of Parquet, or a table, without any row crossing the JVM.
 - `read(spark, config)` reads a table by the cheapest way.
 - `create_index(spark, config, column, kind)` builds an index with one task per part.
+- `search(spark, config, query)` and `search_many(spark, config, queries)` ask a table for words or vectors.
 - `read_union(spark, table, service=…)` reads lake and log as one.
 """
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from laketier.spark.indexing import create_index
     from laketier.spark.lanes import tier, write
     from laketier.spark.reading import read
+    from laketier.spark.searching import search, search_many
     from laketier.spark.session import builder, get_or_create
     from laketier.spark.streaming import stream
     from laketier.spark.union_read import read_union
@@ -32,6 +34,8 @@ _HOMES = {
     "get_or_create": "session",
     "read": "reading",
     "read_union": "union_read",
+    "search": "searching",
+    "search_many": "searching",
     "stream": "streaming",
     "tier": "lanes",
     "write": "lanes",
@@ -45,6 +49,8 @@ __all__ = [
     "get_or_create",
     "read",
     "read_union",
+    "search",
+    "search_many",
     "stream",
     "tier",
     "write",

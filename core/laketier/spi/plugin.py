@@ -20,6 +20,7 @@ from laketier.spi.history import LakeHistory
 from laketier.spi.indexer import LakeIndexer
 from laketier.spi.maintenance import LakeMaintenance
 from laketier.spi.options import NoOptions
+from laketier.spi.searcher import LakeSearcher
 from laketier.spi.serializer import DataclassSerializer, SimpleVersionedSerializer
 from laketier.spi.source import LakeSource
 from laketier.spi.table import TableInfo
@@ -81,8 +82,8 @@ class LakeTieringFactory(ABC, Generic[WR]):
 class LakeStorage(ABC):
     """One warehouse of one format. Driver only.
 
-    A format may add capabilities: `history`, `changes`, `feed`, `maintenance` and `indexer`. Each is an object with a
-    `Feature` and a file in the conformance suite of its own. The defaults refuse.
+    A format may add capabilities: `history`, `changes`, `feed`, `maintenance`, `indexer` and `searcher`. Each is an
+    object with a `Feature` and a file in the conformance suite of its own, but for `searcher`. The defaults refuse.
     """
 
     @abstractmethod
@@ -225,6 +226,20 @@ class LakeStorage(ABC):
             FeatureNotSupported: The format has none.
         """
         raise FeatureNotSupported(Feature.INDEXING.value, reason="it has no indexer")
+
+    def searcher(self, table: TableInfo) -> LakeSearcher:
+        """Make the object that searches a table for words and vectors. Has no `Feature` yet.
+
+        Args:
+            table: The table.
+
+        Returns:
+            The object.
+
+        Raises:
+            FeatureNotSupported: The format has none.
+        """
+        raise FeatureNotSupported("search", reason="it searches neither words nor vectors")
 
 
 class LakeStoragePlugin(ABC):

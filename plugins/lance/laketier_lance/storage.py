@@ -26,6 +26,7 @@ from laketier_lance.lance_schema import column_field_ids
 from laketier_lance.location import refuse_links
 from laketier_lance.maintenance import LanceMaintenance
 from laketier_lance.options import DataStorageVersion, LanceOptions
+from laketier_lance.searcher import LanceSearcher
 from laketier_lance.source import LanceSource
 from laketier_lance.state import LanceTableState
 from laketier_lance.types import check_types
@@ -91,6 +92,9 @@ class LanceStorage(LakeStorage):
 
     def indexer(self, table: TableInfo) -> LanceIndexer:
         return LanceIndexer(table.location, self._options)
+
+    def searcher(self, table: TableInfo) -> LanceSearcher:
+        return LanceSearcher(table.location, str(table.path), self._options)
 
     def _dataset(self, table: TableInfo) -> LanceDataset:
         handle: LanceDataset | None = table.handle

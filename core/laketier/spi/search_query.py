@@ -1,0 +1,298 @@
+"""What can be asked of a table: queries as frozen, picklable values. A query checks itself when it is made; columns are
+checked by the table that is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from laketier.spi.errors import ConfigError
+
+MOST_TEXT = 65_536
+"""The characters of a query's text, at most."""
+MOST_DEPTH = 32
+"""How deep queries may be nested."""
+MOST_CLAUSES = 1024
+MOST_DIMENSIONS = 65_536
+OPERATORS = ("or", "and")
+METRICS = ("l2", "cosine", "dot")
+
+
+@dataclass(frozen=True)
+class Match:
+    """Rows whose text has any (``or``) or all (``and``) of the words. A string as a query is one of these.
+
+    Attributes:
+        text: The words. The index's own tokenizer cuts them: words that it drops, as "the", find nothing.
+        column: The column. None for the only column with a full-text index.
+        operator: ``or`` or ``and``.
+        fuzziness: The edits by which a word may differ: 0, 1 or 2.
+        boost: The factor of the score.
+    """
+
+    text: str
+    column: str | None = None
+    operator: str = "or"
+    fuzziness: int = 0
+    boost: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_text(self.text)
+        _check_choice("operator", self.operator, OPERATORS)
+        _check_factor("boost", self.boost)
+        _check_integer("fuzziness", self.fuzziness, 0, 2)
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """Rows that have the words side by side, in this order. An index needs positions for it.
+
+    Attributes:
+        text: The words.
+        column: The column. None for the only column with a full-text index.
+        slop: How many words may be in between.
+    """
+
+    text: str
+    column: str | None = None
+    slop: int = 0
+
+    def __post_init__(self) -> None:
+        _check_text(self.text)
+        _check_integer("slop", self.slop, 0, 1000)
+
+
+@dataclass(frozen=True)
+class MultiMatch:
+    """Rows of which some column matches. The score is that of the best column.
+
+    Attributes:
+        text: The words.
+        columns: The columns, at least one.
+        boosts: A factor for each column. None for 1.
+        operator: ``or`` or ``and``, within one column.
+    """
+
+    text: str
+    columns: tuple[str, ...]
+    boosts: tuple[float, ...] | None = None
+    operator: str = "or"
+
+    def __post_init__(self) -> None:
+        _check_text(self.text)
+        _check_choice("operator", self.operator, OPERATORS)
+        object.__setattr__(self, "columns", _as_tuple("columns", self.columns))
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise ConfigError("a MultiMatch needs columns, each once", fix="Name the columns to look into.")
+        if self.boosts is not None:
+            object.__setattr__(self, "boosts", _as_tuple("boosts", self.boosts))
+            for boost in self.boosts:
+                _check_factor("boost", boost)
+            if len(self.boosts) != len(self.columns):
+                raise ConfigError(f"there are {len(self.columns)} columns and {len(self.boosts)} boosts")
+
+
+@dataclass(frozen=True)
+class Boolean:
+    """Rows that match all of ``must`` and none of ``must_not``; and one of ``should``, where ``must`` is empty. The
+    score is the sum of those of ``must`` and ``should``.
+
+    Attributes:
+        must: What each row matches.
+        should: What adds to the score.
+        must_not: What no row matches.
+    """
+
+    must: tuple[TextQuery, ...] = ()
+    should: tuple[TextQuery, ...] = ()
+    must_not: tuple[TextQuery, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("must", "should", "must_not"):
+            queries = tuple(_as_text_query(each) for each in _as_tuple(name, getattr(self, name)))
+            object.__setattr__(self, name, queries)
+        if not self.must and not self.should:
+            raise ConfigError("a Boolean has neither must nor should", fix="Say what rows have to match.")
+        if len((*self.must, *self.should, *self.must_not)) > MOST_CLAUSES:
+            raise ConfigError(f"a Boolean has more than {MOST_CLAUSES} clauses")
+        _check_depth(self)
+
+
+@dataclass(frozen=True)
+class Boost:
+    """Rows that match ``query``; those that match ``against`` too lose ``factor`` times its score.
+
+    Attributes:
+        query: What rows match.
+        against: What speaks against a row.
+        factor: The part of its score that is taken away.
+    """
+
+    query: TextQuery
+    against: TextQuery
+    factor: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "query", _as_text_query(self.query))
+        object.__setattr__(self, "against", _as_text_query(self.against))
+        _check_factor("factor", self.factor)
+        _check_depth(self)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Rows whose vector is nearest.
+
+    Attributes:
+        vector: The vector to compare with, without NaN and infinity.
+        column: The column of vectors. None for the only one.
+        metric: ``l2`` (squared), ``cosine`` or ``dot``. None for the metric of the index, ``l2`` without one. An index
+            of another metric is not used.
+        nprobes: The partitions of an index to look into. None for the library's choice.
+        refine: Fetch this many times ``k`` and compare the vectors themselves. None to trust the index.
+        exact: Compare with every row, whatever indexes there are.
+    """
+
+    vector: tuple[float, ...]
+    column: str | None = None
+    metric: str | None = None
+    nprobes: int | None = None
+    refine: int | None = None
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            vector = tuple(float(each) for each in self.vector)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ConfigError("a vector is a list of numbers", why=str(error)) from error
+        object.__setattr__(self, "vector", vector)
+        if not 0 < len(vector) <= MOST_DIMENSIONS:
+            raise ConfigError(f"a vector has {len(vector)} numbers", fix=f"Give 1 to {MOST_DIMENSIONS:,}.")
+        bad = next((place for place, each in enumerate(vector) if not math.isfinite(each)), None)
+        if bad is not None:
+            raise ConfigError(f"number {bad} of the vector is {vector[bad]}", why="nothing is near to that")
+        if self.metric is not None:
+            _check_choice("metric", self.metric, METRICS)
+        for name, most in (("nprobes", 1_000_000), ("refine", 1000)):
+            if getattr(self, name) is not None:
+                _check_integer(name, getattr(self, name), 1, most)
+
+
+@dataclass(frozen=True)
+class Hybrid:
+    """A text and a vector, fused by reciprocal rank: the score of a row is the sum of ``1 / (constant + rank)`` over
+    the lists that it is in, ranks from 1.
+
+    Attributes:
+        text: The query of the one list.
+        nearest: The query of the other.
+        depth: How many rows of each list are fused; ``k`` if that is more.
+        constant: What is added to each rank. The greater, the less the first places count.
+    """
+
+    text: TextQuery
+    nearest: Nearest
+    depth: int = 100
+    constant: float = 60.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", _as_text_query(self.text))
+        if not isinstance(self.nearest, Nearest):
+            raise ConfigError("a Hybrid needs a Nearest beside the text")
+        _check_integer("depth", self.depth, 1, 10_000)
+        _check_factor("constant", self.constant)
+
+
+TextQuery = Match | Phrase | MultiMatch | Boolean | Boost
+SearchQuery = TextQuery | Nearest | Hybrid
+
+
+def as_query(query: str | SearchQuery) -> SearchQuery:
+    """Take a string for the `Match` that it stands for.
+
+    Args:
+        query: A query, or the words of one.
+
+    Returns:
+        The query.
+
+    Raises:
+        ConfigError: It is neither, or the words are none.
+    """
+    if isinstance(query, Nearest | Hybrid):
+        return query
+    return _as_text_query(query)
+
+
+def _as_text_query(query: object) -> TextQuery:
+    if isinstance(query, str):
+        return Match(query)
+    if not isinstance(query, Match | Phrase | MultiMatch | Boolean | Boost):
+        raise ConfigError(f"a {type(query).__name__} is no query for text")
+    return query
+
+
+def clauses_of(query: TextQuery) -> tuple[TextQuery, ...]:
+    """The queries that a query consists of.
+
+    Args:
+        query: The query.
+
+    Returns:
+        Its parts. Empty for a query without any.
+    """
+    match query:
+        case Boolean(must=must, should=should, must_not=must_not):
+            return (*must, *should, *must_not)
+        case Boost(query=inner, against=against):
+            return (inner, against)
+    return ()
+
+
+def _check_depth(query: TextQuery) -> None:
+    level: Sequence[TextQuery] = [query]
+    for _ in range(MOST_DEPTH):
+        level = [clause for each in level for clause in clauses_of(each)]
+        if len(level) > MOST_CLAUSES:
+            raise ConfigError(f"a query has more than {MOST_CLAUSES} clauses")
+        if not level:
+            return
+    raise ConfigError(f"a query is nested more than {MOST_DEPTH} deep")
+
+
+def _check_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise ConfigError(f"the text of a query is a {type(text).__name__}", fix="Give a string.")
+    if not text.strip():
+        raise ConfigError("the query is empty", fix="Give it a word.")
+    if len(text) > MOST_TEXT:
+        raise ConfigError(f"the text of a query has {len(text):,} characters", fix=f"Give {MOST_TEXT:,} at most.")
+    if "\0" in text:
+        raise ConfigError("the text of a query has a NUL character", fix="Remove it.")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError("the text of a query is no Unicode text", why=str(error)) from error
+
+
+def _check_choice(name: str, value: object, known: Iterable[str]) -> None:
+    if value not in tuple(known):
+        raise ConfigError(f"{name} is {value!r}", fix=f"Give {', '.join(known)}.")
+
+
+def _check_factor(name: str, value: object) -> None:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    if not good:
+        raise ConfigError(f"{name} is {value!r}", fix="Give a finite number that is not negative.")
+
+
+def _check_integer(name: str, value: object, least: int, most: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ConfigError(f"{name} is {value!r}", fix=f"Give a whole number from {least} to {most:,}.")
+
+
+def _as_tuple(name: str, value: object) -> tuple[object, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ConfigError(f"{name} is {value!r:.80}", fix="Give a list.")
+    return tuple(value)

@@ -1,0 +1,215 @@
+"""Searching one table: words and vectors. A capability that a format may add."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from laketier.spi.errors import ConfigError
+from laketier.spi.predicate import Predicate
+from laketier.spi.search_query import Nearest, SearchQuery, as_query
+from laketier.spi.source import ScanRequest
+
+SCORE = "_score"
+"""The column of a result that grows with how well a row matches: BM25, or the sum of a `Hybrid`. A double."""
+DISTANCE = "_distance"
+"""The column of a result of a `Nearest`: the less, the nearer. A double."""
+MOST_ROWS = 10_000
+"""The rows that a search returns, at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRequest:
+    """The parameter of `SearchSnapshot.search`.
+
+    Attributes:
+        query: The query. A string becomes a `Match`.
+        k: The number of rows, at most.
+        columns: The columns of the result, each once, in this order. None for all.
+        filters: Predicates that each row has to fulfil. They choose the rows that are searched: the result is the best
+            ``k`` of them.
+    """
+
+    query: SearchQuery
+    k: int = 10
+    columns: tuple[str, ...] | None = None
+    filters: tuple[Predicate, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "query", as_query(self.query))
+        if type(self.k) is not int or not 1 <= self.k <= MOST_ROWS:
+            raise ConfigError(f"k is {self.k!r}", fix=f"Ask for 1 to {MOST_ROWS:,} rows.")
+
+    @property
+    def measure(self) -> str:
+        """The column by which the result is in order: `SCORE` or `DISTANCE`."""
+        return DISTANCE if isinstance(self.query, Nearest) else SCORE
+
+    def projected(self, schema: pa.Schema, *, where: str) -> pa.Schema:
+        """Compute the schema of the result.
+
+        Args:
+            schema: The whole schema of the snapshot.
+            where: The name of the table, for messages.
+
+        Returns:
+            The requested columns, then the measure.
+
+        Raises:
+            ConfigError: A column of the request or of a filter does not exist, is asked for twice, or has the name of
+                the measure.
+        """
+        columns = ScanRequest(columns=self.columns, filters=self.filters).projected(schema, where=where)
+        twice = sorted({name for name in columns.names if columns.names.count(name) > 1})
+        if twice:
+            raise ConfigError(f"the columns {twice} are asked for twice", where=where)
+        if self.measure in schema.names:
+            raise ConfigError(
+                f"the table has a column {self.measure}",
+                where=where,
+                why="a search gives that name to its own",
+                fix="Rename the column.",
+            )
+        return columns.append(pa.field(self.measure, pa.float64(), nullable=False))
+
+
+@dataclass(frozen=True)
+class IndexUse:
+    """An index that a search used.
+
+    Attributes:
+        name: Its name.
+        column: Its column.
+        kind: Its kind, as the library calls it.
+        rows: The rows that it covers.
+    """
+
+    name: str
+    column: str
+    kind: str
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchExplain:
+    """What a search did.
+
+    Attributes:
+        indexes: The indexes that were used. Empty for a search of all rows.
+        rows: The rows of the snapshot.
+        rows_flat: The rows that some column's search had to read as no index covers them, before filters.
+        milliseconds: The time of each part.
+    """
+
+    indexes: tuple[IndexUse, ...]
+    rows: int
+    rows_flat: int
+    milliseconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def rows_covered(self) -> int:
+        """The rows that indexes cover."""
+        return self.rows - self.rows_flat
+
+    @property
+    def share(self) -> float:
+        """The part of the rows that indexes cover, from 0 to 1; 1 for a table without rows."""
+        return self.rows_covered / self.rows if self.rows else 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchResult:
+    """The answer to a `SearchRequest`.
+
+    Attributes:
+        rows: The rows in the schema of `SearchRequest.projected`, the best first. Equal ones are in the order of the
+            table, so that the same request at the same snapshot has the same answer.
+        snapshot_id: The snapshot that was searched.
+        explain: How.
+    """
+
+    rows: pa.Table
+    snapshot_id: int
+    explain: SearchExplain
+
+
+class SearchSnapshot(ABC):
+    """One snapshot of a table, opened for any number of searches. It stays in its process."""
+
+    @property
+    @abstractmethod
+    def snapshot_id(self) -> int:
+        """The snapshot."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns of the snapshot."""
+
+    @abstractmethod
+    def search(self, request: SearchRequest) -> SearchResult:
+        """Search. Rows that no index covers are found all the same; deleted rows never.
+
+        Args:
+            request: The query, and what to return.
+
+        Returns:
+            The best rows.
+
+        Raises:
+            ConfigError: The request does not fit the table: an unknown column, a column of another type, a vector of
+                another length, a plain text where no column, or more than one, has a full-text index, or a phrase where
+                the index has no positions.
+            CorruptTable: A file of the table is missing or damaged.
+        """
+
+
+class LakeSearcher(ABC):
+    """Searches one table. Made by `LakeStorage.searcher`. Picklable: tasks search, too."""
+
+    @abstractmethod
+    def at(self, snapshot_id: int | None = None) -> SearchSnapshot:
+        """Open a snapshot. Driver or executor.
+
+        Args:
+            snapshot_id: The snapshot. None for the current one.
+
+        Returns:
+            The snapshot.
+
+        Raises:
+            TableNotFound: There is no such table.
+            SnapshotNotFound: The snapshot has expired, or never was.
+        """
+
+    def search(
+        self,
+        query: str | SearchQuery,
+        *,
+        k: int = 10,
+        columns: Sequence[str] | None = None,
+        filters: Iterable[Predicate] = (),
+        snapshot_id: int | None = None,
+    ) -> SearchResult:
+        """Open a snapshot and search it once.
+
+        Args:
+            query: The query, or the words of a `Match`.
+            k: The number of rows, at most.
+            columns: The columns of the result. None for all.
+            filters: Predicates that each row has to fulfil.
+            snapshot_id: The snapshot. None for the current one.
+
+        Returns:
+            The best rows.
+        """
+        request = SearchRequest(
+            query=as_query(query),
+            k=k,
+            columns=None if columns is None else tuple(columns),
+            filters=tuple(filters),
+        )
+        return self.at(snapshot_id).search(request)

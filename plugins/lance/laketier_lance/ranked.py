@@ -1,0 +1,76 @@
+"""The best rows of a question, in an order that is the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from laketier.spi import ConfigError, CorruptTable
+from laketier_lance.dataset import LANCE_ERRORS, reason, unreadable
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
+_ROW = "_rowid"
+
+
+class Ranked:
+    """Asks one version of a dataset. ``name`` is the table's, for messages."""
+
+    def __init__(self, dataset: LanceDataset, name: str) -> None:
+        self._dataset = dataset
+        self._name = name
+
+    def best(
+        self, ask: dict[str, Any], measure: str, k: int, condition: str | None, *, limited: bool, descending: bool
+    ) -> list[tuple[int, float]]:
+        """The numbers of the ``k`` best rows, and their measures. Rows of equal measure are in the order of the table.
+        Lance returns any of those that tie for the last place, so it is asked for more until the tie ends."""
+        total = max(1, self._dataset.count_rows())
+        wanted = min(total, 2 * k + 8)
+        while True:
+            table = self._asked(ask, measure, condition, wanted if limited else None)
+            order = "descending" if descending else "ascending"
+            table = table.sort_by([(measure, order), (_ROW, "ascending")])
+            measures = table[measure]
+            done = not limited or wanted >= total or len(table) < wanted or len(table) <= k
+            if done or measures[len(table) - 1].as_py() != measures[k - 1].as_py():
+                best = table.slice(0, k)
+                return list(zip(best[_ROW].to_pylist(), best[measure].to_pylist(), strict=True))
+            wanted = min(total, wanted * 8)
+
+    def _asked(self, ask: dict[str, Any], measure: str, condition: str | None, limit: int | None) -> pa.Table:
+        given = dict(ask)
+        if "nearest" in given:
+            given["nearest"] = given["nearest"] | {"k": limit}
+        try:
+            table = self._dataset.scanner(
+                columns=[measure], with_row_id=True, filter=condition, prefilter=True, limit=limit, **given
+            ).to_table()
+        except LANCE_ERRORS as error:
+            text = reason(error)
+            if isinstance(error, ValueError) and "not found" not in text.lower():
+                raise ConfigError("Lance refuses the query", where=self._name, why=text) from error
+            raise unreadable(self._dataset.uri, error) from error
+        return table.filter(pc.is_valid(table[measure]))
+
+    def rows(self, best: Sequence[tuple[int, float]], schema: pa.Schema) -> pa.Table:
+        columns = schema.names[:-1]
+        found = self._fetch([row for row, _ in best], columns)
+        places = pc.index_in(pa.array([row for row, _ in best], pa.uint64()), found[_ROW].combine_chunks())
+        if places.null_count:
+            raise CorruptTable("rows that an index names are not in the table", where=self._dataset.uri)
+        rows = found.select(columns).take(places)
+        measures = pa.array([measure for _, measure in best], pa.float64())
+        return pa.table([*rows.columns, measures], schema=schema)
+
+    def _fetch(self, ids: Sequence[int], columns: list[str]) -> pa.Table:
+        # A condition without any value is no SQL, and no row has the number -1.
+        among = f"{_ROW} IN ({', '.join(map(str, ids))})" if ids else "false"
+        try:
+            return self._dataset.scanner(columns=columns, with_row_id=True, filter=among).to_table()
+        except LANCE_ERRORS as error:
+            raise unreadable(self._dataset.uri, error) from error

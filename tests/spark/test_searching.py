@@ -1,0 +1,126 @@
+"""Searching from Spark: one query, many in tasks, and a stream of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from typer.testing import CliRunner
+
+import laketier.spark
+from laketier.cli.app import app
+from laketier.registry import configure, open_lake
+from laketier.spi import ConfigError, FeatureNotSupported, Leaf, Match, Nearest, Op, query_to_json
+from spark_lake import Target
+
+pytest.importorskip("laketier_lance")
+
+WORDS = ("lake", "river", "snow", "stone", "wind")
+
+
+@pytest.fixture
+def target(tmp_path: Path, spark: SparkSession) -> Target:
+    target = Target(tmp_path, "lance")
+    words = ", ".join(f"if(id % {at + 2} = 0, '{word}', null)" for at, word in enumerate(WORDS))
+    text = f"concat_ws(' ', {words})"
+    laketier.spark.write(spark.range(200, numPartitions=2).selectExpr("id", f"{text} AS text"), target.options())
+    laketier.spark.create_index(spark, target.options(), "text", "inverted")
+    laketier.spark.write(spark.range(200, 210).selectExpr("id", "'snow' AS text"), target.options())
+    return target
+
+
+def _plain(target: Target, query: Any, **more: Any) -> list[dict[str, Any]]:
+    lake = open_lake(configure(target.options()))
+    return lake.searcher(lake.load_table()).search(query, **more).rows.to_pylist()
+
+
+def _found(df: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in df.select(*columns).collect()]
+
+
+def test_a_search_is_a_dataframe(spark: SparkSession, target: Target) -> None:
+    found = laketier.spark.search(spark, target.options(), "snow stone", k=7, filters=[Leaf("id", Op.GE, 20)])
+    expected = _plain(target, "snow stone", k=7, filters=[Leaf("id", Op.GE, 20)])
+    assert found.columns == ["id", "text", "_score"]
+    assert [row.asDict() for row in found.collect()] == expected
+    assert len(expected) == 7
+    assert laketier.spark.search(spark, target.options(), "nothing").count() == 0
+
+
+def test_many_queries_are_answered_as_each_alone(spark: SparkSession, target: Target) -> None:
+    asked = [*WORDS, query_to_json(Match("lake wind", operator="and")), "no such word", None]
+    queries = spark.createDataFrame([(text,) for text in asked], "query string").repartition(3)
+    found = _found(laketier.spark.search_many(spark, target.options(), queries, k=5), "_query", "id", "_score")
+    expected = [
+        (text, row["id"], row["_score"])
+        for text in asked
+        if text is not None
+        for row in _plain(target, Match("lake wind", operator="and") if text.startswith("{") else text, k=5)
+    ]
+    assert sorted(found) == sorted(expected)
+    assert len(expected) > 25
+
+
+def test_a_stream_of_queries_is_answered_by_the_table_of_its_time(
+    spark: SparkSession, target: Target, tmp_path: Path
+) -> None:
+    told: list[list[tuple[Any, ...]]] = []
+
+    def answer(queries: DataFrame, _: int) -> None:
+        told.append(_found(laketier.spark.search_many(spark, target.options(), queries, k=1000), "_query", "id"))
+
+    asked = tmp_path / "asked"
+    asked.mkdir()
+    stream = spark.readStream.schema("query string").json(str(asked))
+    for batch in range(2):
+        (asked / f"{batch}.json").write_text(json.dumps({"query": "snow"}) + "\n", encoding="utf-8")
+        checkpoint = str(tmp_path / "checkpoint")
+        stream.writeStream.foreachBatch(answer).option("checkpointLocation", checkpoint).trigger(
+            availableNow=True
+        ).start().awaitTermination()
+        laketier.spark.write(spark.range(300, 303).selectExpr("id", "'snow' AS text"), target.options())
+    assert len(told[1]) == len(told[0]) + 3 > 50
+
+
+def test_vectors_are_searched_in_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    target = Target(tmp_path, "lance", "db.vectors")
+    lake = open_lake(configure(target.options()))
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array([float(n % 97) for n in range(400)], pa.float32()), 4)
+    import lance
+
+    location = Path(lake.config.warehouse) / "db" / "vectors.lance"
+    lance.write_dataset(pa.table({"id": range(100), "vector": vectors}), location)
+    query = query_to_json(Nearest((1.0, 2.0, 3.0, 4.0)))
+    queries = spark.createDataFrame([(query,)], "query string")
+    rows = laketier.spark.search_many(spark, target.options(), queries, k=3, columns=["id"], distance=True)
+    assert _found(rows, "id", "_distance") == [
+        (row["id"], row["_distance"]) for row in _plain(target, Nearest((1.0, 2.0, 3.0, 4.0)), k=3)
+    ]
+
+
+def test_what_does_not_fit_is_refused(spark: SparkSession, target: Target, tmp_path: Path) -> None:
+    queries = spark.createDataFrame([("snow",)], "q string")
+    with pytest.raises(ConfigError, match="no column 'query' of text"):
+        laketier.spark.search_many(spark, target.options(), queries)
+    with pytest.raises(ConfigError, match=r"does not take lake\.as-of"):
+        laketier.spark.search(spark, target.options() | {"lake.as-of": "2026-01-01T00:00:00Z"}, "snow")
+    plain = Target(tmp_path, "localfile", "db.plain")
+    laketier.spark.write(spark.range(3), plain.options())
+    with pytest.raises(FeatureNotSupported, match="localfile does not support search"):
+        laketier.spark.search(spark, plain.options(), "snow")
+
+
+def test_the_command_shows_what_was_found(target: Target) -> None:
+    lake = configure(target.options())
+    where = ["db.t" if lake.table is None else str(lake.table), "-f", "lance", "-w", str(lake.warehouse)]
+    done = CliRunner().invoke(app, ["search", where[0], "snow stone", *where[1:], "-k", "3", "--json", "--explain"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["rows"] == _plain(target, "snow stone", k=3)
+    assert told["explain"]["rows without index"] == 10
+    refused = CliRunner().invoke(app, ["search", where[0], '{"type": "phrase", "text": "snow"}', *where[1:]])
+    assert "has no positions" in str(refused.exception)

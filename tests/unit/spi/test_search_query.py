@@ -1,0 +1,108 @@
+"""Queries check themselves, and travel as JSON."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laketier.spi import (
+    Boolean,
+    Boost,
+    ConfigError,
+    Hybrid,
+    LaketierError,
+    Match,
+    MultiMatch,
+    Nearest,
+    Phrase,
+    SearchQuery,
+    SearchRequest,
+    as_query,
+    query_from_json,
+    query_to_json,
+)
+
+TEXTS = st.text(min_size=1).filter(lambda text: text.strip() and "\0" not in text)
+NAMES = st.none() | st.sampled_from(["doc", "größe", "a b"])
+FACTORS = st.floats(0, 1e6)
+LEAVES: st.SearchStrategy[SearchQuery] = st.one_of(
+    st.builds(Match, TEXTS, NAMES, st.sampled_from(["or", "and"]), st.integers(0, 2), FACTORS),
+    st.builds(Phrase, TEXTS, NAMES, st.integers(0, 9)),
+    st.builds(MultiMatch, TEXTS, st.just(("a", "b")), st.none() | st.tuples(FACTORS, FACTORS)),
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.builds(Boolean, st.tuples(inner), st.tuples(inner), st.tuples(inner)),
+        st.builds(Boost, inner, inner, FACTORS),
+    ),
+    max_leaves=8,
+)
+VECTORS = st.builds(Nearest, st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=4).map(tuple))
+
+
+@given(st.one_of(TREES, VECTORS, st.builds(Hybrid, TREES, VECTORS)))
+def test_a_query_comes_back_from_json_and_pickles_as_it_was(query: SearchQuery) -> None:
+    text = query_to_json(query)
+    assert query_from_json(text) == query
+    assert query_to_json(query_from_json(text)) == text
+    assert pickle.loads(pickle.dumps(query)) == query  # noqa: S301 - our own bytes
+
+
+@given(st.text() | st.recursive(st.none() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)).map(repr))
+def test_any_text_is_a_query_or_an_error_of_ours(text: str) -> None:
+    with suppress(LaketierError):
+        assert query_from_json(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"type": "boolean", "must": ' * 60 + '"x"' + "}" * 60,
+        '{"type": "match", "text": "a", "colour": "red"}',
+        '{"type": "match", "text": 7}',
+        '{"type": "match", "text": "a", "column": 7}',
+        '{"type": "nearest", "vector": [1, NaN]}',
+        '{"type": "hybrid", "text": {"type": "nearest", "vector": [1]}, "nearest": {"type": "nearest", "vector": [1]}}',
+        '{"version": 2, "query": {"type": "match", "text": "a"}}',
+        "7",
+        "null",
+    ],
+)
+def test_json_that_is_no_query_is_refused(text: str) -> None:
+    with pytest.raises(LaketierError):
+        query_from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Match(""), "empty"),
+        (lambda: Match(" \t"), "empty"),
+        (lambda: Match("a\0b"), "NUL"),
+        (lambda: Match("\ud800"), "no Unicode"),
+        (lambda: Match("a" * 70_000), "70,000 characters"),
+        (lambda: Match("a", operator="xor"), "operator is 'xor'"),
+        (lambda: Match("a", fuzziness=3), "fuzziness is 3"),
+        (lambda: Match("a", boost=math.inf), "boost is inf"),
+        (lambda: Boolean(must_not=("a",)), "neither must nor should"),
+        (lambda: MultiMatch("a", ()), "needs columns"),
+        (lambda: Nearest(()), "0 numbers"),
+        (lambda: Nearest((1.0, math.nan)), "number 1 of the vector is nan"),
+        (lambda: Nearest((1.0,), nprobes=0), "nprobes is 0"),
+        (lambda: SearchRequest(query="a", k=0), "k is 0"),  # type: ignore[arg-type]
+        (lambda: SearchRequest(query="a", k=True), "k is True"),  # type: ignore[arg-type]
+        (lambda: SearchRequest(query="a", k=10**6), "k is 1000000"),  # type: ignore[arg-type]
+        (lambda: as_query(7), "int is no query"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_query_that_asks_for_nothing_sensible_is_refused(make: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        make()
