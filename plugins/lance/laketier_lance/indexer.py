@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import uuid
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -236,14 +235,37 @@ def _covered(found: Any) -> set[int]:
 
 
 def _balanced(units: Mapping[str, int], max_parts: int) -> tuple[IndexPart, ...]:
-    """At most ``max_parts`` parts of about the same number of rows: the largest fragment first, to the emptiest part.
-    Lance tells no bytes of a column."""
-    heap: list[tuple[int, int, list[str]]] = [(0, number, []) for number in range(min(max_parts, len(units)))]
-    for unit, rows in sorted(units.items(), key=lambda each: (-each[1], fragment_of(each[0]))):
-        filled, number, members = heapq.heappop(heap)
-        heapq.heappush(heap, (filled + rows, number, [*members, unit]))
-    parts = sorted(heap, key=lambda each: each[1])
-    return tuple(IndexPart(number, tuple(sorted(members, key=fragment_of)), rows) for rows, number, members in parts)
+    """At most ``max_parts`` runs of neighbours, the largest of which has as few rows as can be. Neighbours, as Lance
+    compacts only fragments side by side that are in the same segments. Rows, as Lance tells no bytes of a column.
+    ``units`` are in the order of the dataset, which is not that of their ids after a compaction."""
+    ordered = list(units.items())
+    if not ordered:
+        return ()
+    least, most = max(rows for _, rows in ordered), sum(rows for _, rows in ordered)
+    while least < most:
+        middle = (least + most) // 2
+        if len(_runs(ordered, middle)) <= max_parts:
+            most = middle
+        else:
+            least = middle + 1
+    runs = _runs(ordered, least)
+    return tuple(
+        IndexPart(number, tuple(unit for unit, _ in run), sum(rows for _, rows in run))
+        for number, run in enumerate(runs)
+    )
+
+
+def _runs(ordered: Sequence[tuple[str, int]], most: int) -> list[list[tuple[str, int]]]:
+    """Runs of neighbours, each filled up to ``most`` rows. None is empty."""
+    runs: list[list[tuple[str, int]]] = [[]]
+    filled = 0
+    for unit, rows in ordered:
+        if runs[-1] and filled + rows > most:
+            runs.append([])
+            filled = 0
+        runs[-1].append((unit, rows))
+        filled += rows
+    return runs
 
 
 def _info(found: Any, rows: Mapping[int, int], version: int) -> IndexInfo:

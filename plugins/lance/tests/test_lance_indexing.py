@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pickle
@@ -17,6 +18,8 @@ from pathlib import Path
 import lance
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from laketier.kit import failpoints
 from laketier.maintenance.orphans import collect_orphans
@@ -33,6 +36,7 @@ from laketier.spi import (
 )
 from laketier.tiering import RoundOutcome
 from laketier_lance.clock import storage_time
+from laketier_lance.indexer import _balanced
 from laketier_lance.options import LanceOptions
 
 TEXTS = pa.schema([("id", pa.int64()), ("doc", pa.string()), ("size", pa.int64()), ("tags", pa.list_(pa.string()))])
@@ -177,8 +181,41 @@ def test_a_second_publish_changes_nothing(texts) -> None:
     # A compaction gives the segments new ids and the fragments, too.
     texts.open().optimize.compact_files()
     compacted = texts.open().version
+    (found,) = indexer(texts).indexes()
+    assert not set(found.segments) & set(first.segments)
     assert indexer(texts).publish(plan, built).rows_not_indexed == 0
     assert texts.open().version == compacted
+
+
+def test_an_index_in_parts_does_not_stand_in_the_way_of_compaction(texts) -> None:
+    indexer(texts).publish(*build(texts, parts=3))
+    asked = [lance.query.MatchQuery(word, "doc") for word in ("return", "import", "class", "self", "raise")]
+
+    def answers() -> list[list[dict[str, object]]]:
+        found = (texts.open().to_table(columns=["id", "_score"], full_text_query=query) for query in asked)
+        return [sorted(table.to_pylist(), key=lambda row: row["id"]) for table in found]
+
+    before = answers()
+    assert len(texts.open().get_fragments()) == 8
+    texts.open().optimize.compact_files()
+    assert len(texts.open().get_fragments()) == 3, "the fragments of each part became one"
+    (found,) = indexer(texts).indexes()
+    assert found.rows_not_indexed == 0
+    assert answers() == before
+
+
+@given(st.lists(st.integers(0, 50), max_size=12), st.integers(1, 6))
+def test_parts_are_runs_of_neighbours_as_even_as_can_be(rows, most) -> None:
+    # The ids go down: the order is that of the dataset.
+    units = {f"{100 - number}@f": count for number, count in enumerate(rows)}
+    parts = _balanced(units, most)
+    assert [unit for part in parts for unit in part.units] == list(units)
+    assert len(parts) <= most
+    assert all(part.units and part.rows == sum(units[unit] for unit in part.units) for part in parts)
+    assert [part.number for part in parts] == list(range(len(parts)))
+    cuts = itertools.combinations_with_replacement(range(len(rows) + 1), most - 1)
+    best = min((max(sum(rows[a:b]) for a, b in itertools.pairwise((0, *cut, len(rows)))) for cut in cuts), default=0)
+    assert max((part.rows for part in parts), default=0) == best
 
 
 def test_compacted_fragments_are_refused(texts) -> None:
