@@ -26,9 +26,10 @@ from laketier_conformance.lake import Lake, Table, ids_of
 
 def _built(table: Table, mode: IndexMode = IndexMode.CREATE) -> tuple[IndexPlan, list[BuiltIndexPart]]:
     """An index of the column ``id``, of the first kind that the format builds."""
+    indexer = _indexer(table)  # outside of `try`: a format that has no indexer says so here
     for kind in (IndexKind.BTREE, IndexKind.BITMAP, IndexKind.ZONEMAP, IndexKind.BLOOMFILTER):
         try:
-            plan = _indexer(table).plan(IndexSpec("of_id", "id", kind), 2, mode)
+            plan = indexer.plan(IndexSpec("of_id", "id", kind), 2, mode)
         except FeatureNotSupported:
             continue
         builder = pickle.loads(pickle.dumps(plan.builder))  # noqa: S301 - as an engine sends it to its tasks
