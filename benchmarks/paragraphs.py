@@ -1,4 +1,4 @@
-"""``python -m benchmarks.paragraphs``: distinct paragraphs of English and Chinese, from the documents of Debian packages.
+"""``python -m benchmarks.paragraphs``: distinct paragraphs of English and Chinese from Debian's packages.
 
 The packages are downloaded with ``apt-get download``, not installed, and read as they are: HTML, manual pages, plain
 text and its markups. Needs ``apt-get``, ``dpkg-deb`` and a list of packages (``apt-get update``).
@@ -54,7 +54,9 @@ _FEWEST = {ENGLISH: 40, CHINESE: 12}
 
 _HTML = re.compile(r"\.x?html?$")
 _MANUAL = re.compile(r"\.([1-9]\w*)$")
-_PLAIN = re.compile(r"\.(txt|rst|md|pod|org|adoc|asciidoc|news|info(-\d+)?)$|/(NEWS|README|changelog)[^/]*$", re.IGNORECASE)
+_PLAIN = re.compile(
+    r"\.(txt|rst|md|pod|org|adoc|asciidoc|news|info(-\d+)?)$|/(NEWS|README|changelog)[^/]*$", re.IGNORECASE
+)
 _UNSEEN = re.compile(r"<(script|style|head|svg)\b.*?</\1\s*>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
 _BLOCK = re.compile(
     r"</?(?:p|div|li|td|th|tr|h[1-6]|dt|dd|dl|pre|table|ul|ol|section|article|blockquote|main|nav|summary|details)\b[^>]*>"
@@ -94,7 +96,7 @@ def _download(folder: Path) -> None:
     there = {path.name.partition("_")[0] for path in folder.glob("*.deb")}
     missing = [name for name in PACKAGES if name not in there]
     if missing:
-        subprocess.run(["apt-get", "download", "-q", *missing], cwd=folder, check=True)  # noqa: S607 - wherever it is
+        subprocess.run(["apt-get", "download", "-q", *missing], cwd=folder, check=True)
 
 
 def _write(packages: list[Path], target: Path) -> None:
@@ -115,15 +117,16 @@ def _of_package(package: Path) -> dict[str, str]:
     """The distinct paragraphs of a package, each with its language."""
     found: dict[str, str] = {}
     command = ["dpkg-deb", "--fsys-tarfile", str(package)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
-            for member in archive:
-                stream = archive.extractfile(member) if member.isfile() else None
-                if stream is not None:
-                    for text in _paragraphs(member.name, stream.read()):
-                        language = _language(text)
-                        if language is not None:
-                            found.setdefault(text, language)
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE) as process,
+        tarfile.open(fileobj=process.stdout, mode="r|") as archive,
+    ):
+        for member in archive:
+            stream = archive.extractfile(member) if member.isfile() else None
+            for text in () if stream is None else _paragraphs(member.name, stream.read()):
+                language = _language(text)
+                if language is not None:
+                    found.setdefault(text, language)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
     return found
