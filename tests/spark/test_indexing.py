@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import laketier.spark
+from laketier.maintenance.index_builds import IndexProgress
 from laketier.registry import configure, open_lake
-from laketier.spi import ConfigError, FeatureNotSupported
+from laketier.spark import indexing
+from laketier.spi import BuiltIndexPart, ConfigError, FeatureNotSupported, IndexPart, IndexPlan
 from spark_lake import Target
 
 pytest.importorskip("laketier_lance")
@@ -70,6 +74,36 @@ def test_each_task_builds_a_part(spark: SparkSession, target: Target) -> None:
     assert set(info.segments) < set(more.segments)
 
 
+def test_parts_are_told_as_they_come(
+    spark: SparkSession, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = tmp_path / "heard"
+    os.mkfifo(heard)
+
+    def waiting(plan: IndexPlan) -> Callable[[IndexPart], BuiltIndexPart]:
+        builder, pipe = plan.builder, str(heard)
+
+        def build(part: IndexPart) -> BuiltIndexPart:
+            if part.number:
+                with open(pipe, "rb") as opened:  # returns once the driver, told of the other part, opens it to write
+                    opened.read()
+            return builder.build(part)
+
+        return build
+
+    monkeypatch.setattr(indexing, "_building", waiting)
+    told: list[IndexProgress] = []
+
+    def progress(done: IndexProgress) -> None:
+        told.append(done)
+        if done.parts_built == 1:
+            heard.write_bytes(b"go on")
+
+    laketier.spark.create_index(spark, target.options(), "kind", "btree", tasks=2, progress=progress)
+    assert [(each.parts_built, each.rows_built) for each in told[::2]] == [(0, 0), (2, 300)]
+    assert (told[1].parts_built, told[1].rows_built, told[1].rows) in [(1, 100, 300), (1, 200, 300)]
+
+
 def test_a_failed_attempt_is_run_again_alone(target: Target) -> None:
     options = [f"{key}={value}" for key, value in target.options().items()]
     done = subprocess.run([sys.executable, "-c", RETRIED, *options], capture_output=True, text=True, check=False)
@@ -82,7 +116,7 @@ def test_a_failed_attempt_is_run_again_alone(target: Target) -> None:
 
 
 def test_what_does_not_fit_is_refused(spark: SparkSession, target: Target, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no kind 'hash'"):
+    with pytest.raises(ConfigError, match="no kind of index 'hash'"):
         laketier.spark.create_index(spark, target.options(), "kind", "hash")
     with pytest.raises(ConfigError, match="no mode 'upsert'"):
         laketier.spark.create_index(spark, target.options(), "kind", "btree", mode="upsert")

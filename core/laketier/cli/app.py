@@ -23,6 +23,7 @@ from laketier.cli import (
     demo,
     doctor,
     formats,
+    index,
     maintain,
     new_plugin,
     pipeline,
@@ -81,6 +82,7 @@ app.command(
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(schema.app, name="schema")
 app.add_typer(maintain.app, name="maintain")
+app.add_typer(index.app, name="index")
 app.add_typer(cache.app, name="cache")
 app.add_typer(service.app, name="service")
 app.add_typer(dead_letter.app, name="dead-letter")

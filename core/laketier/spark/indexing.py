@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import logging
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from queue import SimpleQueue
 from typing import Any
 
+from pyspark import Accumulator, AccumulatorParam, InheritableThread
 from pyspark.sql import SparkSession
 
 from laketier.config import LakeConfig
+from laketier.maintenance.index_builds import (
+    BuildParts,
+    IndexProgress,
+    Told,
+    build_index,
+    index_kind,
+    index_mode,
+)
 from laketier.registry import open_lake
 from laketier.registry.commands import naming_format
 from laketier.spark.target import as_config
-from laketier.spi import BuiltIndexPart, ConfigError, IndexInfo, IndexKind, IndexMode, IndexPart, IndexPlan, IndexSpec
+from laketier.spi import BuiltIndexPart, IndexInfo, IndexPart, IndexPlan, IndexSpec
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +39,7 @@ def create_index(
     options: Mapping[str, Any] | None = None,
     mode: str = "create",
     tasks: int | None = None,
+    progress: Told | None = None,
 ) -> IndexInfo:
     """Build an index of a table with one Spark task per part, and publish it in one atomic step. Driver.
 
@@ -45,6 +55,7 @@ def create_index(
         options: Settings of the kind.
         mode: ``create`` (there must be none of that name), ``replace``, or ``append`` (index what it does not cover).
         tasks: The number of tasks at most; twice the cores by default.
+        progress: Called before the first task and after each, in the calling thread. By default it is logged.
 
     Returns:
         The index as it is in the table.
@@ -56,44 +67,106 @@ def create_index(
         CommitError: It was not published, or it is unknown whether it was.
     """
     config = as_config(config, spark)
-    spec = IndexSpec(name or f"{column}_idx", column, _member(IndexKind, kind, "kind"), dict(options or {}))
-    chosen = _member(IndexMode, mode, "mode")
+    spec = IndexSpec(name or f"{column}_idx", column, index_kind(kind), dict(options or {}))
+    chosen = index_mode(mode)
     lake = open_lake(config)
     with naming_format(config.format):
-        indexer = lake.indexer(lake.load_table())
-        plan = indexer.plan(spec, tasks or spark.sparkContext.defaultParallelism * _TASKS_PER_CORE, chosen)
-        return indexer.publish(plan, _built(spark, plan))
+        return build_index(
+            lake.indexer(lake.load_table()),
+            spec,
+            chosen,
+            max_parts=tasks or tasks_at_most(spark),
+            build=build_in_tasks(spark),
+            told=progress or _logged,
+        )
 
 
-def _built(spark: SparkSession, plan: IndexPlan) -> Sequence[BuiltIndexPart]:
-    """The parts, each built by a task. What they did is logged as they come."""
-    if not plan.parts:
+def tasks_at_most(spark: SparkSession) -> int:
+    """How many tasks a build has where nobody says it: so many that the cores end at about the same time."""
+    return spark.sparkContext.defaultParallelism * _TASKS_PER_CORE
+
+
+def build_in_tasks(spark: SparkSession) -> BuildParts:
+    """Build parts in Spark's tasks. A `BuildParts`: gives each part as its task ends, though Spark's own ``collect``
+    gives all at the end. An iterator that is left early cancels its tasks."""
+
+    def build(plan: IndexPlan) -> Iterator[BuiltIndexPart]:
+        context = spark.sparkContext
+        ended: SimpleQueue[BuiltIndexPart | None] = SimpleQueue()
+        arrivals = context.accumulator([], _Arrivals(ended.put))
+        rows = sum(part.rows for part in plan.parts)
+        work = context.parallelize(plan.parts, len(plan.parts)).map(_announcing(_building(plan), arrivals))
+        failures: list[Exception] = []
+        tag = f"laketier-index-{plan.plan_id}"
+
+        def collect() -> None:
+            try:
+                context.addJobTag(tag)
+                context.setJobDescription(
+                    f"index {plan.spec.name} of {plan.spec.column}, {len(plan.parts)} parts, {rows} rows"
+                )
+                for each in work.collect():
+                    ended.put(each)
+            except Exception as error:  # noqa: BLE001 - raised by the caller's thread, below
+                failures.append(error)
+            finally:
+                ended.put(None)
+
+        # A thread of its own, so that the caller's job description and tags stay as they are.
+        running = InheritableThread(target=collect, daemon=True, session=spark)
+        running.start()
+        told: set[int] = set()
+        try:
+            while (each := ended.get()) is not None:
+                if each.part.number not in told:
+                    told.add(each.part.number)
+                    yield each
+        finally:
+            if running.is_alive() and len(told) < len(plan.parts):
+                context.cancelJobsWithTag(tag)
+            running.join()
+        if failures:
+            raise failures[0]
+
+    return build
+
+
+class _Arrivals(AccumulatorParam[list[BuiltIndexPart]]):
+    """Hands each task's result over on the driver as soon as Spark counts the task as done: an accumulator is the only
+    thing of a running job that PySpark tells."""
+
+    def __init__(self, arrived: Callable[[BuiltIndexPart], None] | None = None) -> None:
+        self._arrived = arrived
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_arrived": None}  # tasks only collect
+
+    def zero(self, value: list[BuiltIndexPart]) -> list[BuiltIndexPart]:
         return []
-    context = spark.sparkContext
-    rows = sum(part.rows for part in plan.parts)
-    log.info("index %s: %d parts, %d rows", plan.spec.name, len(plan.parts), rows)
-    group = f"laketier-index-{uuid.uuid4().hex}"
-    work = context.parallelize(plan.parts, len(plan.parts))
-    before = context.getLocalProperty("spark.job.description")
-    context.setJobDescription(f"{group}: {plan.spec.name} of {plan.spec.column}, {len(plan.parts)} parts, {rows} rows")
-    built: list[BuiltIndexPart] = []
-    try:
-        for each in work.map(_building(plan)).collect():
-            built.append(each)
-            done = sum(part.rows for part in built)
-            log.info("index %s: %d of %d parts, %d of %d rows", plan.spec.name, len(built), len(plan.parts), done, rows)
-    finally:
-        context.setLocalProperty("spark.job.description", before)  # type: ignore[arg-type] # None takes it away
-    return built
+
+    def addInPlace(self, value1: list[BuiltIndexPart], value2: list[BuiltIndexPart]) -> list[BuiltIndexPart]:  # noqa: N802
+        if self._arrived is None:
+            return value1 + value2
+        for each in value2:
+            self._arrived(each)
+        return value1
+
+
+def _announcing(
+    building: Callable[[IndexPart], BuiltIndexPart], arrivals: Accumulator[list[BuiltIndexPart]]
+) -> Callable[[IndexPart], BuiltIndexPart]:
+    def build(part: IndexPart) -> BuiltIndexPart:
+        built = building(part)
+        arrivals.add([built])
+        return built
+
+    return build
 
 
 def _building(plan: IndexPlan) -> Callable[[IndexPart], BuiltIndexPart]:
     return plan.builder.build
 
 
-def _member(kinds: Any, text: str, what: str) -> Any:
-    try:
-        return kinds(text.lower().replace("_", "-"))
-    except ValueError as error:
-        known = ", ".join(kinds)
-        raise ConfigError(f"there is no {what} {text!r}", why=f"there are {known}", fix="Choose one.") from error
+def _logged(done: IndexProgress) -> None:
+    parts, rows = f"{done.parts_built} of {done.parts}", f"{done.rows_built} of {done.rows}"
+    log.info("index %s: %s parts, %s rows", done.name, parts, rows)

@@ -1,0 +1,222 @@
+"""``laketier index``: indexes of a table, built by this host alone."""
+
+from __future__ import annotations
+
+import json as jsons
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.filesize import decimal
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table as RichTable
+
+from laketier.cli.lakes import Json, LakeOptions, takes_lake
+from laketier.cli.shown import ShownConsole, console, print_json, say
+from laketier.maintenance.index_builds import (
+    BuildParts,
+    IndexProgress,
+    Told,
+    build_here,
+    build_in_processes,
+    build_index,
+    default_processes,
+    find_index,
+    index_kind,
+    spec_of,
+)
+from laketier.registry import Lake
+from laketier.spi import ConfigError, IndexInfo, IndexMode, IndexSpec, LakeIndexer, TableInfo
+
+app = typer.Typer(help="Build and keep the indexes of tables, without Spark.", no_args_is_help=True)
+
+_PARTS_PER_PROCESS = 4
+
+Processes = Annotated[
+    int | None,
+    typer.Option("--processes", min=1, help="Build parts in so many processes. 1: in this one. All cores by default."),
+]
+Parts = Annotated[int | None, typer.Option("--parts", min=1, help="Cut the build into so many parts at most.")]
+
+
+@app.command(epilog="Example: [bold]laketier index create db.papers text inverted -c lake.yaml[/]")
+@takes_lake
+def create(
+    options: LakeOptions,
+    column: Annotated[str, typer.Argument(help="The column.")],
+    kind: Annotated[str, typer.Argument(help="inverted, btree, bitmap, …: see the how-to on indexes.")],
+    *,
+    name: Annotated[str | None, typer.Option(help="Its name; COLUMN_idx by default.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", "-o", help="A setting of the kind: NAME=VALUE. May be repeated.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of the index of that name.")] = False,
+    processes: Processes = None,
+    parts: Parts = None,
+    json: Json = False,
+) -> None:
+    """Build an index, and publish it in one commit."""
+    spec = IndexSpec(name or f"{column}_idx", column, index_kind(kind), _settings(option))
+    lake, info = options.opened()
+    mode = IndexMode.REPLACE if replace else IndexMode.CREATE
+    _print(_built(lake, info, spec, mode, processes, parts), json=json)
+
+
+@app.command(epilog="Example: [bold]laketier index append db.papers text_idx -c lake.yaml[/]")
+@takes_lake
+def append(
+    options: LakeOptions,
+    name: Annotated[str, typer.Argument(help="The index.")],
+    *,
+    processes: Processes = None,
+    parts: Parts = None,
+    json: Json = False,
+) -> None:
+    """Index the rows that an index lacks, with its own settings."""
+    lake, info = options.opened()
+    spec = spec_of(find_index(lake.indexer(info), name))
+    _print(_built(lake, info, spec, IndexMode.APPEND, processes, parts), json=json)
+
+
+@app.command("list", epilog="Example: [bold]laketier index list db.papers -c lake.yaml[/]")
+@takes_lake
+def list_indexes(options: LakeOptions, json: Json = False) -> None:
+    """List the indexes of a table."""
+    found = _indexer(options).indexes()
+    if json:
+        print_json({"indexes": [index_document(each) for each in found]})
+        return
+    if not found:
+        say("no indexes")
+        return
+    out = RichTable()
+    for heading in ("name", "column", "kind", "segments", "rows", "rows without", "size"):
+        out.add_column(heading, overflow="fold")
+    for each in found:
+        size = "" if each.bytes is None else decimal(each.bytes)
+        figures = (str(len(each.segments)), f"{each.rows_indexed:,}", f"{each.rows_not_indexed:,}", size)
+        out.add_row(each.name, each.column, each.kind, *figures)
+    console().print(out, markup=False)
+
+
+@app.command(epilog="Example: [bold]laketier index describe db.papers text_idx -c lake.yaml[/]")
+@takes_lake
+def describe(
+    options: LakeOptions, name: Annotated[str, typer.Argument(help="The index.")], *, json: Json = False
+) -> None:
+    """Show an index: its settings, its segments, and the rows that it lacks."""
+    _print(find_index(_indexer(options), name), json=json)
+
+
+@app.command(epilog="Example: [bold]laketier index drop db.papers text_idx -c lake.yaml --yes[/]")
+@takes_lake
+def drop(
+    options: LakeOptions,
+    name: Annotated[str, typer.Argument(help="The index.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Drop an index. Queries go on without it; its files stay until orphans are collected."""
+    indexer = _indexer(options)
+    found = find_index(indexer, name)
+    if not yes:
+        typer.confirm(f"Drop index {name}, which covers {found.rows_indexed:,} rows?", abort=True, err=True)
+    indexer.drop(name)
+    if json:
+        print_json({"dropped": name})
+    else:
+        say(f"dropped {name}")
+
+
+def index_document(info: IndexInfo) -> dict[str, Any]:
+    """An index for machines."""
+    rows = info.rows_indexed + info.rows_not_indexed
+    return {
+        "name": info.name,
+        "column": info.column,
+        "kind": info.kind,
+        "options": dict(info.options),
+        "segments": list(info.segments),
+        "rows_indexed": info.rows_indexed,
+        "rows_not_indexed": info.rows_not_indexed,
+        "share_indexed": round(info.rows_indexed / rows, 4) if rows else 1.0,
+        "bytes": info.bytes,
+        "snapshot": info.snapshot_id,
+    }
+
+
+def _print(info: IndexInfo, *, json: bool) -> None:
+    document = index_document(info)
+    if json:
+        print_json(document)
+        return
+    grid = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for key, value in document.items():
+        shown = "\n".join(value) if isinstance(value, list) else value
+        grid.add_row(key.replace("_", " "), f"{shown:,}" if type(shown) is int else str(shown))
+    console().print(grid, markup=False)
+
+
+def _built(
+    lake: Lake, info: TableInfo, spec: IndexSpec, mode: IndexMode, processes: int | None, parts: int | None
+) -> IndexInfo:
+    several = processes or default_processes()
+    build: BuildParts = build_here if several == 1 else build_in_processes(several)
+    with index_progress() as told:
+        most = parts or several * _PARTS_PER_PROCESS
+        return build_index(lake.indexer(info), spec, mode, max_parts=most, build=build, told=told)
+
+
+def _indexer(options: LakeOptions) -> LakeIndexer:
+    lake, info = options.opened()
+    return lake.indexer(info)
+
+
+def _settings(given: list[str] | None) -> dict[str, Any]:
+    found = {}
+    for item in given or []:
+        key, equals, text = item.partition("=")
+        if not equals:
+            raise ConfigError(f"--option {item!r} is not NAME=VALUE", fix="For example --option with_position=true.")
+        try:
+            found[key.strip()] = jsons.loads(text)
+        except ValueError:
+            found[key.strip()] = text
+    return found
+
+
+@contextmanager
+def index_progress() -> Iterator[Told]:
+    """Tells how far a build is on standard error: a bar on a terminal, elsewhere a line per part."""
+    shown = ShownConsole(stderr=True)
+    if not shown.is_terminal:
+        yield _lines()
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows, {task.fields[parts]} parts"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=shown, transient=True) as bar:
+        task = bar.add_task("", total=None, parts="")
+
+        def told(done: IndexProgress) -> None:
+            parts = f"{done.parts_built}/{done.parts}"
+            bar.update(task, description=done.name, completed=done.rows_built, total=done.rows, parts=parts)
+
+        yield told
+
+
+def _lines() -> Callable[[IndexProgress], None]:
+    began = time.monotonic()
+
+    def told(done: IndexProgress) -> None:
+        parts = f"{done.parts_built} of {done.parts} parts, {done.rows_built:,} of {done.rows:,} rows"
+        say(f"index {done.name}: {parts}, {time.monotonic() - began:.1f} s", err=True)
+
+    return told

@@ -1,0 +1,175 @@
+"""Builds of indexes: planned, built part after part or in processes, told of as they come, and published."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from laketier.config.suggest import nearest
+from laketier.spi import (
+    BuiltIndexPart,
+    ConfigError,
+    IndexInfo,
+    IndexKind,
+    IndexMode,
+    IndexPlan,
+    IndexSpec,
+    LakeIndexer,
+    TableError,
+)
+
+
+@dataclass(frozen=True)
+class IndexProgress:
+    """How far a build is.
+
+    Attributes:
+        name: The index.
+        parts: The parts of the plan.
+        parts_built: Those that were built.
+        rows: The rows of all parts.
+        rows_built: The rows of the parts that were built.
+    """
+
+    name: str
+    parts: int
+    parts_built: int
+    rows: int
+    rows_built: int
+
+
+BuildParts = Callable[[IndexPlan], Iterator[BuiltIndexPart]]
+"""Builds the parts of a plan, and gives each as soon as it was built, in any order."""
+
+Told = Callable[[IndexProgress], None]
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def build_index(
+    indexer: LakeIndexer,
+    spec: IndexSpec,
+    mode: IndexMode,
+    *,
+    max_parts: int,
+    build: BuildParts,
+    told: Told = lambda _: None,
+) -> IndexInfo:
+    """Plan an index, have its parts built, and publish them in one step. Driver.
+
+    Args:
+        indexer: The indexer of the table.
+        spec: What to build.
+        mode: What to do to an index of that name.
+        max_parts: The number of parts at most.
+        build: Builds the parts.
+        told: Called once before the first part, and after each.
+
+    Returns:
+        The index as it is in the table.
+
+    Raises:
+        ConfigError: The spec does not fit the table or the index that is there.
+        FeatureNotSupported: The format does not build this.
+        TableChanged: Rows were rewritten while it was built. Nothing was published.
+        CommitError: It was not published, or it is unknown whether it was.
+    """
+    plan = indexer.plan(spec, max_parts, mode)
+    rows = sum(part.rows for part in plan.parts)
+    built: list[BuiltIndexPart] = []
+    told(IndexProgress(spec.name, len(plan.parts), 0, rows, 0))
+    for each in build(plan) if plan.parts else ():
+        built.append(each)
+        told(IndexProgress(spec.name, len(plan.parts), len(built), rows, sum(part.rows for part in built)))
+    return indexer.publish(plan, built)
+
+
+def build_here(plan: IndexPlan) -> Iterator[BuiltIndexPart]:
+    """Build part after part in this process. A `BuildParts`."""
+    for part in plan.parts:
+        yield plan.builder.build(part)
+
+
+def build_in_processes(processes: int) -> BuildParts:
+    """Build parts in processes of their own, which start anew (``spawn``): libraries of formats survive no fork.
+
+    Args:
+        processes: The number of processes, 1 or more.
+
+    Returns:
+        A `BuildParts`. It raises `TableError` where one of the processes died.
+    """
+
+    def build(plan: IndexPlan) -> Iterator[BuiltIndexPart]:
+        started = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(min(processes, len(plan.parts)), mp_context=started) as pool:
+            try:
+                waiting = [pool.submit(plan.builder.build, part) for part in plan.parts]
+                for each in as_completed(waiting):
+                    yield each.result()
+            except BrokenProcessPool as error:
+                raise TableError(
+                    f"a process that built a part of index {plan.spec.name!r} died; nothing was published",
+                    why="it was killed, most likely for lack of memory",
+                    fix="Build in fewer processes, or in more parts.",
+                ) from error
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    return build
+
+
+def default_processes() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def find_index(indexer: LakeIndexer, name: str) -> IndexInfo:
+    """The index of that name. Raises `ConfigError` where there is none."""
+    found = {each.name: each for each in indexer.indexes()}
+    if name in found:
+        return found[name]
+    near = nearest(name, found)
+    there = f"There are {', '.join(found)}." if found else "The table has none."
+    raise ConfigError(f"there is no index {name!r}", fix=f"Did you mean {near!r}?" if near else there)
+
+
+def index_kind(text: str) -> IndexKind:
+    """The kind of that name, in any spelling of case and ``-``. Raises `ConfigError`."""
+    return _member(IndexKind, text, "kind of index")
+
+
+def index_mode(text: str) -> IndexMode:
+    """The mode of that name. Raises `ConfigError`."""
+    return _member(IndexMode, text, "mode")
+
+
+def _member(kinds: type[E], text: str, what: str) -> E:
+    try:
+        return kinds(text.lower().replace("_", "-"))
+    except ValueError as error:
+        near = nearest(text, [each.value for each in kinds])
+        why = f"there are {', '.join(each.value for each in kinds)}"
+        raise ConfigError(
+            f"there is no {what} {text!r}", why=why, fix=f"Did you mean {near!r}?" if near else "Choose one."
+        ) from error
+
+
+def spec_of(info: IndexInfo) -> IndexSpec:
+    """The spec by which an index that is there is appended to: it keeps its settings. Raises `ConfigError` where its
+    kind has no name here."""
+    try:
+        kind = IndexKind(info.kind)
+    except ValueError as error:
+        raise ConfigError(
+            f"index {info.name!r} is of kind {info.kind!r}",
+            why="laketier builds none of this kind",
+            fix="Go on with the tool that built it.",
+        ) from error
+    return IndexSpec(info.name, info.column, kind)

@@ -1,0 +1,81 @@
+"""``laketier index`` on Lance tables, without Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from laketier.cli.app import app
+from laketier.spi import ConfigError
+from laketier_verification.lakes import append, lake_at
+
+pytest.importorskip("laketier_lance")
+
+SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string())])
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> list[str]:
+    lake = lake_at(tmp_path, "lance")
+    for epoch in range(4):
+        add(tmp_path, epoch)
+    return [str(lake.config.table), "-f", "lance", "-w", str(lake.config.warehouse)]
+
+
+def add(root: Path, epoch: int) -> None:
+    ids = range(epoch * 50, epoch * 50 + 50)
+    columns = {"id": list(ids), "text": [f"paper {each} on lakes" for each in ids]}
+    append(lake_at(root, "lance"), pa.RecordBatch.from_pydict(columns, schema=SCHEMA), epoch=epoch)
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(app, ["index", *words])
+
+
+def told(*words: str) -> dict[str, object]:
+    done = call(*words, "--json")
+    assert done.exit_code == 0, (done.output, done.exception)
+    document: dict[str, object] = json.loads(done.stdout)
+    return document
+
+
+def test_an_index_from_its_creation_to_its_end(where: list[str], tmp_path: Path) -> None:
+    assert told("list", *where) == {"indexes": []}
+    words = told("create", *where, "text", "inverted", "-o", "with_position=true", "--parts", "3", "--processes", "1")
+    assert (words["name"], words["rows_indexed"], words["rows_not_indexed"]) == ("text_idx", 200, 0)
+    assert (len(words["segments"]), words["options"]["with_position"]) == (2, True)  # type: ignore[arg-type, index]
+    add(tmp_path, 4)
+    assert told("describe", *where, "text_idx")["share_indexed"] == 0.8
+    assert told("append", *where, "text_idx", "--processes", "1")["rows_not_indexed"] == 0
+    assert "250" in call("list", *where).stdout
+    one = told("create", *where, "text", "inverted", "--replace", "--parts", "1", "--processes", "1")
+    assert len(one["segments"]) == 1  # type: ignore[arg-type]
+    assert call("drop", *where, "text_idx").exit_code == 1, "nobody said yes"
+    assert len(told("list", *where)["indexes"]) == 1  # type: ignore[arg-type]
+    assert told("drop", *where, "text_idx", "--yes") == {"dropped": "text_idx"}
+    assert told("list", *where) == {"indexes": []}
+
+
+def test_a_build_in_processes_tells_each_part_as_it_ends(where: list[str]) -> None:
+    done = call("create", *where, "id", "btree", "--processes", "2", "--parts", "4")
+    assert done.exit_code == 0, (done.output, done.exception)
+    lines = [line.rpartition(",")[0] for line in done.stderr.splitlines() if line.startswith("index id_idx")]
+    assert lines == [f"index id_idx: {n} of 4 parts, {50 * n} of 200 rows" for n in range(5)]
+
+
+def test_what_does_not_fit_is_refused(where: list[str]) -> None:
+    for words, says in [
+        (("create", *where, "text", "invertid"), "'inverted'"),
+        (("create", *where, "text", "inverted", "-o", "stem"), "NAME=VALUE"),
+        (("create", *where, "text", "inverted", "-o", "stemm=true"), "'stem'"),
+        (("append", *where, "text_idx"), "no index 'text_idx'"),
+        (("drop", *where, "text_idx", "--yes"), "no index 'text_idx'"),
+    ]:
+        refused = call(*words)
+        assert isinstance(refused.exception, ConfigError)
+        assert says in str(refused.exception)
