@@ -12,6 +12,7 @@ from laketier.spi import (
     ConfigError,
     Feature,
     FeatureNotSupported,
+    IndexInfo,
     IndexKind,
     IndexMode,
     IndexPlan,
@@ -24,12 +25,12 @@ from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, Table, ids_of
 
 
-def _built(table: Table, mode: IndexMode = IndexMode.CREATE) -> tuple[IndexPlan, list[BuiltIndexPart]]:
+def _built(table: Table, mode: IndexMode = IndexMode.CREATE, most: int = 2) -> tuple[IndexPlan, list[BuiltIndexPart]]:
     """An index of the column ``id``, of the first kind that the format builds."""
     indexer = _indexer(table)  # outside of `try`: a format that has no indexer says so here
     for kind in (IndexKind.BTREE, IndexKind.BITMAP, IndexKind.ZONEMAP, IndexKind.BLOOMFILTER):
         try:
-            plan = indexer.plan(IndexSpec("of_id", "id", kind), 2, mode)
+            plan = indexer.plan(IndexSpec("of_id", "id", kind), most, mode)
         except FeatureNotSupported:
             continue
         builder = pickle.loads(pickle.dumps(plan.builder))  # noqa: S301 - as an engine sends it to its tasks
@@ -64,10 +65,23 @@ def test_indexing(lake: Lake, table: Table) -> None:
     )
     more = _indexer(table).publish(*_built(table, IndexMode.APPEND))
     expect((more.rows_indexed, more.rows_not_indexed), (20, 0), "rows in and not in an index that was appended to")
+    _merge(table, more)
     with refused(ConfigError, "an index was created under a name that is taken"):
         _built(table)
     _indexer(table).drop("of_id")
     expect(_indexer(table).indexes(), [], "indexes after the only one was dropped")
+
+
+def _merge(table: Table, info: IndexInfo) -> None:
+    """All segments into one, where the format can."""
+    try:
+        plan, built = _built(table, IndexMode.MERGE, most=1)
+    except FeatureNotSupported:
+        return
+    expect(sorted(unit for part in plan.parts for unit in part.units), sorted(info.segments), "segments to be merged")
+    merged = _indexer(table).publish(plan, built)
+    found = (len(merged.segments), merged.rows_indexed, merged.rows_not_indexed, dict(merged.options))
+    expect(found, (1, info.rows_indexed, 0, dict(info.options)), "segments, rows and options of a merged index")
 
 
 @pytest.mark.needs(Feature.INDEXING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator
@@ -21,8 +22,14 @@ from laketier.spi import (
     IndexPlan,
     IndexSpec,
     LakeIndexer,
+    TableChanged,
     TableError,
 )
+
+log = logging.getLogger(__name__)
+
+_PLANS = 5
+"""Plans of one build at most. Each keeps what the one before built of rows that are unchanged."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +70,14 @@ def build_index(
 ) -> IndexInfo:
     """Plan an index, have its parts built, and publish them in one step. Driver.
 
+    Where rows were rewritten meanwhile (by a compaction, say), only these are built again, if the format can tell them
+    apart. So a build ends beside others who change the table.
+
     Args:
         indexer: The indexer of the table.
         spec: What to build.
         mode: What to do to an index of that name.
-        max_parts: The number of parts at most.
+        max_parts: The number of parts at most; for `IndexMode.MERGE`, of segments that are left.
         build: Builds the parts.
         told: Called once before the first part, and after each.
 
@@ -77,17 +87,32 @@ def build_index(
     Raises:
         ConfigError: The spec does not fit the table or the index that is there.
         FeatureNotSupported: The format does not build this.
-        TableChanged: Rows were rewritten while it was built. Nothing was published.
+        TableChanged: Rows were rewritten each time while it was built. Nothing was published.
         CommitError: It was not published, or it is unknown whether it was.
     """
     plan = indexer.plan(spec, max_parts, mode)
-    rows = sum(part.rows for part in plan.parts)
+    for attempt in range(1, _PLANS + 1):
+        built = _built(plan, build, told)
+        try:
+            return indexer.publish(plan, built)
+        except TableChanged as changed:
+            if attempt == _PLANS:
+                raise
+            plan = indexer.replan(plan, built, max_parts)
+            log.info(
+                "index %s: %s; %d parts are kept, %d are built", spec.name, changed, len(plan.kept), len(plan.parts)
+            )
+    raise AssertionError("unreachable")
+
+
+def _built(plan: IndexPlan, build: BuildParts, told: Told) -> list[BuiltIndexPart]:
+    parts, rows = len(plan.parts), sum(part.rows for part in plan.parts)
     built: list[BuiltIndexPart] = []
-    told(IndexProgress(spec.name, len(plan.parts), 0, rows, 0))
+    told(IndexProgress(plan.spec.name, parts, 0, rows, 0))
     for each in build(plan) if plan.parts else ():
         built.append(each)
-        told(IndexProgress(spec.name, len(plan.parts), len(built), rows, sum(part.rows for part in built)))
-    return indexer.publish(plan, built)
+        told(IndexProgress(plan.spec.name, parts, len(built), rows, sum(part.rows for part in built)))
+    return built
 
 
 def build_here(plan: IndexPlan) -> Iterator[BuiltIndexPart]:

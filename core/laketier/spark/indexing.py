@@ -53,7 +53,8 @@ def create_index(
         kind: An `IndexKind`, such as ``inverted`` or ``btree``.
         name: The index's name. By default ``<column>_idx``.
         options: Settings of the kind.
-        mode: ``create`` (there must be none of that name), ``replace``, or ``append`` (index what it does not cover).
+        mode: ``create`` (there must be none of that name), ``replace``, ``append`` (index what it does not cover), or
+            ``merge`` (its segments become ``tasks`` at most).
         tasks: The number of tasks at most; twice the cores by default.
         progress: Called before the first task and after each, in the calling thread. By default it is logged.
 
@@ -63,7 +64,7 @@ def create_index(
     Raises:
         ConfigError: The kind, the column, an option or the mode does not fit, or the index is there already.
         FeatureNotSupported: The format builds no indexes, or not this kind.
-        TableChanged: Rows were rewritten while it was built. Nothing was published; call it again.
+        TableChanged: Rows were rewritten again and again while it was built. Nothing was published; call it again.
         CommitError: It was not published, or it is unknown whether it was.
     """
     config = as_config(config, spark)

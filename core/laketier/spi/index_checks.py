@@ -42,7 +42,7 @@ def check_built(plan: IndexPlan, built: Sequence[BuiltIndexPart], *, where: str)
 
     Args:
         plan: The plan.
-        built: What its tasks returned.
+        built: What its tasks returned, without what the plan keeps of an earlier one.
         where: The table.
 
     Raises:
@@ -87,7 +87,7 @@ def check_built(plan: IndexPlan, built: Sequence[BuiltIndexPart], *, where: str)
             why="a task returned no result",
             fix=_AGAIN,
         )
-    settings = sorted({each.settings for each in built})
+    settings = sorted({each.settings for each in (*plan.kept, *built)})
     if len(settings) > 1:
         raise Refused(
             "the parts were built with different settings; nothing was published",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -39,6 +39,8 @@ class IndexMode(StrEnum):
     """It gives way to the new one in the step that publishes that. It need not be there."""
     APPEND = "append"
     """It keeps its segments and gets new ones for the rows that it does not cover."""
+    MERGE = "merge"
+    """Some of its segments give way to fewer ones that cover the same rows, with the same settings."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class IndexPart:
 
     Attributes:
         number: Its number in the plan, from 0.
-        units: The format's own names of what it covers, such as ids of fragments.
+        units: The format's own names of what it covers, such as ids of fragments; for `IndexMode.MERGE`, those of the
+            segments that it merges.
         rows: The rows that it covers.
         bytes: An estimate of the column's bytes. 0 where unknown.
     """
@@ -129,8 +132,10 @@ class IndexPlan:
         spec: What is built, with all settings that count.
         mode: What is done to an index of that name.
         snapshot_id: The snapshot that all parts read.
-        parts: The parts. Empty where there is nothing to append.
+        parts: The parts. Empty where there is nothing to append or to merge.
         builder: Builds them.
+        kept: What an earlier plan had built and `LakeIndexer.replan` found to be right still. It is published beside
+            ``parts``, and not among them.
     """
 
     plan_id: str
@@ -139,6 +144,7 @@ class IndexPlan:
     snapshot_id: int
     parts: tuple[IndexPart, ...]
     builder: LakeIndexBuilder
+    kept: tuple[BuiltIndexPart, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +161,10 @@ class IndexInfo:
         rows_not_indexed: The rows that a query has to look through without it.
         bytes: The bytes of its files. None where unknown.
         snapshot_id: The snapshot.
+        segment_rows: The rows of each segment, in the order of ``segments``. Empty where unknown.
+        rows_deleted: Rows that were deleted and that it still counts. They are no answers, but scores of words drift
+            with each, as they are by all rows of an index.
+        built_at: When the newest segment was made, in ms since the epoch. None where unknown.
     """
 
     name: str
@@ -166,6 +176,9 @@ class IndexInfo:
     rows_not_indexed: int
     snapshot_id: int
     bytes: int | None = None
+    segment_rows: tuple[int, ...] = ()
+    rows_deleted: int = 0
+    built_at: int | None = None
 
 
 class LakeIndexer(ABC):  # noqa: B024 - plugins of earlier releases have an empty one
@@ -180,7 +193,7 @@ class LakeIndexer(ABC):  # noqa: B024 - plugins of earlier releases have an empt
 
         Args:
             spec: What to build.
-            max_parts: The number of parts at most; 1 or more.
+            max_parts: The number of parts at most; 1 or more. For `IndexMode.MERGE`: of the segments that are left.
             mode: What to do to an index of that name.
 
         Returns:
@@ -188,10 +201,31 @@ class LakeIndexer(ABC):  # noqa: B024 - plugins of earlier releases have an empt
 
         Raises:
             ConfigError: The column or an option is unknown or does not fit, an index of that name is there already
-                (`IndexMode.CREATE`), differs, or is missing (`IndexMode.APPEND`).
-            FeatureNotSupported: The format does not build this kind.
+                (`IndexMode.CREATE`), differs, or is missing (`IndexMode.APPEND`, `IndexMode.MERGE`).
+            FeatureNotSupported: The format does not build this kind, or has no such mode.
         """
         raise FeatureNotSupported(Feature.INDEXING.value, reason="it plans none")
+
+    def replan(self, plan: IndexPlan, built: Sequence[BuiltIndexPart], max_parts: int) -> IndexPlan:
+        """Plan again what `publish` refused with `TableChanged`. Writes nothing. A format may keep the parts whose rows
+        are unchanged; by default all is planned anew.
+
+        Args:
+            plan: The plan that was refused.
+            built: What its tasks built. What is not kept becomes an orphan.
+            max_parts: As for `plan`.
+
+        Returns:
+            A plan at the table's newest snapshot.
+
+        Raises:
+            ConfigError: As `plan`.
+            FeatureNotSupported: As `plan`.
+        """
+        spec = plan.spec
+        if plan.mode in (IndexMode.APPEND, IndexMode.MERGE):
+            spec = replace(spec, options={})  # those of the index, some of which may be the format's own
+        return self.plan(spec, max_parts, plan.mode)
 
     def publish(self, plan: IndexPlan, built: Sequence[BuiltIndexPart]) -> IndexInfo:
         """Publish what was built, in one atomic step. Calling it again with the same parts changes nothing.

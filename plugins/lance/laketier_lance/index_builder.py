@@ -74,17 +74,8 @@ class LanceIndexBuilder(LakeIndexBuilder):
                 where=self.location,
                 why=reason(error),
             ) from error
-        self._sync(segment)
-        return BuiltIndexPart(
-            plan_id=self.plan_id,
-            part=part,
-            segment=segment.uuid,
-            snapshot_id=self.snapshot_id,
-            settings=self._settings(segment),
-            rows=sum(there[unit] for unit in part.units),
-            size=sum(file.size_bytes for file in segment.files or ()),
-            payload=_packed(segment),
-        )
+        rows = sum(there[unit] for unit in part.units)
+        return built_part(self.plan_id, self.location, self.spec, self.snapshot_id, part, segment, rows)
 
     def _segment(self, dataset: LanceDataset, part: IndexPart) -> Index:
         segment = dataset.create_index_uncommitted(
@@ -101,20 +92,35 @@ class LanceIndexBuilder(LakeIndexBuilder):
         # the other, and behind our back, so that its files could not be on the device before the commit.
         return dataset.merge_existing_index_segments([segment])
 
-    def _settings(self, segment: Index) -> str:
-        kind, details = segment.index_details or ("", b"")
-        shown = {"kind": self.spec.kind.value, "column": self.spec.column, "options": dict(self.spec.options)}
-        return json.dumps({**shown, "lance": [kind, details.hex()]}, sort_keys=True)
 
-    def _sync(self, segment: Index) -> None:
-        local = local_path(self.location)
-        if local is None:
-            return
-        folder = local / INDICES / segment.uuid
-        for path in folder.rglob("*"):
-            (fsync_directory if path.is_dir() else fsync_file)(path)
-        for each in (folder, folder.parent, local):
-            fsync_directory(each)
+def built_part(
+    plan_id: str, location: str, spec: IndexSpec, snapshot_id: int, part: IndexPart, segment: Index, rows: int
+) -> BuiltIndexPart:
+    """What a task says of the segment that it left, once that is on the device."""
+    _sync(location, segment)
+    kind, details = segment.index_details or ("", b"")
+    shown = {"kind": spec.kind.value, "column": spec.column, "options": dict(spec.options)}
+    return BuiltIndexPart(
+        plan_id=plan_id,
+        part=part,
+        segment=segment.uuid,
+        snapshot_id=snapshot_id,
+        settings=json.dumps({**shown, "lance": [kind, details.hex()]}, sort_keys=True),
+        rows=rows,
+        size=sum(file.size_bytes for file in segment.files or ()),
+        payload=_packed(segment),
+    )
+
+
+def _sync(location: str, segment: Index) -> None:
+    local = local_path(location)
+    if local is None:
+        return
+    folder = local / INDICES / segment.uuid
+    for path in folder.rglob("*"):
+        (fsync_directory if path.is_dir() else fsync_file)(path)
+    for each in (folder, folder.parent, local):
+        fsync_directory(each)
 
 
 def unit_rows(dataset: LanceDataset, column: str) -> dict[str, int]:
@@ -144,6 +150,7 @@ def _packed(segment: Index) -> str:
     return json.dumps(
         {
             "fields": list(segment.fields),
+            "fragments": sorted(segment.fragment_ids),
             "index_version": segment.index_version,
             "kind": kind,
             "details": details.hex(),
@@ -152,9 +159,10 @@ def _packed(segment: Index) -> str:
     )
 
 
-def unpacked(built: BuiltIndexPart, name: str, location: str) -> Index:
-    """The segment of a result, for the commit; what it says of itself is checked. Raises `OutsideTable` for files that
-    lead elsewhere, or are not those that the task left, and `SerializationError`."""
+def unpacked(built: BuiltIndexPart, name: str, location: str, fragments: set[int]) -> Index:
+    """The segment of a result, for the commit; what it says of itself is checked. ``fragments``: those that it has to
+    cover. Raises `OutsideTable` for files that lead elsewhere, or are not those that the task left, `TableChanged` for
+    other fragments, and `SerializationError`."""
     from lance.dataset import Index, IndexFile
 
     try:
@@ -162,8 +170,16 @@ def unpacked(built: BuiltIndexPart, name: str, location: str) -> Index:
         files = [(str(path), int(size)) for path, size in said["files"]]
         details = (str(said["kind"]), bytes.fromhex(said["details"]))
         fields, version = [int(each) for each in said["fields"]], int(said["index_version"])
+        covered = {int(each) for each in said["fragments"]}
     except (ValueError, KeyError, TypeError) as error:
         raise SerializationError("a task's result can't be read", where=location, why=repr(error)) from error
+    if covered != fragments:
+        raise TableChanged(
+            f"segment {built.segment!r} is not of the fragments that its part covers; nothing was published",
+            where=location,
+            why=f"they differ in {sorted(covered ^ fragments)}",
+            fix="Build the index again.",
+        )
     local = local_path(location)
     for path, size in files if _UUID.fullmatch(built.segment) else [("", 0)]:
         at = None if local is None else local / INDICES / built.segment / path
@@ -179,7 +195,7 @@ def unpacked(built: BuiltIndexPart, name: str, location: str) -> Index:
         name=name,
         fields=fields,
         dataset_version=built.snapshot_id,
-        fragment_ids={fragment_of(unit) for unit in built.part.units},  # type: ignore[arg-type] # a set is accepted, it says
+        fragment_ids=fragments,  # type: ignore[arg-type] # a set is accepted, it says
         index_version=version,
         files=[IndexFile(path, size) for path, size in files],
         index_details=details,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.durable import make_durable
 from laketier_lance.features import FORMAT
 from laketier_lance.index_builder import LANCE_KINDS, LanceIndexBuilder, fragment_of, unit_rows, unpacked
+from laketier_lance.index_merger import LanceIndexMerger, fragment_rows, segments_in_order
+from laketier_lance.index_parts import balanced, groups_to_merge
 from laketier_lance.location import refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.state import find_commit
@@ -66,13 +69,35 @@ class LanceIndexer(LakeIndexer):
         self._options = options
 
     def plan(self, spec: IndexSpec, max_parts: int, mode: IndexMode = IndexMode.CREATE) -> IndexPlan:
+        dataset = self._open()
+        spec, parts = self._parts(dataset, spec, max_parts, mode)
+        plan_id, version = uuid.uuid4().hex, int(dataset.version)
+        make = LanceIndexMerger if mode is IndexMode.MERGE else LanceIndexBuilder
+        return IndexPlan(
+            plan_id, spec, mode, version, parts, make(plan_id, self._location, self._options, spec, version)
+        )
+
+    def replan(self, plan: IndexPlan, built: Sequence[BuiltIndexPart], max_parts: int) -> IndexPlan:
+        anew = super().replan(plan, built, max_parts)
+        if plan.mode is IndexMode.MERGE or anew.spec != plan.spec:
+            return anew
+        wanted = {unit for part in anew.parts for unit in part.units}
+        kept = tuple(each for each in (*plan.kept, *built) if wanted.issuperset(each.part.units))
+        left = wanted.difference(*(each.part.units for each in kept))
+        units = unit_rows(self._open(anew.snapshot_id), anew.spec.column)
+        parts = balanced({unit: rows for unit, rows in units.items() if unit in left}, max_parts)
+        return replace(anew, parts=parts, kept=kept)
+
+    def _parts(
+        self, dataset: LanceDataset, spec: IndexSpec, max_parts: int, mode: IndexMode
+    ) -> tuple[IndexSpec, tuple[IndexPart, ...]]:
+        """The spec with all settings, and what there is to do."""
         if max_parts < 1:
             raise ConfigError(f"max_parts = {max_parts} is less than 1", where=self._location)
         if spec.kind not in LANCE_KINDS:
             raise FeatureNotSupported(
                 Feature.INDEXING.value, format=FORMAT, reason=f"indexes of kind {spec.kind} are not built yet"
             )
-        dataset = self._open()
         if spec.column not in dataset.schema.names:
             near = get_close_matches(spec.column, dataset.schema.names, n=1)
             fix = f"Did you mean {near[0]!r}?" if near else "Name a column of the table itself, not a nested one."
@@ -81,26 +106,33 @@ class LanceIndexer(LakeIndexer):
         found = self._find(dataset, spec.name)
         self._check_name(found, spec, mode)
         units = unit_rows(dataset, spec.column)
-        if found is not None and mode is IndexMode.APPEND:
-            spec = self._as_it_is(found, spec)
+        if mode is IndexMode.MERGE:
+            in_order = segments_in_order(found, fragment_rows(dataset))
+            return self._as_it_is(found, spec), groups_to_merge(in_order, max_parts)
+        if mode is IndexMode.APPEND:
             covered = _covered(found)
-            units = {unit: rows for unit, rows in units.items() if fragment_of(unit) not in covered}
-        elif not units:
+            left = {unit: rows for unit, rows in units.items() if fragment_of(unit) not in covered}
+            return self._as_it_is(found, spec), balanced(left, max_parts)
+        if not units:
             raise ConfigError("the table has no rows to index", where=self._location, fix="Write rows first.")
-        plan_id = uuid.uuid4().hex
-        builder = LanceIndexBuilder(plan_id, self._location, self._options, spec, int(dataset.version))
-        return IndexPlan(plan_id, spec, mode, int(dataset.version), _balanced(units, max_parts), builder)
+        return spec, balanced(units, max_parts)
 
     def publish(self, plan: IndexPlan, built: Sequence[BuiltIndexPart]) -> IndexInfo:
         from lance.commit import CommitConflictError
 
         check_built(plan, built, where=self._location)
+        every = (*plan.kept, *built)
+        if not every:
+            return self._published(plan, plan.snapshot_id)
         why = ""
-        for _ in range(_ATTEMPTS if plan.parts else 0):
+        for _ in range(_ATTEMPTS):
             dataset = self._open()
-            if self._is_landed(dataset, plan, built):
+            found = self._find(dataset, plan.spec.name)
+            if self._is_landed(dataset, found, plan, every):
                 return self._published(plan, int(dataset.version))
-            segments: list[Any] = [unpacked(each, plan.spec.name, self._location) for each in built]
+            segments: list[Any] = [
+                unpacked(each, plan.spec.name, self._location, self._fragments(each, plan, found)) for each in every
+            ]
             failpoint("index.before_commit")
             try:
                 dataset.commit_existing_index_segments(plan.spec.name, plan.spec.column, segments)
@@ -113,15 +145,16 @@ class LanceIndexer(LakeIndexer):
                 ) from error
             failpoint("index.between_commit_and_fsync")
             return self._published(plan, int(dataset.version))
-        if not plan.parts:
-            return self._published(plan, plan.snapshot_id)
         raise Conflict("other commits came first each time", where=self._location, why=why, fix="Publish again.")
 
     def indexes(self) -> Sequence[IndexInfo]:
         dataset = self._open()
-        rows = {fragment_of(unit): count for unit, count in unit_rows(dataset, dataset.schema.names[0]).items()}
+        rows = fragment_rows(dataset)
         found = sorted(dataset.describe_indices(), key=lambda each: each.name)
-        return [_info(each, rows, int(dataset.version)) for each in found]
+        gone = {
+            each.fragment_id: each.metadata.physical_rows - each.metadata.num_rows for each in dataset.get_fragments()
+        }
+        return [_info(each, rows, gone, int(dataset.version)) for each in found]
 
     def drop(self, name: str) -> None:
         dataset = self._open()
@@ -135,9 +168,17 @@ class LanceIndexer(LakeIndexer):
             raise CommitError(f"Lance could not drop {name!r}", where=self._location, why=reason(error)) from error
         make_durable(self._location, int(dataset.version))
 
-    def _open(self) -> LanceDataset:
+    def _open(self, version: int | None = None) -> LanceDataset:
         refuse_links(self._location)
-        return open_dataset(self._location, self._options.storage_options())
+        return open_dataset(self._location, self._options.storage_options(), version)
+
+    def _fragments(self, built: BuiltIndexPart, plan: IndexPlan, found: Any) -> set[int]:
+        """What a segment has to cover: the fragments of its part, or those of the segments that it merged."""
+        if plan.mode is not IndexMode.MERGE:
+            return {fragment_of(unit) for unit in built.part.units}
+        return {
+            int(each) for segment in found.segments if segment.uuid in built.part.units for each in segment.fragment_ids
+        }
 
     def _find(self, dataset: LanceDataset, name: str) -> Any:
         return next((each for each in dataset.describe_indices() if each.name == name), None)
@@ -152,7 +193,7 @@ class LanceIndexer(LakeIndexer):
 
     def _check_name(self, found: Any, spec: IndexSpec, mode: IndexMode) -> None:
         if found is None:
-            if mode is IndexMode.APPEND:
+            if mode in (IndexMode.APPEND, IndexMode.MERGE):
                 raise ConfigError(f"there is no index {spec.name!r}", where=self._location, fix="Create it.")
             return
         if mode is IndexMode.CREATE:
@@ -184,14 +225,13 @@ class LanceIndexer(LakeIndexer):
         options = {key: value for key, value in details.items() if value is not None}
         return IndexSpec(spec.name, spec.column, spec.kind, options)
 
-    def _is_landed(self, dataset: LanceDataset, plan: IndexPlan, built: Sequence[BuiltIndexPart]) -> bool:
+    def _is_landed(self, dataset: LanceDataset, found: Any, plan: IndexPlan, built: Sequence[BuiltIndexPart]) -> bool:
         """Whether an earlier call published these parts. If not, they may be published onto ``dataset``: else it raises
         `TableChanged`, or `UnknownOutcome` where the commits since can't be read any more."""
         segments = {each.segment for each in built}
-        found = self._find(dataset, plan.spec.name)
         if found is not None and segments <= {each.uuid for each in found.segments}:
             return True
-        why = self._obstacle(dataset, found, plan)
+        why = self._obstacle(dataset, found, plan, {unit for each in built for unit in each.part.units})
         if not why:
             return False
         # A compaction gives segments new ids, so it may have landed all the same.
@@ -204,10 +244,12 @@ class LanceIndexer(LakeIndexer):
             fix="Build the index again.",
         )
 
-    def _obstacle(self, dataset: LanceDataset, found: Any, plan: IndexPlan) -> str:
+    def _obstacle(self, dataset: LanceDataset, found: Any, plan: IndexPlan, planned: set[str]) -> str:
         if plan.spec.column not in dataset.schema.names:
             return f"column {plan.spec.column!r} is gone"
-        planned = {unit for part in plan.parts for unit in part.units}
+        if plan.mode is IndexMode.MERGE:
+            gone = planned - {each.uuid for each in found.segments} if found is not None else planned
+            return f"{len(gone)} of the segments were merged, dropped or compacted since" if gone else ""
         fragments = {fragment_of(unit) for unit in planned}
         rewritten = sorted(map(fragment_of, planned - set(unit_rows(dataset, plan.spec.column))))
         if rewritten:
@@ -234,50 +276,21 @@ def _covered(found: Any) -> set[int]:
     return {int(each) for segment in found.segments for each in segment.fragment_ids}
 
 
-def _balanced(units: Mapping[str, int], max_parts: int) -> tuple[IndexPart, ...]:
-    """At most ``max_parts`` runs of neighbours, the largest of which has as few rows as can be. Neighbours, as Lance
-    compacts only fragments side by side that are in the same segments. Rows, as Lance tells no bytes of a column.
-    ``units`` are in the order of the dataset, which is not that of their ids after a compaction."""
-    ordered = list(units.items())
-    if not ordered:
-        return ()
-    least, most = max(rows for _, rows in ordered), sum(rows for _, rows in ordered)
-    while least < most:
-        middle = (least + most) // 2
-        if len(_runs(ordered, middle)) <= max_parts:
-            most = middle
-        else:
-            least = middle + 1
-    runs = _runs(ordered, least)
-    return tuple(
-        IndexPart(number, tuple(unit for unit, _ in run), sum(rows for _, rows in run))
-        for number, run in enumerate(runs)
-    )
-
-
-def _runs(ordered: Sequence[tuple[str, int]], most: int) -> list[list[tuple[str, int]]]:
-    """Runs of neighbours, each filled up to ``most`` rows. None is empty."""
-    runs: list[list[tuple[str, int]]] = [[]]
-    filled = 0
-    for unit, rows in ordered:
-        if runs[-1] and filled + rows > most:
-            runs.append([])
-            filled = 0
-        runs[-1].append((unit, rows))
-        filled += rows
-    return runs
-
-
-def _info(found: Any, rows: Mapping[int, int], version: int) -> IndexInfo:
+def _info(found: Any, rows: Mapping[int, int], gone: Mapping[int, int], version: int) -> IndexInfo:
     covered = _covered(found)
+    segments = segments_in_order(found, dict(rows))
+    made = [each.created_at for each in found.segments if each.created_at is not None]
     return IndexInfo(
         name=found.name,
         column=",".join(found.field_names),
         kind=str(_KINDS.get(found.index_type.lower(), found.index_type)),
         options={key: value for key, value in (found.details or {}).items() if value is not None},
-        segments=tuple(sorted(segment.uuid for segment in found.segments)),
+        segments=tuple(segment for segment, _ in segments),
         rows_indexed=sum(count for each, count in rows.items() if each in covered),
         rows_not_indexed=sum(count for each, count in rows.items() if each not in covered),
         snapshot_id=version,
         bytes=found.total_size_bytes,
+        segment_rows=tuple(count for _, count in segments),
+        rows_deleted=sum(count for each, count in gone.items() if each in covered),
+        built_at=int(max(made).timestamp() * 1000) if made else None,
     )

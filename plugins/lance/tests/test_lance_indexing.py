@@ -36,7 +36,7 @@ from laketier.spi import (
 )
 from laketier.tiering import RoundOutcome
 from laketier_lance.clock import storage_time
-from laketier_lance.indexer import _balanced
+from laketier_lance.index_parts import balanced
 from laketier_lance.options import LanceOptions
 
 TEXTS = pa.schema([("id", pa.int64()), ("doc", pa.string()), ("size", pa.int64()), ("tags", pa.list_(pa.string()))])
@@ -208,7 +208,7 @@ def test_an_index_in_parts_does_not_stand_in_the_way_of_compaction(texts) -> Non
 def test_parts_are_runs_of_neighbours_as_even_as_can_be(rows, most) -> None:
     # The ids go down: the order is that of the dataset.
     units = {f"{100 - number}@f": count for number, count in enumerate(rows)}
-    parts = _balanced(units, most)
+    parts = balanced(units, most)
     assert [unit for part in parts for unit in part.units] == list(units)
     assert len(parts) <= most
     assert all(part.units and part.rows == sum(units[unit] for unit in part.units) for part in parts)
