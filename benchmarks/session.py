@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +18,16 @@ JFR_SETTINGS = "profile"
 
 
 @contextmanager
-def spark_session(work: Path, profile: Path | None = None, jars: str | None = None) -> Iterator[SparkSession]:
-    """local[2]; with ``profile``, Java Flight Recorder writes there what the JVM did. ``jars``: a folder of more."""
+def spark_session(
+    work: Path,
+    profile: Path | None = None,
+    jars: str | None = None,
+    *,
+    master: str = f"local[{CORES}]",
+    more: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
+    """local[2] unless said; with ``profile``, Java Flight Recorder writes there what the JVM did. ``jars``: a folder of
+    more. ``more``: further settings."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
@@ -28,7 +36,7 @@ def spark_session(work: Path, profile: Path | None = None, jars: str | None = No
     if profile is not None:
         java += f" -XX:StartFlightRecording=filename={profile},settings={JFR_SETTINGS}"
     builder = (
-        SparkSession.builder.master(f"local[{CORES}]")
+        SparkSession.builder.master(master)
         .appName("laketier benchmarks")
         .config("spark.ui.enabled", False)
         .config("spark.ui.showConsoleProgress", False)
@@ -45,6 +53,8 @@ def spark_session(work: Path, profile: Path | None = None, jars: str | None = No
     )
     if jars is not None:
         builder = builder.config("spark.driver.extraClassPath", f"{jars}/*")
+    for key, value in (more or {}).items():
+        builder = builder.config(key, value)
     with warnings.catch_warnings():
         # Lance, once loaded, warns of every fork. This one becomes the JVM at once.
         warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
