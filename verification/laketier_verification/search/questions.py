@@ -11,6 +11,7 @@ from laketier.spi import Boolean, Boost, Match, MultiMatch, Phrase, TextQuery
 KINDS = ("term", "any-of", "all-of", "phrase", "fuzzy", "boolean", "boost", "multi-match")
 
 _WORD = re.compile(r"[A-Za-z]{3,}")
+_ANY_WORD = re.compile(r"\w+")
 _IDEOGRAPHS = re.compile(r"[\u4e00-\u9fff]{2,}")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -38,7 +39,8 @@ def questions(
         if len(found) == count:
             return found
         text = chance.choice(texts)
-        words = _runs(text, chance) if chinese else _WORD.findall(text)
+        # A phrase is of words side by side, short ones too.
+        words = _runs(text, chance) if chinese else (_ANY_WORD if kind == "phrase" else _WORD).findall(text)
         question = make(words, list(columns), chance, chinese) if len(words) >= 6 else None
         if question is not None:
             found.append(question)

@@ -1,0 +1,200 @@
+"""``python -m benchmarks.searching``: the time of a query by segments and by rows without an index, beside pylance.
+
+Each table has the same rows. Questions are put in turn to laketier and to pylance, on handles that are open; what each
+answers is compared. Then a batch of questions is put by ``search_many``, beside a loop over them on the driver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import lance
+import psutil
+import pyarrow as pa
+from rich.console import Console
+
+from benchmarks import paragraphs
+from benchmarks.documents import ANALYSES, Documents, rows_of
+from benchmarks.measure import Sample, measured
+from benchmarks.report import Section, save, show
+from benchmarks.session import spark_session
+from laketier.spi import SearchRequest, TextQuery, query_to_json
+from laketier_verification.search.questions import questions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FRAGMENTS = 64
+SEGMENTS = (1, 8, 64)
+TAILS = (0.0, 0.01, 0.1)
+TYPES = ("term", "all-of", "phrase")
+BEST = 10
+COLUMN = "text"
+
+
+def latencies(spark: SparkSession, work: Path, rows: pa.Table, count: int, say: Callable[[str], None]) -> Section:
+    """A row for each number of segments and each share of rows without an index."""
+    section = Section(f"One question, {len(rows):,} paragraphs, the best {BEST}: {', '.join(TYPES)}")
+    asked = _asked(rows, count)
+    for tail, segments in product(TAILS, SEGMENTS):
+        say(f"{segments} segments, {tail:.0%} flat")
+        ours, theirs, same = _timed(_table(spark, work, rows, tail, segments), asked)
+        section.rows.append(
+            {
+                "segments": segments,
+                "flat": f"{tail:.0%}",
+                "questions": len(asked),
+                "median ms": round(statistics.median(ours), 2),
+                "p99 ms": round(_p99(ours), 2),
+                "pylance median": round(statistics.median(theirs), 2),
+                "pylance p99": round(_p99(theirs), 2),
+                "times pylance": round(statistics.median(ours) / statistics.median(theirs), 2),
+                "same scores": same,
+            }
+        )
+    section.notes.append(f"Load of the machine at the end, over a minute: {psutil.getloadavg()[0]:.1f}.")
+    return section
+
+
+def _asked(rows: pa.Table, count: int) -> list[TextQuery]:
+    texts = rows[COLUMN].to_pylist()
+    each = [-(-count // len(TYPES))] * len(TYPES)
+    found = [
+        question
+        for kind, some in zip(TYPES, each, strict=True)
+        for question in questions(kind, texts, some, columns=[COLUMN])
+    ]
+    return found[:count]
+
+
+def _table(spark: SparkSession, work: Path, rows: pa.Table, tail: float, segments: int) -> Documents:
+    """A new table whose last rows, a share of ``tail``, came after the index."""
+    folder = work / "searching"
+    shutil.rmtree(folder, ignore_errors=True)
+    documents = Documents(folder)
+    documents.create()
+    covered = round(len(rows) * (1 - tail))
+    documents.append(rows.slice(0, covered), FRAGMENTS)
+    options = {**ANALYSES[0].options, "with_position": True}
+    info = documents.build(spark, COLUMN, "inverted", segments, options=options)
+    if tail:
+        documents.append(rows.slice(covered), 4)
+    if len(info.segments) != segments or info.rows_indexed != covered:
+        raise AssertionError(f"{len(info.segments)} segments of {info.rows_indexed} rows")
+    return documents
+
+
+def _timed(documents: Documents, asked: Sequence[TextQuery]) -> tuple[list[float], list[float], int]:
+    """Milliseconds of each question, ours and pylance's, and how many had the same best scores."""
+    snapshot, dataset = documents.snapshot(), documents.dataset()
+    ours: list[float] = []
+    theirs: list[float] = []
+    same = 0
+    warm = asked[:100]
+    for number, question in enumerate([*warm, *asked]):
+        request = SearchRequest(query=question, k=BEST, columns=("id",))
+        began = time.perf_counter()
+        found = snapshot.search(request).rows
+        between = time.perf_counter()
+        alone = dataset.scanner(["id"], full_text_query=_as_pylance(question), limit=BEST).to_table()
+        ended = time.perf_counter()
+        if number >= len(warm):
+            ours.append((between - began) * 1000)
+            theirs.append((ended - between) * 1000)
+            scores = sorted(alone["_score"].to_pylist(), reverse=True)
+            same += scores == found["_score"].to_pylist()
+    return ours, theirs, same
+
+
+def _as_pylance(question: TextQuery) -> lance.query.FullTextQuery:
+    from laketier_lance.questions import lance_query
+
+    return lance_query(question, COLUMN)
+
+
+def _p99(times: Sequence[float]) -> float:
+    return statistics.quantiles(times, n=100)[98]
+
+
+def batch(spark: SparkSession, work: Path, rows: pa.Table, count: int, say: Callable[[str], None]) -> Section:
+    """All questions of a DataFrame at once, beside one after the other on the driver."""
+    import laketier.spark
+
+    asked = _asked(rows, count)
+    documents = _table(spark, work, rows, 0.0, 8)
+    section = Section(f"{len(asked):,} questions, the best {BEST} of each")
+    found: dict[str, int] = {}
+    samples: dict[str, list[Sample]] = {}
+    texts = [(query_to_json(each),) for each in asked]
+    queries = (
+        spark.createDataFrame(texts, "query string").repartition(4 * spark.sparkContext.defaultParallelism).cache()
+    )
+    queries.count()
+
+    def on_spark() -> int:
+        return laketier.spark.search_many(spark, documents.options, queries, k=BEST, columns=["id"]).count()
+
+    def on_driver() -> int:
+        snapshot = documents.snapshot()
+        requests = (SearchRequest(query=each, k=BEST, columns=("id",)) for each in asked)
+        return sum(snapshot.search(each).rows.num_rows for each in requests)
+
+    for name, ask in (("search_many, 2 tasks at a time", on_spark), ("one after the other, driver", on_driver)):
+        for repetition in range(3):
+            say(f"{name}, {repetition} of 2")
+            with measured(samples.setdefault(name, [])):
+                found[name] = ask()
+    for name, taken in samples.items():
+        best = min(taken[1:], key=lambda sample: sample.wall)
+        section.rows.append(
+            {
+                "case": name,
+                "wall_s": round(best.wall, 2),
+                "cpu_s": round(best.cpu, 2),
+                "questions per s": round(len(asked) / best.wall),
+                "CPU ms per question": round(best.cpu * 1000 / len(asked), 2),
+                "rows": found[name],
+            }
+        )
+    section.notes.append("The better of two runs after one that was not counted.")
+    return section
+
+
+def main() -> None:
+    """Measure both."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.searching", description=__doc__)
+    parser.add_argument("--rows", type=int, help="paragraphs of English at most")
+    parser.add_argument("--questions", type=int, default=1_000, help="questions of each case (1,000)")
+    parser.add_argument("--batch", type=int, default=10_000, help="questions of the batch (10,000)")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--work", type=Path, default=Path("build/bench"), help="where everything goes (build/bench)")
+    given = parser.parse_args()
+    work: Path = given.work.resolve()
+    console, progress = Console(width=150), Console(stderr=True)
+    rows = rows_of(paragraphs.texts(work, paragraphs.ENGLISH, given.rows))
+    sections: list[Section] = []
+
+    def say(line: str) -> None:
+        progress.print(f"  {line}", style="dim", highlight=False)
+
+    def finished(section: Section) -> None:
+        sections.append(section)
+        show(section, console)
+        if given.json:
+            save(sections, {"rows": len(rows)}, given.json)
+
+    with spark_session(work) as spark:
+        finished(latencies(spark, work, rows, given.questions, say))
+        finished(batch(spark, work, rows, given.batch, say))
+    shutil.rmtree(work / "searching")
+
+
+if __name__ == "__main__":
+    main()
