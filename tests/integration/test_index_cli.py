@@ -61,6 +61,21 @@ def test_an_index_from_its_creation_to_its_end(where: list[str], tmp_path: Path)
     assert told("list", *where) == {"indexes": []}
 
 
+def test_an_index_is_brought_up_to_date(where: list[str], tmp_path: Path) -> None:
+    told("create", *where, "text", "inverted", "--parts", "1", "--processes", "1")
+    told("create", *where, "id", "btree", "--parts", "1", "--processes", "1")
+    for epoch in (4, 5):
+        add(tmp_path, epoch)
+        told("append", *where, "text_idx", "--processes", "1")
+    add(tmp_path, 6)
+    done = told("optimize", *where, "text_idx", "--max-segments", "2", "--processes", "1")["indexes"][0]  # type: ignore[index]
+    assert [each["step"] for each in done["steps"]] == ["append", "merge"]
+    assert (len(done["segments"]), done["rows_indexed"], done["rows_not_indexed"]) == (1, 350, 0)
+    every = told("optimize", *where, "--processes", "1")["indexes"]
+    assert [[each["step"] for each in one["steps"]] for one in every] == [["append"], []]  # type: ignore[attr-defined]
+    assert call("optimize", *where).stdout.splitlines() == ["id_idx: nothing to do", "text_idx: nothing to do"]
+
+
 def test_a_build_in_processes_tells_each_part_as_it_ends(where: list[str]) -> None:
     done = call("create", *where, "id", "btree", "--processes", "2", "--parts", "4")
     assert done.exit_code == 0, (done.output, done.exception)

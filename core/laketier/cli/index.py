@@ -27,6 +27,8 @@ from laketier.maintenance.index_builds import (
     index_kind,
     spec_of,
 )
+from laketier.maintenance.index_policy import IndexPolicy
+from laketier.maintenance.index_upkeep import IndexUpkeep, maintain_lake_indexes
 from laketier.registry import Lake
 from laketier.spi import ConfigError, IndexInfo, IndexMode, IndexSpec, LakeIndexer, TableInfo
 
@@ -78,6 +80,40 @@ def append(
     lake, info = options.opened()
     spec = spec_of(find_index(lake.indexer(info), name))
     _print(_built(lake, info, spec, IndexMode.APPEND, processes, parts), json=json)
+
+
+@app.command(epilog="Example: [bold]laketier index optimize db.papers text_idx -c lake.yaml --max-segments 4[/]")
+@takes_lake
+def optimize(
+    options: LakeOptions,
+    name: Annotated[str | None, typer.Argument(help="The index; all of the table by default.")] = None,
+    *,
+    max_segments: Annotated[int, typer.Option("--max-segments", min=1, help="Merge where there are more.")] = 8,
+    max_deleted: Annotated[
+        float, typer.Option("--max-deleted", min=0, max=1, help="Build anew where a larger share of rows was deleted.")
+    ] = 0.2,
+    processes: Processes = None,
+    parts: Parts = None,
+    json: Json = False,
+) -> None:
+    """Bring indexes up to date: add the rows that they lack, merge segments, build anew what deletes wore out."""
+    lake, info = options.opened()
+    indexer = lake.indexer(info)
+    found = [find_index(indexer, name)] if name else list(indexer.indexes())
+    policies = [IndexPolicy(spec_of(each), 1, None, max_segments, max_deleted) for each in found]
+    several = processes or default_processes()
+    with index_progress() as told:
+        most = parts or several * _PARTS_PER_PROCESS
+        done = maintain_lake_indexes(lake, policies, build=_builder(several), max_parts=most, told=told)
+    if json:
+        print_json({"indexes": [upkeep_document(each) for each in done]})
+    for each in done:
+        if not json:
+            steps = ", ".join(f"{step.step.value} ({step.why})" for step in each.steps) or "nothing to do"
+            say(f"{each.name}: {steps}")
+    failed = next((each.error for each in done if each.error is not None), None)
+    if failed is not None:
+        raise failed
 
 
 @app.command("list", epilog="Example: [bold]laketier index list db.papers -c lake.yaml[/]")
@@ -148,6 +184,13 @@ def index_document(info: IndexInfo) -> dict[str, Any]:
     }
 
 
+def upkeep_document(done: IndexUpkeep) -> dict[str, Any]:
+    """What became of an index, for machines."""
+    steps = [{"step": each.step.value, "why": each.why} for each in done.steps]
+    now = {} if done.info is None else index_document(done.info)
+    return {"name": done.name, "steps": steps, "error": None if done.error is None else str(done.error), **now}
+
+
 def _print(info: IndexInfo, *, json: bool) -> None:
     document = index_document(info)
     if json:
@@ -164,10 +207,13 @@ def _built(
     lake: Lake, info: TableInfo, spec: IndexSpec, mode: IndexMode, processes: int | None, parts: int | None
 ) -> IndexInfo:
     several = processes or default_processes()
-    build: BuildParts = build_here if several == 1 else build_in_processes(several)
     with index_progress() as told:
         most = parts or several * _PARTS_PER_PROCESS
-        return build_index(lake.indexer(info), spec, mode, max_parts=most, build=build, told=told)
+        return build_index(lake.indexer(info), spec, mode, max_parts=most, build=_builder(several), told=told)
+
+
+def _builder(processes: int) -> BuildParts:
+    return build_here if processes == 1 else build_in_processes(processes)
 
 
 def _indexer(options: LakeOptions) -> LakeIndexer:

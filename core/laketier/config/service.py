@@ -6,36 +6,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
+from laketier.config.durations import Duration
+from laketier.config.indexes import IndexSection
 from laketier.config.origins import read_yaml
-from laketier.config.parsing import KeyDoc, Named, Section, parsed, reference
+from laketier.config.parsing import KeyDoc, Section, parsed, reference
 from laketier.config.problems import together
 from laketier.config.suggest import nearest
 from laketier.spi import ConfigError
 
-_DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)\Z")
-_LONGEST = 3650 * 86400.0
 _INT32 = 2**31
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def _seconds(value: Any) -> float:
-    """``90s``, ``1.5 min``, ``2 hours`` in seconds."""
-    match = _DURATION.match(str(value).strip())
-    if match is None:
-        raise ValueError("write a duration, for example 30s, 5 min or 2 hours")
-    unit = match["unit"] if match["unit"] == "ms" else match["unit"][0]
-    seconds = float(match["number"]) * _SECONDS[unit]
-    if seconds > _LONGEST:
-        raise ValueError("that is more than ten years")
-    return seconds
-
-
-Duration = Annotated[float, BeforeValidator(_seconds), Named("a duration")]
-"""Seconds, written as a number with a unit."""
 
 
 class SourceSection(Section):
@@ -81,6 +64,9 @@ class TableSettings(Section):
     )
     on_expired: Literal["fail", "skip"] | None = Field(
         None, description="What becomes of offsets that expired before they were read; fail."
+    )
+    indexes: list[IndexSection] | None = Field(
+        None, description="Indexes of the lake tables, which follow them by themselves."
     )
 
 
@@ -148,6 +134,13 @@ def _problems(service: Service, origin: str) -> Iterator[ConfigError]:
         yield ConfigError(
             f"name = {service.name!r} does not fit", where=origin, fix="Use up to 32 letters, digits, _ and -."
         )
+    for place, settings in (
+        ("defaults", service.defaults),
+        *((f"tables.{n}", each) for n, each in enumerate(service.tables)),
+    ):
+        names = [each.index_name for each in settings.indexes or ()]
+        for twice in sorted({name for name in names if names.count(name) > 1}):
+            yield ConfigError(f"{place}.indexes has {twice!r} twice", where=origin, fix="Give each a name of its own.")
     for index, rule in enumerate(service.tables):
         if rule.source not in service.sources:
             near = nearest(rule.source, service.sources)

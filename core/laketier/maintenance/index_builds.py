@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from laketier.config.suggest import nearest
+from laketier.kit import failpoint
 from laketier.spi import (
     BuiltIndexPart,
     ConfigError,
@@ -28,6 +29,8 @@ from laketier.spi import (
 
 log = logging.getLogger(__name__)
 
+PART_BUILT = "index.part_built"
+"""A failpoint: after a part was built, before the next one, or before all are published."""
 _PLANS = 5
 """Plans of one build at most. Each keeps what the one before built of rows that are unchanged."""
 
@@ -111,6 +114,7 @@ def _built(plan: IndexPlan, build: BuildParts, told: Told) -> list[BuiltIndexPar
     told(IndexProgress(plan.spec.name, parts, 0, rows, 0))
     for each in build(plan) if plan.parts else ():
         built.append(each)
+        failpoint(PART_BUILT)
         told(IndexProgress(plan.spec.name, parts, len(built), rows, sum(part.rows for part in built)))
     return built
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from laketier.config import LakeConfig, flatten
+from laketier.config.indexes import IndexSection
 from laketier.config.service import Service, TableRule, TableSettings, load_service
 from laketier.registry import OpenSource, configure, format_names, load_format, open_log_source
 from laketier.rounds.keyed import KeyedLog
@@ -43,6 +44,7 @@ class ConfiguredTable:
         on_expired: What happens to offsets that the source dropped before they were read.
         primary_key: The key that the service file gives the table. None where the source decides.
         change_column: The column with the change type that the service file names. None where the source decides.
+        indexes: The indexes that follow the lake table.
     """
 
     source: str
@@ -56,6 +58,7 @@ class ConfiguredTable:
     on_expired: OnExpired = OnExpired.FAIL
     primary_key: tuple[str, ...] | None = None
     change_column: str | None = None
+    indexes: tuple[IndexSection, ...] = ()
 
     @property
     def key(self) -> str:
@@ -201,6 +204,7 @@ def _configured(service: Service, rule: TableRule, name: str, origin: str) -> Co
         on_expired=OnExpired(_of("on_expired", rule, defaults) or "fail"),
         primary_key=None if (key := _of("primary_key", rule, defaults)) is None else tuple(key),
         change_column=_of("change_column", rule, defaults),
+        indexes=tuple(_of("indexes", rule, defaults) or ()),
     )
 
 

@@ -7,6 +7,7 @@
 - `tier(spark, source, config)` moves a folder of Parquet, or a table, without any row crossing the JVM.
 - `read(spark, config)` reads a table by the cheapest way.
 - `create_index(spark, config, column, kind)` builds an index with one task per part.
+- `maintain_indexes(spark, config, policies)` keeps indexes up with a stream, between its batches.
 - `search(spark, config, query)` and `search_many(spark, config, queries)` ask a table for words or vectors.
 - `read_union(spark, table, service=…)` reads lake and log as one.
 """
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from laketier.spark.failures import await_termination
     from laketier.spark.foreach_batch import write_batch
+    from laketier.spark.index_upkeep import maintain_indexes
     from laketier.spark.indexing import create_index
     from laketier.spark.lanes import tier, write
     from laketier.spark.reading import read
@@ -32,6 +34,7 @@ _HOMES = {
     "builder": "session",
     "create_index": "indexing",
     "get_or_create": "session",
+    "maintain_indexes": "index_upkeep",
     "read": "reading",
     "read_union": "union_read",
     "search": "searching",
@@ -47,6 +50,7 @@ __all__ = [
     "builder",
     "create_index",
     "get_or_create",
+    "maintain_indexes",
     "read",
     "read_union",
     "search",

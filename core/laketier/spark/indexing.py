@@ -21,8 +21,9 @@ from laketier.maintenance.index_builds import (
 )
 from laketier.registry import open_lake
 from laketier.registry.commands import naming_format
+from laketier.spark.failures import cause_of
 from laketier.spark.target import as_config
-from laketier.spi import BuiltIndexPart, IndexInfo, IndexPart, IndexPlan, IndexSpec
+from laketier.spi import BuiltIndexPart, IndexInfo, IndexPart, IndexPlan, IndexSpec, StorageError
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +128,12 @@ def build_in_tasks(spark: SparkSession) -> BuildParts:
                 context.cancelJobsWithTag(tag)
             running.join()
         if failures:
-            raise failures[0]
+            unknown = StorageError(
+                "the Spark job that built the parts of an index failed; nothing was published",
+                why=f"{failures[0]}".partition("\n")[0],
+                fix="See Spark's log, and build it again.",
+            )
+            raise cause_of(failures[0]) or unknown from failures[0]
 
     return build
 

@@ -163,7 +163,7 @@ class IndexInfo:
         snapshot_id: The snapshot.
         segment_rows: The rows of each segment, in the order of ``segments``. Empty where unknown.
         rows_deleted: Rows that were deleted and that it still counts. They are no answers, but scores of words drift
-            with each, as they are by all rows of an index.
+            with each. 0 where nothing depends on them.
         built_at: When the newest segment was made, in ms since the epoch. None where unknown.
     """
 

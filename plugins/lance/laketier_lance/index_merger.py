@@ -3,9 +3,8 @@ not read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from laketier.spi import (
     BuiltIndexPart,
@@ -16,7 +15,8 @@ from laketier.spi import (
     TableError,
 )
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
-from laketier_lance.index_builder import built_part, fragment_of, unit_rows
+from laketier_lance.index_builder import built_part
+from laketier_lance.index_info import fragment_rows
 from laketier_lance.location import refuse_links
 from laketier_lance.options import LanceOptions
 
@@ -77,19 +77,3 @@ class LanceIndexMerger(LakeIndexBuilder):
             )
             for unit in part.units
         ]
-
-
-def fragment_rows(dataset: LanceDataset) -> dict[int, int]:
-    """The rows of each fragment by its id, in the order of the dataset, without deleted ones."""
-    return {fragment_of(unit): rows for unit, rows in unit_rows(dataset, dataset.schema.names[0]).items()}
-
-
-def segments_in_order(found: Any, rows: dict[int, int]) -> Sequence[tuple[str, int]]:
-    """The segments of an index and their rows, in the order in which the dataset has their first fragments."""
-    place = {fragment: at for at, fragment in enumerate(rows)}
-    order = []
-    for each in found.segments:
-        covered = [int(fragment) for fragment in each.fragment_ids if int(fragment) in rows]
-        first = min((place[fragment] for fragment in covered), default=-1)
-        order.append((first, each.uuid, sum(rows[fragment] for fragment in covered)))
-    return [(segment, count) for _, segment, count in sorted(order)]

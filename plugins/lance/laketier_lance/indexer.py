@@ -31,7 +31,8 @@ from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.durable import make_durable
 from laketier_lance.features import FORMAT
 from laketier_lance.index_builder import LANCE_KINDS, LanceIndexBuilder, fragment_of, unit_rows, unpacked
-from laketier_lance.index_merger import LanceIndexMerger, fragment_rows, segments_in_order
+from laketier_lance.index_info import covered_by, fragment_rows, index_info, kind_of, segments_in_order
+from laketier_lance.index_merger import LanceIndexMerger
 from laketier_lance.index_parts import balanced, groups_to_merge
 from laketier_lance.location import refuse_links
 from laketier_lance.options import LanceOptions
@@ -57,8 +58,6 @@ _TEXT_OPTIONS: Mapping[str, type] = {
 }
 """What a full-text index can be told. Without ``custom_stop_words``, as Lance does not keep them: who adds rows later
 could not tell which they were. The other kinds take nothing."""
-
-_KINDS = {name.replace("_", "").lower(): kind for kind, name in LANCE_KINDS.items()}
 
 
 class LanceIndexer(LakeIndexer):
@@ -110,7 +109,7 @@ class LanceIndexer(LakeIndexer):
             in_order = segments_in_order(found, fragment_rows(dataset))
             return self._as_it_is(found, spec), groups_to_merge(in_order, max_parts)
         if mode is IndexMode.APPEND:
-            covered = _covered(found)
+            covered = covered_by(found)
             left = {unit: rows for unit, rows in units.items() if fragment_of(unit) not in covered}
             return self._as_it_is(found, spec), balanced(left, max_parts)
         if not units:
@@ -151,10 +150,7 @@ class LanceIndexer(LakeIndexer):
         dataset = self._open()
         rows = fragment_rows(dataset)
         found = sorted(dataset.describe_indices(), key=lambda each: each.name)
-        gone = {
-            each.fragment_id: each.metadata.physical_rows - each.metadata.num_rows for each in dataset.get_fragments()
-        }
-        return [_info(each, rows, gone, int(dataset.version)) for each in found]
+        return [index_info(dataset, each, rows) for each in found]
 
     def drop(self, name: str) -> None:
         dataset = self._open()
@@ -212,7 +208,7 @@ class LanceIndexer(LakeIndexer):
     def _as_it_is(self, found: Any, spec: IndexSpec) -> IndexSpec:
         """The spec with all settings of the index that is there. Raises `ConfigError` where it asks for others: Lance
         would commit segments with another tokenizer, and answer with both."""
-        kind = _KINDS.get(found.index_type.lower())
+        kind = kind_of(found)
         details = dict(found.details or {})
         others = {key: value for key, value in spec.options.items() if value is not None and details.get(key) != value}
         if kind is not spec.kind or others:
@@ -257,40 +253,16 @@ class LanceIndexer(LakeIndexer):
         try:
             self._check_name(found, plan.spec, plan.mode)
             if found is None or plan.mode is not IndexMode.APPEND:
-                left = _covered(found) - fragments if found is not None else set()
+                left = covered_by(found) - fragments if found is not None else set()
                 live = {fragment.fragment_id for fragment in dataset.get_fragments()}
                 return f"the index to replace covers fragments {sorted(left & live)}, too" if left & live else ""
             if dict(self._as_it_is(found, plan.spec).options) != dict(plan.spec.options):
                 return "the index was replaced by one with other settings"
         except ConfigError as error:
             return str(error)
-        both = sorted(_covered(found) & fragments)
+        both = sorted(covered_by(found) & fragments)
         return f"the index covers fragments {both} already" if both else ""
 
 
 def _made(transaction: Any) -> set[str]:
     return {each.uuid for each in getattr(transaction.operation, "new_indices", ())}
-
-
-def _covered(found: Any) -> set[int]:
-    return {int(each) for segment in found.segments for each in segment.fragment_ids}
-
-
-def _info(found: Any, rows: Mapping[int, int], gone: Mapping[int, int], version: int) -> IndexInfo:
-    covered = _covered(found)
-    segments = segments_in_order(found, dict(rows))
-    made = [each.created_at for each in found.segments if each.created_at is not None]
-    return IndexInfo(
-        name=found.name,
-        column=",".join(found.field_names),
-        kind=str(_KINDS.get(found.index_type.lower(), found.index_type)),
-        options={key: value for key, value in (found.details or {}).items() if value is not None},
-        segments=tuple(segment for segment, _ in segments),
-        rows_indexed=sum(count for each, count in rows.items() if each in covered),
-        rows_not_indexed=sum(count for each, count in rows.items() if each not in covered),
-        snapshot_id=version,
-        bytes=found.total_size_bytes,
-        segment_rows=tuple(count for _, count in segments),
-        rows_deleted=sum(count for each, count in gone.items() if each in covered),
-        built_at=int(max(made).timestamp() * 1000) if made else None,
-    )
