@@ -17,6 +17,7 @@ from benchmarks.report import Row, Section
 from laketier.registry import configure, open_lake
 from laketier.spi import ScanRequest, TableDescriptor, Token
 from laketier.tiering import TieringRound, write_task
+from laketier_localfile.file_formats.vortex import EDITION
 
 BATCH_ROWS = 131_072
 WAYS: Mapping[str, Mapping[str, str]] = {
@@ -26,6 +27,7 @@ WAYS: Mapping[str, Mapping[str, str]] = {
     "json.zst": {"file-format": "json", "text-compression": "zstd"},
     "csv": {"file-format": "csv"},
     "arrow": {"file-format": "arrow"},
+    "vortex": {"file-format": "vortex"},
 }
 """Files, and the options that make them."""
 
@@ -173,12 +175,26 @@ def _read_arrow(path: str) -> Iterator[pa.RecordBatch]:
         yield from (reader.get_batch(number) for number in range(reader.num_record_batches))
 
 
+def _vortex(batches: Sequence[pa.RecordBatch], path: str) -> None:
+    import vortex
+
+    options = vortex.io.VortexWriteOptions.default().with_edition(EDITION)
+    options.write(pa.RecordBatchReader.from_batches(SCHEMA, batches), path)
+
+
+def _read_vortex(path: str) -> Iterator[pa.RecordBatch]:
+    import vortex
+
+    yield from vortex.open(path).to_arrow(SCHEMA.names, schema=SCHEMA, batch_size=BATCH_ROWS)
+
+
 BARE_WRITES: Mapping[str, Callable[[Sequence[pa.RecordBatch], str], None]] = {
     "pyarrow's Parquet": _parquet,
     "Polars' JSON": _polars_json,
     "Python's json": _python_json,
     "pyarrow's CSV": _csv,
     "pyarrow's IPC": _arrow,
+    "vortex-data": _vortex,
 }
 BARE_OF = {
     "parquet": "pyarrow's Parquet",
@@ -187,7 +203,14 @@ BARE_OF = {
     "json.zst": "Polars' JSON",
     "csv": "pyarrow's CSV",
     "arrow": "pyarrow's IPC",
+    "vortex": "vortex-data",
 }
 """What writes the same without laketier; pyarrow writes no JSON."""
-BARE_READS = {"parquet": _read_parquet, "json": _read_json, "csv": _read_csv, "arrow": _read_arrow}
-"""pyarrow's readers, which infer what text is."""
+BARE_READS = {
+    "parquet": _read_parquet,
+    "json": _read_json,
+    "csv": _read_csv,
+    "arrow": _read_arrow,
+    "vortex": _read_vortex,
+}
+"""The libraries' readers. pyarrow's infer what text is."""

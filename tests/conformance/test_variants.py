@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-VARIANTS = ["json", "csv", "arrow"]
+VARIANTS = ["json", "csv", "arrow", "vortex"]
 HARNESS = "laketier_localfile.conformance:Harness"
 SHORT = [
     *("test_types.py", "test_rounds.py", "test_source.py", "test_damage.py", "test_torn.py", "test_upsert.py"),
@@ -40,6 +40,6 @@ def test_each_file_format_keeps_what_touches_its_files(name: str, run_suite) -> 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", [*VARIANTS[:3], pytest.param("vortex", marks=pytest.mark.deep)])
 def test_each_file_format_conforms(name: str, run_suite) -> None:  # type: ignore[no-untyped-def]
     variant(name, run_suite)

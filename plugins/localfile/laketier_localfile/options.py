@@ -18,6 +18,7 @@ class FileFormatName(enum.Enum):
     JSON = "json"
     CSV = "csv"
     ARROW = "arrow"
+    VORTEX = "vortex"
 
 
 class TextCompression(enum.Enum):
@@ -42,7 +43,7 @@ class LocalFileOptions(ParquetTuning):
 
     file_format: FileFormatName | None = option(
         None,
-        "New tables: parquet (when unset), json (lines), csv or arrow (IPC). A table keeps its own.",
+        "New tables: parquet (when unset), json (lines), csv, arrow (IPC) or vortex (an extra). A table keeps its own.",
     )
     text_compression: TextCompression = option(
         TextCompression.NONE, "Codec of files of lines, which their names tell (.json.gz): none, gzip or zstd."

@@ -10,10 +10,11 @@ from laketier_localfile.file_formats.csv import Csv
 from laketier_localfile.file_formats.interface import FileFormat
 from laketier_localfile.file_formats.json_lines import JsonLines
 from laketier_localfile.file_formats.parquet import Parquet
+from laketier_localfile.file_formats.vortex import Vortex
 from laketier_localfile.names import FILE_FORMAT, PARQUET
 from laketier_localfile.options import FileFormatName, LocalFileOptions
 
-KNOWN: Mapping[str, FileFormat] = {one.name: one for one in (Parquet(), JsonLines(), Csv(), ArrowIpc())}
+KNOWN: Mapping[str, FileFormat] = {one.name: one for one in (Parquet(), JsonLines(), Csv(), ArrowIpc(), Vortex())}
 
 
 def file_format(name: str, *, where: str | None = None) -> FileFormat:
