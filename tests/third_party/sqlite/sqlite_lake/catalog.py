@@ -53,6 +53,9 @@ class Database:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             yield connection
             connection.execute("COMMIT")
+            if write:
+                # Who found what a killed process had committed answers for it, and that one's journal may come back.
+                durable.fsync_directory(self.path.parent)
         finally:
             connection.close()
 
@@ -62,7 +65,6 @@ class Database:
         with self.connected(write=True) as sql:
             for statement in _SCHEMA.split(";"):
                 sql.execute(statement)
-        durable.fsync_directory(self.path.parent)
 
 
 @dataclass(frozen=True)
