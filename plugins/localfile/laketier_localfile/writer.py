@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
             table.schema,
             self._create,
             self._format.opener(options),
-            options,
+            _bounded(options, self._format.most_bytes),
             block_rows=options.row_group_rows,
             block_bytes=options.row_group_bytes,
             keys=self._keys if self._partition or assigner else None,
@@ -132,3 +133,9 @@ class LocalFileWriter(LakeWriter[WriteResult]):
                 fix="Put lake.warehouse on a file system that all hosts mount under the same path, or run Spark on "
                 "one host with master local[N].",
             )
+
+
+def _bounded(options: LocalFileOptions, most: int | None) -> LocalFileOptions:
+    if most is None or options.target_file_bytes <= most:
+        return options
+    return replace(options, target_file_bytes=most)

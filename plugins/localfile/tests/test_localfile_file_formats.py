@@ -6,7 +6,6 @@ import json
 import math
 import sys
 import tempfile
-import threading
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -539,9 +538,8 @@ def test_vortex_refuses_what_its_edition_does_not_hold(make_table: Any, kind: pa
         make_table(options=WAYS["vortex"], schema=schema)
 
 
-def test_vortex_leaves_no_thread_and_no_file_when_it_is_given_up(make_table: Any, tmp_path: Path) -> None:
+def test_vortex_leaves_no_file_when_it_is_given_up(make_table: Any, tmp_path: Path) -> None:
     table = make_table(options=replace(WAYS["vortex"], buffer_bytes=1))
-    before = set(threading.enumerate())
     (temporary := tmp_path / "temporary").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(temporary))
@@ -551,4 +549,3 @@ def test_vortex_leaves_no_thread_and_no_file_when_it_is_given_up(make_table: Any
         assert list(temporary.iterdir()), "the rows are in a temporary file"
         writer.abort()
         assert (table.staged_files(), list(temporary.iterdir())) == ([], [])
-    assert set(threading.enumerate()) <= before

@@ -43,6 +43,8 @@ class FileFormat(ABC):
     """The value of ``lake.localfile.file-format``, and of the table's property."""
     suffixes: ClassVar[tuple[str, ...]]
     """The ends of its files' names, with their dots. Of one that ends another, the longer one comes first."""
+    most_bytes: ClassVar[int | None] = None
+    """A file is closed at about so many bytes of its `GrowingFile.tell`, if the options would let it grow more."""
 
     @abstractmethod
     def suffix(self, options: LocalFileOptions) -> str:

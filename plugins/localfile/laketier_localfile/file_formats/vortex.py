@@ -5,9 +5,7 @@ Each version of the library knows encodings that older ones can't read, so files
 
 from __future__ import annotations
 
-import queue
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -30,17 +28,15 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 EDITION = "core2025.10.0"
-"""Vortex 0.73 and later read its files. It has no map."""
+"""Vortex 0.73 and later read its files."""
 
 _BATCH_ROWS = 131_072
 _BATCH_BYTES = 32 << 20
-_WAITING = 2
-"""Batches that wait for the library's writer."""
 _COPY = 1 << 20
 
 _REFUSED: list[tuple[Callable[[pa.DataType], bool], str]] = [
-    (pt.is_map, "its edition has no map: use a list of structs"),
-    (pt.is_fixed_size_binary, "it has no binary of a fixed size: use binary"),
+    (pt.is_map, "Use a list of structs with a key and a value."),
+    (pt.is_fixed_size_binary, "Use binary."),
 ]
 
 
@@ -49,6 +45,7 @@ class Vortex(WholeFileFormat):
 
     name = "vortex"
     suffixes = (".vortex",)
+    most_bytes = 128 << 20
 
     def suffix(self, options: LocalFileOptions) -> str:
         return ".vortex"
@@ -89,75 +86,45 @@ class Vortex(WholeFileFormat):
 
 
 class GrowingVortexFile:
-    """A `GrowingFile`. The library pulls what it writes, into a file with a name: so a thread of its own has it, its
-    file is a temporary one, and the bytes are copied when the file is whole."""
+    """A `GrowingFile`. The library holds a file in memory until it is whole, and writes to a path. So rows wait in a
+    temporary file, of which `close` makes one; its bytes are copied into the stream."""
 
     def __init__(self, stream: pa.NativeFile, schema: pa.Schema) -> None:
         self._sink = HashedSink(stream)
         self._stats = RunningStats(schema)
-        self._schema = schema
         self._folder = tempfile.TemporaryDirectory(prefix="laketier-vortex-")
-        self._path = Path(self._folder.name, "part.vortex")
-        self._waiting: queue.Queue[pa.RecordBatch | None] = queue.Queue(_WAITING)
-        self._failed: BaseException | None = None
-        self._given_up = False
-        self._thread = threading.Thread(target=self._run, name="laketier-vortex", daemon=True)
-        self._thread.start()
+        self._rows = Path(self._folder.name, "rows.arrow")
+        self._rows_file = pa.OSFile(str(self._rows), "wb")
+        # Without compression: it is their bytes in memory that count.
+        self._waiting = pa.ipc.new_stream(self._rows_file, schema)
 
     def write(self, table: pa.Table) -> None:
         self._stats.add(table)
         for piece in pieces(table, _BATCH_ROWS, _BATCH_BYTES):
-            for batch in piece.combine_chunks().to_batches():
-                self._put(batch)
+            self._waiting.write_table(piece.combine_chunks())
 
     def tell(self) -> int:
-        return self._path.stat().st_size if self._path.exists() else 0
+        return int(self._rows_file.tell())
 
     def close(self) -> Described:
-        self._put(None)
-        self._thread.join()
-        self._raise_failure()
-        with self._path.open("rb") as file:
+        self._waiting.close()
+        self._rows_file.close()
+        whole = Path(self._folder.name, "part.vortex")
+        options = _library().io.VortexWriteOptions.default().with_edition(EDITION)
+        try:
+            with pa.OSFile(str(self._rows)) as rows:
+                options.write(pa.ipc.open_stream(rows), str(whole))
+        except RuntimeError as error:
+            raise TableError("Vortex could not write the file", where=str(whole), why=_first_line(error)) from error
+        with whole.open("rb") as file:
             while chunk := file.read(_COPY):
                 self._sink.write(chunk)
         self._folder.cleanup()
         return Described(self._sink.digest(), self._stats.result())
 
     def abandon(self) -> None:
-        self._given_up = True
-        while self._thread.is_alive():
-            try:
-                self._waiting.put(None, timeout=0.1)
-            except queue.Full:
-                continue
-            self._thread.join()
+        self._rows_file.close()
         self._folder.cleanup()
-
-    def _run(self) -> None:
-        try:
-            options = _library().io.VortexWriteOptions.default().with_edition(EDITION)
-            options.write(pa.RecordBatchReader.from_batches(self._schema, self._batches()), str(self._path))
-        except BaseException as error:  # noqa: BLE001 - a panic is one, too; the writer's thread raises it
-            self._failed = error
-
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        while (batch := self._waiting.get()) is not None and not self._given_up:
-            yield batch
-
-    def _put(self, batch: pa.RecordBatch | None) -> None:
-        while self._thread.is_alive():
-            try:
-                self._waiting.put(batch, timeout=0.1)
-            except queue.Full:
-                continue
-            return
-        self._raise_failure()
-
-    def _raise_failure(self) -> None:
-        if self._failed is not None:
-            raise TableError(
-                "Vortex could not write the file", where=str(self._path), why=_first_line(self._failed)
-            ) from self._failed
 
 
 def _library() -> ModuleType:
@@ -174,9 +141,11 @@ def _library() -> ModuleType:
 
 
 def _check(column: str, kind: pa.DataType) -> None:
-    for test, why in _REFUSED:
+    for test, fix in _REFUSED:
         if test(kind):
-            raise UnsupportedType(f"column {column!r} of type {kind} can't be kept in Vortex files: {why}")
+            raise UnsupportedType(
+                f"column {column!r} of type {kind} can't be kept in Vortex files", why="their edition has none", fix=fix
+            )
     for name, child in children(kind):
         _check(f"{column}.{name}", child.type)
 
