@@ -19,6 +19,9 @@ arguments) with any of these:
 - ``secret_options(folder: pathlib.Path) -> Mapping[str, str]``: options (those below ``lake.<format>.``) by which a
   warehouse in ``folder`` can be used, with ``{secret}`` for each password. By default each option that is a `Secret`,
   that is named like one, or that is handed on to a library.
+- ``text_options: Mapping[str, Any]``: settings by which a full-text index (`IndexKind.INVERTED`) of the format keeps
+  each word of a text, in lower case and otherwise as it is, and where it stands. Without it the format's own settings
+  count.
 
 Where one of ``expire``, ``compact`` and ``delete_rows`` is not there, the report says that nothing showed its effect.
 A member that a format can't have is left out, or None: whatever a member raises is an error of the harness
@@ -50,6 +53,7 @@ _MEMBERS = (
     "compact",
     "delete_rows",
     "secret_options",
+    "text_options",
 )
 
 
@@ -96,6 +100,12 @@ class Harness:
             if isinstance(found, str):
                 raise TypeError(f"{found!r} is one text, where a tuple of names of modules was expected")
             return tuple(found)
+
+    @property
+    def text_options(self) -> Mapping[str, Any]:
+        """Empty when the author gave none."""
+        with _blamed("text_options"):
+            return dict(getattr(self._supplied, "text_options", None) or {})
 
     @property
     def roll_back(self) -> Hook | None:

@@ -253,6 +253,12 @@ RULES = (
         ("test_indexing.py",),
     ),
     Rule(
+        "search",
+        "A search gives the best rows of one snapshot, those without an index too, and none that is not there.",
+        _CAPABILITIES,
+        ("test_search.py",),
+    ),
+    Rule(
         "orphans",
         "Orphan collection deletes what nobody published, and nothing that is or will be published.",
         _CAPABILITIES,

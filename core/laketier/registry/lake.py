@@ -125,8 +125,7 @@ class Lake:
                 "a search does not take lake.as-of",
                 fix="Give lake.snapshot-id; `laketier history` lists the snapshots.",
             )
-        with naming_format(self.config.format), naming_storage_errors("the table was opened for searching"):
-            return self.storage.searcher(table)
+        return self._capability(Feature.SEARCH, self.storage.searcher, table)
 
     def _capability(self, feature: Feature, made_by: Callable[[TableInfo], C], table: TableInfo) -> C:
         """Make a capability. Raises `FeatureNotSupported` with the plugin's declared reason, `TableError` and

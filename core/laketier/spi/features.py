@@ -64,6 +64,8 @@ class Feature(Enum):
     """FixedSizeList columns, kept as such. A format without it refuses them as with NESTED_TYPES."""
     INDEXING = "indexing"
     """Secondary indexes through `LakeStorage.indexer`."""
+    SEARCH = "search"
+    """The best rows for words and vectors, through `LakeStorage.searcher`."""
     ORPHAN_COLLECTION = "orphan-collection"
     """List and delete unreferenced files, through `LakeStorage.maintenance`."""
     POWER_CUT = "power-cut"

@@ -83,7 +83,7 @@ class LakeStorage(ABC):
     """One warehouse of one format. Driver only.
 
     A format may add capabilities: `history`, `changes`, `feed`, `maintenance`, `indexer` and `searcher`. Each is an
-    object with a `Feature` and a file in the conformance suite of its own, but for `searcher`. The defaults refuse.
+    object with a `Feature` and a file in the conformance suite of its own. The defaults refuse.
     """
 
     @abstractmethod
@@ -228,7 +228,7 @@ class LakeStorage(ABC):
         raise FeatureNotSupported(Feature.INDEXING.value, reason="it has no indexer")
 
     def searcher(self, table: TableInfo) -> LakeSearcher:
-        """Make the object that searches a table for words and vectors. Has no `Feature` yet.
+        """Make the object that searches a table for words and vectors (`Feature.SEARCH`).
 
         Args:
             table: The table.
@@ -239,7 +239,7 @@ class LakeStorage(ABC):
         Raises:
             FeatureNotSupported: The format has none.
         """
-        raise FeatureNotSupported("search", reason="it searches neither words nor vectors")
+        raise FeatureNotSupported(Feature.SEARCH.value, reason="it searches neither words nor vectors")
 
 
 class LakeStoragePlugin(ABC):

@@ -168,7 +168,8 @@ class SearchSnapshot(ABC):
 
 
 class LakeSearcher(ABC):
-    """Searches one table. Made by `LakeStorage.searcher`. Picklable: tasks search, too."""
+    """Searches one table. Made by `LakeStorage.searcher`, for a format with `Feature.SEARCH`. Picklable: tasks search,
+    too."""
 
     @abstractmethod
     def at(self, snapshot_id: int | None = None) -> SearchSnapshot:

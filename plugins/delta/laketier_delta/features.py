@@ -35,6 +35,7 @@ FEATURES: Mapping[Feature, Support] = MappingProxyType(
         Feature.NESTED_TYPES: FULL,
         Feature.VECTORS: unsupported("Delta arrays have no fixed size"),
         Feature.INDEXING: unsupported("Delta has no secondary indexes that delta-rs can build"),
+        Feature.SEARCH: unsupported("Delta ranks no rows: it has neither full-text nor vector indexes"),
         Feature.ORPHAN_COLLECTION: FULL,
         Feature.POWER_CUT: unsupported(
             "on a local disk delta-rs names a log entry before its bytes are on the device, so a power cut in between "

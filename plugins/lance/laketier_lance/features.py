@@ -35,6 +35,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.NESTED_TYPES: FULL,
     Feature.VECTORS: FULL,
     Feature.INDEXING: FULL,
+    Feature.SEARCH: FULL,
     Feature.ORPHAN_COLLECTION: FULL,
     Feature.POWER_CUT: unsupported(
         "on a local disk Lance names a manifest before its bytes are on the device, so a power cut in between can "

@@ -3,8 +3,9 @@ otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any, ClassVar
 
 from laketier.spi import LakeStorage, TableInfo
 from laketier_lance.dataset import open_dataset
@@ -14,6 +15,7 @@ class LanceHarness:
     """Found by the entry point ``lance`` of group ``laketier.conformance``."""
 
     engine_modules = ("lance",)
+    text_options: ClassVar[Mapping[str, Any]] = {"with_position": True, "stem": False, "remove_stop_words": False}
 
     def roll_back(self, storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None:
         """Lance's own way back to an older version."""

@@ -33,6 +33,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.NESTED_TYPES: FULL,
     Feature.VECTORS: FULL,
     Feature.INDEXING: unsupported("it is not built yet"),
+    Feature.SEARCH: unsupported("it is not built yet"),
     Feature.ORPHAN_COLLECTION: FULL,
     Feature.POWER_CUT: FULL,
 }

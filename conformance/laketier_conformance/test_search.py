@@ -1,0 +1,368 @@
+"""Search: the best rows for words and vectors, told beforehand by a look at each row."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pytest
+
+from laketier.spi import (
+    ConfigError,
+    Feature,
+    Hybrid,
+    LakeSearcher,
+    Leaf,
+    Match,
+    MultiMatch,
+    Nearest,
+    Op,
+    Phrase,
+    SearchQuery,
+    SearchRequest,
+    SnapshotNotFound,
+    TableNotFound,
+    support_of,
+)
+from laketier_conformance.documents import ALL, PHRASES, QUERIES, TEXTS, Documents, documents, size_of
+from laketier_conformance.expect import expect, refused
+from laketier_conformance.harness import Harness
+from laketier_conformance.lake import Lake, token
+
+Unproven = Callable[[str, str], None]
+WORDED = pytest.mark.needs(Feature.SEARCH, Feature.INDEXING)
+VECTORED = pytest.mark.needs(Feature.SEARCH, Feature.VECTORS)
+DIMENSIONS = 4
+VECTORS = pa.schema([*TEXTS, ("v", pa.list_(pa.float32(), DIMENSIONS))])
+ASKED = ((0.25, -1.0, 2.5, 0.5), (0.0, 0.0, 0.0, 1.0), (-3.0, 2.0, 1.0, -0.125))
+METRICS = ("l2", "cosine", "dot")
+
+
+@pytest.fixture
+def texts(lake: Lake, harness: Harness) -> Documents:
+    """A table of rows in four files, without an index. Of a format that can't search it, it is empty."""
+    texts = Documents.of(lake, harness)
+    return texts.filled() if support_of(lake.plugin.features, Feature.SEARCH).full else texts
+
+
+@dataclass(frozen=True)
+class Pointed:
+    """A table of texts and vectors."""
+
+    texts: Documents
+
+    @classmethod
+    def of(cls, lake: Lake, harness: Harness, *, rounds: int = 3, rows: int = 50) -> Pointed:
+        """Some rounds of one file each."""
+        lake.storage.searcher(lake.create(name="db.plain").info)  # a format without it refuses here
+        made = cls(Documents(lake.create(VECTORS), harness.text_options))
+        for epoch in range(rounds):
+            made.append(epoch, range(epoch * rows, (epoch + 1) * rows))
+        return made
+
+    def append(self, epoch: int, ids: Sequence[int]) -> None:
+        """A round."""
+        columns = documents(ids).columns
+        vectors = pa.array(map(vector_of, ids), VECTORS.field("v").type)
+        self.texts.table.publish_arrow([pa.record_batch([*columns, vectors], schema=VECTORS)], token(epoch))
+        self.texts.ids.extend(ids)
+
+    def ranked(self, query: Nearest, keep: Callable[[int], bool] = lambda _: True) -> list[tuple[float, int]]:
+        """The distances of all rows, the nearest first, equal ones in the order of the table."""
+        vectors = ((row_id, vector_of(row_id)) for row_id in self.texts.order if keep(row_id))
+        far = [(distance(query.metric or "l2", query.vector, each), row_id) for row_id, each in vectors if each]
+        return sorted(far, key=lambda pair: pair[0])
+
+
+def vector_of(row_id: int) -> list[float] | None:
+    """The vector of a row, exact in any float. Some are null, and some are there twice."""
+    if row_id % 11 == 3:
+        return None
+    seed = row_id - 1 if row_id % 10 == 7 and row_id % 11 != 4 else row_id
+    return [((seed * step) % 41 - 20) / 8 for step in (7, 11, 17, 29)]
+
+
+def distance(metric: str, one: Sequence[float], other: Sequence[float]) -> float:
+    """As a search tells it."""
+    product = math.fsum(a * b for a, b in zip(one, other, strict=True))
+    if metric == "l2":
+        return math.fsum((a - b) ** 2 for a, b in zip(one, other, strict=True))
+    if metric == "dot":
+        return 1 - product
+    return 1 - product / (math.hypot(*one) * math.hypot(*other))
+
+
+# -- words ----------------------------------------------------------------------------------------------------------
+
+
+@WORDED
+@pytest.mark.parametrize("kind", QUERIES)
+def test_words_find_their_rows(texts: Documents, kind: str, unproven: Unproven) -> None:
+    """Each row that matches and no other, in an index of several parts."""
+    assert isinstance(texts.searcher, LakeSearcher), "the storage's searcher is a LakeSearcher"
+    texts.index(3)
+    if kind in PHRASES and not texts.options:
+        unproven("phrases", "the format's harness has no text_options")
+        return
+    for query in QUERIES[kind]:
+        expect(sorted(texts.found(query)), texts.expected(query), f"the rows that {query} finds")
+
+
+@WORDED
+def test_words_of_several_columns(texts: Documents) -> None:
+    """A query may name its column; without one it is about the only column with an index."""
+    texts.index(2)
+    texts.index(2, spec=replace(texts.spec, name="of_title", column="title"))
+    for query in (
+        Match("kolt", column="title"),
+        Match("kolt", column="doc"),
+        MultiMatch("golm hask", ("doc", "title")),
+        MultiMatch("golm hask", ("doc", "title"), operator="and"),
+    ):
+        expect(sorted(texts.found(query)), texts.expected(query), f"the rows that {query} finds")
+    with refused(ConfigError, "a query without a column is put to a table with two full-text indexes"):
+        texts.found("kolt")
+
+
+@WORDED
+def test_rows_that_no_index_covers_are_found(texts: Documents, unproven: Unproven) -> None:
+    """They are looked at one by one, and the answer says how many these were."""
+    texts.index(2)
+    texts.append(4, range(1000, 1040))
+    texts.append(5, range(1040, 1045))
+    for kind, queries in QUERIES.items():
+        if kind in PHRASES and not texts.options:
+            unproven("phrases", "the format's harness has no text_options")
+            continue
+        for query in queries:
+            found = sorted(texts.found(query))
+            expect(found, texts.expected(query), f"the rows that {query} finds, 45 of them not in the index")
+    told = texts.searcher.search("kolt").explain
+    expect((told.rows, told.rows_flat), (285, 45), "the rows, and those not in the index, as a search tells them")
+    expect([each.column for each in told.indexes], ["doc"], "the columns of the indexes that a search used")
+
+
+@WORDED
+def test_deleted_rows_are_not_found(texts: Documents, harness: Harness, unproven: Unproven) -> None:
+    """Neither those of an index, nor others."""
+    if harness.delete_rows is None:
+        texts.searcher  # noqa: B018 - a format without it refuses here
+        unproven("searches of rows that others delete", "the format's harness has no delete_rows")
+        return
+    texts.index(2)
+    texts.append(4, range(1000, 1040))
+    texts.deleted(harness, [*range(0, 240, 3), *range(1000, 1040, 2)])
+    for query in (*QUERIES["any"], *QUERIES["boolean"]):
+        found = sorted(texts.found(query))
+        expect(found, texts.expected(query), f"the rows that {query} finds after others deleted some")
+
+
+@WORDED
+def test_a_filter_chooses_the_rows_that_are_searched(texts: Documents) -> None:
+    """The result is the best k of those: not those of the best k that fulfil it."""
+    texts.index(2)
+    texts.append(4, range(1000, 1040))
+    for query in (Match("kolt zarn"), *QUERIES["boolean"]):
+        for told, leaf, keep in (
+            ("size = 4", Leaf("size", Op.EQ, 4), lambda i: size_of(i) == 4),
+            ("id >= 1000", Leaf("id", Op.GE, 1000), lambda i: i >= 1000),
+            ("size is null", Leaf("size", Op.IS_NULL), lambda i: size_of(i) is None),
+        ):
+            whole = texts.found(query, filters=[leaf])
+            expect(sorted(whole), texts.expected(query, keep), f"the rows that {query} finds where {told}")
+            best = texts.found(query, 3, filters=[leaf])
+            expect(best, whole[:3], f"the best 3 rows that {query} finds where {told}")
+    leaves = [Leaf("size", Op.GE, 3), Leaf("size", Op.LT, 6)]
+    expected = texts.expected("kolt", lambda i: size_of(i) in (3, 4, 5))
+    expect(sorted(texts.found("kolt", filters=leaves)), expected, "the rows that two filters leave")
+
+
+@WORDED
+def test_the_best_come_first(texts: Documents) -> None:
+    """By score, equal ones in the order of the table; and so the best k are the first k of all."""
+    texts.index(3)
+    texts.append(4, range(1000, 1040))
+    place = {row_id: at for at, row_id in enumerate(texts.order)}
+    for query in (Match("kolt zarn"), Match("brim"), *QUERIES["boolean"], *QUERIES["boost"]):
+        rows = texts.searcher.search(query, k=ALL, columns=["id"]).rows
+        ids, scores = rows["id"].to_pylist(), rows["_score"].to_pylist()
+        ranks = [(-score, place[row_id]) for row_id, score in zip(ids, scores, strict=True)]
+        assert len(set(scores)) < len(scores), f"{query} finds no rows of equal score"
+        expect(
+            ids,
+            [row_id for _, row_id in sorted(zip(ranks, ids, strict=True))],
+            f"the order of the rows that {query} finds",
+        )
+        for k in (1, 2, 3, 7, 25, len(ids), len(ids) + 1):
+            expect(texts.found(query, k), ids[:k], f"the best {k} rows that {query} finds")
+
+
+@WORDED
+def test_the_columns_of_an_answer(texts: Documents) -> None:
+    """Those that were asked for, in that order, and the score; the rows as the table has them."""
+    texts.index(2)
+    searcher = texts.searcher
+    schema = pa.schema([*TEXTS, pa.field("_score", pa.float64(), nullable=False)])
+    whole = searcher.search("kolt", k=5)
+    expect(whole.rows.schema, schema, "the columns of an answer")
+    expect(whole.snapshot_id, texts.table.info.snapshot_id, "the snapshot of an answer")
+    rows = {row["id"]: row for row in documents(texts.ids).to_pylist()}
+    for row in whole.rows.to_pylist():
+        expect({**rows[row["id"]], "_score": row["_score"]}, row, "a row of an answer")
+    for names in (("size", "id"), ("doc",), ()):
+        answer = searcher.search("kolt", k=5, columns=names).rows
+        expected = whole.rows.select([*names, "_score"])
+        expect(answer, expected, f"an answer of the columns {names}")
+    expect(searcher.search("quux").rows, schema.empty_table(), "an answer without rows")
+
+
+@WORDED
+@pytest.mark.needs(Feature.TIME_TRAVEL)
+def test_an_older_snapshot(texts: Documents) -> None:
+    """It has the rows that it had."""
+    texts.index(2)
+    then, before = texts.table.info.snapshot_id, texts.expected("kolt")
+    texts.append(4, range(1000, 1040))
+    expect(sorted(texts.found("kolt", snapshot_id=then)), before, "the rows that a search of an older snapshot finds")
+    opened = texts.searcher.at()
+    texts.append(5, range(2000, 2040))
+    assert opened.snapshot_id != then, "a search without a snapshot is of the current one"
+    found = Documents(texts.table, texts.options, [i for i in texts.ids if i < 2000])
+    again = sorted(opened.search(SearchRequest(query=Match("kolt"), k=ALL)).rows["id"].to_pylist())
+    expect(again, found.expected("kolt"), "the rows that an opened snapshot finds after another round")
+    assert then is not None, "a table with rows has a snapshot"
+    with refused(SnapshotNotFound, "a snapshot is searched that never was"):
+        texts.found("kolt", snapshot_id=then + 1_000_000)
+
+
+@WORDED
+def test_a_searcher_travels(texts: Documents) -> None:
+    """Tasks search, too."""
+    texts.index(2)
+    searcher: LakeSearcher = pickle.loads(pickle.dumps(texts.searcher))  # noqa: S301 - as an engine sends it
+    found = searcher.search("kolt", k=ALL).rows["id"].to_pylist()
+    expect(found, texts.found("kolt"), "the rows that a searcher finds which was pickled")
+
+
+@WORDED
+def test_a_request_that_does_not_fit_is_refused(texts: Documents) -> None:
+    """It says so, and returns nothing."""
+    searcher = texts.searcher
+    with refused(ConfigError, "words are asked of a table without a full-text index"):
+        searcher.search("kolt")
+    texts.index(1)
+    searcher = texts.searcher
+    for told, query, more in (
+        ("a column that is not there is returned", Match("kolt"), {"columns": ["nothing"]}),
+        ("a column is returned twice", Match("kolt"), {"columns": ["id", "id"]}),
+        ("a column that is not there is filtered", Match("kolt"), {"filters": [Leaf("nothing", Op.EQ, 1)]}),
+        ("words are asked of a column that is not there", Match("kolt", column="nothing"), {}),
+        ("words are asked of a column without a full-text index", Match("kolt", column="title"), {}),
+        ("words are asked of a number", Match("kolt", column="size"), {}),
+        ("a phrase is asked of a column without a full-text index", Phrase("kolt", column="title"), {}),
+        ("a vector is asked of a text", Nearest((1.0, 2.0), column="doc"), {}),
+        ("a vector is asked of a table without vectors", Nearest((1.0, 2.0)), {}),
+    ):
+        with refused(ConfigError, told):
+            searcher.search(query, **more)
+    lake, info = texts.table.lake, texts.table.info
+    if support_of(lake.plugin.features, Feature.DROP_TABLE).full:
+        lake.storage.catalog().drop_table(texts.table.path)
+        with refused(TableNotFound, "a table is searched that was dropped"):
+            lake.storage.searcher(info).search("kolt")
+
+
+# -- vectors --------------------------------------------------------------------------------------------------------
+
+
+@VECTORED
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_nearest_are_those_of_a_look_at_each(lake: Lake, harness: Harness, metric: str) -> None:
+    """Rows, distances, and which of two equal ones comes first."""
+    points = Pointed.of(lake, harness)
+    for vector in ASKED:
+        for exact in (True, False):
+            query = Nearest(vector, metric=metric, exact=exact)
+            wanted = points.ranked(query)
+            for k in (1, 5, 40, ALL):
+                rows = points.texts.searcher.search(query, k=k, columns=["id"]).rows
+                _same_places(rows, wanted[:k], wanted, f"the {k} nearest to {vector} by {metric}")
+                expect(rows.schema.names, ["id", "_distance"], "the columns of the nearest")
+    assert len({far for far, _ in points.ranked(Nearest(ASKED[0], metric="l2"))}) < 120, "no two are equally far"
+
+
+def _same_places(rows: pa.Table, wanted: list[tuple[float, int]], whole: list[tuple[float, int]], told: str) -> None:
+    """``wanted``: those that have to come; ``whole``: all, for the distance of any."""
+    ids, distances = rows["id"].to_pylist(), rows["_distance"].to_pylist()
+    far = {row_id: each for each, row_id in whole}
+    expect(len(ids), len(wanted), f"{told}: how many there are")
+    odd = [i for i in ids if i not in far]
+    assert not odd, f"{told}: rows {odd} have no vector, or are none of the table"
+    expect(distances, sorted(distances), f"{told}: the distances are in order")
+    expect(distances, pytest.approx([far[i] for i in ids], abs=1e-4), f"{told}: their distances")
+    expect(distances, pytest.approx([each for each, _ in wanted], abs=1e-4), f"{told}: none is left out")
+    place = {row_id: at for at, (_, row_id) in enumerate(whole)}
+    for (one, a), (other, b) in itertools.pairwise(zip(ids, distances, strict=True)):
+        assert a < b or vector_of(one) != vector_of(other) or place[one] < place[other], (
+            f"{told}: rows {one} and {other} are equally far, and not in the order of the table"
+        )
+
+
+@VECTORED
+def test_a_filter_chooses_the_vectors_that_are_compared(lake: Lake, harness: Harness, unproven: Unproven) -> None:
+    """The nearest k of those, deleted ones never among them."""
+    points = Pointed.of(lake, harness)
+    query, leaf = Nearest(ASKED[0], metric="l2"), Leaf("size", Op.EQ, 4)
+    whole = points.ranked(query)
+    rows = points.texts.searcher.search(query, k=4, columns=["id"], filters=[leaf]).rows
+    _same_places(rows, points.ranked(query, lambda i: size_of(i) == 4)[:4], whole, "the 4 nearest where size = 4")
+    if harness.delete_rows is None:
+        unproven("searches of rows that others delete", "the format's harness has no delete_rows")
+        return
+    points.texts.deleted(harness, [row_id for _, row_id in whole[:10]])
+    rows = points.texts.searcher.search(query, k=5, columns=["id"]).rows
+    _same_places(rows, whole[10:15], whole[10:], "the 5 nearest after others deleted the 10 nearest")
+
+
+@VECTORED
+@pytest.mark.needs(Feature.INDEXING)
+def test_words_and_a_vector(lake: Lake, harness: Harness) -> None:
+    """The two lists, fused by the ranks in each."""
+    points = Pointed.of(lake, harness)
+    texts = points.texts
+    texts.index(2)
+    for vector, words in zip(ASKED, ("kolt zarn", "brim", "hask golm dusk"), strict=True):
+        near = Nearest(vector, exact=True)
+        for depth, k in ((30, 10), (5, 20)):
+            first, second = texts.found(words, max(depth, k)), texts.found(near, max(depth, k))
+            ranks: dict[int, float] = {}
+            for ranking in (first, second):
+                for rank, row_id in enumerate(ranking, start=1):
+                    ranks[row_id] = ranks.get(row_id, 0.0) + 1 / (60 + rank)
+            place = {row_id: at for at, row_id in enumerate(texts.order)}
+            expected = sorted(ranks, key=lambda row_id: (-ranks[row_id], place[row_id]))[:k]
+            told = f"the best {k} for {words!r} and {vector}, fused of {depth} each"
+            query: SearchQuery = Hybrid(Match(words), near, depth=depth)
+            rows = texts.searcher.search(query, k=k, columns=["id"]).rows
+            expect(rows["id"].to_pylist(), expected, told)
+            expect(rows["_score"].to_pylist(), pytest.approx([ranks[i] for i in expected]), f"{told}: their scores")
+            leaf = Leaf("size", Op.EQ, 4)
+            kept = texts.found(query, k, filters=[leaf])
+            assert all(size_of(i) == 4 for i in kept), f"{told}, where size = 4: found the rows {kept}"
+
+
+@VECTORED
+def test_a_vector_that_does_not_fit_is_refused(lake: Lake, harness: Harness) -> None:
+    """It says so, and returns nothing."""
+    searcher = Pointed.of(lake, harness, rounds=1).texts.searcher
+    for told, query in (
+        ("a vector of another length is asked", Nearest((1.0, 2.0))),
+        ("a vector is asked of a number", Nearest(ASKED[0], column="size")),
+        ("a vector is asked of a column that is not there", Nearest(ASKED[0], column="nothing")),
+    ):
+        with refused(ConfigError, told):
+            searcher.search(query)
