@@ -14,7 +14,7 @@ COLLECTOR = "laketier-orphans"
 
 @dataclass(frozen=True, order=True)
 class OrphanFile:
-    """A file below a table that none of its snapshots needs.
+    """A file below a table that none of its snapshots needs, or an empty folder.
 
     Attributes:
         path: The path relative to the table's location, with ``/``.

@@ -101,9 +101,9 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         self._refuse_live(results, present)
         replaced = replaced_files(results, {str(fragment.id) for fragment in present}, where=self._location)
         schema = with_metadata(dataset.lance_schema, self._metadata(state, watermark))
-        operation = self._operation(schema, present, fragments, replaced)
         if replaced or self._context.mode is WriteMode.OVERWRITE:
             self._refuse_indexes(dataset)
+        operation = self._operation(schema, present, fragments, replaced)
         transaction = lance.Transaction(
             read_version=dataset.version,
             operation=operation,
@@ -266,8 +266,9 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         """Lance takes fragments that are there into an `Overwrite`, but none with a deletion file."""
         deleted = [fragment.id for fragment in kept if fragment.deletion_file is not None]
         if deleted:
-            raise TableError(
-                f"rows of fragments {deleted} were deleted by another program, and the fragments stay",
+            raise Refused(
+                f"rows of fragments {deleted} were deleted by another program, and the fragments stay; nothing was "
+                "published",
                 where=self._location,
                 why="Lance can't replace other fragments in the step that stores the watermark while there are such",
                 fix="Run `dataset.optimize.compact_files(materialize_deletions_threshold=0)`, and the round again.",

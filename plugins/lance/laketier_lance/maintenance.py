@@ -18,6 +18,7 @@ from laketier.kit import LocalFolder, confined, failpoint
 from laketier.spi import Feature, FeatureNotSupported, LakeMaintenance, OrphanFile, OutsideTable, TableError
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadable
 from laketier_lance.features import FORMAT
+from laketier_lance.index_folders import FOLDER, empty_folders, remove_folders
 from laketier_lance.location import UNLINKED, local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.tracked import tracked
@@ -57,15 +58,27 @@ class LanceMaintenance(LakeMaintenance):
         refuse_links(self._location)
         dataset = open_dataset(self._location, self._options.storage_options())
         try:
-            return self._orphans(dataset, modified_before)
+            return [
+                *self._orphans(dataset, modified_before),
+                *empty_folders(self._location, modified_before).values(),
+            ]
         except LANCE_ERRORS as error:
             if "not found" in reason(error).lower():
                 raise self._changed(reason(error)) from error
             raise unreadable(self._location, error) from error
 
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
-        gone = delete_files(self._location, self._options, [file.path for file in orphans])
-        return [file for file in orphans if file.path in gone]
+        files = [file.path for file in orphans if file.kind != FOLDER]
+        gone = delete_files(self._location, self._options, files)
+        # Whose files were all old enough is no build's that is under way.
+        of_files = {file.path.split("/")[1] for file in orphans if file.kind == INDEX and file.path in gone}
+        folders = {file.path.rpartition("/")[2] for file in orphans if file.kind == FOLDER}
+        removed = remove_folders(self._location, sorted(of_files | folders))
+        return [
+            file
+            for file in orphans
+            if (file.path.rpartition("/")[2] in removed if file.kind == FOLDER else file.path in gone)
+        ]
 
     def _orphans(self, dataset: LanceDataset, modified_before: int) -> list[OrphanFile]:
         # Files before versions: what is committed in between is found in its version.

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+import uuid
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -36,6 +37,7 @@ from laketier.spi import (
 )
 from laketier.tiering import RoundOutcome
 from laketier_lance.clock import storage_time
+from laketier_lance.index_folders import FOLDER
 from laketier_lance.index_parts import balanced
 from laketier_lance.options import LanceOptions
 
@@ -299,10 +301,36 @@ def test_files_of_a_build_that_was_never_published_are_orphans(texts) -> None:
     found = {path.rpartition("/")[0] for path, kind in orphans(texts).items() if kind == "index"}
     assert found == {f"_indices/{each.segment}" for each in lost}
     collect(texts)
-    files = [path for path in Path(texts.location, "_indices").rglob("*") if path.is_file()]
-    folders = {f"_indices/{path.parent.name}" for path in files}
-    assert folders == live
+    assert {f"_indices/{path.name}" for path in Path(texts.location, "_indices").iterdir()} == live
     assert answers(texts, queries(texts)[:5])
+
+
+def test_empty_folders_of_segments_are_collected(texts) -> None:
+    """Lance's own clean-up leaves them. One that a build has just made, or fills meanwhile, stays."""
+    create(texts, parts=2)
+    indexer(texts).drop("doc_idx")
+    texts.open().cleanup_old_versions(timedelta(0))
+    indices = Path(texts.location, "_indices")
+    left = sorted(path.name for path in indices.iterdir())
+    assert len(left) == 2
+    assert not any(path.is_file() for path in indices.rglob("*"))
+    maintenance = texts.storage.maintenance(texts.info)
+    made = min((indices / name).stat().st_mtime_ns // 1_000_000 for name in left)
+    assert not [file for file in maintenance.orphans(made) if file.kind == FOLDER]
+    (indices / "keep").mkdir()
+    linked = indices / str(uuid.uuid4())
+    linked.symlink_to(indices / "keep")
+    found = [file for file in maintenance.orphans(time.time_ns() // 1_000_000 + 60_000) if file.kind == FOLDER]
+    assert [(file.path, file.bytes) for file in found] == [(f"_indices/{name}", 0) for name in left]
+    begun = indices / left[0] / "part_0_docs.lance"
+    begun.write_bytes(b"a build fills it")
+    removed = maintenance.remove_orphans(found)
+    assert [file.path for file in removed] == [f"_indices/{left[1]}"]
+    assert sorted(path.name for path in indices.iterdir()) == sorted([left[0], "keep", linked.name])
+    begun.unlink()
+    linked.unlink()
+    collect(texts)
+    assert [path.name for path in indices.iterdir()] == ["keep"]
 
 
 DRIVER = """

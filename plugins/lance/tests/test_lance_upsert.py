@@ -128,7 +128,7 @@ def test_fragments_that_others_deleted_rows_of(keyed):
     upsert(keyed, 3, (2, 7), keyed.fragments(2))
     assert keyed.ids() == [2, 3, 4, 5, 7]
     keyed.open().delete("id = 4")
-    with pytest.raises(UnknownOutcome, match="materialize_deletions_threshold=0"):
+    with pytest.raises(Refused, match="materialize_deletions_threshold=0"):
         upsert(keyed, 4, (5, 8), keyed.fragments(5))
     assert keyed.ids() == [2, 3, 5, 7]
     keyed.open().optimize.compact_files(materialize_deletions_threshold=0)
