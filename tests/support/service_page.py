@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from laketier.config import LakeConfig
 from laketier.service.looked import SharedLook
 from laketier.service.metrics import TableCollector, WorkerMetrics, new_registry
-from laketier.service.state import StateStore, Success
+from laketier.service.state import IndexFigures, StateStore, Success
 from laketier.service.web.access import Address
 from laketier.service.web.app import DeadLetterConfigOf, ServicePages
 from laketier.service.web.patience import PatientProtocol
@@ -106,4 +106,10 @@ def fill(store: StateStore, clock: Clock) -> None:
             store.finish(lease, Success(epoch=epoch, rows=100 * epoch, bytes=9999, files=1, lag_offsets=epoch))
     store.register([*(table(name) for name in names if name != "late"), table("late", table_id="2")])
     store.fail(leases["failed"], f"the broker at kafka://me:hunter2hunter2@broker/x said {EVIL}", retryable=True)
+    upkeep = store.take_upkeep(A, {"s.orders"}, 30)
+    assert upkeep is not None
+    figures = IndexFigures("text_idx", 3, 7000, 800, 12, clock() - 5000, 4096)
+    store.end_upkeep(
+        upkeep, [figures, IndexFigures("broken", error=f"no column {EVIL}")], 2, failed=True, again_seconds=9
+    )
     store.heartbeat(A, [], 30)

@@ -23,6 +23,7 @@ from laketier.spi import ConfigError
 if TYPE_CHECKING:
     from laketier.config import LakeConfig
     from laketier.config.service import Service
+    from laketier.maintenance.index_builds import BuildParts
     from laketier.rounds.log_engine import LogEngine
     from laketier.service.logs import JsonLines
     from laketier.service.metrics import MeasuredStore
@@ -67,6 +68,7 @@ def serve(
     described = load_service(service)
     require_server()
     lines, say = _logging(log_format)
+    from laketier.service.index_keeper import IndexKeeper
     from laketier.service.metrics import MeasuredStore
     from laketier.service.starting import check_opened, checked_sources, checked_tables
     from laketier.service.state import Worker
@@ -95,11 +97,12 @@ def serve(
                 tables.discover(listed)
                 opened, unopened = tables.opened()
                 check_opened(unopened, opened, origin=str(service))
-                with _engine(engine, described) as runner:
+                with _engine(engine, described) as (runner, build):
                     settings = WorkerSettings(
                         lease_seconds=described.lease, drain_seconds=described.grace, until_idle=until_idle
                     )
-                    worker = TieringWorker(store, tables, runner, settings, worker=here)
+                    keeper = IndexKeeper(store, tables, here, build, lease_seconds=described.lease)
+                    worker = TieringWorker(store, tables, runner, settings, worker=here, keeper=keeper)
 
                     def drain(_number: int, _frame: FrameType | None) -> None:
                         worker.stop()
@@ -262,13 +265,15 @@ def _exported(described: Service, store: MeasuredStore, worker: str) -> Iterator
 
 
 @contextmanager
-def _engine(name: str, service: Service) -> Iterator[LogEngine]:
+def _engine(name: str, service: Service) -> Iterator[tuple[LogEngine, BuildParts]]:
+    """What runs the tasks of rounds, and what builds the parts of indexes beside them."""
     if name == "local":
+        from laketier.maintenance.index_builds import build_here
         from laketier.rounds.log_engine import LocalEngine
 
         engine = LocalEngine()
         try:
-            yield engine
+            yield engine, build_here
         except BaseException:
             # Tasks may hang, and whoever stops the worker has waited for them already.
             engine.close(wait=False)
@@ -280,9 +285,11 @@ def _engine(name: str, service: Service) -> Iterator[LogEngine]:
 
     require_pyspark()
     require_java()
+    from laketier.spark.indexing import build_in_tasks
     from laketier.spark.log_engine import SparkLogEngine
 
     session = get_or_create()
     for key, value in service.spark.items():
         session.conf.set(key, value)
-    yield SparkLogEngine(session)
+    # Spark gives free cores to the oldest job first: a build leaves half of them to the rounds.
+    yield SparkLogEngine(session), build_in_tasks(session, at_once=max(1, session.sparkContext.defaultParallelism // 2))

@@ -14,6 +14,7 @@ from laketier.config import LakeConfig, flatten
 from laketier.config.indexes import IndexSection
 from laketier.config.service import Service, TableRule, TableSettings, load_service
 from laketier.registry import OpenSource, configure, format_names, load_format, open_log_source
+from laketier.rounds.configured_indexes import indexes_of
 from laketier.rounds.keyed import KeyedLog
 from laketier.rounds.log_task import OnBadRecordPolicy
 from laketier.rounds.ranges import OnExpired
@@ -204,7 +205,7 @@ def _configured(service: Service, rule: TableRule, name: str, origin: str) -> Co
         on_expired=OnExpired(_of("on_expired", rule, defaults) or "fail"),
         primary_key=None if (key := _of("primary_key", rule, defaults)) is None else tuple(key),
         change_column=_of("change_column", rule, defaults),
-        indexes=tuple(_of("indexes", rule, defaults) or ()),
+        indexes=indexes_of(rule, defaults, config.format, origin),
     )
 
 

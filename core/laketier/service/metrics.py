@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from laketier.service.cache_metrics import CACHE_METRICS, cache_families
+from laketier.service.index_metrics import INDEX_METRICS, index_families
 from laketier.service.looked import SharedLook
 from laketier.service.schedule import State
 from laketier.service.state import Failure, Lease, StateError, StateStore, Success, TableStatus
@@ -119,6 +120,7 @@ METRICS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     (DATABASE_UP[0], "gauge", ("service",), DATABASE_UP[1]),
     (ROUNDS[0], "counter", ("ending",), ROUNDS[1]),
     (SECONDS[0], "histogram", (), SECONDS[1]),
+    *INDEX_METRICS,
     *CACHE_METRICS,
 )
 """Name, kind, labels and meaning of each; the page about metrics says the same."""
@@ -152,7 +154,9 @@ class TableCollector(Collector):
         yield alive
         statuses = one_per_name(looked.statuses)
         yield from _service_families(service, statuses)
-        yield from _families(service, with_series(statuses, self._most))
+        shown = with_series(statuses, self._most)
+        yield from _families(service, shown)
+        yield from index_families(service, shown)
 
     def describe(self) -> list[Metric]:
         """Nothing: registering must not ask the database."""

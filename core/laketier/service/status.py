@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from laketier.service.state import TableStatus
+from laketier.service.state import IndexFigures, TableStatus
 
 
 def status_document(status: TableStatus) -> dict[str, Any]:
@@ -34,4 +34,9 @@ def status_document(status: TableStatus) -> dict[str, Any]:
         "suspect": table.suspect,
         "error": table.error,
         "next_try_at": table.next_try_at,
+        "indexes": [] if status.upkeep is None else [_index(each) for each in status.upkeep.indexes],
     }
+
+
+def _index(each: IndexFigures) -> dict[str, Any]:
+    return {**asdict(each), "tail_share": round(each.tail_share, 4)}

@@ -117,6 +117,11 @@ class ServiceTables:
             raise ConfigError(f"the service has no table {key!r} now", where=self._origin)
         return found
 
+    def indexed(self) -> frozenset[str]:
+        """The names of the tables that have indexes to keep."""
+        with self._lock:
+            return frozenset(key for key, table in self._tables.items() if table.indexes)
+
     def log(self, table: ConfiguredTable) -> TableLog:
         """The log of a table. Raises the error with which it could not be opened."""
         with self._lock:

@@ -17,6 +17,7 @@ from laketier.kit import failpoint
 from laketier.rounds.log_engine import LogEngine
 from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import LEASED, PLANNED
+from laketier.service.index_keeper import IndexKeeper
 from laketier.service.leases import WorkerLeases
 from laketier.service.rounds import LeasedRound
 from laketier.service.state import Failure, Lease, StateError, StateStore, Success, Worker
@@ -65,6 +66,8 @@ class TieringWorker:
     worker: Worker = field(default_factory=Worker.here)
     clock: Callable[[], int] | None = None
     """Ms since the epoch; the state store's by default."""
+    keeper: IndexKeeper | None = None
+    """Keeps the indexes of the tables, if any has some."""
 
     def __post_init__(self) -> None:
         self._stopping = threading.Event()
@@ -99,7 +102,11 @@ class TieringWorker:
         beat = threading.Thread(target=self._leases.beat_until, args=(drained,), name="laketier-heartbeat", daemon=True)
         beat.start()
         try:
+            if self.keeper is not None:
+                self._threads.start("indexes", self.keeper.run_until, self._stopping)
             self._work()
+            self._keep_indexes()
+            self._stopping.set()
             has_drained = self._drain()
             self._look_back()
             return has_drained
@@ -132,6 +139,14 @@ class TieringWorker:
             if busy:
                 continue
             self._stopping.wait(self.settings.idle_seconds)
+
+    def _keep_indexes(self) -> None:
+        """A last look, where nobody will come again."""
+        if self.keeper is not None and self.settings.until_idle and not self.interrupted:
+            try:
+                self.keeper.keep_all()
+            except StateError as error:
+                log.warning("the state database did not answer; indexes may lag behind: %s", error)
 
     def _drain(self) -> bool:
         """Wait for what is under way, and give back what has not begun. However orderly it ends, others are told: it

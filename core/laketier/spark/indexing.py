@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from queue import SimpleQueue
 from typing import Any
 
@@ -88,54 +88,66 @@ def tasks_at_most(spark: SparkSession) -> int:
     return spark.sparkContext.defaultParallelism * _TASKS_PER_CORE
 
 
-def build_in_tasks(spark: SparkSession) -> BuildParts:
+def build_in_tasks(spark: SparkSession, *, at_once: int | None = None) -> BuildParts:
     """Build parts in Spark's tasks. A `BuildParts`: gives each part as its task ends, though Spark's own ``collect``
-    gives all at the end. An iterator that is left early cancels its tasks."""
+    gives all at the end. An iterator that is left early cancels its tasks.
+
+    Args:
+        spark: The session.
+        at_once: So many tasks at a time at most, so that other jobs find free cores. None: as many as Spark runs.
+
+    Returns:
+        What builds the parts of a plan.
+    """
 
     def build(plan: IndexPlan) -> Iterator[BuiltIndexPart]:
-        context = spark.sparkContext
-        ended: SimpleQueue[BuiltIndexPart | None] = SimpleQueue()
-        arrivals = context.accumulator([], _Arrivals(ended.put))
-        rows = sum(part.rows for part in plan.parts)
-        work = context.parallelize(plan.parts, len(plan.parts)).map(_announcing(_building(plan), arrivals))
-        failures: list[Exception] = []
-        tag = f"laketier-index-{plan.plan_id}"
-
-        def collect() -> None:
-            try:
-                context.addJobTag(tag)
-                context.setJobDescription(
-                    f"index {plan.spec.name} of {plan.spec.column}, {len(plan.parts)} parts, {rows} rows"
-                )
-                for each in work.collect():
-                    ended.put(each)
-            except Exception as error:  # noqa: BLE001 - raised by the caller's thread, below
-                failures.append(error)
-            finally:
-                ended.put(None)
-
-        # A thread of its own, so that the caller's job description and tags stay as they are.
-        running = InheritableThread(target=collect, daemon=True, session=spark)
-        running.start()
-        told: set[int] = set()
-        try:
-            while (each := ended.get()) is not None:
-                if each.part.number not in told:
-                    told.add(each.part.number)
-                    yield each
-        finally:
-            if running.is_alive() and len(told) < len(plan.parts):
-                context.cancelJobsWithTag(tag)
-            running.join()
-        if failures:
-            unknown = StorageError(
-                "the Spark job that built the parts of an index failed; nothing was published",
-                why=f"{failures[0]}".partition("\n")[0],
-                fix="See Spark's log, and build it again.",
-            )
-            raise cause_of(failures[0]) or unknown from failures[0]
+        most = at_once or len(plan.parts)
+        for first in range(0, len(plan.parts), most):
+            yield from _in_job(spark, plan, plan.parts[first : first + most])
 
     return build
+
+
+def _in_job(spark: SparkSession, plan: IndexPlan, parts: Sequence[IndexPart]) -> Iterator[BuiltIndexPart]:
+    context = spark.sparkContext
+    ended: SimpleQueue[BuiltIndexPart | None] = SimpleQueue()
+    arrivals = context.accumulator([], _Arrivals(ended.put))
+    rows = sum(part.rows for part in parts)
+    work = context.parallelize(parts, len(parts)).map(_announcing(_building(plan), arrivals))
+    failures: list[Exception] = []
+    tag = f"laketier-index-{plan.plan_id}"
+
+    def collect() -> None:
+        try:
+            context.addJobTag(tag)
+            context.setJobDescription(f"index {plan.spec.name} of {plan.spec.column}, {len(parts)} parts, {rows} rows")
+            for each in work.collect():
+                ended.put(each)
+        except Exception as error:  # noqa: BLE001 - raised by the caller's thread, below
+            failures.append(error)
+        finally:
+            ended.put(None)
+
+    # A thread of its own, so that the caller's job description and tags stay as they are.
+    running = InheritableThread(target=collect, daemon=True, session=spark)
+    running.start()
+    told: set[int] = set()
+    try:
+        while (each := ended.get()) is not None:
+            if each.part.number not in told:
+                told.add(each.part.number)
+                yield each
+    finally:
+        if running.is_alive() and len(told) < len(parts):
+            context.cancelJobsWithTag(tag)
+        running.join()
+    if failures:
+        unknown = StorageError(
+            "the Spark job that built the parts of an index failed; nothing was published",
+            why=f"{failures[0]}".partition("\n")[0],
+            fix="See Spark's log, and build it again.",
+        )
+        raise cause_of(failures[0]) or unknown from failures[0]
 
 
 class _Arrivals(AccumulatorParam[list[BuiltIndexPart]]):

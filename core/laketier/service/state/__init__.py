@@ -41,9 +41,11 @@ from laketier.service.state.records import (
     WorkerSeen,
 )
 from laketier.service.state.store import StateStore
+from laketier.service.state.upkeep_records import IndexFigures, Upkeep, UpkeepLease
 
 __all__ = [
     "Failure",
+    "IndexFigures",
     "Lease",
     "LeaseEnd",
     "LeaseLost",
@@ -55,6 +57,8 @@ __all__ = [
     "StateStore",
     "Success",
     "TableStatus",
+    "Upkeep",
+    "UpkeepLease",
     "Worker",
     "WorkerSeen",
 ]

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from laketier.service.state.records import RoundRecord, TableStatus, Worker, WorkerSeen
 from laketier.service.state.rows import as_round, as_table
 from laketier.service.state.tables import ROUNDS, TABLES, WORKERS
+from laketier.service.state.upkeep import upkeeps
 
 
 def statuses(connection: Connection, service: str, now: int) -> tuple[TableStatus, ...]:
@@ -22,7 +23,8 @@ def statuses(connection: Connection, service: str, now: int) -> tuple[TableStatu
     tables = connection.execute(
         select(TABLES).where(ours).order_by(TABLES.c.source, TABLES.c.source_table, TABLES.c.id)
     )
-    return tuple(TableStatus(as_table(row), rounds.get(row.id), now) for row in tables)
+    kept = upkeeps(connection, service)
+    return tuple(TableStatus(as_table(row), rounds.get(row.id), now, kept.get(row.id)) for row in tables)
 
 
 def rounds_of(connection: Connection, table: int, limit: int) -> tuple[RoundRecord, ...]:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 
 from laketier.service.schedule import State, is_fresh, round_deadline
+from laketier.service.state.upkeep_records import Upkeep
 
 SLACK_MS = 60_000
 """A time of the database that is further ahead of its clock was written while that clock was wrong."""
@@ -242,6 +243,8 @@ class TableStatus:
     table: RegisteredTable
     last_round: RoundRecord | None
     at: int
+    upkeep: Upkeep | None = None
+    """Of its indexes; None where no worker has looked after any."""
 
     @property
     def behind_seconds(self) -> float | None:

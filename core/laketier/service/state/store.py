@@ -9,7 +9,7 @@ from typing import Self
 from sqlalchemy import Connection
 
 from laketier.service.schedule import Backoff
-from laketier.service.state import commands, history, leasing
+from laketier.service.state import commands, history, leasing, upkeep
 from laketier.service.state.database import Database
 from laketier.service.state.migrate import migrate
 from laketier.service.state.records import (
@@ -24,6 +24,7 @@ from laketier.service.state.records import (
     WorkerSeen,
 )
 from laketier.service.state.registering import Registrar
+from laketier.service.state.upkeep_records import IndexFigures, UpkeepLease
 
 
 class StateStore:
@@ -166,6 +167,35 @@ class StateStore:
     def _end_all(self, results: Sequence[tuple[Lease, leasing.Result]]) -> tuple[Lease, ...]:
         with self._database.write() as connection:
             return leasing.end(connection, self.service, results, self._now(connection), self._backoff, self._draw)
+
+    # -- the upkeep of indexes -------------------------------------------------------------------------------------
+
+    def take_upkeep(
+        self, worker: Worker, names: Collection[str], lease_seconds: float, *, due: bool = True
+    ) -> UpkeepLease | None:
+        """Lease the indexes of one of these tables (``source.table``), the longest due first; None where none is due.
+        ``due`` False: of any that nobody looks after."""
+        with self._database.write() as connection:
+            self._database.lock(connection, f"laketier upkeep {self.service}")
+            now, ms = self._now(connection), round(lease_seconds * 1000)
+            return upkeep.take(connection, self.service, worker.id, names, ms, now, due=due)
+
+    def renew_upkeep(self, lease: UpkeepLease, lease_seconds: float) -> bool:
+        """Keep it for as long again; whether nobody else has taken it over."""
+        with self._database.write() as connection:
+            return upkeep.renew(connection, lease, round(lease_seconds * 1000), self._now(connection))
+
+    def end_upkeep(
+        self, lease: UpkeepLease, indexes: Sequence[IndexFigures], steps: int, *, failed: bool, again_seconds: float
+    ) -> None:
+        """Store what became of the indexes. The table is due again after ``again_seconds``, or after a backoff where
+        something failed. Does nothing where the lease is lost."""
+        with self._database.write() as connection:
+            now = self._now(connection)
+            wait = round(again_seconds * 1000)
+            if failed:
+                wait = self._backoff.wait_ms(lease.failures + 1, self._draw)
+            upkeep.end(connection, lease, indexes, steps, failed=failed, due_at=now + wait, now=now)
 
     # -- what people do ------------------------------------------------------------------------------------------
 

@@ -141,6 +141,21 @@ WORKERS = Table(
 )
 
 
+UPKEEP = Table(
+    "tiering_upkeep",
+    METADATA,
+    Column("tiering_table", _ID, ForeignKey("tiering_tables.id"), primary_key=True),
+    Column("worker", Text),
+    Column("lease_until", BigInteger),
+    Column("due_at", BigInteger, nullable=False),
+    Column("looked_at", BigInteger),
+    Column("failures", Integer, nullable=False),
+    Column("failures_total", BigInteger, nullable=False),
+    Column("steps_total", BigInteger, nullable=False),
+    Column("indexes", Text, nullable=False),
+)
+
+
 def state_is(*states: State) -> ColumnElement[bool]:
     """Whether a row of `TABLES` is in one of the states, spelled as in the predicates of the indexes."""
     literals = [literal_column(f"'{state.value}'", Text) for state in states]
