@@ -12,6 +12,7 @@ from laketier.maintenance.index_builds import BuildParts
 from laketier.maintenance.index_policy import IndexPolicy, policy_of
 from laketier.maintenance.index_upkeep import IndexUpkeep, maintain_lake_indexes
 from laketier.registry import open_lake
+from laketier.rounds.configured_indexes import refuse_key
 from laketier.service.state import IndexFigures, StateError, StateStore, UpkeepLease, Worker
 from laketier.service.tables import ServiceTables
 from laketier.spi import BuiltIndexPart, IndexPlan, LaketierError, StorageError
@@ -88,6 +89,7 @@ class IndexKeeper:
         try:
             table = self.tables.table(lease.name)
             policies = [policy_of(each) for each in table.indexes]
+            refuse_key(self.tables.log(table).table.primary_key, lease.name)
             done: Sequence[IndexUpkeep] = maintain_lake_indexes(
                 open_lake(table.config), policies, build=self._stoppable, max_parts=self.max_parts
             )

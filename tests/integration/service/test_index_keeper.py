@@ -166,6 +166,24 @@ def test_an_index_of_a_format_without_any_is_refused_at_the_start(tmp_path: Path
         run(described(tmp_path, INDEXES, "localfile"))
 
 
+def test_a_table_with_a_key_has_none(tmp_path: Path) -> None:
+    """Its rounds would be refused from then on."""
+    file = described(tmp_path, INDEXES)
+    document = json.loads(file.read_text())
+    keyed = document | {"tables": [document["tables"][0] | {"primary-key": ["id"]}]}
+    file.write_text(json.dumps(keyed))
+    with pytest.raises(ConfigError, match="with a primary key"):
+        run(file)
+    # A source that has a key of its own tells it with the table.
+    file.write_text(json.dumps(document))
+    LinesTable(tmp_path / "logs", "t").describe(primary_key=["id"])
+    for _ in range(2):
+        add(tmp_path, 20)
+        run(file)
+    assert indexes(tmp_path) == {}
+    assert "with a primary key" in (upkeep(file).indexes[0].error or "")
+
+
 @pytest.mark.parametrize(
     ("point", "segments"),
     [

@@ -10,7 +10,16 @@ import sqlalchemy
 from sqlalchemy import text
 
 from laketier.service.schedule import State
-from laketier.service.state import Failure, LeaseLost, Registration, StateError, StateStore, Success, Worker
+from laketier.service.state import (
+    Failure,
+    IndexFigures,
+    LeaseLost,
+    Registration,
+    StateError,
+    StateStore,
+    Success,
+    Worker,
+)
 from laketier.service.state.tables import METADATA
 from laketier.spi.clocks import shifted
 from laketier_verification.postgresql import PostgreSQL
@@ -192,3 +201,29 @@ def test_the_migrations_make_what_the_code_expects(server: PostgreSQL, url: str)
     METADATA.create_all(engine)
     engine.dispose()
     assert made(url) == made(expected) != set()
+
+
+def test_the_upkeep_of_indexes(url: str) -> None:
+    now = [1_000_000]
+    with StateStore.open(url, clock=lambda: now[0]) as store:
+        store.register(tables(2))
+        for lease in store.acquire(A, 9, 30):
+            store.finish(lease, Success(epoch=1, rows=5))
+        names = {"s.t0", "s.t1"}
+        first, second = store.take_upkeep(A, names, 30), store.take_upkeep(B, names, 30)
+        assert first is not None
+        assert second is not None
+        assert {first.name, second.name} == names
+        assert store.take_upkeep(A, names, 30, due=False) is None
+        assert store.renew_upkeep(first, 60)
+        store.end_upkeep(second, [IndexFigures("x", 2, 9, 1)], 3, failed=False, again_seconds=50)
+        now[0] += 31_000
+        assert store.take_upkeep(B, names, 30) is None
+        told = [status.upkeep for status in store.snapshot()]
+        assert [each.indexes for each in told if each is not None and each.steps_total == 3] == [
+            (IndexFigures("x", 2, 9, 1),)
+        ]
+        now[0] += 20_000
+        again = store.take_upkeep(B, names, 30)
+        assert again is not None
+        assert again.name == second.name, "due before the other's lease ran out"
