@@ -27,6 +27,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering import TieringRound
+from laketier_conformance.documents import Documents
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.supervisor import be_supervised
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, seen, token
@@ -111,6 +112,23 @@ def _rounds(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, A
     table = lake.table(request["table"])
     outcomes = [table.append(epoch, ids, pipeline=request["pipeline"]) for epoch, ids in enumerate(request["epochs"])]
     return {"outcomes": [result.outcome.name for result in outcomes]}
+
+
+def _documents(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
+    """Several epochs of texts, one after the other."""
+    texts = Documents(lake.table(request["table"]), {}, pipeline=request["pipeline"])
+    _say(answers, {"ready": True})
+    sys.stdin.readline()
+    return {"outcomes": [texts.append(epoch, ids).name for epoch, ids in enumerate(request["epochs"])]}
+
+
+def _publish_index(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Publish a plan and what its tasks built, which came as bytes."""
+    import pickle
+
+    plan, built = pickle.loads(base64.b64decode(request["sent"]))  # noqa: S301 - as an engine sends it
+    _switch_on(request)
+    return {"segments": list(lake.storage.indexer(lake.table(request["table"]).info).publish(plan, built).segments)}
 
 
 def _imports(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
@@ -275,6 +293,8 @@ _REQUESTS = {
     "round": _round,
     "replace": _replace,
     "rounds": _rounds,
+    "documents": _documents,
+    "publish_index": _publish_index,
     "create": _create,
     "make": _make,
     "alter": _alter,

@@ -126,6 +126,7 @@ class Documents:
     options: Mapping[str, Any]
     """Of its full-text index."""
     ids: list[int] = field(default_factory=list)
+    pipeline: str = "p"
 
     @classmethod
     def of(cls, lake: Lake, harness: Harness, name: str = "db.t") -> Documents:
@@ -137,7 +138,7 @@ class Documents:
     def append(self, epoch: int, *tasks: Iterable[int], mode: WriteMode = WriteMode.APPEND) -> RoundOutcome:
         """A whole round."""
         factory = self.table.factory
-        tiering = TieringRound(factory, token=token(epoch), mode=mode, policy=QUICK)
+        tiering = TieringRound(factory, token=token(epoch, self.pipeline), mode=mode, policy=QUICK)
         tiering.begin()
         staged = [list(task) for task in tasks]
         results = [self.table.stage_arrow([documents(ids)], mode=mode, split_index=n) for n, ids in enumerate(staged)]

@@ -253,6 +253,12 @@ RULES = (
         ("test_indexing.py",),
     ),
     Rule(
+        "index-answers",
+        "What a query finds through an index is what a look at each row finds, whatever happened to the table.",
+        _CAPABILITIES,
+        ("test_index_answers.py",),
+    ),
+    Rule(
         "search",
         "A search gives the best rows of one snapshot, those without an index too, and none that is not there.",
         _CAPABILITIES,

@@ -18,6 +18,8 @@ import conformance_pages
 FOLDER = Path(__file__).parent / "wrong_plugins"
 INTERPOSED = ("test_effects.py::", "test_operations.py::", "test_power.py::")
 EACH_STEP = ("--lake-steps=0",)
+OF_INDEXES = ("test_index_answers.py::", "test_search.py::")
+"""The small correct format has no indexes: Lance is the one that they are about."""
 HELPERS = {
     "crooked",
     "richer",
@@ -28,6 +30,8 @@ HELPERS = {
     "keyed",
     "forgetful",
     "foldered",
+    "overlaid",
+    "correctly_indexed",
 }
 
 
@@ -104,12 +108,19 @@ def test_is_caught(wrong: str, caught: Run) -> None:
 @pytest.mark.parametrize("costly", [False, pytest.param(True, marks=pytest.mark.deep)])
 def test_the_correct_one_passes_the_same_tests(costly: bool, run_suite) -> None:  # type: ignore[no-untyped-def]
     """So it is the mistake that fails them, not the way the mistakes are made."""
-    tests = sorted({test for test, _ in CAUGHT_BY.values() if _is_costly(test) is costly})
+    tests = sorted({t for t, _ in CAUGHT_BY.values() if _is_costly(t) is costly and not t.startswith(OF_INDEXES)})
     run = run_suite("correct", tests, offers={"correct": "correctly_made"}, arguments=_lanes(tests))
     unseen = why_not() is not None
     expected = {test: "not interposed" if unseen and test.startswith(INTERPOSED) else "passed" for test in tests}
     assert {test: run.outcome(test) for test in tests} == expected, run.output
     assert run.report["verdict"] == "partial", "the rest was not run"
+
+
+def test_the_correct_indexer_passes_the_same_tests(run_suite) -> None:  # type: ignore[no-untyped-def]
+    tests = sorted({test for test, _ in CAUGHT_BY.values() if test.startswith(OF_INDEXES)})
+    name = "correctly-indexed"
+    run = run_suite(name, tests, offers={name: "correctly_indexed"}, harnesses={name: "correctly_indexed:Harness"})
+    assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, "passed"), run.output
 
 
 def test_what_a_plugin_does_not_name_is_declared_unsupported(run_suite) -> None:  # type: ignore[no-untyped-def]

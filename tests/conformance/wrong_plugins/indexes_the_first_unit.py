@@ -1,0 +1,41 @@
+"""A task indexes the first of its files, and says that it did them all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from overlaid import overlaid
+
+from laketier import spi
+from laketier.registry import hookimpl
+from laketier_lance.harness import LanceHarness
+from laketier_lance.index_builder import LanceIndexBuilder, fragment_of
+from laketier_lance.indexer import LanceIndexer
+
+CAUGHT_BY = "test_index_answers.py::test_parts_answer_as_one"
+SAYS = "the rows that"
+
+
+@dataclass(frozen=True)
+class Builder(LanceIndexBuilder):
+    def build(self, part: spi.IndexPart) -> spi.BuiltIndexPart:
+        built = super().build(replace(part, units=part.units[:1]))
+        told = json.loads(built.payload) | {"fragments": sorted(map(fragment_of, part.units))}
+        return replace(built, part=part, rows=part.rows, payload=json.dumps(told))
+
+
+class Indexer(LanceIndexer):
+    def plan(self, spec: spi.IndexSpec, max_parts: int, mode: spi.IndexMode = spi.IndexMode.CREATE) -> spi.IndexPlan:
+        plan: Any = super().plan(spec, max_parts, mode)
+        return replace(plan, builder=Builder(**vars(plan.builder)))
+
+
+class Harness(LanceHarness):
+    pass
+
+
+@hookimpl
+def laketier_format() -> spi.LakeStoragePlugin:
+    return overlaid("indexes-the-first-unit", indexer=Indexer)

@@ -1,0 +1,48 @@
+"""Lance with another indexer or searcher, for mistakes in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laketier import spi
+from laketier_lance.dataset import open_dataset
+from laketier_lance.indexer import LanceIndexer
+from laketier_lance.options import LanceOptions
+from laketier_lance.plugin import LancePlugin
+from laketier_lance.searcher import LanceSearcher, LanceSearchSnapshot
+
+MOST = 10_000
+Rows = list[tuple[int, float]]
+
+
+class OverlaidSearcher(LanceSearcher):
+    """Opens snapshots of another class."""
+
+    snapshot: type[LanceSearchSnapshot] = LanceSearchSnapshot
+
+    def at(self, snapshot_id: int | None = None) -> LanceSearchSnapshot:
+        return self.snapshot(open_dataset(self.location, {}, snapshot_id), self.name)
+
+
+class OverlaidPlugin(LancePlugin):
+    """Its storage makes these."""
+
+    def __init__(self, named: str, indexer: type[LanceIndexer], searcher: type[LanceSearcher]) -> None:
+        self.identifier = named  # type: ignore[misc]
+        self._indexer, self._searcher = indexer, searcher
+
+    def create_storage(self, config: spi.LakeStorageConfig) -> spi.LakeStorage:
+        storage: Any = super().create_storage(config)
+        storage.indexer = lambda table: self._indexer(table.location, LanceOptions())
+        storage.searcher = lambda table: self._searcher(table.location, str(table.path), LanceOptions())
+        return storage  # type: ignore[no-any-return]
+
+
+def overlaid(
+    named: str,
+    *,
+    indexer: type[LanceIndexer] = LanceIndexer,
+    searcher: type[LanceSearcher] = OverlaidSearcher,
+) -> spi.LakeStoragePlugin:
+    """The plugin."""
+    return OverlaidPlugin(named, indexer, searcher)
