@@ -528,7 +528,7 @@ def test_vortex_says_how_it_is_installed(make_table: Any, monkeypatch: pytest.Mo
     for needs_it in (table.scan, lambda: table.round(1), lambda: make_table(path=path_of("t"), options=table.options)):
         with pytest.raises(ConfigError, match="vortex-data, and it is not installed") as error:
             needs_it()
-        assert "laketier-localfile[vortex]" in str(error.value.fix)
+        assert "vortex-data>=0.93,<0.94" in str(error.value.fix)
 
 
 @pytest.mark.parametrize("kind", [pa.map_(pa.string(), pa.int64()), pa.binary(4)])

@@ -134,7 +134,7 @@ def _library() -> ModuleType:
         raise ConfigError(
             "files of Vortex need the library vortex-data, and it is not installed",
             why=str(error),
-            fix='Install it where the job runs and on all executors: `pip install "laketier-localfile[vortex]"`.',
+            fix='Install it where the job runs and on all executors: `pip install "vortex-data>=0.93,<0.94"`.',
         ) from error
     module: Any = vortex
     return module
