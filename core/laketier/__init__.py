@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
+    from typing import Any
 
     import pyarrow as pa
 
-    from laketier.spi import AdoptedTable, Predicate
+    from laketier.config import LakeConfig
+    from laketier.spi import AdoptedTable, Predicate, SearchQuery, SearchResult
 
-__all__ = ["__version__", "adopt", "read_union"]
+__all__ = ["__version__", "adopt", "read_union", "search"]
 
 __version__ = "0.1.0"
 
@@ -86,3 +88,37 @@ def read_union(
     request = ScanRequest(columns=None if columns is None else tuple(columns), filters=tuple(filters), limit=limit)
     schema, batches = union_batches(configured.config, log, request, tolerant=configured.leaves_out_bad_records)
     return pyarrow.RecordBatchReader.from_batches(schema, batches)
+
+
+def search(
+    config: LakeConfig | Mapping[str, Any],
+    query: str | SearchQuery,
+    *,
+    k: int = 10,
+    columns: Sequence[str] | None = None,
+    filters: Iterable[Predicate] = (),
+) -> SearchResult:
+    """Search a table for words or vectors, once, in this process.
+
+    Args:
+        config: The table, as ``lake.*`` keys. Its ``lake.snapshot-id`` is the snapshot that is searched.
+        query: The query, or the words of a `Match`.
+        k: The number of rows, at most.
+        columns: The columns of the result. None for all.
+        filters: Predicates that each row has to fulfil.
+
+    Returns:
+        The best rows, the best first, and how they were found.
+
+    Raises:
+        ConfigError: The configuration is not valid, or the query does not fit the table.
+        FeatureNotSupported: The format does not search, or not so.
+        LaketierError: As the format raises it.
+    """
+    from laketier.config import LakeConfig
+    from laketier.registry import configure, open_lake
+
+    config = config if isinstance(config, LakeConfig) else configure(config)
+    lake = open_lake(config)
+    searcher = lake.searcher(lake.load_table())
+    return searcher.search(query, k=k, columns=columns, filters=filters, snapshot_id=config.snapshot_id)

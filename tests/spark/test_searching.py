@@ -11,10 +11,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from typer.testing import CliRunner
 
+import laketier
 import laketier.spark
 from laketier.cli.app import app
 from laketier.registry import configure, open_lake
-from laketier.spi import ConfigError, FeatureNotSupported, Leaf, Match, Nearest, Op, query_to_json
+from laketier.spi import ConfigError, FeatureNotSupported, Leaf, Match, Nearest, Op, query_from_json, query_to_json
 from spark_lake import Target
 
 pytest.importorskip("laketier_lance")
@@ -49,6 +50,14 @@ def test_a_search_is_a_dataframe(spark: SparkSession, target: Target) -> None:
     assert [row.asDict() for row in found.collect()] == expected
     assert len(expected) == 7
     assert laketier.spark.search(spark, target.options(), "nothing").count() == 0
+
+
+def test_plain_python_asks_the_same(target: Target) -> None:
+    found = laketier.search(target.options(), "snow stone", k=7, columns=["id"])
+    assert found.rows.to_pylist() == _plain(target, "snow stone", k=7, columns=["id"])
+    earlier = laketier.search({**target.options(), "lake.snapshot-id": str(found.snapshot_id - 1)}, "snow", k=100)
+    assert earlier.snapshot_id == found.snapshot_id - 1
+    assert max(earlier.rows["id"].to_pylist()) < 200
 
 
 def test_many_queries_are_answered_as_each_alone(spark: SparkSession, target: Target) -> None:
@@ -124,3 +133,75 @@ def test_the_command_shows_what_was_found(target: Target) -> None:
     assert told["explain"]["rows without index"] == 10
     refused = CliRunner().invoke(app, ["search", where[0], '{"type": "phrase", "text": "snow"}', *where[1:]])
     assert "has no positions" in str(refused.exception)
+
+
+@pytest.fixture
+def function(spark: SparkSession, target: Target) -> str:
+    laketier.spark.register_search(spark, {k: v for k, v in target.options().items() if k in LAKE})
+    return "laketier_search"
+
+
+LAKE = ("lake.format", "lake.warehouse")
+
+
+def test_sql_asks_as_python_does(spark: SparkSession, target: Target, function: str) -> None:
+    table = target.options()["lake.table"]
+    rows = spark.sql(f"SELECT * FROM {function}('{table}', 'snow stone', 7)")
+    assert rows.columns == ["id", "text", "_score"]
+    assert [row.asDict() for row in rows.collect()] == _plain(target, "snow stone", k=7)
+    asked = query_to_json(Match("lake wind", operator="and"))
+    named = spark.sql(f"SELECT id FROM {function}(k => 3, query => '{asked}', table => '{table}')")
+    assert [row.id for row in named.collect()] == [row["id"] for row in _plain(target, query_from_json(asked), k=3)]
+    assert spark.sql(f"SELECT * FROM {function}('{table}', 'river')").count() == 10
+    assert spark.sql(f"SELECT * FROM {function}('{table}', 'nothing')").count() == 0
+
+
+def test_sql_asks_for_each_row_of_a_table(spark: SparkSession, target: Target, function: str) -> None:
+    table = target.options()["lake.table"]
+    spark.createDataFrame([(word,) for word in (*WORDS, None)], "word string").createOrReplaceTempView("asked")
+    rows = spark.sql(f"SELECT word, id, _score FROM asked, LATERAL {function}('{table}', word, 2)").collect()
+    expected = [(word, row["id"], row["_score"]) for word in WORDS for row in _plain(target, word, k=2)]
+    assert sorted(tuple(row) for row in rows) == sorted(expected)
+
+
+def test_a_statement_keeps_the_snapshot_of_its_analysis(spark: SparkSession, target: Target, function: str) -> None:
+    rows = spark.sql(f"SELECT * FROM {function}('{target.options()['lake.table']}', 'zebra')")
+    laketier.spark.write(spark.sql("SELECT 999L AS id, 'zebra' AS text"), target.options())
+    assert rows.count() == 0
+    assert spark.sql(f"SELECT * FROM {function}('{target.options()['lake.table']}', 'zebra')").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("'{table}'", "query"),
+        ("'{table}', 'x', 0", "1 to 10,000"),
+        ("'{table}', 'x', CAST(NULL AS INT)", "no constant number"),
+        ("CAST(NULL AS STRING), 'x'", "no constant text"),
+        ("'{table}', 7", "is no text"),
+        ("'db.none', 'x'", "db.none"),
+        ("'{table}', '{{\"type\": \"matsch\"}}'", "matsch"),
+    ],
+)
+def test_sql_says_what_is_wrong(spark: SparkSession, target: Target, function: str, call: str, said: str) -> None:
+    with pytest.raises(Exception, match=said):  # Spark wraps it
+        spark.sql(f"SELECT * FROM {function}({call.format(table=target.options()['lake.table'])})").collect()
+
+
+def test_a_query_for_vectors_from_a_row_is_refused(spark: SparkSession, target: Target, function: str) -> None:
+    asked = query_to_json(Nearest((1.0,)))
+    with pytest.raises(Exception, match="search_many"):  # Spark wraps it
+        spark.sql(
+            f"SELECT * FROM VALUES ('{asked}') AS asked(q), LATERAL {function}('{target.options()['lake.table']}', q)"
+        ).collect()
+
+
+def test_a_function_is_for_all_tables_at_their_newest(spark: SparkSession, target: Target) -> None:
+    options = target.options()
+    with pytest.raises(ConfigError, match=r"lake\.table is set"):
+        laketier.spark.register_search(spark, options)
+    lake = {key: options[key] for key in LAKE}
+    with pytest.raises(ConfigError, match="a snapshot is set"):
+        laketier.spark.register_search(spark, lake | {"lake.snapshot-id": "1"})
+    with pytest.raises(ConfigError, match="no name of a function"):
+        laketier.spark.register_search(spark, lake, name="a b")

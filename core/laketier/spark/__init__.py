@@ -9,6 +9,7 @@
 - `create_index(spark, config, column, kind)` builds an index with one task per part.
 - `maintain_indexes(spark, config, policies)` keeps indexes up with a stream, between its batches.
 - `search(spark, config, query)` and `search_many(spark, config, queries)` ask a table for words or vectors.
+- `register_search(spark, config)` makes a function of Spark SQL of it.
 - `read_union(spark, table, service=…)` reads lake and log as one.
 """
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from laketier.spark.indexing import create_index
     from laketier.spark.lanes import tier, write
     from laketier.spark.reading import read
+    from laketier.spark.search_function import register_search
     from laketier.spark.searching import search, search_many
     from laketier.spark.session import builder, get_or_create
     from laketier.spark.streaming import stream
@@ -37,6 +39,7 @@ _HOMES = {
     "maintain_indexes": "index_upkeep",
     "read": "reading",
     "read_union": "union_read",
+    "register_search": "search_function",
     "search": "searching",
     "search_many": "searching",
     "stream": "streaming",
@@ -53,6 +56,7 @@ __all__ = [
     "maintain_indexes",
     "read",
     "read_union",
+    "register_search",
     "search",
     "search_many",
     "stream",
