@@ -159,8 +159,8 @@ def _language(text: str) -> str | None:
         return None
     if len(_IDEOGRAPHS.findall(text)) * 5 > len(text):
         return CHINESE
-    letters = sum(map(len, _WORD.findall(text)))
-    return ENGLISH if len(text) >= _FEWEST[ENGLISH] and letters * 2 > len(text) else None
+    in_words = sum(map(len, _WORD.findall(text)))
+    return ENGLISH if len(text) >= _FEWEST[ENGLISH] and in_words * 2 > len(text) else None
 
 
 def main() -> None:

@@ -49,7 +49,8 @@ def register_search(spark: SparkSession, config: Mapping[str, Any], *, name: str
         raise ConfigError(
             "a snapshot is set", why="the function is for many tables", fix="Use `search` of `laketier.spark` for one."
         )
-    spark.udtf.register(name, udtf(_handler(lake)))
+    function: Any = udtf(_handler(lake))
+    spark.udtf.register(name, function)
 
 
 @dataclass

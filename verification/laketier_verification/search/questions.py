@@ -13,7 +13,7 @@ KINDS = ("term", "any-of", "all-of", "phrase", "fuzzy", "boolean", "boost", "mul
 _WORD = re.compile(r"[A-Za-z]{3,}")
 _ANY_WORD = re.compile(r"\w+")
 _IDEOGRAPHS = re.compile(r"[\u4e00-\u9fff]{2,}")
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 
 def questions(
@@ -85,8 +85,8 @@ def _fuzzy(words: list[str], columns: list[str], chance: random.Random, chinese:
         return None
     word = chance.choice(long)
     place = chance.randrange(1, len(word))
-    letter = chance.choice("".join(words) if chinese else _LETTERS)
-    ways = [word[:place] + letter + word[place:], word[:place] + letter + word[place + 1 :]]
+    character = chance.choice("".join(words) if chinese else _ALPHABET)
+    ways = [word[:place] + character + word[place:], word[:place] + character + word[place + 1 :]]
     if not chinese:
         ways.append(word[:place] + word[place + 1 :])
     return Match(chance.choice(ways), columns[0], fuzziness=1)
