@@ -55,6 +55,8 @@ def test_an_index_from_its_creation_to_its_end(where: list[str], tmp_path: Path)
     assert "250" in call("list", *where).stdout
     one = told("create", *where, "text", "inverted", "--replace", "--parts", "1", "--processes", "1")
     assert len(one["segments"]) == 1  # type: ignore[arg-type]
+    status = CliRunner().invoke(app, ["status", *where])
+    assert "inverted of text, 1 segments, 250 rows in it, 0 without" in status.stdout
     assert call("drop", *where, "text_idx").exit_code == 1, "nobody said yes"
     assert len(told("list", *where)["indexes"]) == 1  # type: ignore[arg-type]
     assert told("drop", *where, "text_idx", "--yes") == {"dropped": "text_idx"}

@@ -10,11 +10,12 @@ import typer
 from rich.table import Table as RichTable
 
 from laketier.cli.filters import parse_filter
+from laketier.cli.index import index_document
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.registry import Lake
-from laketier.spi import FeatureNotSupported, Refused, ScanRequest, TableError, TableInfo
+from laketier.spi import Feature, FeatureNotSupported, Refused, ScanRequest, TableError, TableInfo, support_of
 from laketier.tables.scan import scan
 from laketier.tiering import pipelines
 
@@ -45,6 +46,7 @@ def status(options: LakeOptions, json: Json = False) -> None:
         "watermark": next((_pipeline_document(each) for each in known or () if lake.config.pipeline), None),
         "rounds refused": _refusal(lake, info),
         "pipelines": None if known is None else {each.pipeline: _pipeline_document(each) for each in known},
+        "indexes": _indexes(lake, info),
         "open with": dict(lake.plugin.open_with(info)),
     }
     if json:
@@ -60,9 +62,22 @@ def status(options: LakeOptions, json: Json = False) -> None:
     grid.add_row("pipelines", _pipelines_text(known))
     if document["rounds refused"] is not None:
         grid.add_row("rounds refused", document["rounds refused"])
+    for each in document["indexes"] or ():
+        rows = f"{each['rows_indexed']:,} rows in it, {each['rows_not_indexed']:,} without"
+        grid.add_row(
+            f"index {each['name']}", f"{each['kind']} of {each['column']}, {each['segments']} segments, {rows}"
+        )
     for tool, line in document["open with"].items():
         grid.add_row(f"in {tool}", line)
     console().print(grid, markup=False)
+
+
+def _indexes(lake: Lake, info: TableInfo) -> list[dict[str, Any]] | None:
+    """None where the format has no indexes."""
+    if not support_of(lake.plugin.features, Feature.INDEXING).full:
+        return None
+    found = lake.indexer(info).indexes()
+    return [index_document(each) | {"segments": len(each.segments)} for each in found]
 
 
 def _list_tables(lake: Lake, *, json: bool) -> None:
