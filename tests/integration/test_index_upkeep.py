@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -130,6 +132,40 @@ def test_what_can_not_be_merged_is_built_anew(tmp_path: Path) -> None:
     assert done.error is None
     assert done.info is not None
     assert (len(done.info.segments), done.info.rows_indexed) == (1, 200)
+
+
+@pytest.mark.parametrize("epochs", [25, pytest.param(200, marks=pytest.mark.deep)])
+def test_a_long_stream_with_compaction_and_expiry(tmp_path: Path, epochs: int) -> None:
+    """Ids and scores are those of a fresh build, whatever was merged, compacted and expired in between."""
+    lake = lake_at(tmp_path, "lance")
+    taken: Counter[str] = Counter()
+    for epoch in range(epochs):
+        add(lake, epoch, 20)
+        taken.update(steps(lake, replace(WORDS, max_unindexed_rows=30)))
+        location = lake.load_table().location
+        if epoch % 7 == 6:
+            lance.dataset(location).optimize.compact_files()
+        if epoch % 11 == 10:
+            lance.dataset(location).cleanup_old_versions(older_than=timedelta(0))
+    assert taken["create"] == 1
+    assert taken["append"] >= epochs // 2 - 1
+    assert taken["merge"] >= epochs // 10
+    assert taken["rebuild"] == 0
+    assert steps(lake, replace(WORDS, max_unindexed_rows=1)) in ([], ["append"], ["append", "merge"])
+    kept = scores(lake)
+    lance.dataset(location).create_scalar_index("text", "INVERTED", name="words", replace=True)
+    fresh = scores(lake)
+    assert [set(each) for each in kept] == [set(each) for each in fresh]
+    for one, other in zip(kept, fresh, strict=True):
+        assert one == pytest.approx(other, rel=1e-6)
+
+
+def scores(lake: Lake) -> list[dict[int, float]]:
+    dataset = lance.dataset(lake.load_table().location)
+    asked = [*(f"lake{n}" for n in range(7)), *(str(n) for n in range(0, 500, 7)), "paper lake2"]
+    found = [dataset.to_table(["id", "_score"], full_text_query=each, limit=10_000) for each in asked]
+    assert sum(each.num_rows for each in found) > 500
+    return [dict(zip(each["id"].to_pylist(), each["_score"].to_pylist(), strict=True)) for each in found]
 
 
 DRIVER = """
