@@ -72,6 +72,10 @@ demo: java $(READY) ## stream real data into every format, kill the driver, coun
 demo-service: java $(READY) ## tier 20 topics into four formats, kill a worker in mid-round, count what arrived
 	$(BIN)/python examples/service/demo.py $(ARGS)
 
+.PHONY: demo-search
+demo-search: java $(READY) ## a stream of documents, an index that keeps up, and a picture of both
+	$(BIN)/python examples/search/demo.py $(ARGS)
+
 .PHONY: test test-begun test-rest
 # The suite on the third party's format is left to test-conformance by itself, and so to test-all.
 test: FORMATS = $(OURS)
