@@ -8,14 +8,26 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 import laketier.spark
 from laketier.maintenance.index_builds import IndexProgress
 from laketier.registry import configure, open_lake
 from laketier.spark import indexing
-from laketier.spi import BuiltIndexPart, ConfigError, FeatureNotSupported, IndexPart, IndexPlan
+from laketier.spi import (
+    BuiltIndexPart,
+    ConfigError,
+    FeatureNotSupported,
+    IndexPart,
+    IndexPlan,
+    LakeIndexBuilder,
+    Nearest,
+    TableDescriptor,
+    TablePath,
+)
 from spark_lake import Target
 
 pytest.importorskip("laketier_lance")
@@ -72,6 +84,38 @@ def test_each_task_builds_a_part(spark: SparkSession, target: Target) -> None:
     more = laketier.spark.create_index(spark, target.options(), "kind", "btree", mode="append")
     assert (more.rows_indexed, more.rows_not_indexed) == (310, 0)
     assert set(info.segments) < set(more.segments)
+
+
+def test_a_model_is_trained_in_one_task(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Target(tmp_path, "lance", "db.vectors")
+    lake = open_lake(configure(target.options()))
+    schema = pa.schema([("id", pa.int64()), ("v", pa.list_(pa.float32(), 8))])
+    lake.storage.catalog().create_table(TablePath("db", "vectors"), TableDescriptor(schema))
+    hashed = "transform(sequence(1, 8), n -> float(hash(id, n) % 1000)) AS v"
+    for first in (0, 600):
+        rows = spark.range(first, first + 600, numPartitions=1).selectExpr("id", hashed)
+        laketier.spark.write(rows, target.options())
+    trained = tmp_path / "trained"
+
+    def training(builder: LakeIndexBuilder) -> LakeIndexBuilder:
+        assert TaskContext.get() is not None, "the driver has no context of a task"
+        with trained.open("a") as notes:
+            notes.write(f"{builder.needs_training}\n")
+        return builder.train()
+
+    monkeypatch.setattr(indexing, "_train", training)
+    options = {"num_partitions": 4, "metric": "cosine"}
+    info = laketier.spark.create_index(spark, target.options(), "v", "ivf-flat", options=options, tasks=2)
+    assert (info.rows_indexed, len(info.segments), info.options) == (1200, 2, options)
+    assert trained.read_text() == "True\n"
+    laketier.spark.write(spark.range(1200, 1210).selectExpr("id", hashed), target.options())
+    more = laketier.spark.create_index(spark, target.options(), "v", "ivf-flat", mode="append")
+    assert (more.rows_not_indexed, more.options, trained.read_text()) == (0, options, "True\n")
+    searcher = lake.searcher(lake.load_table())
+    for metric in ("cosine", "l2"):
+        asked = [Nearest((1.0,) * 8, metric=metric, nprobes=4, exact=exact) for exact in (False, True)]
+        found, flat = (searcher.search(query, k=20, columns=["id"]).rows["id"].to_pylist() for query in asked)
+        assert found == flat
 
 
 def test_parts_are_told_as_they_come(

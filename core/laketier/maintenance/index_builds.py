@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ from laketier.spi import (
     IndexMode,
     IndexPlan,
     IndexSpec,
+    LakeIndexBuilder,
     LakeIndexer,
     TableChanged,
     TableError,
@@ -57,6 +58,9 @@ class IndexProgress:
 BuildParts = Callable[[IndexPlan], Iterator[BuiltIndexPart]]
 """Builds the parts of a plan, and gives each as soon as it was built, in any order."""
 
+Train = Callable[[LakeIndexBuilder], LakeIndexBuilder]
+"""Has what all parts share trained by a builder that needs it, and gives the builder that has it."""
+
 Told = Callable[[IndexProgress], None]
 
 E = TypeVar("E", bound=StrEnum)
@@ -69,6 +73,7 @@ def build_index(
     *,
     max_parts: int,
     build: BuildParts,
+    train: Train = lambda builder: builder.train(),
     told: Told = lambda _: None,
 ) -> IndexInfo:
     """Plan an index, have its parts built, and publish them in one step. Driver.
@@ -82,6 +87,7 @@ def build_index(
         mode: What to do to an index of that name.
         max_parts: The number of parts at most; for `IndexMode.MERGE`, of segments that are left.
         build: Builds the parts.
+        train: Trains what they share, for kinds that need it. In this process by default.
         told: Called once before the first part, and after each.
 
     Returns:
@@ -95,6 +101,8 @@ def build_index(
     """
     plan = indexer.plan(spec, max_parts, mode)
     for attempt in range(1, _PLANS + 1):
+        if plan.parts and plan.builder.needs_training:
+            plan = replace(plan, builder=train(plan.builder))
         built = _built(plan, build, told)
         try:
             return indexer.publish(plan, built)
@@ -191,7 +199,7 @@ def _member(kinds: type[E], text: str, what: str) -> E:
 
 
 def spec_of(info: IndexInfo) -> IndexSpec:
-    """The spec by which an index that is there is appended to: it keeps its settings. Raises `ConfigError` where its
+    """The spec by which an index that is there is appended to, or built anew: it keeps its settings. Raises `ConfigError` where its
     kind has no name here."""
     try:
         kind = IndexKind(info.kind)
@@ -201,4 +209,4 @@ def spec_of(info: IndexInfo) -> IndexSpec:
             why="laketier builds none of this kind",
             fix="Go on with the tool that built it.",
         ) from error
-    return IndexSpec(info.name, info.column, kind)
+    return IndexSpec(info.name, info.column, kind, dict(info.options))

@@ -15,6 +15,7 @@ from laketier.maintenance.index_builds import (
     BuildParts,
     IndexProgress,
     Told,
+    Train,
     build_index,
     index_kind,
     index_mode,
@@ -23,7 +24,7 @@ from laketier.registry import open_lake
 from laketier.registry.commands import naming_format
 from laketier.spark.failures import cause_of
 from laketier.spark.target import as_config
-from laketier.spi import BuiltIndexPart, IndexInfo, IndexPart, IndexPlan, IndexSpec, StorageError
+from laketier.spi import BuiltIndexPart, IndexInfo, IndexPart, IndexPlan, IndexSpec, LakeIndexBuilder, StorageError
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +80,7 @@ def create_index(
             chosen,
             max_parts=tasks or tasks_at_most(spark),
             build=build_in_tasks(spark),
+            train=train_in_task(spark),
             told=progress or _logged,
         )
 
@@ -86,6 +88,16 @@ def create_index(
 def tasks_at_most(spark: SparkSession) -> int:
     """How many tasks a build has where nobody says it: so many that the cores end at about the same time."""
     return spark.sparkContext.defaultParallelism * _TASKS_PER_CORE
+
+
+def train_in_task(spark: SparkSession) -> Train:
+    """Train in one of Spark's tasks: the sample is read where the data is, and the driver gets the model alone."""
+
+    def train(builder: LakeIndexBuilder) -> LakeIndexBuilder:
+        (trained,) = spark.sparkContext.parallelize([builder], 1).map(_train).collect()
+        return trained
+
+    return train
 
 
 def build_in_tasks(spark: SparkSession, *, at_once: int | None = None) -> BuildParts:
@@ -106,6 +118,10 @@ def build_in_tasks(spark: SparkSession, *, at_once: int | None = None) -> BuildP
             yield from _in_job(spark, plan, plan.parts[first : first + most])
 
     return build
+
+
+def _train(builder: LakeIndexBuilder) -> LakeIndexBuilder:
+    return builder.train()
 
 
 def _in_job(spark: SparkSession, plan: IndexPlan, parts: Sequence[IndexPart]) -> Iterator[BuiltIndexPart]:

@@ -26,7 +26,14 @@ class IndexKind(StrEnum):
     ZONEMAP = "zonemap"
     BLOOMFILTER = "bloomfilter"
     IVF_FLAT = "ivf-flat"
+    """Vectors, in partitions around centres that are trained; each vector as it is."""
     IVF_PQ = "ivf-pq"
+    """As ``ivf-flat``; each vector as codes of its sub-vectors, by a codebook that is trained."""
+    IVF_SQ = "ivf-sq"
+    """As ``ivf-flat``; each number of a vector as a byte."""
+    IVF_HNSW_FLAT = "ivf-hnsw-flat"
+    """As ``ivf-flat``, with a graph of neighbours in each partition. So are the other two."""
+    IVF_HNSW_PQ = "ivf-hnsw-pq"
     IVF_HNSW_SQ = "ivf-hnsw-sq"
 
 
@@ -105,6 +112,24 @@ class BuiltIndexPart:
 
 class LakeIndexBuilder(ABC):
     """Builds parts on executors. Plain data, picklable."""
+
+    @property
+    def needs_training(self) -> bool:
+        """Whether `train` comes before any `build`. Never, by default."""
+        return False
+
+    def train(self) -> LakeIndexBuilder:
+        """Train what all parts share, such as the centres of an index of vectors. Once for a plan, on an executor or
+        the driver; again if it failed. Reads the plan's snapshot, writes nothing.
+
+        Returns:
+            The builder that has it, and builds the parts; itself where there is nothing to train.
+
+        Raises:
+            SnapshotNotFound: The plan's snapshot has expired.
+            TableError: The table could not be read, or there is too little in it.
+        """
+        return self
 
     @abstractmethod
     def build(self, part: IndexPart) -> BuiltIndexPart:

@@ -150,7 +150,8 @@ class Nearest:
         metric: ``l2`` (squared), ``cosine`` or ``dot``. None for the metric of the index, ``l2`` without one. An index
             of another metric is not used.
         nprobes: The partitions of an index to look into. None for the library's choice.
-        refine: Fetch this many times ``k`` and compare the vectors themselves. None to trust the index.
+        refine: Fetch this many times ``k`` by the index, and rank these by the vectors themselves. None for the
+            library's choice. Distances are those of the vectors, either way.
         exact: Compare with every row, whatever indexes there are.
     """
 

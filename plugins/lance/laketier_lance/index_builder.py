@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from laketier.kit.durable import fsync_directory, fsync_file
@@ -16,13 +15,17 @@ from laketier.spi import (
     IndexSpec,
     LakeIndexBuilder,
     OutsideTable,
+    Refused,
     SerializationError,
     TableChanged,
     TableError,
 )
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
+from laketier_lance.index_settings import LANCE_KINDS, TRAINING, has_codebook, is_vector
 from laketier_lance.location import local_path, refuse_links
 from laketier_lance.options import LanceOptions
+from laketier_lance.vector_model import VectorModel, model_of, train
+from laketier_lance.wire import fields
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -30,33 +33,39 @@ if TYPE_CHECKING:
 
 INDICES = "_indices"
 
-LANCE_KINDS: Mapping[IndexKind, str] = {
-    IndexKind.INVERTED: "INVERTED",
-    IndexKind.BTREE: "BTREE",
-    IndexKind.BITMAP: "BITMAP",
-    IndexKind.LABEL_LIST: "LABEL_LIST",
-    IndexKind.NGRAM: "NGRAM",
-    IndexKind.ZONEMAP: "ZONEMAP",
-    IndexKind.BLOOMFILTER: "BLOOMFILTER",
-}
-"""The kinds that are built here, and Lance's names of them."""
-
+_HINTS = 9  # of the message VectorIndexDetails
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FILE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.-]*")
 
 
 @dataclass(frozen=True)
 class LanceIndexBuilder(LakeIndexBuilder):
-    """Plain data, picklable. Lance is imported by `build`, in the task's own process."""
+    """Plain data, picklable. Lance is imported by `build`, in the task's own process. ``model``: what the parts of an
+    index of vectors share. It goes with the builder, and not as a file: so nothing can change or delete it meanwhile,
+    and nothing is left of a build that failed."""
 
     plan_id: str
     location: str
     options: LanceOptions
     spec: IndexSpec
     snapshot_id: int
+    model: VectorModel | None = None
+
+    @property
+    def needs_training(self) -> bool:
+        return is_vector(self.spec.kind) and self.model is None
+
+    def train(self) -> LanceIndexBuilder:
+        if not self.needs_training:
+            return self
+        dataset = open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
+        codebook = has_codebook(self.spec.kind)
+        return replace(self, model=train(dataset, self.spec.column, self.spec.options, codebook=codebook))
 
     def build(self, part: IndexPart) -> BuiltIndexPart:
         refuse_links(self.location)
+        if self.needs_training:
+            raise Refused(f"index {self.spec.name!r} has no model yet", where=self.location, fix="Train it first.")
         dataset = open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
         there = unit_rows(dataset, self.spec.column)
         if not set(part.units) <= set(there):
@@ -75,7 +84,14 @@ class LanceIndexBuilder(LakeIndexBuilder):
                 why=reason(error),
             ) from error
         rows = sum(there[unit] for unit in part.units)
-        return built_part(self.plan_id, self.location, self.spec, self.snapshot_id, part, segment, rows)
+        if self.model is not None and self.model != model_of(
+            self.location, self.options.storage_options(), segment.uuid
+        ):
+            raise TableError(
+                f"Lance built part {part.number} of index {self.spec.name!r} with another model than it was given",
+                where=self.location,
+            )
+        return built_part(self.plan_id, self.location, self.spec, self.snapshot_id, part, segment, rows, self.model)
 
     def _segment(self, dataset: LanceDataset, part: IndexPart) -> Index:
         segment = dataset.create_index_uncommitted(
@@ -84,7 +100,7 @@ class LanceIndexBuilder(LakeIndexBuilder):
             name=self.spec.name,
             replace=True,  # else it refuses a name that is in use; nothing is replaced before the commit
             fragment_ids=[fragment_of(unit) for unit in part.units],
-            **{key: value for key, value in self.spec.options.items() if value is not None},
+            **self._told(),
         )
         if self.spec.kind is not IndexKind.INVERTED:
             return segment
@@ -92,14 +108,30 @@ class LanceIndexBuilder(LakeIndexBuilder):
         # the other, and behind our back, so that its files could not be on the device before the commit.
         return dataset.merge_existing_index_segments([segment])
 
+    def _told(self) -> dict[str, Any]:
+        options = {key: value for key, value in self.spec.options.items() if value is not None}
+        if self.model is None:
+            return options
+        return {key: value for key, value in options.items() if key not in TRAINING} | self.model.arguments()
+
 
 def built_part(
-    plan_id: str, location: str, spec: IndexSpec, snapshot_id: int, part: IndexPart, segment: Index, rows: int
+    plan_id: str,
+    location: str,
+    spec: IndexSpec,
+    snapshot_id: int,
+    part: IndexPart,
+    segment: Index,
+    rows: int,
+    model: VectorModel | None = None,
 ) -> BuiltIndexPart:
     """What a task says of the segment that it left, once that is on the device."""
     _sync(location, segment)
     kind, details = segment.index_details or ("", b"")
-    shown = {"kind": spec.kind.value, "column": spec.column, "options": dict(spec.options)}
+    shown: dict[str, Any] = {"kind": spec.kind.value, "column": spec.column, "options": dict(spec.options)}
+    if is_vector(spec.kind):
+        details = _without_hints(details)
+        shown["model"] = "" if model is None else model.digest
     return BuiltIndexPart(
         plan_id=plan_id,
         part=part,
@@ -110,6 +142,11 @@ def built_part(
         size=sum(file.size_bytes for file in segment.files or ()),
         payload=_packed(segment),
     )
+
+
+def _without_hints(details: bytes) -> bytes:
+    """What Lance says of a segment of vectors, without its hints: they come in any order, and some are of the host."""
+    return b"|".join(sorted(repr(each).encode() for each in fields(details) if each[0] != _HINTS))
 
 
 def _sync(location: str, segment: Index) -> None:

@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from laketier.spi import IndexInfo, IndexKind
 from laketier_lance.dataset import LANCE_ERRORS, unreadable
-from laketier_lance.index_builder import LANCE_KINDS, fragment_of, unit_rows
+from laketier_lance.index_builder import fragment_of, unit_rows
+from laketier_lance.index_settings import kind_of, told_settings
 
 if TYPE_CHECKING:
     from lance import LanceDataset
-
-_KINDS = {name.replace("_", "").lower(): kind for kind, name in LANCE_KINDS.items()}
-
-
-def kind_of(found: Any) -> IndexKind | None:
-    """The kind of a description of Lance's, None for one that is not built here."""
-    return _KINDS.get(found.index_type.lower())
 
 
 def covered_by(found: Any) -> set[int]:
@@ -50,7 +44,7 @@ def index_info(dataset: LanceDataset, found: Any, rows: Mapping[int, int]) -> In
         name=found.name,
         column=",".join(found.field_names),
         kind=str(kind_of(found) or found.index_type),
-        options={key: value for key, value in (found.details or {}).items() if value is not None},
+        options=told_settings(dataset, found),
         segments=tuple(segment for segment, _ in segments),
         rows_indexed=sum(count for each, count in rows.items() if each in covered),
         rows_not_indexed=sum(count for each, count in rows.items() if each not in covered),

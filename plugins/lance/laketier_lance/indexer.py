@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from laketier.spi import (
     Feature,
     FeatureNotSupported,
     IndexInfo,
-    IndexKind,
     IndexMode,
     IndexPart,
     IndexPlan,
@@ -25,39 +24,32 @@ from laketier.spi import (
     LakeIndexer,
     TableChanged,
     check_built,
-    check_index_options,
 )
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.durable import make_durable
 from laketier_lance.features import FORMAT
-from laketier_lance.index_builder import LANCE_KINDS, LanceIndexBuilder, fragment_of, unit_rows, unpacked
-from laketier_lance.index_info import covered_by, fragment_rows, index_info, kind_of, segments_in_order
+from laketier_lance.index_builder import LanceIndexBuilder, fragment_of, unit_rows, unpacked
+from laketier_lance.index_info import covered_by, fragment_rows, index_info, segments_in_order
 from laketier_lance.index_merger import LanceIndexMerger
 from laketier_lance.index_parts import balanced, groups_to_merge
+from laketier_lance.index_settings import (
+    LANCE_KINDS,
+    as_it_is,
+    check_options,
+    is_vector,
+    kind_of,
+    settled,
+    why_whole,
+)
 from laketier_lance.location import refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.state import find_commit
+from laketier_lance.vector_model import VectorModel, model_of
 
 if TYPE_CHECKING:
     from lance import LanceDataset
 
 _ATTEMPTS = 20
-
-_TEXT_OPTIONS: Mapping[str, type] = {
-    "base_tokenizer": str,
-    "language": str,
-    "with_position": bool,
-    "max_token_length": int,
-    "lower_case": bool,
-    "stem": bool,
-    "remove_stop_words": bool,
-    "ascii_folding": bool,
-    "min_ngram_length": int,
-    "max_ngram_length": int,
-    "prefix_only": bool,
-}
-"""What a full-text index can be told. Without ``custom_stop_words``, as Lance does not keep them: who adds rows later
-could not tell which they were. The other kinds take nothing."""
 
 
 class LanceIndexer(LakeIndexer):
@@ -71,14 +63,24 @@ class LanceIndexer(LakeIndexer):
         dataset = self._open()
         spec, parts = self._parts(dataset, spec, max_parts, mode)
         plan_id, version = uuid.uuid4().hex, int(dataset.version)
-        make = LanceIndexMerger if mode is IndexMode.MERGE else LanceIndexBuilder
-        return IndexPlan(
-            plan_id, spec, mode, version, parts, make(plan_id, self._location, self._options, spec, version)
-        )
+        if mode is IndexMode.MERGE:
+            merger = LanceIndexMerger(plan_id, self._location, self._options, spec, version)
+            return IndexPlan(plan_id, spec, mode, version, parts, merger)
+        model = self._model(self._find(dataset, spec.name)) if parts and mode is IndexMode.APPEND else None
+        builder = LanceIndexBuilder(plan_id, self._location, self._options, spec, version, model)
+        return IndexPlan(plan_id, spec, mode, version, parts, builder)
 
     def replan(self, plan: IndexPlan, built: Sequence[BuiltIndexPart], max_parts: int) -> IndexPlan:
         anew = super().replan(plan, built, max_parts)
         if plan.mode is IndexMode.MERGE or anew.spec != plan.spec:
+            return anew
+        before, now = plan.builder, anew.builder
+        if why_whole(plan.spec) or not isinstance(before, LanceIndexBuilder):
+            return anew
+        assert isinstance(now, LanceIndexBuilder)
+        if plan.mode is not IndexMode.APPEND:  # what is kept was built with the model that the first plan trained
+            anew = replace(anew, builder=replace(now, model=before.model))
+        elif now.model != before.model:
             return anew
         wanted = {unit for part in anew.parts for unit in part.units}
         kept = tuple(each for each in (*plan.kept, *built) if wanted.issuperset(each.part.units))
@@ -101,20 +103,48 @@ class LanceIndexer(LakeIndexer):
             near = get_close_matches(spec.column, dataset.schema.names, n=1)
             fix = f"Did you mean {near[0]!r}?" if near else "Name a column of the table itself, not a nested one."
             raise ConfigError(f"there is no column {spec.column!r}", where=self._location, fix=fix)
-        check_index_options(spec, _TEXT_OPTIONS if spec.kind is IndexKind.INVERTED else {})
+        check_options(spec)
         found = self._find(dataset, spec.name)
         self._check_name(found, spec, mode)
         units = unit_rows(dataset, spec.column)
         if mode is IndexMode.MERGE:
             in_order = segments_in_order(found, fragment_rows(dataset))
-            return self._as_it_is(found, spec), groups_to_merge(in_order, max_parts)
+            spec = as_it_is(dataset, found, spec, self._location)
+            return self._addable(spec, groups_to_merge(in_order, max_parts))
         if mode is IndexMode.APPEND:
-            covered = covered_by(found)
-            left = {unit: rows for unit, rows in units.items() if fragment_of(unit) not in covered}
-            return self._as_it_is(found, spec), balanced(left, max_parts)
+            there = covered_by(found)
+            left = {unit: rows for unit, rows in units.items() if fragment_of(unit) not in there}
+            return self._addable(as_it_is(dataset, found, spec, self._location), balanced(left, max_parts))
         if not units:
             raise ConfigError("the table has no rows to index", where=self._location, fix="Write rows first.")
-        return spec, balanced(units, max_parts)
+        spec = settled(dataset, spec, self._location)
+        return spec, balanced(units, 1 if why_whole(spec) else max_parts)
+
+    def _addable(self, spec: IndexSpec, parts: tuple[IndexPart, ...]) -> tuple[IndexSpec, tuple[IndexPart, ...]]:
+        why = why_whole(spec) if parts else ""
+        if why:
+            raise FeatureNotSupported(
+                f"adding to index {spec.name!r} of kind {spec.kind}, or merging it",
+                format=FORMAT,
+                reason=why,
+                fix="Build it anew: mode `replace`. Rows that are not in it are found all the same.",
+            )
+        return spec, parts
+
+    def _model(self, found: Any) -> VectorModel | None:
+        """The model of an index of vectors that is there. Raises `ConfigError` where its segments have several."""
+        if not is_vector(kind_of(found)):
+            return None
+        storage = self._options.storage_options()
+        models = {(each := model_of(self._location, storage, segment.uuid)).digest: each for segment in found.segments}
+        if len(models) > 1:
+            raise ConfigError(
+                f"the segments of index {found.name!r} have {len(models)} models",
+                where=self._location,
+                why="another program built them",
+                fix="Replace the index.",
+            )
+        return next(iter(models.values()))
 
     def publish(self, plan: IndexPlan, built: Sequence[BuiltIndexPart]) -> IndexInfo:
         from lance.commit import CommitConflictError
@@ -205,22 +235,6 @@ class LanceIndexer(LakeIndexer):
                 fix="Drop it first, or take another name.",
             )
 
-    def _as_it_is(self, found: Any, spec: IndexSpec) -> IndexSpec:
-        """The spec with all settings of the index that is there. Raises `ConfigError` where it asks for others: Lance
-        would commit segments with another tokenizer, and answer with both."""
-        kind = kind_of(found)
-        details = dict(found.details or {})
-        others = {key: value for key, value in spec.options.items() if value is not None and details.get(key) != value}
-        if kind is not spec.kind or others:
-            raise ConfigError(
-                f"index {spec.name!r} was built with other settings",
-                where=self._location,
-                why=f"it is of kind {kind or found.index_type} with {details}",
-                fix="Append without options, or replace the index.",
-            )
-        options = {key: value for key, value in details.items() if value is not None}
-        return IndexSpec(spec.name, spec.column, spec.kind, options)
-
     def _is_landed(self, dataset: LanceDataset, found: Any, plan: IndexPlan, built: Sequence[BuiltIndexPart]) -> bool:
         """Whether an earlier call published these parts. If not, they may be published onto ``dataset``: else it raises
         `TableChanged`, or `UnknownOutcome` where the commits since can't be read any more."""
@@ -256,8 +270,10 @@ class LanceIndexer(LakeIndexer):
                 left = covered_by(found) - fragments if found is not None else set()
                 live = {fragment.fragment_id for fragment in dataset.get_fragments()}
                 return f"the index to replace covers fragments {sorted(left & live)}, too" if left & live else ""
-            if dict(self._as_it_is(found, plan.spec).options) != dict(plan.spec.options):
+            if dict(as_it_is(dataset, found, plan.spec, self._location).options) != dict(plan.spec.options):
                 return "the index was replaced by one with other settings"
+            if self._model(found) != getattr(plan.builder, "model", None):
+                return "the index was replaced by one with another model"
         except ConfigError as error:
             return str(error)
         both = sorted(covered_by(found) & fragments)

@@ -55,7 +55,8 @@ class Ranked:
             if isinstance(error, ValueError) and "not found" not in text.lower():
                 raise ConfigError("Lance refuses the query", where=self._name, why=text) from error
             raise unreadable(self._dataset.uri, error) from error
-        return table.filter(pc.is_valid(table[measure]))
+        # A vector with NaN is infinitely far away, or has no distance; an index leaves it out, and so does this.
+        return table.filter(pc.fill_null(pc.is_finite(table[measure]), False))
 
     def rows(self, best: Sequence[tuple[int, float]], schema: pa.Schema) -> pa.Table:
         columns = schema.names[:-1]

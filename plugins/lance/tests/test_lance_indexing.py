@@ -26,7 +26,6 @@ from laketier.kit import failpoints
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     ConfigError,
-    FeatureNotSupported,
     IndexKind,
     IndexMode,
     IndexSpec,
@@ -267,7 +266,7 @@ def test_replace_and_append(texts) -> None:
 def test_what_can_not_be_built_is_refused(texts) -> None:
     for spec, kind, says in [
         (IndexSpec("x", "dok", IndexKind.BTREE), ConfigError, "Did you mean 'doc'"),
-        (IndexSpec("x", "doc", IndexKind.IVF_PQ), FeatureNotSupported, "ivf-pq"),
+        (IndexSpec("x", "doc", IndexKind.IVF_PQ), ConfigError, "not vectors of a fixed size"),
         (replace(SPEC, options={"with_positions": True}), ConfigError, "Did you mean 'with_position'"),
         (replace(SPEC, options={"stem": 1}), ConfigError, "not of type bool"),
         (IndexSpec("x", "size", IndexKind.BTREE, {"stem": True}), ConfigError, "it has none"),
