@@ -199,8 +199,8 @@ def _member(kinds: type[E], text: str, what: str) -> E:
 
 
 def spec_of(info: IndexInfo) -> IndexSpec:
-    """The spec by which an index that is there is appended to, or built anew: it keeps its settings. Raises `ConfigError` where its
-    kind has no name here."""
+    """The spec by which an index that is there is appended to, or built anew: it keeps its settings. Raises
+    `ConfigError` where its kind has no name here."""
     try:
         kind = IndexKind(info.kind)
     except ValueError as error:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from laketier.spi import ConfigError, Feature, FeatureNotSupported, IndexKind, IndexSpec, check_index_options
+from laketier.spi import (
+    ConfigError,
+    CorruptTable,
+    Feature,
+    FeatureNotSupported,
+    IndexKind,
+    IndexSpec,
+    check_index_options,
+)
+from laketier_lance.dataset import LANCE_ERRORS, reason, unreadable
 from laketier_lance.features import FORMAT
 
 if TYPE_CHECKING:
@@ -46,6 +55,12 @@ _TEXT_OPTIONS: Mapping[str, type] = {
     "min_ngram_length": int,
     "max_ngram_length": int,
     "prefix_only": bool,
+    "block_size": int,
+    "split_identifiers": bool,
+    "split_on_numerics": bool,
+    "preserve_original": bool,
+    "index_operators": bool,
+    "document_granularity": str,
 }
 """What a full-text index can be told. Without ``custom_stop_words``, as Lance does not keep them: who adds rows later
 could not tell which they were."""
@@ -131,14 +146,23 @@ def settled(dataset: LanceDataset, spec: IndexSpec, where: str) -> IndexSpec:
 
 
 def told_settings(dataset: LanceDataset, found: Any) -> dict[str, Any]:
-    """The settings of an index, as far as Lance tells them, under the names by which they are given."""
+    """The settings of an index, as far as Lance tells them, under the names by which they are given. Raises
+    `TableError`."""
     details = {key: value for key, value in (found.details or {}).items() if value is not None}
     if not is_vector(kind_of(found)):
         return details
     codes, graph = details.get("compression") or {}, details.get("hnsw") or {}
+    try:
+        partitions = len(dataset.get_ivf_model(found.name).centroids)
+    except LANCE_ERRORS as error:
+        if "Not found" not in str(error):
+            raise unreadable(dataset.uri, error) from error
+        raise CorruptTable(
+            f"index {found.name!r} can't be read", where=dataset.uri, why=reason(error), fix="Replace it, or drop it."
+        ) from error
     told = {
         "metric": str(details.get("metric_type", "")).lower() or None,
-        "num_partitions": len(dataset.get_ivf_model(found.name).centroids),
+        "num_partitions": partitions,
         "num_sub_vectors": codes.get("num_sub_vectors"),
         "num_bits": codes.get("num_bits") if codes.get("type") == "pq" else None,
         "m": graph.get("max_connections"),
@@ -213,19 +237,19 @@ def _check_values(options: Mapping[str, Any], where: str) -> None:
 
 def _check_fit(options: Mapping[str, Any], rows: int, vectors: pa.FixedSizeListType, where: str) -> None:
     dimension, partitions = vectors.list_size, options["num_partitions"]
-    if rows < partitions * _LEAST_SAMPLE:
-        raise ConfigError(
-            f"{rows} rows are too few for {partitions} partitions",
-            where=where,
-            why=f"a model is trained on {_LEAST_SAMPLE} rows of each, at least",
-            fix=f"Take num_partitions = {max(1, rows // TRAINING['sample_rate'])}, or wait for more rows.",
-        )
     if partitions * dimension * vectors.value_type.bit_width // 8 > _MOST_MODEL:
         raise ConfigError(
             f"a model of {partitions} partitions with {dimension} numbers is larger than {_MOST_MODEL >> 20} MiB",
             where=where,
             why="each task gets a copy",
             fix="Take fewer partitions (num_partitions).",
+        )
+    if rows < partitions * _LEAST_SAMPLE:
+        raise ConfigError(
+            f"{rows} rows are too few for {partitions} partitions",
+            where=where,
+            why=f"a model is trained on {_LEAST_SAMPLE} rows of each, at least",
+            fix=f"Take num_partitions = {max(1, rows // TRAINING['sample_rate'])}, or wait for more rows.",
         )
     if "num_bits" not in options:
         return

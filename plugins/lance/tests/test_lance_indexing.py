@@ -23,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laketier.kit import failpoints
+from laketier.maintenance.index_builds import spec_of
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     ConfigError,
@@ -259,6 +260,8 @@ def test_replace_and_append(texts) -> None:
     assert nothing[1] == []
     version = texts.open().version
     assert indexer(texts).publish(*nothing) == replace(plain, snapshot_id=version)
+    again = create(texts, spec_of(info), 3, IndexMode.REPLACE)
+    assert (again.options, again.rows_not_indexed) == (info.options, 0)
     indexer(texts).drop("doc_idx")
     assert indexer(texts).indexes() == []
 

@@ -18,7 +18,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from laketier.spi import ConfigError, FeatureNotSupported, IndexKind, IndexMode, IndexSpec, Refused
+from laketier.maintenance.index_builds import build_index
+from laketier.spi import (
+    ConfigError,
+    CorruptTable,
+    FeatureNotSupported,
+    IndexKind,
+    IndexMode,
+    IndexSpec,
+    Leaf,
+    Nearest,
+    Op,
+    Refused,
+    TableError,
+)
 from laketier_lance.index_settings import LANCE_KINDS
 from laketier_lance.vector_model import model_of
 
@@ -113,17 +126,18 @@ def answers(table, metric: str, k: int = 10, **more) -> list[dict[int, float]]:
     return found
 
 
-def exact(metric: str, vectors: np.ndarray, k: int = 10) -> list[list[int]]:
+def distances(metric: str, rows: np.ndarray, query: np.ndarray) -> np.ndarray:
     """By looking at every row, in numbers of 64 bits."""
-    rows, asked = vectors.astype(np.float64), questions().astype(np.float64)
+    rows, query = rows.astype(np.float64), query.astype(np.float64)
     if metric == "l2":
-        far = ((rows[None] - asked[:, None]) ** 2).sum(-1)
-    else:
-        far = 1 - asked @ rows.T
-        if metric == "cosine":
-            norms = np.linalg.norm(asked, axis=1)[:, None] * np.linalg.norm(rows, axis=1)[None]
-            far = 1 - (1 - far) / norms
-    return [list(each) for each in np.argsort(far, axis=1, kind="stable")[:, :k]]
+        return ((rows - query) ** 2).sum(-1)
+    dot = rows @ query
+    return 1 - (dot if metric == "dot" else dot / np.linalg.norm(rows, axis=1) / np.linalg.norm(query))
+
+
+def exact(metric: str, rows: np.ndarray, k: int = 10) -> list[list[int]]:
+    """The nearest rows of each question."""
+    return [list(np.argsort(distances(metric, rows, each), kind="stable")[:k]) for each in questions()]
 
 
 def recall(found, expected) -> float:
@@ -237,3 +251,146 @@ def test_parts_of_different_models_are_refused(vectors) -> None:
     assert indexer(vectors).indexes() == []
     with pytest.raises(Refused, match="no model yet"):
         replace(plan.builder, model=None).build(plan.parts[0])
+
+
+def search(table, query, k: int = 10, filters=(), **more):
+    searcher = table.storage.searcher(table.info)
+    found = searcher.search(Nearest(tuple(map(float, query)), **more), k=k, columns=["id"], filters=filters)
+    return found.rows["id"].to_pylist(), found.rows["_distance"].to_pylist(), found.explain
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", CODES + GRAPHS)
+def test_a_search_finds_what_a_look_at_each_row_finds(vectors, kind: IndexKind, metric: str) -> None:
+    """All partitions, many candidates: segments, rows without an index, and filters, beside numpy."""
+    for tail in (0, 200):
+        if tail:
+            fill(vectors, hashed()[:tail] * np.float32(1.1), 1, first=ROWS)
+        else:
+            create(
+                vectors,
+                spec(kind, metric=metric, num_partitions=4, **({"num_sub_vectors": 16} if "pq" in kind else {})),
+            )
+        rows = np.concatenate([hashed(), hashed()[:tail] * np.float32(1.1)])
+        for even in (False, True):
+            among = np.arange(len(rows))[:: 2 if even else 1]
+            filters = [Leaf("id", Op.IN, [int(each) for each in among])] if even else []
+            hits = 0
+            for query, true in zip(questions(), exact(metric, rows[among]), strict=True):
+                ids, far, explain = search(vectors, query, filters=filters, nprobes=4, refine=20)
+                assert (explain.rows_flat, [each.name for each in explain.indexes]) == (tail, ["v_idx"])
+                assert far == sorted(far)
+                np.testing.assert_allclose(far, distances(metric, rows[ids], query), rtol=2e-3, atol=2e-3)
+                hits += len(set(ids) & {int(among[each]) for each in true})
+            assert hits >= 0.98 * 10 * len(questions()), (kind, metric, tail, even, hits)
+
+
+def test_the_metric_is_that_of_the_index(vectors) -> None:
+    create(vectors, spec(IndexKind.IVF_FLAT, metric="cosine"))
+    query = questions()[0]
+    for metric, uses in ((None, ["v_idx"]), ("cosine", ["v_idx"]), ("l2", []), ("dot", [])):
+        ids, _, explain = search(vectors, query, metric=metric, nprobes=7)
+        assert [each.name for each in explain.indexes] == uses
+        assert ids == exact(metric or "cosine", hashed())[0]
+
+
+@pytest.mark.parametrize("kind", CODES + GRAPHS)
+def test_what_is_no_vector_is_found_by_no_search(make_table, kind: IndexKind) -> None:
+    rows = hashed().copy()
+    rows[::3, 4] = np.nan
+    rows[1, 5] = np.inf
+    table = make_table(VECTORS)
+    fill(table, rows, 4, nulls=[*range(500), 700])  # the first fragment has none at all
+    there = sorted({each for each in range(500, ROWS) if each % 3} - {700})
+    for metric in ("l2", "cosine"):
+        create(table, spec(kind, metric=metric), mode=IndexMode.REPLACE)
+        for more in ({"nprobes": 7}, {"exact": True, "metric": metric}):
+            ids, far, _ = search(table, hashed()[0], k=ROWS, **more)
+            assert np.isfinite(far).all()
+            if "hnsw" not in kind or "exact" in more:
+                assert sorted(ids) == there
+
+
+def test_what_no_model_can_be_trained_on_is_refused(make_table) -> None:
+    def refused(error, says: str, asked: IndexSpec, rows=hashed(), nulls=(), schema=VECTORS) -> None:  # noqa: B008
+        table = make_table(schema)
+        fill(table, rows, 2, nulls=nulls)
+        with pytest.raises(error, match=says):
+            create(table, asked)
+        assert indexer(table).indexes() == []
+
+    flat, codes = IndexKind.IVF_FLAT, IndexKind.IVF_PQ
+    refused(TableError, "0 vectors", spec(flat), nulls=range(ROWS))
+    refused(TableError, "0 vectors", spec(flat, metric="cosine"), rows=np.zeros((ROWS, DIMENSION), np.float32))
+    refused(ConfigError, "5 rows are too few for 8 partitions", spec(flat, num_partitions=8), rows=hashed()[:5])
+    refused(ConfigError, "too few for a codebook", spec(codes), rows=hashed()[:300])
+    refused(TableError, "256 rows but only 10", spec(codes), nulls=range(10, ROWS))
+    refused(ConfigError, "no divisor", spec(codes, num_sub_vectors=5))
+    refused(ConfigError, "num_bits = 7", spec(codes, num_bits=7))
+    refused(ConfigError, "num_bits = 4 with num_sub_vectors = 1", spec(codes, num_bits=4, num_sub_vectors=1))
+    refused(ConfigError, "no metric 'hamming'", spec(flat, metric="hamming"))
+    refused(ConfigError, "Did you mean 'num_partitions'", spec(flat, num_partition=4))
+    refused(ConfigError, "has no option 'm'", spec(flat, m=4))
+    refused(ConfigError, "m = 1 is not within", spec(IndexKind.IVF_HNSW_FLAT, m=1))
+    refused(ConfigError, "larger than 512 MiB", spec(flat, num_partitions=2**23), rows=np.zeros((2, DIMENSION)))
+    refused(ConfigError, "not vectors of a fixed size", IndexSpec("x", "id", flat))
+    bytes_ = pa.schema([("id", pa.int64()), ("v", pa.list_(pa.uint8(), DIMENSION))])
+    refused(FeatureNotSupported, "not built yet", spec(flat), rows=np.ones((10, DIMENSION)), schema=bytes_)
+
+
+@pytest.mark.parametrize("width", [pa.float16(), pa.float64()])
+def test_numbers_of_other_widths(make_table, width: pa.DataType) -> None:
+    table = make_table(pa.schema([("id", pa.int64()), ("v", pa.list_(width, DIMENSION))]))
+    fill(table, np.clip(hashed(), -1000, 1000), 4)
+    expected = search(table, questions()[1], metric="cosine", exact=True)[0]
+    for kind in CODES + GRAPHS:
+        info = create(table, spec(kind, metric="cosine"), mode=IndexMode.REPLACE)
+        assert len(info.segments) == (1 if is_whole(kind, "cosine") else 4)
+        assert set(search(table, questions()[1], nprobes=7, refine=50)[0]) == set(expected), kind
+
+
+def test_a_compaction_beside_a_build_keeps_the_model(vectors) -> None:
+    models = []
+
+    def build(plan):
+        models.append(plan.builder.model)
+        for part in plan.parts:
+            yield plan.builder.build(part)
+        if len(models) == 1:
+            rows = vectors.open().get_fragments()
+            vectors.open().delete("id < 100")
+            vectors.open().optimize.compact_files(target_rows_per_fragment=ROWS // 4)
+            assert len(vectors.open().get_fragments()) < len(rows)
+
+    info = build_index(indexer(vectors), spec(IndexKind.IVF_PQ), IndexMode.CREATE, max_parts=8, build=build)
+    assert len(models) > 1
+    assert models[0] == models[-1] is not None
+    assert info.rows_not_indexed == 0
+    assert {model_of(vectors.location, {}, each) for each in info.segments} == {models[0]}
+
+
+def test_training_writes_nothing(vectors) -> None:
+    before = sorted(path for path in Path(vectors.location).rglob("*"))
+    planned(vectors, spec(IndexKind.IVF_PQ))
+    assert sorted(path for path in Path(vectors.location).rglob("*")) == before
+
+
+def test_segments_of_several_models_are_not_added_to(vectors) -> None:
+    from lance.indices import IndicesBuilder
+
+    dataset = vectors.open()
+    fragments = [each.fragment_id for each in dataset.get_fragments()]
+    segments = []
+    for half in (fragments[:4], fragments[4:]):
+        centroids = IndicesBuilder(dataset, "v").train_ivf(3, sample_rate=64, fragment_ids=half).centroids
+        segments.append(
+            dataset.create_index_uncommitted("v", "IVF_FLAT", name="v_idx", fragment_ids=half, ivf_centroids=centroids)
+        )
+    dataset.commit_existing_index_segments("v_idx", "v", segments)
+    fill(vectors, hashed()[:50], 1, first=ROWS)
+    with pytest.raises(ConfigError, match="have 2 models"):
+        planned(vectors, spec(IndexKind.IVF_FLAT), mode=IndexMode.APPEND)
+    Path(vectors.location, "_indices", segments[0].uuid, "auxiliary.idx").unlink()
+    with pytest.raises(CorruptTable, match="'v_idx' can't be read"):
+        planned(vectors, spec(IndexKind.IVF_FLAT), mode=IndexMode.APPEND)
+    assert create(vectors, spec(IndexKind.IVF_FLAT), mode=IndexMode.REPLACE).rows_not_indexed == 0
