@@ -10,10 +10,12 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,7 @@ from rich.console import Console
 from benchmarks import paragraphs
 from benchmarks.documents import ANALYSES, Documents, rows_of
 from benchmarks.measure import Case, Measured, Sample, interleaved, median
+from benchmarks.others import environment, other, told
 from benchmarks.report import Section, save, show
 
 if TYPE_CHECKING:
@@ -40,6 +43,9 @@ ONE_THREAD = {
 }
 """What holds a process to about one thread; it is pinned to a core as well. Without ``LANCE_IO_THREADS``: a full-text
 build of pylance 14.0.2 hangs where that is 1."""
+
+ALL_CORES = {"LANCE_CPU_THREADS": str(os.cpu_count())}
+"""By default Lance leaves two cores to reading and writing, and so builds with one thread on a machine of two."""
 
 FRAGMENTS = 16
 ALONE_ONE, ALONE_ALL = "pylance alone, one thread", "pylance alone, all cores"
@@ -62,7 +68,9 @@ def run(
         spark = stack.enter_context(_cluster(settings.work, settings.partition_mb))
         alone = {
             ALONE_ONE: stack.enter_context(_process(ONE_THREAD | _partition(settings.partition_mb), {0})),
-            ALONE_ALL: stack.enter_context(_process(_partition(settings.partition_mb), os.sched_getaffinity(0))),
+            ALONE_ALL: stack.enter_context(
+                _process(ALL_CORES | _partition(settings.partition_mb), os.sched_getaffinity(0))
+            ),
         }
         location = documents.lake.load_table().location
 
@@ -85,6 +93,11 @@ def run(
             case(name, _on_spark(documents, spark, kind, column, options, parts), _python_workers)
             for parts, name in WORKERS.items()
         ]
+        for engine, (name, python) in _others(settings).items():
+            child = stack.enter_context(
+                other(python, engine, location, column, options, ONE_THREAD if engine == "ray" else {})
+            )
+            cases.append(case(name, partial(told, child), _descendants(child)))
         measured = interleaved(cases, scratch, settings.repetitions, say)
     title = f"{kind} of {column}, {documents.dataset().count_rows():,} rows, {FRAGMENTS} fragments"
     return [_section(title, measured, peaks)]
@@ -100,8 +113,10 @@ def _section(title: str, measured: Mapping[str, Measured], peaks: Mapping[str, l
                 "case": name,
                 "wall_s": round(sample.wall, 2),
                 "cpu_s": round(sample.cpu, 2),
-                "times as fast as one thread": round(one.wall / sample.wall, 2),
-                "CPU of one thread": round(sample.cpu / one.cpu, 2),
+                "times as fast": round(one.wall / sample.wall, 2),
+                "best, times": round(_best(measured[ALONE_ONE]).wall / _best(measured[name]).wall, 2),
+                "CPU ratio": round(sample.cpu / one.cpu, 2),
+                "best, CPU": round(_best(measured[name]).cpu / _best(measured[ALONE_ONE]).cpu, 2),
                 "CPU per wall": round(sample.cpu / sample.wall, 2),
                 "peak RSS, MB": round(max(peaks[name]) / 1e6),
                 "wall_s min-max": _range(measured[name].samples),
@@ -110,6 +125,11 @@ def _section(title: str, measured: Mapping[str, Measured], peaks: Mapping[str, l
     section.notes.append("Commit and durability are included; Spark's are those of create_index. CPU: all processes.")
     section.notes.append(f"Load of the machine at the end, over a minute: {psutil.getloadavg()[0]:.1f}.")
     return section
+
+
+def _best(case: Measured) -> Sample:
+    """The least of each figure: what others on the machine do can only add to it."""
+    return Sample(min(each.wall for each in case.samples), min(each.cpu for each in case.samples))
 
 
 def _range(samples: list[Sample]) -> str:
@@ -144,6 +164,12 @@ def _on_spark(
     return build
 
 
+def _others(settings: argparse.Namespace) -> dict[str, tuple[str, Path]]:
+    """The libraries beside which ours is measured, with the interpreters that have them."""
+    given = {"ray": ("lance-ray, 2 workers", settings.ray), "daft": ("daft-lance, all cores", settings.daft)}
+    return {engine: (name, python) for engine, (name, python) in given.items() if python is not None}
+
+
 def _drop(location: str) -> None:
     dataset = lance.dataset(location)
     for index in dataset.describe_indices():
@@ -158,21 +184,11 @@ def _partition(megabytes: int | None) -> dict[str, str]:
 
 
 @contextmanager
-def _environment(more: Mapping[str, str]) -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ.update(more)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
-@contextmanager
-def _process(environment: Mapping[str, str], cores: set[int]) -> Iterator[ProcessPoolExecutor]:
+def _process(variables: Mapping[str, str], cores: set[int]) -> Iterator[ProcessPoolExecutor]:
     """A process with an environment and cores of its own."""
-    with _environment(environment), ProcessPoolExecutor(1, get_context("spawn"), _pin, (cores,)) as pool:
-        pool.submit(os.getpid).result()
+    with ProcessPoolExecutor(1, get_context("spawn"), _pin, (cores,)) as pool:
+        with environment(variables):
+            pool.submit(os.getpid).result()
         yield pool
 
 
@@ -207,6 +223,10 @@ def _pids(pool: ProcessPoolExecutor) -> Callable[[], list[int]]:
     return lambda: [pool.submit(os.getpid).result()]
 
 
+def _descendants(child: subprocess.Popen[str]) -> Callable[[], list[int]]:
+    return lambda: [child.pid, *(each.pid for each in psutil.Process(child.pid).children(recursive=True))]
+
+
 def _python_workers() -> list[int]:
     """Processes of pyspark that run tasks."""
     found = []
@@ -218,14 +238,16 @@ def _python_workers() -> list[int]:
 
 
 def _forget_peak(pid: int) -> None:
-    Path(f"/proc/{pid}/clear_refs").write_text("5")
+    with suppress(OSError):  # it may have ended
+        Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def _peak(pid: int) -> int:
     """The bytes of memory that a process has held at most since `_forget_peak`."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
     return 0
 
 
@@ -237,6 +259,8 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3, help="measured runs of each case (3)")
     parser.add_argument("--positions", action="store_true", help="with positions, for phrases")
     parser.add_argument("--partition-mb", type=int, help="LANCE_FTS_PARTITION_SIZE: what a worker collects in memory")
+    parser.add_argument("--ray", type=Path, help="a Python with lance-ray, to measure that, too")
+    parser.add_argument("--daft", type=Path, help="a Python with daft and daft-lance")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--work", type=Path, default=Path("build/bench"), help="where everything goes (build/bench)")
     given = parser.parse_args()

@@ -79,7 +79,7 @@ def _phrase(words: list[str], columns: list[str], chance: random.Random, chinese
 
 
 def _fuzzy(words: list[str], columns: list[str], chance: random.Random, chinese: bool) -> TextQuery | None:
-    """A word with one letter more, less or another."""
+    """A word with one character more, less or another."""
     long = [word for word in words if len(word) >= (2 if chinese else 5)]
     if not long:
         return None
