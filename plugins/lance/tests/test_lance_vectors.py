@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from laketier.maintenance.index_builds import build_index
+from laketier.maintenance.index_builds import build_in_processes, build_index
 from laketier.spi import (
     ConfigError,
     CorruptTable,
@@ -394,3 +394,19 @@ def test_segments_of_several_models_are_not_added_to(vectors) -> None:
     with pytest.raises(CorruptTable, match="'v_idx' can't be read"):
         planned(vectors, spec(IndexKind.IVF_FLAT), mode=IndexMode.APPEND)
     assert create(vectors, spec(IndexKind.IVF_FLAT), mode=IndexMode.REPLACE).rows_not_indexed == 0
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", [IndexKind.IVF_PQ, IndexKind.IVF_SQ])
+def test_distances_are_those_of_the_vectors_whatever_the_codes_tell(vectors, kind: IndexKind, metric: str) -> None:
+    create(vectors, spec(kind, metric=metric))
+    for query in questions()[:5]:
+        ids, far, _ = search(vectors, query)
+        np.testing.assert_allclose(far, distances(metric, hashed()[ids], query), rtol=2e-3, atol=2e-3)
+
+
+def test_processes_build_with_the_model_that_was_trained(vectors) -> None:
+    asked = spec(IndexKind.IVF_PQ, num_sub_vectors=4)
+    info = build_index(indexer(vectors), asked, IndexMode.CREATE, max_parts=4, build=build_in_processes(2))
+    assert (len(info.segments), info.rows_not_indexed) == (4, 0)
+    assert len({model_of(vectors.location, {}, each).digest for each in info.segments}) == 1
