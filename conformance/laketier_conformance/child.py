@@ -14,7 +14,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
-from laketier.kit.failpoints import VARIABLE
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     AddColumn,
@@ -27,11 +26,13 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering import TieringRound
-from laketier_conformance.documents import Documents
+from laketier_conformance import child_indexes
+from laketier_conformance.asked import say, switch_on
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.supervisor import be_supervised
-from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, seen, token
+from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, token
 from laketier_conformance.past import past_of
+from laketier_conformance.seen import seen
 
 
 def serve(name: str) -> None:
@@ -44,7 +45,7 @@ def serve(name: str) -> None:
         lake = Lake(name, request["warehouse"], request["options"])
         if "supervised" in request:
             be_supervised(request["supervised"])
-        _say(answers, answer_of(lake, request, answers))
+        say(answers, answer_of(lake, request, answers))
 
 
 def answer_of(lake: Lake, request: dict[str, Any], answers: TextIO = sys.stdout) -> dict[str, Any]:
@@ -57,23 +58,11 @@ def answer_of(lake: Lake, request: dict[str, Any], answers: TextIO = sys.stdout)
         return {"failed": f"{type(error).__name__}: {error}"}
 
 
-def _say(answers: TextIO, answer: dict[str, Any]) -> None:
-    answers.write(json.dumps(answer) + "\n")
-    answers.flush()
-
-
-def _switch_on(request: dict[str, Any]) -> None:
-    if "failpoints" in request:
-        os.environ[VARIABLE] = request["failpoints"]
-    else:
-        os.environ.pop(VARIABLE, None)
-
-
 def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     """Run a round; between staging and commit wait for the parent's word, if asked to."""
     table = lake.table(request["table"])
     mode = WriteMode(request.get("mode", "append"))
-    _switch_on(request)
+    switch_on(request)
     factory = table.factory
     name = token(request["epoch"], pipeline=request["pipeline"], fence=request.get("fence", 0))
     tiering = TieringRound(factory, token=name, mode=mode, policy=QUICK)
@@ -83,7 +72,7 @@ def _round(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
         for index, ids in enumerate(request["tasks"])
     ]
     if request.get("wait"):
-        _say(answers, {"ready": True})
+        say(answers, {"ready": True})
         sys.stdin.readline()
     result = tiering.commit(results)
     return {"outcome": result.outcome.name, "rows": result.rows, "conflicts": result.conflicts}
@@ -94,7 +83,7 @@ def _replace(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
     import pyarrow as pa
 
     table = lake.table(request["table"])
-    _switch_on(request)
+    switch_on(request)
     name = token(request["epoch"], pipeline=request["pipeline"])
     tiering = TieringRound(table.factory, token=name, mode=WriteMode.UPSERT, policy=QUICK)
     tiering.begin()
@@ -107,28 +96,11 @@ def _replace(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
 
 def _rounds(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     """Several epochs, one after the other."""
-    _say(answers, {"ready": True})
+    say(answers, {"ready": True})
     sys.stdin.readline()
     table = lake.table(request["table"])
     outcomes = [table.append(epoch, ids, pipeline=request["pipeline"]) for epoch, ids in enumerate(request["epochs"])]
     return {"outcomes": [result.outcome.name for result in outcomes]}
-
-
-def _documents(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
-    """Several epochs of texts, one after the other."""
-    texts = Documents(lake.table(request["table"]), {}, pipeline=request["pipeline"])
-    _say(answers, {"ready": True})
-    sys.stdin.readline()
-    return {"outcomes": [texts.append(epoch, ids).name for epoch, ids in enumerate(request["epochs"])]}
-
-
-def _publish_index(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
-    """Publish a plan and what its tasks built, which came as bytes."""
-    import pickle
-
-    plan, built = pickle.loads(base64.b64decode(request["sent"]))  # noqa: S301 - as an engine sends it
-    _switch_on(request)
-    return {"segments": list(lake.storage.indexer(lake.table(request["table"]).info).publish(plan, built).segments)}
 
 
 def _imports(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
@@ -140,7 +112,7 @@ def _imports(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
 
 def _create(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     catalog = lake.storage.catalog()
-    _say(answers, {"ready": True})
+    say(answers, {"ready": True})
     sys.stdin.readline()
     path = lake.table(request["table"]).path
     return {"uuid": catalog.create_table(path, TableDescriptor(SCHEMA)).table_uuid}
@@ -152,7 +124,7 @@ def _alter(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
 
     path = lake.table(request["table"]).path
     if request.get("wait"):
-        _say(answers, {"ready": True})
+        say(answers, {"ready": True})
         sys.stdin.readline()
     catalog, names = lake.storage.catalog(), list[str]()
     for name in request["columns"]:
@@ -229,7 +201,7 @@ def _watch(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, An
     """Read the table over and over until the file ``until`` is there. The distinct states seen, in order."""
     table = lake.table(request["table"])
     states: list[list[int]] = [table.ids]
-    _say(answers, {"ready": True})
+    say(answers, {"ready": True})
     while True:
         last = Path(request["until"]).exists()
         seen = table.ids
@@ -293,8 +265,10 @@ _REQUESTS = {
     "round": _round,
     "replace": _replace,
     "rounds": _rounds,
-    "documents": _documents,
-    "publish_index": _publish_index,
+    "documents": child_indexes.documents,
+    "publish_index": child_indexes.publish_index,
+    "index": child_indexes.index,
+    "drop_index": child_indexes.drop_index,
     "create": _create,
     "make": _make,
     "alter": _alter,

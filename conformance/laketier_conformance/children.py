@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import select
+import selectors
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import IO, Any
 
 from laketier_conformance.forks import Forked, Forks
 from laketier_conformance.lake import Lake
@@ -47,7 +47,7 @@ class Child:
         """The next answer. Raises `ChildDied` when it ended instead."""
         assert self._process.stdout is not None
         while b"\n" not in self._buffer:
-            if not select.select([self._process.stdout], [], [], PATIENCE_SECONDS)[0]:
+            if not _says_more(self._process.stdout, PATIENCE_SECONDS):
                 raise TimeoutError(f"the other process said nothing for {PATIENCE_SECONDS:.0f} seconds")
             data = self._process.stdout.read(65536)
             if not data:
@@ -60,7 +60,7 @@ class Child:
     def answers_within(self, seconds: float) -> bool:
         """Whether it has said something, or ended."""
         assert self._process.stdout is not None
-        return bool(self._buffer or select.select([self._process.stdout], [], [], seconds)[0])
+        return bool(self._buffer or _says_more(self._process.stdout, seconds))
 
     def stop(self) -> None:
         """End it, whatever it does."""
@@ -76,6 +76,14 @@ class Child:
             self._process.stdin.write(line.encode() + b"\n")
         except BrokenPipeError:
             raise ChildDied(self._process.wait()) from None
+
+
+def _says_more(pipe: IO[bytes], seconds: float) -> bool:
+    """Whether there is something to read, or the other end is closed. `select.select` takes no descriptor from 1024 on,
+    and a process that watches a disk has that many."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        return bool(selector.select(seconds))
 
 
 class ChildDied(Exception):

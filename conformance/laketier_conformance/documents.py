@@ -17,6 +17,8 @@ from laketier.spi import (
     Boolean,
     Boost,
     BuiltIndexPart,
+    ConfigError,
+    FeatureNotSupported,
     IndexInfo,
     IndexKind,
     IndexMode,
@@ -227,3 +229,16 @@ class Documents:
         """The ids in the order of the table."""
         found: list[int] = self.table.read(columns=("id",))["id"].to_pylist()
         return found
+
+
+def kind_of_numbers(indexer: LakeIndexer, column: str) -> IndexKind:
+    """The first kind of index of integers that a format builds."""
+    for kind in (IndexKind.BTREE, IndexKind.BITMAP, IndexKind.ZONEMAP, IndexKind.BLOOMFILTER):
+        try:
+            indexer.plan(IndexSpec(FILTERED, column, kind), 1)
+        except FeatureNotSupported:
+            continue
+        except ConfigError:
+            pass  # of an empty table it plans none
+        return kind
+    raise AssertionError("the format builds indexes: of integers it builds btree, bitmap, zonemap or bloomfilter")

@@ -32,7 +32,6 @@ from laketier.spi import (
     SourceRange,
     TableDescriptor,
     TableInfo,
-    TableNotFound,
     TablePath,
     Token,
     Watermark,
@@ -247,22 +246,6 @@ class Table:
     def ids(self) -> list[int]:
         """The ids of all rows, sorted; a double is there twice."""
         return sorted(self.read(columns=("id",))["id"].to_pylist())
-
-
-Seen = dict[str, Any] | None
-"""The columns and the rows of a table, as JSON has them; None where there is no table."""
-
-
-def seen(lake: Lake, name: str) -> Seen:
-    """What a reader finds in a table of `SCHEMA`, from a fresh handle."""
-    table = lake.table(name)
-    try:
-        columns = table.info.schema.names
-        rows = table.read(columns=("id", "name")).to_pydict()
-    except TableNotFound:
-        return None
-    pairs = zip(rows["id"], rows["name"], strict=True)
-    return {"columns": columns, "rows": [[*pair] for pair in sorted(pairs, key=lambda pair: (pair[0], str(pair[1])))]}
 
 
 def read_plan(source: LakeSource, plan: ScanPlan) -> pa.Table:

@@ -6,6 +6,7 @@ To add an operation, add an entry: what it needs, the request to another process
 from __future__ import annotations
 
 import base64
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,11 +16,14 @@ import pyarrow as pa
 
 from laketier.maintenance.orphans import list_orphans
 from laketier.spi import AddColumn, Feature, WriteMode, unpack
+from laketier_conformance import child_indexes
 from laketier_conformance.keyed import Keyed
-from laketier_conformance.lake import SCHEMA, Lake, Seen, Table, ids_of, name_of, token
+from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, name_of, token
+from laketier_conformance.seen import Seen
 
 Request = dict[str, Any]
 NAME, BESIDE = "db.t", "db.t_beside"
+OF_ID = "of_id"
 UPSERTED = (1, 2, 3)
 
 
@@ -114,6 +118,22 @@ def _collect(lake: Lake, number: int) -> Request:
     return {"do": "collect"}
 
 
+def _index(lake: Lake, number: int) -> Request:
+    table = _made(lake, number)
+    indexer = lake.storage.indexer(table.info)  # a format without it refuses here
+    if indexer.indexes():
+        indexer.drop(OF_ID)
+    table.append(number + 1)
+    return {"do": "index", "name": OF_ID}
+
+
+def _drop_index(lake: Lake, number: int) -> Request:
+    table = _made(lake, number)
+    if not lake.storage.indexer(table.info).indexes():
+        child_indexes.index(lake, {"table": NAME, "name": OF_ID}, sys.stdout)
+    return {"do": "drop_index", "name": OF_ID}
+
+
 def _kept(hook: str) -> Callable[[Lake, int], Request]:
     def prepare(lake: Lake, number: int) -> Request:
         table = _made(lake, number)
@@ -137,6 +157,17 @@ def _with_other_rows(before: Seen, number: int) -> Seen:
     return {**before, "rows": [[i, name_of(i)] for split in (0, 1) for i in ids_of(number + 1, split)]}
 
 
+def _with_an_index(before: Seen, _: int) -> Seen:
+    assert before is not None
+    ids = [row[0] for row in before["rows"]]
+    return {**before, "indexes": [[OF_ID, len(ids), 0]], "found": [i for i in ids if i >= 1]}
+
+
+def _without_indexes(before: Seen, _: int) -> Seen:
+    assert before is not None
+    return {"columns": before["columns"], "rows": before["rows"]}
+
+
 def _with_new_names(before: Seen, number: int) -> Seen:
     assert before is not None
     return {**before, "rows": [[i, f"new {number}"] for i in UPSERTED]}
@@ -150,6 +181,8 @@ OPERATIONS = (
     Operation("upsert", _upsert, _with_new_names, needs=(Feature.UPSERT,), again=_upsert_again),
     Operation("discard", _discard),
     Operation("collect", _collect, needs=(Feature.ORPHAN_COLLECTION,)),
+    Operation("index", _index, _with_an_index, needs=(Feature.INDEXING,)),
+    Operation("drop-index", _drop_index, _without_indexes, needs=(Feature.INDEXING,), repeats=False),
     Operation("expire", _kept("expire"), hook="expire"),
     Operation("compact", _kept("compact"), hook="compact"),
 )

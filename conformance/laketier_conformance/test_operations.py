@@ -23,8 +23,9 @@ from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
 from laketier_conformance.interposed.runs import NOWHERE, Run, spread
 from laketier_conformance.interposed.supervisor import KILL, LOSE
-from laketier_conformance.lake import Lake, Seen, seen
+from laketier_conformance.lake import Lake
 from laketier_conformance.operations import BESIDE, NAME, OPERATIONS, Operation, Request
+from laketier_conformance.seen import Seen, seen
 
 Answer = dict[str, Any]
 Of = tuple[int, int]

@@ -7,6 +7,7 @@ themselves: in a warehouse that is none of a local disk, there is nothing to cut
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
 from laketier_conformance.interposed.runs import spread
 from laketier_conformance.interposed.supervisor import KILL
 from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of, token
+from laketier_conformance.seen import seen
 from laketier_conformance.suite import REFUSED
 
 EPOCHS = 2
@@ -120,6 +122,31 @@ def test_partitions_survive(cuts: PowerCuts, lake: Lake) -> None:
         expect(answer["seen"], rows, f"{cut.told}: a reader finds the ids")
         if rows:
             expect(answer["outcome"], RoundOutcome.ALREADY_THERE.value, f"{cut.told}: the last epoch is replayed")
+
+
+@pytest.mark.needs(Feature.INDEXING)
+def test_indexes_survive(cuts: PowerCuts, lake: Lake) -> None:
+    """A published index answers, and a dropped one does not come back."""
+    table = lake.create()
+    lake.storage.indexer(table.info)  # a format without it refuses here
+    for epoch in range(EPOCHS):
+        table.append(epoch)
+    named: dict[str, Any] = {"table": "db.t", "name": "of_id"}
+    for do in ("index", "drop_index"):
+        cuts.restart()
+        answer = cuts.ask(do, **named).answer
+        assert {"rows", "dropped"} & (answer or {}).keys(), f"a request to {do} ends with {answer}"
+        after = seen(lake, "db.t")
+        expect("indexes" in (after or {}), do == "index", f"a table has an index after a request to {do}")
+        finish = {"do": "finish", "table": "db.t", "after": after, "repeats": False, "then": {}}
+        left = cuts.left_by(cuts.after, partial(_asks, finish))
+        for cut, found in zip(cuts.after, left, strict=True):
+            assert "seen" in found, f"{cut.told}: the table can't be read: {found}"
+            expect(found["seen"], after, f"{cut.told}: a reader finds")
+
+
+def _asks(request: dict[str, Any], _: PowerCut) -> dict[str, Any]:
+    return request
 
 
 def test_a_creation_makes_durable_what_it_finds(cuts: PowerCuts) -> None:

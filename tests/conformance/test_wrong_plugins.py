@@ -18,7 +18,7 @@ import conformance_pages
 FOLDER = Path(__file__).parent / "wrong_plugins"
 INTERPOSED = ("test_effects.py::", "test_operations.py::", "test_power.py::")
 EACH_STEP = ("--lake-steps=0",)
-OF_INDEXES = ("test_index_answers.py::", "test_search.py::")
+OF_INDEXES = ("test_index_answers.py::", "test_search.py::", "test_power.py::test_indexes_survive")
 """The small correct format has no indexes: Lance is the one that they are about."""
 HELPERS = {
     "crooked",
@@ -116,8 +116,11 @@ def test_the_correct_one_passes_the_same_tests(costly: bool, run_suite) -> None:
     assert run.report["verdict"] == "partial", "the rest was not run"
 
 
-def test_the_correct_indexer_passes_the_same_tests(run_suite) -> None:  # type: ignore[no-untyped-def]
-    tests = sorted({test for test, _ in CAUGHT_BY.values() if test.startswith(OF_INDEXES)})
+@pytest.mark.parametrize("costly", [False, pytest.param(True, marks=pytest.mark.deep)])
+def test_the_correct_indexer_passes_the_same_tests(costly: bool, run_suite) -> None:  # type: ignore[no-untyped-def]
+    tests = sorted({t for t, _ in CAUGHT_BY.values() if _is_costly(t) is costly and t.startswith(OF_INDEXES)})
+    if costly and why_not() is not None:
+        pytest.skip(f"effects can't be seen here: {why_not()}")
     name = "correctly-indexed"
     run = run_suite(name, tests, offers={name: "correctly_indexed"}, harnesses={name: "correctly_indexed:Harness"})
     assert {test: run.outcome(test) for test in tests} == dict.fromkeys(tests, "passed"), run.output

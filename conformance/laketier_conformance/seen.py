@@ -1,0 +1,40 @@
+"""What a reader finds in a table, as JSON has it: to be compared before and after whatever was done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laketier.spi import Feature, Leaf, Op, TableNotFound, support_of
+from laketier_conformance.lake import Lake, Table
+
+Seen = dict[str, Any] | None
+"""The columns and the rows of a table, as JSON has them; None where there is no table."""
+
+
+def seen(lake: Lake, name: str) -> Seen:
+    """What a reader finds in a table of `SCHEMA`, from a fresh handle. Where it has indexes these, too, and what a
+    filter finds through them."""
+    table = lake.table(name)
+    try:
+        columns = table.info.schema.names
+        rows = table.read(columns=("id", "name")).to_pydict()
+        more = _indexed(table)
+    except TableNotFound:
+        return None
+    pairs = zip(rows["id"], rows["name"], strict=True)
+    return {
+        "columns": columns,
+        "rows": [[*pair] for pair in sorted(pairs, key=lambda pair: (pair[0], str(pair[1])))],
+        **more,
+    }
+
+
+def _indexed(table: Table) -> dict[str, Any]:
+    if not support_of(table.lake.plugin.features, Feature.INDEXING).full:
+        return {}
+    indexes = table.lake.storage.indexer(table.info).indexes()
+    if not indexes:
+        return {}
+    told = [[each.name, each.rows_indexed, each.rows_not_indexed] for each in indexes]
+    found = table.read(columns=("id",), filters=(Leaf("id", Op.GE, 1),))["id"].to_pylist()
+    return {"indexes": told, "found": sorted(found)}
