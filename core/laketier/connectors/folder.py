@@ -14,7 +14,7 @@ from pyarrow import fs
 from laketier.config.locations import absolute
 from laketier.connectors.location import filesystem_of, is_hidden
 from laketier.connectors.parquet_parts import read_footer, read_row_groups, row_group_ranges
-from laketier.kit.parquet_reader import open_parquet
+from laketier.kit.parquet_reader import naming_damage, open_parquet
 from laketier.spi import (
     ConfigError,
     IncompatibleData,
@@ -69,7 +69,7 @@ class ParquetFolder(LakeSource):
             schema = schema.remove_metadata()
             full = schema if full is None else full
             _check_columns(info.path, schema, full)
-            for first, last, rows, size in row_group_ranges(footer, self.split_bytes):
+            for first, last, rows, size in row_group_ranges(footer, info.size, self.split_bytes):
                 payload = RowGroups(info.path, first, last, info.size, info.mtime_ns)
                 splits.append(LakeSplit(index=len(splits), rows=rows, bytes=size, payload=payload))
         if full is None:
@@ -89,7 +89,7 @@ class ParquetFolder(LakeSource):
         """See `LakeSource.read`."""
         filesystem, _ = filesystem_of(self.location)
         part: RowGroups = split.payload
-        with filesystem.open_input_file(part.path) as file:
+        with filesystem.open_input_file(part.path) as file, naming_damage(part.path):
             yield from read_row_groups(open_parquet(file, pre_buffer=True), range(part.first, part.last + 1), schema)
 
     def _files(self) -> tuple[fs.FileSystem, list[fs.FileInfo]]:

@@ -31,19 +31,22 @@ def read_footer(filesystem: fs.FileSystem, path: str) -> tuple[pq.FileMetaData, 
         ) from error
 
 
-def row_group_ranges(footer: pq.FileMetaData, most: int) -> Iterator[tuple[int, int, int, int]]:
-    """(first, last, rows, bytes) of consecutive row groups that together stay near ``most`` bytes."""
-    first, rows, size = 0, 0, 0
-    for index in range(footer.num_row_groups):
-        group = footer.row_group(index)
-        compressed = sum(group.column(c).total_compressed_size for c in range(group.num_columns))
-        if rows and size + compressed > most:
-            yield first, index - 1, rows, size
-            first, rows, size = index, 0, 0
-        rows += group.num_rows
-        size += compressed
+def row_group_ranges(footer: pq.FileMetaData, size: int, most: int) -> Iterator[tuple[int, int, int, int]]:
+    """(first, last, rows, bytes) of consecutive row groups that together stay near ``most`` of the file's ``size``
+    bytes. A group's share is that of its bytes before compression: to ask for those of its columns would end the
+    process where the footer contradicts itself (pyarrow 26)."""
+    plain = [footer.row_group(index).total_byte_size for index in range(footer.num_row_groups)]
+    scale = size / max(1, sum(plain))
+    first, rows, taken = 0, 0, 0
+    for index, expanded in enumerate(plain):
+        compressed = int(expanded * scale)
+        if rows and taken + compressed > most:
+            yield first, index - 1, rows, taken
+            first, rows, taken = index, 0, 0
+        rows += footer.row_group(index).num_rows
+        taken += compressed
     if rows:
-        yield first, footer.num_row_groups - 1, rows, size
+        yield first, footer.num_row_groups - 1, rows, taken
 
 
 def read_row_groups(

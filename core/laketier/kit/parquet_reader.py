@@ -15,7 +15,7 @@ from laketier.spi.errors import CorruptTable
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-_DAMAGED = re.compile(r"thrift|magic|end of (stream|file)|[Cc]orrupt|decompress|page integrity")
+_DAMAGED = re.compile(r"thrift|magic|end of (stream|file)|[Cc]orrupt|decompress|page integrity|histogram")
 _BATCH_ROWS = 131_072
 _BATCH_BYTES = 32 * 1024 * 1024
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import suppress
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.parquet_pages import check_chunks
+from laketier.connectors.folder import ParquetFolder
+from laketier.spi import CorruptTable, ScanRequest
 
 # The optional column of longs has a histogram of two definition levels. It says that it is required.
 TABLE = pa.table({"n": pa.array([1, None, 3]), "l": pa.array([[1], [], None]), "s": ["a", None, "c"]})
@@ -38,6 +41,14 @@ def test_a_footer_that_contradicts_itself_is_refused() -> None:
     footer = pq.ParquetFile(io.BytesIO(data)).metadata
     with pytest.raises(BadValue, match="levels of column 'n'"):
         check_chunks(io.BytesIO(data), len(data), footer)
+
+
+def test_a_folder_with_such_a_file_ends_no_process(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(contradicting())
+    folder = ParquetFolder(str(tmp_path))
+    plan = folder.plan(ScanRequest())
+    with pytest.raises(CorruptTable, match=r"a\.parquet.*histogram"):
+        list(folder.read(plan.splits[0], plan.schema))
 
 
 KINDS = [

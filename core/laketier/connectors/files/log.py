@@ -279,7 +279,7 @@ class LandingLog(TableLog):
         except (pa.ArrowException, Astray, BadValue, FileNotFoundError):
             yield whole  # which the task then finds to be bad
             return
-        for first, last, _, size in row_group_ranges(footer, self._options.split_bytes):
+        for first, last, _, size in row_group_ranges(footer, entry.size, self._options.split_bytes):
             some = replace(part, groups=(first, last))
             yield LogSplit(bucket=BUCKET, start=ordinal, end=ordinal + 1, bytes=size, payload=some)
 
