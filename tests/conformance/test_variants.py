@@ -40,8 +40,8 @@ def test_each_file_format_keeps_what_touches_its_files(name: str, run_suite) -> 
     variant(name, run_suite, SHORT)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", [*VARIANTS[:3], pytest.param("vortex", marks=pytest.mark.deep)])
+@pytest.mark.parametrize("name", VARIANTS)
 def test_each_file_format_conforms(name: str, run_suite) -> None:  # type: ignore[no-untyped-def]
     variant(name, run_suite)
