@@ -19,7 +19,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import plotext
 import pyarrow as pa
@@ -28,11 +27,10 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-import laketier
 import laketier.spark
 from laketier.maintenance.index_policy import IndexPolicy
 from laketier.registry import configure, open_lake
-from laketier.spi import IndexKind, IndexSpec, SearchSnapshot
+from laketier.spi import IndexKind, IndexSpec, Match, SearchRequest, SearchSnapshot
 
 BATCHES = 60
 PER_BATCH = 150
@@ -120,10 +118,8 @@ def open_searches(docs: dict[str, str]) -> SearchSnapshot:
     return lake.searcher(lake.load_table()).at()
 
 
-def asked(query: str) -> Any:
+def asked(query: str) -> SearchRequest:
     """A request for the best ten."""
-    from laketier.spi import Match, SearchRequest
-
     return SearchRequest(query=Match(query), k=10, columns=("id",))
 
 

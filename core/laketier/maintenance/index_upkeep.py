@@ -94,7 +94,15 @@ def maintain_lake_indexes(
         return tuple(IndexUpkeep(each.spec.name, (), None, 0.0) for each in policies)
     indexer = lake.indexer(table)
     with naming_format(lake.config.format):
-        return tuple(_maintained(lake, table, indexer, each, build, max_parts, told) for each in policies)
+        try:
+            # Once for all: a look reads what each full-text index counts.
+            there = {each.name: each for each in indexer.indexes()}
+        except LaketierError as error:
+            return tuple(IndexUpkeep(each.spec.name, (), None, 0.0, error) for each in policies)
+        return tuple(
+            _maintained(lake, table, indexer, each, there.get(each.spec.name), build, max_parts, told)
+            for each in policies
+        )
 
 
 def _maintained(
@@ -102,16 +110,15 @@ def _maintained(
     table: TableInfo,
     indexer: LakeIndexer,
     policy: IndexPolicy,
+    info: IndexInfo | None,
     build: BuildParts,
     max_parts: int,
     told: Told,
 ) -> IndexUpkeep:
     began = time.monotonic()
     steps: list[IndexDecision] = []
-    info: IndexInfo | None = None
     failure: LaketierError | None = None
     try:
-        info = next((each for each in indexer.indexes() if each.name == policy.spec.name), None)
         for _ in range(_STEPS):
             decision = decide_index(info, _rows_of(lake, table) if info is None else 0, policy, host_time())
             if decision.step is IndexStep.NOTHING:

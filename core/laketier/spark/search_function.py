@@ -72,9 +72,9 @@ def _handler(config: LakeConfig) -> type:
             schema = asked.projected(opened.schema, where=str(lake.config.table))
             return _Analysed(spark_schema(schema), snapshot_id=opened.snapshot_id)
 
-        def __init__(self, analysed: AnalyzeResult) -> None:
+        def __init__(self, analysed: _Analysed) -> None:
             self._schema = analysed.schema
-            self._snapshot_id = getattr(analysed, "snapshot_id", None)
+            self._snapshot_id = analysed.snapshot_id
             self._opened: Any = None
 
         def eval(self, table: str, query: str, k: int = 10) -> Iterator[tuple[Any, ...]]:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 INDICES = "_indices"
 
 _HINTS = 9  # of the message VectorIndexDetails
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+SEGMENT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The id of a segment, which is the name of its folder below `INDICES`."""
 _FILE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.-]*")
 
 
@@ -218,7 +219,7 @@ def unpacked(built: BuiltIndexPart, name: str, location: str, fragments: set[int
             fix="Build the index again.",
         )
     local = local_path(location)
-    for path, size in files if _UUID.fullmatch(built.segment) else [("", 0)]:
+    for path, size in files if SEGMENT_ID.fullmatch(built.segment) else [("", 0)]:
         at = None if local is None else local / INDICES / built.segment / path
         if not _FILE.fullmatch(path) or (at is not None and (not at.is_file() or at.stat().st_size != size)):
             raise OutsideTable(

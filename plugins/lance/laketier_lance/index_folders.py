@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from laketier.spi import OrphanFile
-from laketier_lance.index_builder import INDICES
+from laketier_lance.index_builder import INDICES, SEGMENT_ID
 from laketier_lance.location import local_path
 
 log = logging.getLogger(__name__)
 
 FOLDER = "index-folder"
 """The kind of an empty folder, told as an orphan of no bytes."""
-_NAMED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STAGING = "staging"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -29,7 +27,7 @@ def empty_folders(location: str, modified_before: int) -> dict[str, OrphanFile]:
     found = {}
     with suppress(FileNotFoundError, NotADirectoryError):
         for folder in [] if local is None else sorted((local / INDICES).iterdir()):
-            modified = _empty_since(folder) if _NAMED.fullmatch(folder.name) else None
+            modified = _empty_since(folder) if SEGMENT_ID.fullmatch(folder.name) else None
             if modified is not None and modified < modified_before:
                 path = f"{INDICES}/{folder.name}"
                 found[path] = OrphanFile(path, 0, modified, FOLDER)
@@ -49,7 +47,7 @@ def remove_folders(location: str, names: Iterable[str]) -> set[str]:
         return gone
     try:
         for name in names:
-            if _NAMED.fullmatch(name) and _is_removed(indices, name):
+            if SEGMENT_ID.fullmatch(name) and _is_removed(indices, name):
                 gone.add(name)
     finally:
         os.close(indices)

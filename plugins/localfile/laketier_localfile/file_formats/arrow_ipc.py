@@ -15,9 +15,6 @@ from laketier_localfile.file_formats.whole import HashedSink, RunningStats, Whol
 from laketier_localfile.options import ArrowCompression, LocalFileOptions
 from laketier_localfile.types import check_types
 
-_BATCH_ROWS = 131_072
-_BATCH_BYTES = 32 << 20
-
 
 class ArrowIpc(WholeFileFormat):
     """Files that carry their schema. They hold the same types as Parquet files: more would be read by Arrow alone."""
@@ -74,7 +71,7 @@ class GrowingArrowFile:
 
     def write(self, table: pa.Table) -> None:
         self._stats.add(table)
-        for piece in pieces(table, _BATCH_ROWS, _BATCH_BYTES):
+        for piece in pieces(table):
             self._writer.write_table(piece.combine_chunks())
 
     def tell(self) -> int:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -20,7 +19,7 @@ from laketier.kit.rolling import OpenFile
 from laketier.spi import ConfigError, CorruptTable, TableError, UnsupportedType
 from laketier_localfile.file_formats.interface import Described, Wanted
 from laketier_localfile.file_formats.plain_types import files_of
-from laketier_localfile.file_formats.whole import HashedSink, RunningStats, WholeFileFormat, pieces
+from laketier_localfile.file_formats.whole import BATCH_ROWS, HashedSink, RunningStats, WholeFileFormat, pieces
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.types import check_types
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 EDITION = "core2025.10.0"
 """Vortex 0.73 and later read its files."""
 
-_BATCH_ROWS = 131_072
-_BATCH_BYTES = 32 << 20
 _COPY = 1 << 20
 
 _REFUSED: list[tuple[Callable[[pa.DataType], bool], str]] = [
@@ -58,7 +55,7 @@ class Vortex(WholeFileFormat):
 
     def opener(self, options: LocalFileOptions) -> OpenFile:
         _library()
-        return partial(GrowingVortexFile)
+        return GrowingVortexFile
 
     def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         vortex = _library()
@@ -66,9 +63,9 @@ class Vortex(WholeFileFormat):
             opened = vortex.open_readable(file)
             there = set(opened.dtype.to_arrow_schema().names)
             present = pa.schema([field for field in wanted.written if field.name in there])
-            batches = opened.to_arrow(present.names, schema=present, limit=wanted.rows, batch_size=_BATCH_ROWS)
+            batches = opened.to_arrow(present.names, schema=present, limit=wanted.rows, batch_size=BATCH_ROWS)
             for batch in batches:
-                for piece in pieces(pa.Table.from_batches([batch]), _BATCH_ROWS, _BATCH_BYTES):
+                for piece in pieces(pa.Table.from_batches([batch])):
                     for each in piece.to_batches():
                         yield conform(each, wanted.schema)
         except (RuntimeError, ValueError) as error:
@@ -100,7 +97,7 @@ class GrowingVortexFile:
 
     def write(self, table: pa.Table) -> None:
         self._stats.add(table)
-        for piece in pieces(table, _BATCH_ROWS, _BATCH_BYTES):
+        for piece in pieces(table):
             self._waiting.write_table(piece.combine_chunks())
 
     def tell(self) -> int:
@@ -136,8 +133,7 @@ def _library() -> ModuleType:
             why=str(error),
             fix='Install it where the job runs and on all executors: `pip install "vortex-data>=0.93,<0.94"`.',
         ) from error
-    module: Any = vortex
-    return module
+    return vortex
 
 
 def _check(column: str, kind: pa.DataType) -> None:

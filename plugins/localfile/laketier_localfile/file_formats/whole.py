@@ -21,6 +21,9 @@ from laketier.spi import CorruptTable
 from laketier_localfile.file_formats.interface import Described, FileFormat
 from laketier_localfile.parquet import MAX_COLUMNS, MAX_TEXT, Stats, has_bounds
 
+BATCH_ROWS = 131_072
+BATCH_BYTES = 32 << 20
+"""A batch that is written or read has at most so many rows, and about so many bytes in memory."""
 _DIGITS = 32
 _CHUNK = 1 << 20
 _END = 1 << 16
@@ -138,7 +141,7 @@ def _texts(column: _Column) -> tuple[str | None, str | None]:
     return None, None
 
 
-def pieces(table: pa.Table, rows: int, size: int) -> Iterator[pa.Table]:
+def pieces(table: pa.Table, rows: int = BATCH_ROWS, size: int = BATCH_BYTES) -> Iterator[pa.Table]:
     """``table`` in pieces of at most ``rows`` rows and about ``size`` bytes in memory."""
     each = max(1, min(rows, int(table.num_rows * size / max(table.nbytes, 1))))
     for start in range(0, table.num_rows, each):
