@@ -17,6 +17,7 @@ import pytest
 
 import laketier.kit.durable
 import laketier.kit.local_folder
+import laketier.kit.local_store
 import laketier.kit.manifests
 import laketier_localfile
 from depth import sizes
@@ -94,7 +95,9 @@ def test_a_sync_that_the_process_really_left_out(tmp_path: Path) -> None:
 def test_every_sync_of_the_code_was_recorded(recording: Recording) -> None:
     """So a sync that somebody adds, and no test needs, is found."""
     called = set()
-    kit = [Path(laketier.kit.durable.__file__), Path(laketier.kit.local_folder.__file__)]
+    kit = [
+        Path(module.__file__) for module in (laketier.kit.durable, laketier.kit.local_folder, laketier.kit.local_store)
+    ]
     packages = [Path(laketier.kit.manifests.__file__).parent, Path(laketier_localfile.__file__).parent]
     for file in [*kit, *(file for package in packages for file in package.glob("*.py"))]:
         for function in ast.walk(ast.parse(file.read_text())):

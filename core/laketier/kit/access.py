@@ -12,7 +12,7 @@ from laketier.spi.errors import ConfigError
 
 
 @contextmanager
-def access(doing: str, path: Path) -> Iterator[None]:
+def access(doing: str, path: Path | str) -> Iterator[None]:
     """Turn refusals that a user can correct (permissions, a read-only mount, a file in a folder's place, no hard
     links) into `ConfigError`. All other errors pass."""
     try:
@@ -25,7 +25,7 @@ def access(doing: str, path: Path) -> Iterator[None]:
         raise
 
 
-def _refused(doing: str, path: Path, error: OSError) -> ConfigError:
+def _refused(doing: str, path: Path | str, error: OSError) -> ConfigError:
     return ConfigError(
         f"{doing} was refused by the file system",
         where=str(error.filename or path),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from laketier import kit, spi
-from laketier.kit.manifests import catalog, creation
+from laketier.kit import local_store
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import Manifest
 from text_lake import PATH, SCHEMA, Lake, TextTable
@@ -125,7 +125,7 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
     def fails(_: Any) -> list[str]:
         raise PermissionError(13, "Permission denied", "here")
 
-    monkeypatch.setattr(catalog.os, "listdir", fails)
+    monkeypatch.setattr(local_store.os, "listdir", fails)
     with pytest.raises(spi.ConfigError, match=r"(?i)permission denied"):
         Lake(tmp_path)
 
@@ -133,15 +133,15 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_table_that_somebody_makes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their table is the table, and nothing of ours stays."""
     catalog_ = kit.ManifestCatalog(TextTable, tmp_path)
-    create = creation.create_exclusively
+    create = local_store.create_exclusively
 
     def later(path: Path, data: bytes) -> None:
         if path.name == "table.json":
-            monkeypatch.setattr(creation, "create_exclusively", create)
+            monkeypatch.setattr(local_store, "create_exclusively", create)
             catalog_.create_table(PATH, spi.TableDescriptor(SCHEMA))
         create(path, data)
 
-    monkeypatch.setattr(creation, "create_exclusively", later)
+    monkeypatch.setattr(local_store, "create_exclusively", later)
     info = catalog_.create_table(PATH, spi.TableDescriptor(SCHEMA))
     names = {path.name for path in (tmp_path / "db" / "t" / "_text").iterdir()}
     assert names == {"table.json", info.table_uuid}
@@ -149,14 +149,14 @@ def test_a_table_that_somebody_makes_first(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_creation_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    create = creation.create_exclusively
+    create = local_store.create_exclusively
 
     def fails(path: Path, data: bytes) -> None:
         if path.name == "table.json":
             raise OSError("no space")
         create(path, data)
 
-    monkeypatch.setattr(creation, "create_exclusively", fails)
+    monkeypatch.setattr(local_store, "create_exclusively", fails)
     with pytest.raises(OSError, match="no space"):
         Lake(tmp_path)
 
@@ -188,13 +188,13 @@ def test_only_a_table_is_dropped(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_gone_when_it_is_dropped(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    remove = catalog.LocalFolder.remove_folder
+    remove = local_store.LocalFolder.remove_folder
 
     def twice(self: Any, name: str) -> None:
         remove(self, name)
         remove(self, name)
 
-    monkeypatch.setattr(catalog.LocalFolder, "remove_folder", twice)
+    monkeypatch.setattr(local_store.LocalFolder, "remove_folder", twice)
     with pytest.raises(spi.TableNotFound, match="there is no such table"):
         lake.catalog.drop_table(PATH)
 
@@ -204,7 +204,7 @@ def test_a_drop_that_fails_is_told(lake: Lake, monkeypatch: pytest.MonkeyPatch, 
     def fails(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(catalog.LocalFolder, "remove_folder", fails)
+    monkeypatch.setattr(local_store.LocalFolder, "remove_folder", fails)
     with pytest.raises(type(error)):
         lake.catalog.drop_table(PATH)
 

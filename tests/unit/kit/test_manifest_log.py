@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from laketier import spi
-from laketier.kit import durable
-from laketier.kit.manifests import log
+from laketier.kit import durable, local_store
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import Manifest
 from text_lake import PATH, SCHEMA, Lake, Recorded, following, put
@@ -233,7 +232,7 @@ def test_what_is_not_known_is_no_conflict(lake: Lake, monkeypatch: pytest.Monkey
     def fails(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(log, "create_exclusively", fails)
+    monkeypatch.setattr(local_store, "create_exclusively", fails)
     with pytest.raises(type(error), match="another"):
         manifests.append(following(manifests.head()[0]))
 
@@ -307,12 +306,12 @@ def test_without_a_head_file_a_name_is_taken(lake: Lake) -> None:
 
 def test_a_name_that_vanished_before_it_was_given_back(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     manifests, head = _taken_back(lake)
-    create = log.create_exclusively
+    create = local_store.create_exclusively
 
     def gone_at_once(path: Path, data: bytes) -> None:
         create(path, data)
         path.unlink()
 
-    monkeypatch.setattr(log, "create_exclusively", gone_at_once)
+    monkeypatch.setattr(local_store, "create_exclusively", gone_at_once)
     with pytest.raises(spi.Conflict):
         manifests.append(following(head))

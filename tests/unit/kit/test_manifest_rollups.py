@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from laketier import spi
-from laketier.kit.manifests import rollup
+from laketier.kit import durable, local_store
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry
 from laketier.kit.manifests.rollup import blocks_back_from, files_at, find_commit, write_rollups
@@ -110,7 +110,7 @@ def test_rollups_are_written_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
     def fails(*_: Any) -> None:
         raise AssertionError("it is there already")
 
-    monkeypatch.setattr(rollup, "create_exclusively", fails)
+    monkeypatch.setattr(local_store, "create_exclusively", fails)
     write_rollups(manifests, 7)
     (manifests.folder / "rollups" / f"{0:020}-{7:020}.json").unlink()
     with pytest.raises(AssertionError):
@@ -121,10 +121,14 @@ def test_rollups_are_written_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
 def test_a_rollup_that_cannot_be_written_fails_no_commit(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: OSError, told: bool
 ) -> None:
-    def fails(*_: Any) -> None:
+    def fails(path: Path, data: bytes) -> None:
+        if "rollups" not in path.parts:
+            durable.create_exclusively(path, data)
+            return
+        path.write_bytes(b"theirs")
         raise error
 
-    monkeypatch.setattr(rollup, "create_exclusively", fails)
+    monkeypatch.setattr(local_store, "create_exclusively", fails)
     lake.round(0, 1)
     assert lake.read() == [1]
     assert ("was not written" in caplog.text) == told
@@ -135,7 +139,7 @@ def test_damage_under_a_rollup_is_told(lake: Lake, monkeypatch: pytest.MonkeyPat
     def fails(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(rollup, "create_exclusively", fails)
+    monkeypatch.setattr(local_store, "create_exclusively", fails)
     with pytest.raises(type(error)):
         write_rollups(_long_without(lake), 1)
 

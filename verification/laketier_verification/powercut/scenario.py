@@ -48,6 +48,8 @@ FOR_OTHERS = {
     "durable.fsync_directory": "directory",
     "local_folder.sync_folder": "directory",
     "local_folder.make_folders": "parent directory",
+    "local_store.sync": "directory",
+    "local_store.make_folders": "parent directory",
 }
 """What syncs because its caller asked for it, and what that is to the caller, who is the one that may forget it."""
 

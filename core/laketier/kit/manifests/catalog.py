@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,14 +10,22 @@ from pathlib import Path
 import pyarrow as pa
 
 from laketier.kit.access import access
-from laketier.kit.local_folder import LocalFolder
+from laketier.kit.local_store import LocalWarehouse, folder_of
 from laketier.kit.manifests.committer import next_manifest
 from laketier.kit.manifests.creation import create_manifests
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry
 from laketier.kit.manifests.table import ManifestState, ManifestTable
+from laketier.kit.table_store import TableStore, Warehouse
 from laketier.spi.catalog import LakeCatalog, reshaped, same_table
-from laketier.spi.errors import Conflict, FeatureNotSupported, IncompatibleTable, TableError, TableNotFound
+from laketier.spi.errors import (
+    Conflict,
+    FeatureNotSupported,
+    IncompatibleTable,
+    StorageError,
+    TableError,
+    TableNotFound,
+)
 from laketier.spi.features import Feature
 from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange
 from laketier.spi.table import TableDescriptor, TableInfo, TablePath, Transform
@@ -34,35 +41,35 @@ _RENAME = "Add a column of the new name, or tier into a new table."
 class ManifestCatalog(LakeCatalog):
     """The catalog is the folder tree itself. Driver.
 
-    ``table_type``: the format's `ManifestTable`. ``warehouse``: an absolute path. ``manifests_per_rollup``: of new
-    tables, at least 2; after how many manifests their lists of files are summed up, so that reading grows with the
-    logarithm of the history.
+    ``table_type``: the format's `ManifestTable`. ``warehouse``: an absolute path, or another `Warehouse`.
+    ``manifests_per_rollup``: of new tables, at least 2; after how many manifests their lists of files are summed up, so
+    that reading grows with the logarithm of the history.
     """
 
     table_type: type[ManifestTable]
-    warehouse: Path
+    warehouse: Path | Warehouse
     manifests_per_rollup: int = 32
 
     def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
         wanted = self._checked(descriptor)
-        location = self.location(path)
+        store = self.store(path)
         try:
             found = self.load_table(path)
         except TableNotFound:
-            with access("creating the table", location):
-                self._create(location, wanted)
+            with access("creating the table", store.root):
+                store.refuse_others(self.table_type.layout.own_folders)
+                create_manifests(self.table_type, store, wanted, self.manifests_per_rollup)
             found = self.load_table(path)
-        manifests = self.table_type(location).manifests()
+        manifests = self.table_type(store).manifests()
         if not manifests.current()[1]:
             manifests.sync_names()
         return same_table(found, wanted)
 
     def load_table(self, path: TablePath) -> TableInfo:
-        location = self.location(path)
         manifests = self._open(path)
         head, settled = manifests.current()
         descriptor = manifests.metadata(head)
-        info = TableInfo(path, descriptor, manifests.table_uuid, str(location), head.number)
+        info = TableInfo(path, descriptor, manifests.table_uuid, manifests.store.root, head.number)
         # A head that is not settled may be one that somebody went back to, which a state has to say.
         return info.with_handle(ManifestState(manifests, head, descriptor)) if settled else info
 
@@ -73,39 +80,39 @@ class ManifestCatalog(LakeCatalog):
         return self._alter(path, changes)
 
     def drop_table(self, path: TablePath) -> None:
-        location = self.location(path)
-        LocalFolder(location.parent).refuse_links(location.name)
+        store, layout = self.store(path), self.table_type.layout
+        store.refuse_links("")
         self._open(path)
-        self.table_type(location).folder.refuse_tables_below(self.table_type.layout.folder)
         try:
-            LocalFolder(location.parent).remove_folder(location.name)
+            store.drop(layout.folder, layout.table_file)
         except FileNotFoundError as error:
             raise TableNotFound("there is no such table", where=str(path)) from error
 
     def list_tables(self, database: str | None = None) -> list[TablePath]:
-        pattern = f"{database if database is not None else '*'}/*/{self.table_type.layout.table_file}"
-        found = [Path(file).relative_to(self.warehouse).parts for file in self.warehouse.glob(pattern)]
+        found = self._warehouse.tables(self.table_type.layout.table_file, database)
         # Other names are none of ours: a table half dropped, or something else's.
-        return sorted(TablePath(*parts[:2]) for parts in found if all(map(TablePath.is_name, parts[:2])))
+        return sorted(TablePath(*names) for names in found if all(map(TablePath.is_name, names)))
 
     def table_version(self, path: TablePath, known: str | None = None) -> str | None:
         """Reads ``table.json`` and the head file, and no manifest; nothing where all is as it was at ``known``."""
-        location = self.location(path)
-        if known is not None and ManifestLog.is_version(known, location, self.table_type.layout):
-            return known
+        store = self.store(path)
         try:
-            return self.table_type(location).manifests().version()
-        except (TableError, OSError):
+            if known is not None and ManifestLog.is_version(known, store, self.table_type.layout):
+                return known
+            return self.table_type(store).manifests().version()
+        except (TableError, OSError, StorageError):
             return None
 
     def handle_bytes(self, table: TableInfo) -> int | None:
         state = table.handle
         if not isinstance(state, ManifestState):
             return None
+        name = state.manifests.name(state.head.number)
         try:
-            return _IN_MEMORY * os.stat(state.manifests.path(state.head.number)).st_size
-        except OSError:
+            size = state.manifests.store.sizes([name])[name]
+        except (OSError, StorageError):
             return None
+        return None if size is None else _IN_MEMORY * size
 
     def create_of(
         self,
@@ -137,13 +144,22 @@ class ManifestCatalog(LakeCatalog):
             )
         return self.load_table(path)
 
+    def store(self, path: TablePath) -> TableStore:
+        """The place of a table, also if it does not exist."""
+        return self._warehouse.table(path.database, path.table)
+
     def location(self, path: TablePath) -> Path:
-        """The folder of a table, also if it does not exist."""
-        return self.warehouse / path.database / path.table
+        """The folder of a table, also if it does not exist. Raises `FeatureNotSupported` where it would be on no
+        disk."""
+        return folder_of(self.store(path))
+
+    @property
+    def _warehouse(self) -> Warehouse:
+        return LocalWarehouse(self.warehouse) if isinstance(self.warehouse, Path) else self.warehouse
 
     def _alter(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
         self._open(path)
-        table = self.table_type(self.location(path))
+        table = self.table_type(self.store(path))
         state = table.open()
         altered = self._apply(replace(self.load_table(path), descriptor=state.metadata), changes)
         if not altered.schema.equals(state.metadata.schema):
@@ -158,19 +174,15 @@ class ManifestCatalog(LakeCatalog):
         return self.load_table(path)
 
     def _open(self, path: TablePath) -> ManifestLog:
-        location = self.location(path)
+        store = self.store(path)
         try:
-            return self.table_type(location).manifests()
+            return self.table_type(store).manifests()
         except TableNotFound as error:
             raise TableNotFound(
                 f"there is no table {path}",
-                where=str(location),
+                where=store.root,
                 fix="Check lake.warehouse and the name; `laketier status` lists the tables.",
             ) from error
-
-    def _create(self, location: Path, descriptor: TableDescriptor) -> None:
-        _refuse_foreign(location, self.table_type.layout.own_folders)
-        create_manifests(self.table_type, location, descriptor, self.manifests_per_rollup)
 
     def _checked(self, descriptor: TableDescriptor) -> TableDescriptor:
         """As a table keeps it: without metadata of columns, which belongs to where the data came from."""
@@ -218,24 +230,4 @@ def _refuse_other(existing: pa.Field, added: pa.Field, *, where: str) -> None:
             f"column {added.name!r} is there with type {existing.type}, not {added.type}",
             where=where,
             fix="Cast it in the query, or add it under another name.",
-        )
-
-
-def _refuse_foreign(location: Path, own: frozenset[str]) -> None:
-    try:
-        names = sorted(set(os.listdir(location)) - own)
-    except FileNotFoundError:
-        return
-    except NotADirectoryError as error:
-        if not location.exists():
-            raise
-        raise IncompatibleTable(
-            "a file lies in the table's place", where=str(location), fix="Use another table name."
-        ) from error
-    if names:
-        raise IncompatibleTable(
-            "the folder is not empty, and holds no table of this format",
-            where=str(location),
-            why=f"it contains {', '.join(names[:3])}{', …' if len(names) > 3 else ''}",
-            fix="Use another table name, or move these files away: they would be read as rows of the table.",
         )

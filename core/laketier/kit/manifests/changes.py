@@ -52,7 +52,7 @@ def _appended(
 ) -> Iterator[FileEntry]:
     """The files that the manifests ``start`` to ``end`` (exclusive) added. Raises `RowsChanged` and
     `SnapshotNotFound`."""
-    where = str(manifests.location)
+    where = manifests.store.root
     check_versions(start, end, _bounds(head), where=where, noun="snapshot")
     for number in range(start, end):
         manifest = manifests.at(number, head)

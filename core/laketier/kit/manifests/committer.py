@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-import pyarrow.fs as pafs
-
 from laketier.kit.failpoints import failpoint
 from laketier.kit.manifests.folding import Room, due, room_after, room_of
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.rollup import files_at
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 from laketier.kit.staged import discard_staged, remove, replaced_files
-from laketier.spi.clocks import host_time, time_of_storage
+from laketier.spi.clocks import host_time
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
 from laketier.spi.context import CommitterInitContext, WriteMode
 from laketier.spi.errors import Conflict, CorruptTable
@@ -71,7 +69,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         try:
             published = state.manifests.append(manifest)
         except Conflict:
-            remove(self.table.folder, [file.path for file in folded.staged])
+            remove(self.table.store, [file.path for file in folded.staged])
             raise
         failpoint("publish.after_manifest_before_renames")
         self.table.finish(state.manifests, published)
@@ -105,11 +103,11 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         except Exception:  # libraries have errors of their own, and none of them may cost the epoch
             log.warning(
                 "small files of %s were not written as one; trying again in %d files",
-                self.table.location,
+                self.table.store.root,
                 settings.files,
                 exc_info=True,
             )
-            remove(self.table.folder, [file.path for file in folded.staged])
+            remove(self.table.store, [file.path for file in folded.staged])
             return _Folded(room=Room(settings, settings.files))
         gone = set(folded.paths)
         stay = [entry for entry in live if entry.path not in gone]
@@ -123,22 +121,22 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
             raise CorruptTable(
                 f"{len(files)} files hold {sum(file.rows for file in staged)} rows, and the table knows "
                 f"{sum(entry.rows for entry in files)}",
-                where=str(self.table.location),
+                where=self.table.store.root,
             )
         folded.entries += [replace(self.table.entry(state, file), level=files[0].level + 1) for file in staged]
         folded.paths += [entry.path for entry in files]
-        log.info("%s: wrote %d small files as %d", self.table.location, len(files), len(staged))
+        log.info("%s: wrote %d small files as %d", self.table.store.root, len(files), len(staged))
 
     def storage_time(self) -> int:
-        return time_of_storage(pafs.LocalFileSystem(), str(self.table.location))
+        return self.table.store.now()
 
     def discard(self, results: Sequence[WriteResult]) -> None:
         discard_staged(
             results,
             attempt_of=self.table.layout.attempt_of,
-            where=str(self.table.location),
+            where=self.table.store.root,
             published=self._published,
-            delete=partial(remove, self.table.folder),
+            delete=partial(remove, self.table.store),
         )
 
     def _published(self, paths: Sequence[str]) -> set[str]:
@@ -150,7 +148,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         if not any(result.replaced for result in results):
             return ()
         live = {entry.path for entry in files_at(state.manifests, state.head.number)}
-        return replaced_files(results, live, where=str(self.table.location))
+        return replaced_files(results, live, where=self.table.store.root)
 
 
 def next_manifest(head: Manifest, *, commit_id: str, kind: str, **changes: object) -> Manifest:

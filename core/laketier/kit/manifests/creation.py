@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from laketier.kit.durable import create_exclusively, make_directories
 from laketier.kit.failpoints import failpoint
-from laketier.kit.local_folder import LocalFolder
+from laketier.kit.local_store import store_of
 from laketier.kit.manifests.log import ROLLUPS, ManifestLog, TableFile
 from laketier.kit.manifests.manifest import ADOPTED, REBUILT, FileEntry, Manifest
 from laketier.kit.manifests.table import ManifestTable
+from laketier.kit.table_store import TableStore
 from laketier.spi.clocks import host_time
 from laketier.spi.table import TableDescriptor
 from laketier.spi.writer import new_attempt_id
@@ -22,7 +21,7 @@ _KINDS = {"": "create", ADOPTED: "adopt", REBUILT: "rebuild"}
 
 def create_manifests(
     table_type: type[ManifestTable],
-    location: Path,
+    place: Path | TableStore,
     descriptor: TableDescriptor,
     manifests_per_rollup: int,
     *,
@@ -34,13 +33,11 @@ def create_manifests(
     files that lie there, and why they do. ``last_look`` is called before the table is there, and may raise."""
     layout = table_type.layout
     table = TableFile(layout.format, uuid.uuid4().hex, manifests_per_rollup)
-    manifests = ManifestLog(location, layout, table.table_uuid, table.manifests_per_rollup)
-    make_directories(location)
-    folder = LocalFolder(location)
+    store = store_of(place)
+    manifests = ManifestLog(place, layout, table.table_uuid, table.manifests_per_rollup)
+    store.make()
     # In this order: where the folder of manifests is not there, and that of staged files is, something deleted it.
-    folder.make_folders(f"{layout.folder}/{table.table_uuid}/{ROLLUPS}")
-    if layout.staging:
-        folder.make_folders(layout.staging)
+    store.make_folders(f"{manifests.home}/{ROLLUPS}", *([layout.staging] if layout.staging else []))
     first = Manifest(
         table_uuid=table.table_uuid,
         number=0,
@@ -54,17 +51,18 @@ def create_manifests(
         origin=origin,
     )
     try:
-        create_exclusively(manifests.path(0), first.encode())
+        store.create(manifests.name(0), first.encode())
         failpoint("create.before_table_file")
         last_look()
-        create_exclusively(location / layout.table_file, table.encode())
+        store.create(layout.table_file, table.encode())
     except FileExistsError:
         # Another process created the table first. Ours was never part of anything.
-        shutil.rmtree(manifests.folder, ignore_errors=True)
+        store.remove_below(manifests.home)
         return False
     except Exception:
-        if not (location / layout.table_file).exists():
-            shutil.rmtree(manifests.folder, ignore_errors=True)
+        # What may still become a table is left to orphan collection.
+        if not store.may_land_late and not store.exists(layout.table_file):
+            store.remove_below(manifests.home)
         raise
     manifests.note_head(manifests.read(0))
     return True

@@ -58,11 +58,11 @@ def digest_of(document: bytes) -> str:
 
 
 def read(path: Path, build: Callable[[dict[str, Any], str], T]) -> T:
-    """`decode` a file. Raises `FileNotFoundError`, too."""
+    """`decode` a file on a disk. Raises `FileNotFoundError`, too."""
     return decode(path.read_bytes(), path, build)
 
 
-def decode(data: bytes, path: Path, build: Callable[[dict[str, Any], str], T]) -> T:
+def decode(data: bytes, path: Path | str, build: Callable[[dict[str, Any], str], T]) -> T:
     """Check a document and build an object from its body and digest. Raises `CorruptTable` naming ``path``, also for
     errors of ``build`` on a body that laketier did not write."""
     body = data[_BODY : -len(_TAIL)]

@@ -9,19 +9,16 @@ written after everything it tells is durable, not synced itself, and rebuilt fro
 from __future__ import annotations
 
 import logging
-import os
 import re
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from laketier.kit.durable import create_exclusively, fsync_directory
-from laketier.kit.file_identity import file_identity
-from laketier.kit.local_folder import LocalFolder
-from laketier.kit.manifests.document import FORMAT_VERSION, digest_of, encode, read, whole
+from laketier.kit.local_store import folder_of, store_of
+from laketier.kit.manifests.document import FORMAT_VERSION, decode, digest_of, encode, whole
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.manifest import Manifest
+from laketier.kit.table_store import TableStore
 from laketier.spi.errors import (
     Conflict,
     CorruptTable,
@@ -63,24 +60,23 @@ class TableFile:
         )
 
     @classmethod
-    def read(cls, location: Path, layout: ManifestLayout) -> TableFile:
+    def read(cls, place: Path | TableStore, layout: ManifestLayout) -> TableFile:
         """Read it. Raises `TableNotFound` when it is not there, `CorruptTable`, `IncompatibleTable` when it is of
         another format, and `OutsideTable` when it, or the folder of the manifests, is a link: another table's,
         perhaps."""
-        path = location / layout.table_file
-        folder = LocalFolder(location)
+        store = store_of(place)
         try:
-            folder.refuse_links(layout.table_file)
-            table = read(path, cls._from_body)
+            store.refuse_links(layout.table_file)
+            table = decode(store.read(layout.table_file), store.where(layout.table_file), cls._from_body)
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise TableNotFound("there is no table here", where=str(location)) from error
+            raise TableNotFound("there is no table here", where=store.root) from error
         if table.format != layout.format:
             raise IncompatibleTable(
                 f"the table has the format {table.format!a}, and {layout.format!r} was asked for",
-                where=str(location),
+                where=store.root,
                 fix="Set lake.format to the table's own, or use another table name.",
             )
-        folder.refuse_links(f"{layout.folder}/{table.table_uuid}/{ROLLUPS}/{_HEAD_FILE}")
+        store.refuse_links(f"{layout.folder}/{table.table_uuid}/{ROLLUPS}/{_HEAD_FILE}")
         return table
 
     @classmethod
@@ -95,44 +91,65 @@ class TableFile:
 
 @dataclass(frozen=True)
 class ManifestLog:
-    """The manifests of one table. Driver only, but for plain data. Keeps nothing in memory."""
+    """The manifests of one table. Driver only, but for plain data. Keeps nothing in memory. ``place``: the table's
+    folder on a disk, or another `TableStore`."""
 
-    location: Path
+    place: Path | TableStore
     layout: ManifestLayout
     table_uuid: str
     manifests_per_rollup: int
 
     @classmethod
-    def open(cls, location: Path, layout: ManifestLayout) -> ManifestLog:
-        """The log of the table at ``location``. Raises as `TableFile.read`."""
-        table = TableFile.read(location, layout)
-        return cls(location, layout, table.table_uuid, table.manifests_per_rollup)
+    def open(cls, place: Path | TableStore, layout: ManifestLayout) -> ManifestLog:
+        """The log of the table at ``place``. Raises as `TableFile.read`."""
+        table = TableFile.read(place, layout)
+        return cls(place, layout, table.table_uuid, table.manifests_per_rollup)
+
+    @property
+    def store(self) -> TableStore:
+        """Where the table is."""
+        return store_of(self.place)
+
+    @property
+    def home(self) -> str:
+        """The folder of the manifests, relative to the table."""
+        return f"{self.layout.folder}/{self.table_uuid}"
+
+    def name(self, number: int) -> str:
+        """Manifest ``number``, relative to the table."""
+        return f"{self.home}/{number:020}{_SUFFIX}"
+
+    @property
+    def location(self) -> Path:
+        """The table's folder. Raises `FeatureNotSupported` where it is on no disk, as `folder` and `path` do."""
+        return folder_of(self.store)
 
     @property
     def folder(self) -> Path:
-        """Where the manifests lie."""
-        return self.location / self.layout.folder / self.table_uuid
+        """Where the manifests lie on a disk."""
+        return self.location / self.home
 
     def path(self, number: int) -> Path:
-        """The name of manifest ``number``."""
-        return self.folder / f"{number:020}{_SUFFIX}"
+        """Manifest ``number`` on a disk."""
+        return self.location / self.name(number)
 
     def read(self, number: int) -> Manifest:
         """Read a manifest. Raises `CorruptTable` when it is missing, damaged, or another one's."""
-        path = self.path(number)
+        store, name = self.store, self.name(number)
+        where = store.where(name)
         try:
-            manifest = Manifest.read(path, self.layout)
+            manifest = Manifest.decode(store.read(name), where, self.layout)
         except FileNotFoundError as error:
             raise CorruptTable(
                 "a manifest is missing",
-                where=str(path),
+                where=where,
                 why="something deleted files of the table",
                 fix="Restore the file from a backup.",
             ) from error
         if manifest.number != number or manifest.table_uuid != self.table_uuid:
             raise CorruptTable(
                 "the file is another manifest",
-                where=str(path),
+                where=where,
                 why=f"it is number {manifest.number} of table {manifest.table_uuid}",
                 fix="Restore the file from a backup.",
             )
@@ -145,21 +162,22 @@ class ManifestLog:
         """
         hint = self._hint()
         number = self._last_listed() if hint is None else hint[0]
-        if hint is not None and not self.path(number).exists():
+        if hint is not None and not self._exists(number):
+            name = self.name(number)
             raise RolledBack(
                 f"manifest {number} is gone, and the table was there already",
-                where=str(self.path(number)),
+                where=self.store.where(name),
                 why="something deleted the newest manifests, or restored an older copy of them",
-                fix=f"Restore {self.path(number).name} from a backup. To accept that the commits are lost, delete "
+                fix=f"Restore {name.rpartition('/')[2]} from a backup. To accept that the commits are lost, delete "
                 f"{_HEAD_FILE} beside it and remove their data files.",
             )
-        while self.path(number + 1).exists():
+        while self._exists(number + 1):
             number += 1
         head = self.read(number)
         if hint is not None and hint[0] == number and hint[1] != head.sha256:
             raise RolledBack(
                 f"manifest {number} is not the one that was published",
-                where=str(self.path(number)),
+                where=self.store.where(self.name(number)),
                 why="something replaced it, for example a restore followed by new commits",
                 fix="Restore the table from one backup, manifests and data together.",
             )
@@ -178,48 +196,52 @@ class ManifestLog:
         """Name the newest manifest, without reading it. None where its files are not known to be in place, or where
         something deleted manifests: whoever loads the table sees to either."""
         hint = self._hint()
-        if hint is None or self.path(hint[0] + 1).exists():
+        if hint is None or self._exists(hint[0] + 1):
             return None
-        identity = file_identity(self.path(hint[0]))
-        head = file_identity(self.folder / _HEAD_FILE)
-        table = file_identity(self.location / self.layout.table_file)
+        identity, head, table = map(self.store.identity, self._names_of_version(hint[0]))
         if identity is None or head is None or table is None or self._hint() != hint:
             return None
         return f"{self.table_uuid}/{hint[0]}/{hint[1]}/{identity}/{head}/{table}"
 
     @classmethod
-    def is_version(cls, known: str, location: Path, layout: ManifestLayout) -> bool:
+    def is_version(cls, known: str, place: Path | TableStore, layout: ManifestLayout) -> bool:
         """Whether `version` would say ``known``, without reading a file: each that it stands for is as it was."""
         parts = known.split("/")
         if len(parts) != 6 or not _UUID.fullmatch(parts[0]) or not _NUMBER.fullmatch(parts[1]):
             return False
-        manifests = cls(location, layout, parts[0], 2)
-        number = int(parts[1])
-        files = (manifests.path(number), manifests.folder / _HEAD_FILE, location / layout.table_file)
-        as_they_were = all(file_identity(path) == part for path, part in zip(files, parts[3:], strict=True))
-        return as_they_were and not os.path.lexists(manifests.path(number + 1))
+        manifests = cls(place, layout, parts[0], 2)
+        number, identity = int(parts[1]), manifests.store.identity
+        as_they_were = all(
+            identity(name) == part for name, part in zip(manifests._names_of_version(number), parts[3:], strict=True)
+        )
+        return as_they_were and not manifests._exists(number + 1)
+
+    def _names_of_version(self, number: int) -> tuple[str, str, str]:
+        return self.name(number), f"{self.home}/{_HEAD_FILE}", self.layout.table_file
 
     def sync_names(self) -> None:
         """Make the names of the table and of its newest manifest durable. Their writer may not have synced them yet,
         or was killed before, and the caller is about to acknowledge them."""
-        fsync_directory(self.folder.parent)
-        fsync_directory(self.folder)
+        self.store.sync(self.layout.folder)
+        self.store.sync(self.home)
 
     def metadata(self, manifest: Manifest) -> TableDescriptor:
         """Read the table's description at ``manifest``."""
         holder = manifest if manifest.metadata is not None else self.read(manifest.metadata_at)
         if holder.metadata is None:
-            raise CorruptTable("the manifest holds no description of the table", where=str(self.path(holder.number)))
+            raise CorruptTable(
+                "the manifest holds no description of the table", where=self.store.where(self.name(holder.number))
+            )
         return holder.metadata
 
     def at(self, number: int, head: Manifest) -> Manifest:
         """The manifest of snapshot ``number``. Raises `SnapshotNotFound`."""
         if number == head.number:
             return head
-        if not 0 <= number < head.number or not self.path(number).exists():
+        if not 0 <= number < head.number or not self._exists(number):
             raise SnapshotNotFound(
                 f"there is no snapshot {number}",
-                where=str(self.location),
+                where=self.store.root,
                 fix=f"The table has snapshots 0 to {head.number}.",
             )
         return self.read(number)
@@ -239,25 +261,24 @@ class ManifestLog:
                 high = middle - 1
         if found is None:
             raise SnapshotNotFound(
-                f"the table has no snapshot as old as {moment} (ms since the epoch)", where=str(self.location)
+                f"the table has no snapshot as old as {moment} (ms since the epoch)", where=self.store.root
             )
         return found
 
     def append(self, manifest: Manifest) -> Manifest:
         """Publish ``manifest`` under its name. Durable when it returns. Raises `Conflict` when it is certain that
         the manifest is not part of the table, and never will be."""
-        path, document = self.path(manifest.number), manifest.encode()
+        store, name, document = self.store, self.name(manifest.number), manifest.encode()
+        where = store.where(name)
         # What could not be read back is not published.
-        published = Manifest.decode(document, path, self.layout)
+        published = Manifest.decode(document, where, self.layout)
         try:
-            create_exclusively(path, document)
+            store.create(name, document)
         except FileExistsError as error:
-            # A network file system may say so of our own link, when its first answer was lost.
-            if path.read_bytes() != document:
-                raise Conflict(f"another writer published snapshot {manifest.number}", where=str(path)) from error
+            raise Conflict(f"another writer published snapshot {manifest.number}", where=where) from error
         except FileNotFoundError as error:
-            if not self.folder.exists():
-                raise Conflict("the table was dropped meanwhile", where=str(self.location)) from error
+            if not store.exists(self.home):
+                raise Conflict("the table was dropped meanwhile", where=store.root) from error
             raise
         self._refuse_reused_name(manifest.number, digest_of(document))
         return published
@@ -267,15 +288,8 @@ class ManifestLog:
         hint = self._hint()
         if hint is not None and hint[0] >= manifest.number:
             return
-        path = self.folder / _HEAD_FILE
-        temporary = path.with_name(f".{_HEAD_FILE}.{uuid.uuid4().hex}.tmp")
-        try:
-            temporary.write_bytes(
-                encode({"version": FORMAT_VERSION, "number": manifest.number, "sha256": manifest.sha256})
-            )
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        told = encode({"version": FORMAT_VERSION, "number": manifest.number, "sha256": manifest.sha256})
+        self.store.replace(f"{self.home}/{_HEAD_FILE}", told)
 
     def _refuse_reused_name(self, number: int, sha256: str) -> None:
         """Look again after the name was taken: if the table is there or past it, and does not descend from it, the name
@@ -283,39 +297,38 @@ class ManifestLog:
         hint = self._hint()
         if hint is None or hint[0] < number or hint == (number, sha256):
             return
-        successor = self.path(number + 1)
-        if hint[0] > number and successor.exists() and self.read(number + 1).previous == sha256:
+        if hint[0] > number and self._exists(number + 1) and self.read(number + 1).previous == sha256:
             return
-        self.path(number).unlink(missing_ok=True)
-        fsync_directory(self.folder)
+        self.store.delete(self.name(number))
+        self.store.sync(self.home)
         raise Conflict(
             f"the table is at snapshot {hint[0]}, and the name of snapshot {number} was free",
-            where=str(self.path(number)),
+            where=self.store.where(self.name(number)),
             why="something deleted manifests",
         )
 
     def _hint(self) -> tuple[int, str] | None:
-        path = self.folder / _HEAD_FILE
+        name = f"{self.home}/{_HEAD_FILE}"
         try:
-            return read(path, _number_and_digest)
+            return decode(self.store.read(name), self.store.where(name), _number_and_digest)
         except (FileNotFoundError, CorruptTable):
             # Not synced, so a power failure may leave it empty. The listing knows the same.
             return None
 
     def _last_listed(self) -> int:
-        try:
-            names = os.listdir(self.folder)
-        except FileNotFoundError:
-            names = []
+        names = self.store.names(self.home)
         numbers = [int(name.removesuffix(_SUFFIX)) for name in names if name.removesuffix(_SUFFIX).isdecimal()]
         if not numbers:
             raise CorruptTable(
                 "the table has no manifest",
-                where=str(self.folder),
+                where=self.store.where(self.home),
                 why="something deleted files of the table",
                 fix="Restore the folder from a backup.",
             )
         return max(numbers)
+
+    def _exists(self, number: int) -> bool:
+        return self.store.exists(self.name(number))
 
 
 def _number_and_digest(body: dict[str, Any], _: str) -> tuple[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from laketier.kit.local_folder import FoundFile, LocalFolder
+from laketier.kit.local_folder import FoundFile
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.table import ManifestTable
 from laketier.kit.staged import remove_files
@@ -32,20 +32,20 @@ class ManifestMaintenance(LakeMaintenance):
         return left + [file for file in self._temporary(manifests) if file.modified_at < modified_before]
 
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
-        return remove_files(self.table.folder, orphans)
+        return remove_files(self.table.store, orphans)
 
     def _staged(self) -> list[OrphanFile]:
         """What lies where files are staged. All in a folder of its own is the format's; elsewhere its names tell."""
         layout = self.table.layout
-        found = [self._named(file, "data") for file in LocalFolder(self.table.location).files(layout.staging)]
+        found = [self._named(file, "data") for file in self.table.store.files(layout.staging)]
         return [file for file in found if layout.staging or file.attempt is not None]
 
     def _temporary(self, manifests: ManifestLog) -> list[OrphanFile]:
         """Beside the table's own folder of manifests there are those of creations that were killed, or lost a race."""
-        layout, own = self.table.layout, manifests.folder.relative_to(self.table.location).as_posix()
+        layout, own = self.table.layout, manifests.home
         return [
             self._named(file, "manifest")
-            for file in LocalFolder(self.table.location).files(layout.folder)
+            for file in self.table.store.files(layout.folder)
             if file.path.endswith(_TEMPORARY) or not file.path.startswith((f"{own}/", layout.table_file))
         ]
 

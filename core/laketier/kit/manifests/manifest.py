@@ -176,13 +176,13 @@ class Manifest:
         )
 
     @classmethod
-    def decode(cls, data: bytes, path: Path, layout: ManifestLayout) -> Manifest:
+    def decode(cls, data: bytes, path: Path | str, layout: ManifestLayout) -> Manifest:
         """Undo `encode`. Raises `CorruptTable` naming ``path``."""
         return decode(data, path, lambda body, sha256: cls._from_body(body, sha256, layout))
 
     @classmethod
     def read(cls, path: Path, layout: ManifestLayout) -> Manifest:
-        """`decode` a file. Raises `FileNotFoundError` and `CorruptTable`."""
+        """`decode` a file on a disk. Raises `FileNotFoundError` and `CorruptTable`."""
         return read(path, lambda body, sha256: cls._from_body(body, sha256, layout))
 
     @classmethod

@@ -13,15 +13,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from laketier.kit.durable import create_exclusively, make_directories
-from laketier.kit.manifests.document import encode, read, version_for, whole
+from laketier.kit.manifests.document import decode, encode, version_for, whole
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ROLLUPS, ManifestLog
 from laketier.kit.manifests.manifest import Commit, FileEntry, Manifest, names_formats, origin_of, removed_paths
-from laketier.spi.errors import CorruptTable
+from laketier.spi.errors import CorruptTable, StorageError
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +140,7 @@ def blocks_back_from(manifests: ManifestLog, number: int, *, down_to: int = 0) -
         if expected and block.sha256 != expected:
             raise CorruptTable(
                 f"manifest {block.last} is not the one that manifest {block.last + 1} follows",
-                where=str(manifests.path(block.last)),
+                where=manifests.store.where(manifests.name(block.last)),
                 why="something replaced it after it was published",
                 fix="Restore the manifests from one backup.",
             )
@@ -156,16 +154,16 @@ def write_rollups(manifests: ManifestLog, number: int) -> None:
     size = manifests.manifests_per_rollup
     try:
         while (number + 1) % size == 0:
-            path = _rollup_path(manifests, number + 1 - size, number)
-            if not path.exists():
-                make_directories(path.parent)
+            name = _rollup_name(manifests, number + 1 - size, number)
+            if not manifests.store.exists(name):
+                manifests.store.make_folders(f"{manifests.home}/{ROLLUPS}")
                 blocks = list(blocks_back_from(manifests, number, down_to=number + 1 - size))
-                create_exclusively(path, Block.join(blocks[::-1]).encode())
+                manifests.store.create(name, Block.join(blocks[::-1]).encode())
             size *= manifests.manifests_per_rollup
     except FileExistsError:
         return
-    except OSError:
-        log.warning("the rollup at snapshot %d of %s was not written", number, manifests.location, exc_info=True)
+    except (OSError, StorageError):
+        log.warning("the rollup at snapshot %d of %s was not written", number, manifests.store.root, exc_info=True)
 
 
 def _largest_block(manifests: ManifestLog, end: int, down_to: int) -> Block:
@@ -173,9 +171,13 @@ def _largest_block(manifests: ManifestLog, end: int, down_to: int) -> Block:
     while end % (size * manifests.manifests_per_rollup) == 0 and end - size * manifests.manifests_per_rollup >= down_to:
         size *= manifests.manifests_per_rollup
     while size > 1:
-        path = _rollup_path(manifests, end - size, end - 1)
+        name = _rollup_name(manifests, end - size, end - 1)
         try:
-            return read(path, lambda body, _: Block.from_body(body, manifests.layout))
+            return decode(
+                manifests.store.read(name),
+                manifests.store.where(name),
+                lambda body, _: Block.from_body(body, manifests.layout),
+            )
         except FileNotFoundError:
             pass
         except CorruptTable as error:
@@ -184,5 +186,5 @@ def _largest_block(manifests: ManifestLog, end: int, down_to: int) -> Block:
     return Block.of(manifests.read(end - 1))
 
 
-def _rollup_path(manifests: ManifestLog, first: int, last: int) -> Path:
-    return manifests.folder / ROLLUPS / f"{first:020}-{last:020}.json"
+def _rollup_name(manifests: ManifestLog, first: int, last: int) -> str:
+    return f"{manifests.home}/{ROLLUPS}/{first:020}-{last:020}.json"

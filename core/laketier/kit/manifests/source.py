@@ -58,7 +58,7 @@ class ManifestSource(LakeSource):
 
     def plan(self, request: ScanRequest) -> ScanPlan:
         snapshot = self._snapshot(request)
-        wanted = request.projected(snapshot.schema, where=str(self.table.location))
+        wanted = request.projected(snapshot.schema, where=self.table.store.root)
         kept, remaining = self.prune(snapshot, request.filters)
         splits = [self.split(index, entry, snapshot, wanted) for index, entry in enumerate(kept)]
         limits = support_of(self.table.features, Feature.LIMIT_PUSHDOWN).full

@@ -11,6 +11,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from laketier.kit.failpoints import failpoint
+from laketier.kit.local_store import folder_of, store_of
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
@@ -18,6 +19,7 @@ from laketier.kit.manifests.manifest import REBUILT, FileEntry, Manifest
 from laketier.kit.manifests.rollup import find_commit, write_rollups
 from laketier.kit.staged import check_staged
 from laketier.kit.table_folder import TableFolder
+from laketier.kit.table_store import TableStore
 from laketier.spi.committer import TableState
 from laketier.spi.errors import RolledBack
 from laketier.spi.features import Feature, Features, require
@@ -30,7 +32,8 @@ from laketier.spi.writer import StagedFile, WriteResult
 
 @dataclass(frozen=True)
 class ManifestTable(ABC):
-    """One table of a format of data files and manifests, in a folder of a local or mounted file system.
+    """One table of a format of data files and manifests, in a folder of a local or mounted file system, or in another
+    `TableStore` if the format has writers and readers for it.
 
     An author derives it, sets ``layout`` and ``features``, and says in `check_types` what a file can hold. The other
     methods under "what a format may change" have defaults. `ManifestCatalog`, `ManifestCommitter`, `ManifestSource` and
@@ -38,10 +41,10 @@ class ManifestTable(ABC):
 
     A commit is manifest N+1, created under a name that did not exist. So of two writers that saw the same table one
     wins, and data, watermarks and schema change in one step. Names are never given back; manifests stay for ever.
-    Picklable, and plain data: ``location`` is the table's folder, as `TableInfo.location` has it.
+    Picklable, and plain data: ``place`` is the table's folder on a disk, or another `TableStore`.
     """
 
-    location: Path
+    place: Path | TableStore
     layout: ClassVar[ManifestLayout]
     features: ClassVar[Features]
 
@@ -76,7 +79,7 @@ class ManifestTable(ABC):
         """The last look at files before a manifest names them. Driver, in `publish`, once. By default each has to be
         there, with the size that its writer wrote, and of its result's own attempt. Raises `StagedFileLost` and
         `OutsideTable`. A format that can tell more of a file (a checksum) calls this and looks further."""
-        check_staged(self.folder, results, attempt_of=self.layout.attempt_of, where=str(self.location))
+        check_staged(self.store, results, attempt_of=self.layout.attempt_of, where=self.store.root)
 
     def entry(self, state: ManifestState, file: StagedFile) -> FileEntry:
         """Make the manifest's entry of a file that `check_staged` passed. Driver. By default the payload of the file
@@ -124,14 +127,24 @@ class ManifestTable(ABC):
         require(cls.layout.format, cls.features, feature, fix=fix)
 
     @property
+    def store(self) -> TableStore:
+        """The table's files, wherever they are."""
+        return store_of(self.place)
+
+    @property
+    def location(self) -> Path:
+        """The table's folder. Raises `FeatureNotSupported` where it is on no disk, as `folder` does."""
+        return folder_of(self.store)
+
+    @property
     def folder(self) -> TableFolder:
-        """The table's files, for what compares and deletes them."""
+        """The table's files on a disk, for what compares and deletes them."""
         return TableFolder.at(self.location)
 
     def manifests(self) -> ManifestLog:
         """The table's log, which keeps nothing in memory. Raises `TableNotFound`, `CorruptTable`, `IncompatibleTable`
         and `OutsideTable`."""
-        return ManifestLog.open(self.location, self.layout)
+        return ManifestLog.open(self.place, self.layout)
 
     def open(self) -> ManifestState:
         """A fresh look at the table, after finishing what a crashed commit left. Driver; writes where there is
@@ -202,7 +215,7 @@ class ManifestState(TableState):
         if found is None and self.head.origin == REBUILT and pipeline != COLLECTOR:
             raise RolledBack(
                 f"it is not known which rows of pipeline {pipeline!r} are in the table",
-                where=str(self.manifests.location),
+                where=self.manifests.store.root,
                 why="the table's manifests were lost with all watermarks, and made again from its files",
                 fix="Find out the last epoch whose rows are there, and run `laketier pipeline adopt`. For a pipeline "
                 "that never wrote to this table, run `laketier pipeline forget`.",
