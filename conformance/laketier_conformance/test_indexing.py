@@ -17,6 +17,7 @@ from laketier.spi import (
     IndexMode,
     IndexPlan,
     IndexSpec,
+    LakeIndexBuilder,
     LakeIndexer,
     LaketierError,
     Refused,
@@ -27,14 +28,18 @@ from laketier_conformance.lake import Lake, Table, ids_of
 
 def _built(table: Table, mode: IndexMode = IndexMode.CREATE, most: int = 2) -> tuple[IndexPlan, list[BuiltIndexPart]]:
     """An index of the column ``id``, of the first kind that the format builds."""
+    plan, builder = _planned(table, mode, most)
+    return plan, [builder.build(part) for part in plan.parts]
+
+
+def _planned(table: Table, mode: IndexMode = IndexMode.CREATE, most: int = 2) -> tuple[IndexPlan, LakeIndexBuilder]:
     indexer = _indexer(table)  # outside of `try`: a format that has no indexer says so here
     for kind in (IndexKind.BTREE, IndexKind.BITMAP, IndexKind.ZONEMAP, IndexKind.BLOOMFILTER):
         try:
             plan = indexer.plan(IndexSpec("of_id", "id", kind), most, mode)
         except FeatureNotSupported:
             continue
-        builder = pickle.loads(pickle.dumps(plan.builder))  # noqa: S301 - as an engine sends it to its tasks
-        return plan, [builder.build(part) for part in plan.parts]
+        return plan, pickle.loads(pickle.dumps(plan.builder))  # noqa: S301 - as an engine sends it to its tasks
     pytest.fail("the format builds indexes: of integers it builds btree, bitmap, zonemap or bloomfilter")
 
 
@@ -82,6 +87,30 @@ def _merge(table: Table, info: IndexInfo) -> None:
     merged = _indexer(table).publish(plan, built)
     found = (len(merged.segments), merged.rows_indexed, merged.rows_not_indexed, dict(merged.options))
     expect(found, (1, info.rows_indexed, 0, dict(info.options)), "segments, rows and options of a merged index")
+
+
+@pytest.mark.needs(Feature.INDEXING)
+def test_a_build_after_one_that_died(table: Table) -> None:
+    """What a build had finished may be used by the next one, and then it is as good as built now."""
+    table.append(0)
+    table.append(1)
+    _built(table)  # all of it, and nobody published it
+    indexer = _indexer(table)
+    plan, _ = _planned(table)
+    found = indexer.resume(plan, 2)
+    covered = sum(part.rows for part in found.parts) + sum(each.rows for each in found.kept)
+    expect(covered, 10, "rows that a plan which goes on builds and keeps")
+    table.append(2)
+    left, wanted = (sorted(unit for part in parts for unit in part.units) for parts in (found.parts, plan.parts))
+    kept = sorted(unit for each in found.kept for unit in each.part.units)
+    expect(sorted([*left, *kept]), wanted, "units that a plan which goes on builds and keeps")
+    info = indexer.publish(found, [found.builder.build(part) for part in found.parts])
+    expect((info.rows_indexed, info.rows_not_indexed), (10, 5), "rows in and not in an index whose build went on")
+    anew, _ = _planned(table, IndexMode.REPLACE)
+    again = indexer.resume(anew, 2)
+    expect(bool({each.segment for each in again.kept} & set(info.segments)), False, "parts used that are published")
+    both = indexer.publish(again, [again.builder.build(part) for part in again.parts])
+    expect((both.rows_indexed, both.rows_not_indexed), (15, 0), "rows in and not in an index that was replaced")
 
 
 @pytest.mark.needs(Feature.INDEXING)

@@ -25,6 +25,7 @@ from laketier.maintenance.index_builds import (
     default_processes,
     find_index,
     index_kind,
+    kept_said,
     spec_of,
 )
 from laketier.maintenance.index_policy import IndexPolicy
@@ -41,6 +42,9 @@ Processes = Annotated[
     typer.Option("--processes", min=1, help="Build parts in so many processes. 1: in this one. All cores by default."),
 ]
 Parts = Annotated[int | None, typer.Option("--parts", min=1, help="Cut the build into so many parts at most.")]
+Resume = Annotated[
+    bool, typer.Option("--resume/--no-resume", help="Use the parts that a build which was killed had finished.")
+]
 
 
 @app.command(epilog="Example: [bold]laketier index create db.papers text inverted -c lake.yaml[/]")
@@ -57,13 +61,14 @@ def create(
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of the index of that name.")] = False,
     processes: Processes = None,
     parts: Parts = None,
+    resume: Resume = True,
     json: Json = False,
 ) -> None:
     """Build an index, and publish it in one commit."""
     spec = IndexSpec(name or f"{column}_idx", column, index_kind(kind), _settings(option))
     lake, info = options.opened()
     mode = IndexMode.REPLACE if replace else IndexMode.CREATE
-    _print(_built(lake, info, spec, mode, processes, parts), json=json)
+    _print(_built(lake, info, spec, mode, processes, parts, resume=resume), json=json)
 
 
 @app.command(epilog="Example: [bold]laketier index append db.papers text_idx -c lake.yaml[/]")
@@ -74,12 +79,13 @@ def append(
     *,
     processes: Processes = None,
     parts: Parts = None,
+    resume: Resume = True,
     json: Json = False,
 ) -> None:
     """Index the rows that an index lacks, with its own settings."""
     lake, info = options.opened()
     spec = spec_of(find_index(lake.indexer(info), name))
-    _print(_built(lake, info, spec, IndexMode.APPEND, processes, parts), json=json)
+    _print(_built(lake, info, spec, IndexMode.APPEND, processes, parts, resume=resume), json=json)
 
 
 @app.command(epilog="Example: [bold]laketier index optimize db.papers text_idx -c lake.yaml --max-segments 4[/]")
@@ -204,12 +210,20 @@ def _print(info: IndexInfo, *, json: bool) -> None:
 
 
 def _built(
-    lake: Lake, info: TableInfo, spec: IndexSpec, mode: IndexMode, processes: int | None, parts: int | None
+    lake: Lake,
+    info: TableInfo,
+    spec: IndexSpec,
+    mode: IndexMode,
+    processes: int | None,
+    parts: int | None,
+    *,
+    resume: bool,
 ) -> IndexInfo:
     several = processes or default_processes()
     with index_progress() as told:
         most = parts or several * _PARTS_PER_PROCESS
-        return build_index(lake.indexer(info), spec, mode, max_parts=most, build=_builder(several), told=told)
+        indexer, build = lake.indexer(info), _builder(several)
+        return build_index(indexer, spec, mode, max_parts=most, build=build, told=told, resume=resume)
 
 
 def _builder(processes: int) -> BuildParts:
@@ -252,7 +266,7 @@ def index_progress() -> Iterator[Told]:
         task = bar.add_task("", total=None, parts="")
 
         def told(done: IndexProgress) -> None:
-            parts = f"{done.parts_built}/{done.parts}"
+            parts = f"{done.parts_built}/{done.parts}{kept_said(done)}"
             bar.update(task, description=done.name, completed=done.rows_built, total=done.rows, parts=parts)
 
         yield told
@@ -263,6 +277,6 @@ def _lines() -> Callable[[IndexProgress], None]:
 
     def told(done: IndexProgress) -> None:
         parts = f"{done.parts_built} of {done.parts} parts, {done.rows_built:,} of {done.rows:,} rows"
-        say(f"index {done.name}: {parts}, {time.monotonic() - began:.1f} s", err=True)
+        say(f"index {done.name}: {parts}, {time.monotonic() - began:.1f} s{kept_said(done)}", err=True)
 
     return told

@@ -46,6 +46,8 @@ class IndexProgress:
         parts_built: Those that were built.
         rows: The rows of all parts.
         rows_built: The rows of the parts that were built.
+        parts_kept: Parts that are not built, as an earlier build had finished them. They are not among ``parts``.
+        rows_kept: Their rows.
     """
 
     name: str
@@ -53,6 +55,13 @@ class IndexProgress:
     parts_built: int
     rows: int
     rows_built: int
+    parts_kept: int = 0
+    rows_kept: int = 0
+
+
+def kept_said(done: IndexProgress) -> str:
+    """The parts that are not built, for a line of progress. Empty where there are none."""
+    return f"; {done.parts_kept} parts, {done.rows_kept:,} rows of an earlier build" if done.parts_kept else ""
 
 
 BuildParts = Callable[[IndexPlan], Iterator[BuiltIndexPart]]
@@ -75,11 +84,13 @@ def build_index(
     build: BuildParts,
     train: Train = lambda builder: builder.train(),
     told: Told = lambda _: None,
+    resume: bool = True,
 ) -> IndexInfo:
     """Plan an index, have its parts built, and publish them in one step. Driver.
 
     Where rows were rewritten meanwhile (by a compaction, say), only these are built again, if the format can tell them
-    apart. So a build ends beside others who change the table.
+    apart. So a build ends beside others who change the table. Where an earlier build of this index died, the parts that
+    it had finished are used, if the format finds them.
 
     Args:
         indexer: The indexer of the table.
@@ -89,6 +100,7 @@ def build_index(
         build: Builds the parts.
         train: Trains what they share, for kinds that need it. In this process by default.
         told: Called once before the first part, and after each.
+        resume: Whether to use parts that an earlier build left.
 
     Returns:
         The index as it is in the table.
@@ -100,6 +112,10 @@ def build_index(
         CommitError: It was not published, or it is unknown whether it was.
     """
     plan = indexer.plan(spec, max_parts, mode)
+    if resume and plan.parts:
+        plan = indexer.resume(plan, max_parts)
+        if plan.kept:
+            log.info("index %s: %d parts of an earlier build are kept", spec.name, len(plan.kept))
     for attempt in range(1, _PLANS + 1):
         if plan.parts and plan.builder.needs_training:
             plan = replace(plan, builder=train(plan.builder))
@@ -118,12 +134,14 @@ def build_index(
 
 def _built(plan: IndexPlan, build: BuildParts, told: Told) -> list[BuiltIndexPart]:
     parts, rows = len(plan.parts), sum(part.rows for part in plan.parts)
+    kept, rows_kept = len(plan.kept), sum(each.rows for each in plan.kept)
     built: list[BuiltIndexPart] = []
-    told(IndexProgress(plan.spec.name, parts, 0, rows, 0))
+    told(IndexProgress(plan.spec.name, parts, 0, rows, 0, kept, rows_kept))
     for each in build(plan) if plan.parts else ():
         built.append(each)
         failpoint(PART_BUILT)
-        told(IndexProgress(plan.spec.name, parts, len(built), rows, sum(part.rows for part in built)))
+        done = sum(part.rows for part in built)
+        told(IndexProgress(plan.spec.name, parts, len(built), rows, done, kept, rows_kept))
     return built
 
 

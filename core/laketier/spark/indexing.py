@@ -19,6 +19,7 @@ from laketier.maintenance.index_builds import (
     build_index,
     index_kind,
     index_mode,
+    kept_said,
 )
 from laketier.registry import open_lake
 from laketier.registry.commands import naming_format
@@ -42,6 +43,7 @@ def create_index(
     mode: str = "create",
     tasks: int | None = None,
     progress: Told | None = None,
+    resume: bool = True,
 ) -> IndexInfo:
     """Build an index of a table with one Spark task per part, and publish it in one atomic step. Driver.
 
@@ -59,6 +61,7 @@ def create_index(
             ``merge`` (its segments become ``tasks`` at most).
         tasks: The number of tasks at most; twice the cores by default.
         progress: Called before the first task and after each, in the calling thread. By default it is logged.
+        resume: Whether to use the parts that an earlier build of this index had finished when its driver died.
 
     Returns:
         The index as it is in the table.
@@ -82,6 +85,7 @@ def create_index(
             build=build_in_tasks(spark),
             train=train_in_task(spark),
             told=progress or _logged,
+            resume=resume,
         )
 
 
@@ -204,4 +208,4 @@ def _building(plan: IndexPlan) -> Callable[[IndexPart], BuiltIndexPart]:
 
 def _logged(done: IndexProgress) -> None:
     parts, rows = f"{done.parts_built} of {done.parts}", f"{done.rows_built} of {done.rows}"
-    log.info("index %s: %s parts, %s rows", done.name, parts, rows)
+    log.info("index %s: %s parts, %s rows%s", done.name, parts, rows, kept_said(done))

@@ -159,8 +159,8 @@ class IndexPlan:
         snapshot_id: The snapshot that all parts read.
         parts: The parts. Empty where there is nothing to append or to merge.
         builder: Builds them.
-        kept: What an earlier plan had built and `LakeIndexer.replan` found to be right still. It is published beside
-            ``parts``, and not among them.
+        kept: What an earlier plan had built and `LakeIndexer.replan` or `LakeIndexer.resume` found to be right still.
+            It is published beside ``parts``, and not among them.
     """
 
     plan_id: str
@@ -230,6 +230,23 @@ class LakeIndexer(ABC):  # noqa: B024 - plugins of earlier releases have an empt
             FeatureNotSupported: The format does not build this kind, or has no such mode.
         """
         raise FeatureNotSupported(Feature.INDEXING.value, reason="it plans none")
+
+    def resume(self, plan: IndexPlan, max_parts: int) -> IndexPlan:
+        """Find what an earlier build of the same index had finished when its driver died, before any part of ``plan``
+        is trained or built. What is found has to be what a task would build now. By default nothing is found.
+
+        Args:
+            plan: A plan of `plan`.
+            max_parts: As for `plan`.
+
+        Returns:
+            The plan, with the parts that were found as ``kept``, and without these among ``parts``.
+
+        Raises:
+            TableError: The table could not be read.
+            StorageError: The storage refused.
+        """
+        return plan
 
     def replan(self, plan: IndexPlan, built: Sequence[BuiltIndexPart], max_parts: int) -> IndexPlan:
         """Plan again what `publish` refused with `TableChanged`. Writes nothing. A format may keep the parts whose rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,10 @@ from laketier.spi import (
     TableError,
 )
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
+from laketier_lance.index_folders import INDICES, SEGMENT_FILE, SEGMENT_ID
+from laketier_lance.index_record import write_record
 from laketier_lance.index_settings import LANCE_KINDS, TRAINING, has_codebook, is_vector
+from laketier_lance.index_units import deletions, fragment_of, unit_rows
 from laketier_lance.location import local_path, refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.vector_model import VectorModel, model_of, train
@@ -31,12 +34,7 @@ if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.dataset import Index
 
-INDICES = "_indices"
-
 _HINTS = 9  # of the message VectorIndexDetails
-SEGMENT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""The id of a segment, which is the name of its folder below `INDICES`."""
-_FILE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.-]*")
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,11 @@ class LanceIndexBuilder(LakeIndexBuilder):
                 f"Lance built part {part.number} of index {self.spec.name!r} with another model than it was given",
                 where=self.location,
             )
-        return built_part(self.plan_id, self.location, self.spec, self.snapshot_id, part, segment, rows, self.model)
+        fragments = {fragment_of(unit) for unit in part.units}
+        deleted = {each: file for each, file in deletions(dataset).items() if each in fragments}
+        return built_part(
+            self.plan_id, self.location, self.spec, self.snapshot_id, part, segment, rows, deleted, self.model
+        )
 
     def _segment(self, dataset: LanceDataset, part: IndexPart) -> Index:
         segment = dataset.create_index_uncommitted(
@@ -124,16 +126,18 @@ def built_part(
     part: IndexPart,
     segment: Index,
     rows: int,
+    deleted: Mapping[int, str],
     model: VectorModel | None = None,
 ) -> BuiltIndexPart:
-    """What a task says of the segment that it left, once that is on the device."""
+    """What a task says of the segment that it left, once that is on the device, with a record beside it. ``deleted``:
+    the files of rows that were deleted from its fragments before it was built."""
     _sync(location, segment)
     kind, details = segment.index_details or ("", b"")
-    shown: dict[str, Any] = {"kind": spec.kind.value, "column": spec.column, "options": dict(spec.options)}
+    shown = declared_settings(spec)
     if is_vector(spec.kind):
         details = _without_hints(details)
         shown["model"] = "" if model is None else model.digest
-    return BuiltIndexPart(
+    built = BuiltIndexPart(
         plan_id=plan_id,
         part=part,
         segment=segment.uuid,
@@ -141,8 +145,15 @@ def built_part(
         settings=json.dumps({**shown, "lance": [kind, details.hex()]}, sort_keys=True),
         rows=rows,
         size=sum(file.size_bytes for file in segment.files or ()),
-        payload=_packed(segment),
+        payload=_packed(segment, deleted),
     )
+    write_record(location, spec.name, built, deleted)
+    return built
+
+
+def declared_settings(spec: IndexSpec) -> dict[str, Any]:
+    """What of the settings of a part is known before it is built."""
+    return {"kind": spec.kind.value, "column": spec.column, "options": dict(spec.options)}
 
 
 def _without_hints(details: bytes) -> bytes:
@@ -161,29 +172,7 @@ def _sync(location: str, segment: Index) -> None:
         fsync_directory(each)
 
 
-def unit_rows(dataset: LanceDataset, column: str) -> dict[str, int]:
-    """The rows of each fragment by its unit: its id, and the files that hold ``column``. A unit stays the same as long
-    as an index of it stays right: deletes don't change it, and every rewrite of values does."""
-    ids = set(_field_ids(dataset.lance_schema.field(column)))
-    found = {}
-    for fragment in dataset.get_fragments():
-        metadata = fragment.metadata
-        files = [file.path for file in metadata.files if ids.intersection(file.fields)]
-        overlays = getattr(metadata, "overlays", None) or ()
-        found["@".join([str(metadata.id), *files, *map(repr, overlays)])] = int(metadata.num_rows)
-    return found
-
-
-def fragment_of(unit: str) -> int:
-    """The id of the fragment of a unit."""
-    return int(unit.partition("@")[0])
-
-
-def _field_ids(field: Any) -> list[int]:
-    return [field.id(), *(each for child in field.children() for each in _field_ids(child))]
-
-
-def _packed(segment: Index) -> str:
+def _packed(segment: Index, deleted: Mapping[int, str]) -> str:
     kind, details = segment.index_details or ("", b"")
     return json.dumps(
         {
@@ -193,8 +182,18 @@ def _packed(segment: Index) -> str:
             "kind": kind,
             "details": details.hex(),
             "files": [[file.path, file.size_bytes] for file in segment.files or ()],
+            "deleted": {str(fragment): file for fragment, file in deleted.items()},
         }
     )
+
+
+def deleted_before(built: BuiltIndexPart) -> dict[int, str]:
+    """The files of the rows that were deleted from a part's fragments before it was built, by the fragment's id. The
+    part lacks these rows. Raises `SerializationError`."""
+    try:
+        return {int(fragment): str(file) for fragment, file in json.loads(built.payload)["deleted"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SerializationError("a task's result can't be read", why=repr(error)) from error
 
 
 def unpacked(built: BuiltIndexPart, name: str, location: str, fragments: set[int]) -> Index:
@@ -221,7 +220,7 @@ def unpacked(built: BuiltIndexPart, name: str, location: str, fragments: set[int
     local = local_path(location)
     for path, size in files if SEGMENT_ID.fullmatch(built.segment) else [("", 0)]:
         at = None if local is None else local / INDICES / built.segment / path
-        if not _FILE.fullmatch(path) or (at is not None and (not at.is_file() or at.stat().st_size != size)):
+        if not SEGMENT_FILE.fullmatch(path) or (at is not None and (not at.is_file() or at.stat().st_size != size)):
             raise OutsideTable(
                 f"{path!r} of segment {built.segment!r} is not the file that a task built; nothing was published",
                 where=location,

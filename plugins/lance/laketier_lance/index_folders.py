@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from laketier.spi import OrphanFile
-from laketier_lance.index_builder import INDICES, SEGMENT_ID
 from laketier_lance.location import local_path
 
 log = logging.getLogger(__name__)
+
+INDICES = "_indices"
+SEGMENT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The id of a segment, which is the name of its folder below `INDICES`."""
+SEGMENT_FILE = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.-]*")
+"""The name of a file in it."""
 
 FOLDER = "index-folder"
 """The kind of an empty folder, told as an orphan of no bytes."""

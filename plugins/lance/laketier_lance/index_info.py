@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from laketier.spi import IndexInfo, IndexKind
 from laketier_lance.dataset import LANCE_ERRORS, unreadable
-from laketier_lance.index_builder import fragment_of, unit_rows
 from laketier_lance.index_settings import kind_of, told_settings
+from laketier_lance.index_units import fragment_of, unit_rows
 
 if TYPE_CHECKING:
     from lance import LanceDataset

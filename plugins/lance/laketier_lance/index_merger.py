@@ -50,7 +50,7 @@ class LanceIndexMerger(LakeIndexBuilder):
             ) from error
         covered = {int(each) for each in merged.fragment_ids}
         rows = sum(count for each, count in fragment_rows(dataset).items() if each in covered)
-        return built_part(self.plan_id, self.location, self.spec, self.snapshot_id, part, merged, rows)
+        return built_part(self.plan_id, self.location, self.spec, self.snapshot_id, part, merged, rows, {})
 
     def _segments(self, dataset: LanceDataset, part: IndexPart) -> list[Index]:
         from lance.dataset import Index

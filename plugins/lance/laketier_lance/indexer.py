@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,15 +24,18 @@ from laketier.spi import (
     IndexSpec,
     LakeIndexer,
     TableChanged,
+    UnknownOutcome,
     check_built,
 )
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.durable import make_durable
 from laketier_lance.features import FORMAT
-from laketier_lance.index_builder import LanceIndexBuilder, fragment_of, unit_rows, unpacked
+from laketier_lance.index_builder import LanceIndexBuilder, deleted_before, unpacked
 from laketier_lance.index_info import covered_by, fragment_rows, index_info, segments_in_order
 from laketier_lance.index_merger import LanceIndexMerger
 from laketier_lance.index_parts import balanced, groups_to_merge
+from laketier_lance.index_record import forget_records, records, taken_over
+from laketier_lance.index_resume import parts_that_fit, without
 from laketier_lance.index_settings import (
     LANCE_KINDS,
     as_it_is,
@@ -41,6 +45,7 @@ from laketier_lance.index_settings import (
     settled,
     why_whole,
 )
+from laketier_lance.index_units import deletions, fragment_of, unit_rows
 from laketier_lance.location import refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.state import find_commit
@@ -70,6 +75,31 @@ class LanceIndexer(LakeIndexer):
         builder = LanceIndexBuilder(plan_id, self._location, self._options, spec, version, model)
         return IndexPlan(plan_id, spec, mode, version, parts, builder)
 
+    def resume(self, plan: IndexPlan, max_parts: int) -> IndexPlan:
+        dataset = self._open(plan.snapshot_id)
+        published = {segment.uuid for each in dataset.describe_indices() for segment in each.segments}
+        model = getattr(plan.builder, "model", None)
+        fits = parts_that_fit(
+            plan,
+            (each for each in records(self._location) if each.built.segment not in published),
+            deletions(dataset),
+            None if model is None else model.digest,
+            max_parts,
+        )
+        kept = [taken for each in fits if (taken := taken_over(self._location, each)) is not None]
+        if not kept:
+            return plan
+        if is_vector(plan.spec.kind) and model is None and isinstance(plan.builder, LanceIndexBuilder):
+            # All of them say that they have the same, and none is believed.
+            found = [model_of(self._location, self._options.storage_options(), each.segment) for each in kept]
+            said = json.loads(kept[0].settings).get("model")
+            kept = [each for each, one in zip(kept, found, strict=True) if one.digest == said]
+            if not kept:
+                return plan
+            model = next(each for each in found if each.digest == said)
+            plan = replace(plan, builder=replace(plan.builder, model=model))
+        return without(plan, kept, unit_rows(dataset, plan.spec.column), max_parts)
+
     def replan(self, plan: IndexPlan, built: Sequence[BuiltIndexPart], max_parts: int) -> IndexPlan:
         anew = super().replan(plan, built, max_parts)
         if plan.mode is IndexMode.MERGE or anew.spec != plan.spec:
@@ -83,7 +113,13 @@ class LanceIndexer(LakeIndexer):
         elif now.model != before.model:
             return anew
         wanted = {unit for part in anew.parts for unit in part.units}
-        kept = tuple(each for each in (*plan.kept, *built) if wanted.issuperset(each.part.units))
+        before_all = (*plan.kept, *built)
+        back = self._brought_back(self._open(anew.snapshot_id), before_all)
+        kept = tuple(
+            each
+            for each in before_all
+            if wanted.issuperset(each.part.units) and back.isdisjoint(map(fragment_of, each.part.units))
+        )
         left = wanted.difference(*(each.part.units for each in kept))
         units = unit_rows(self._open(anew.snapshot_id), anew.spec.column)
         parts = balanced({unit: rows for unit, rows in units.items() if unit in left}, max_parts)
@@ -158,7 +194,7 @@ class LanceIndexer(LakeIndexer):
             dataset = self._open()
             found = self._find(dataset, plan.spec.name)
             if self._is_landed(dataset, found, plan, every):
-                return self._published(plan, int(dataset.version))
+                return self._published(plan, int(dataset.version), [each.segment for each in every])
             segments: list[Any] = [
                 unpacked(each, plan.spec.name, self._location, self._fragments(each, plan, found)) for each in every
             ]
@@ -173,7 +209,7 @@ class LanceIndexer(LakeIndexer):
                     "Lance could not commit the index", where=self._location, why=reason(error)
                 ) from error
             failpoint("index.between_commit_and_fsync")
-            return self._published(plan, int(dataset.version))
+            return self._published(plan, int(dataset.version), [each.segment for each in every])
         raise Conflict("other commits came first each time", where=self._location, why=why, fix="Publish again.")
 
     def indexes(self) -> Sequence[IndexInfo]:
@@ -209,9 +245,10 @@ class LanceIndexer(LakeIndexer):
     def _find(self, dataset: LanceDataset, name: str) -> Any:
         return next((each for each in dataset.describe_indices() if each.name == name), None)
 
-    def _published(self, plan: IndexPlan, version: int) -> IndexInfo:
+    def _published(self, plan: IndexPlan, version: int, segments: Sequence[str] = ()) -> IndexInfo:
         # Whoever committed it may have been killed before it was durable, and the caller may acknowledge it.
         make_durable(self._location, version)
+        forget_records(self._location, segments)
         found = next((each for each in self.indexes() if each.name == plan.spec.name), None)
         if found is None:
             raise TableChanged(f"index {plan.spec.name!r} was dropped meanwhile", where=self._location)
@@ -242,6 +279,8 @@ class LanceIndexer(LakeIndexer):
         if found is not None and segments <= {each.uuid for each in found.segments}:
             return True
         why = self._obstacle(dataset, found, plan, {unit for each in built for unit in each.part.units})
+        back = () if why else sorted(self._brought_back(dataset, built))
+        why = f"rows that were deleted from fragments {back} may be there again" if back else why
         if not why:
             return False
         # A compaction gives segments new ids, so it may have landed all the same.
@@ -253,6 +292,23 @@ class LanceIndexer(LakeIndexer):
             why=why,
             fix="Build the index again.",
         )
+
+    def _brought_back(self, dataset: LanceDataset, built: Sequence[BuiltIndexPart]) -> set[int]:
+        """The fragments whose deleted rows may be there again, as an older version was restored since they were built:
+        the parts lack these rows, and a query through the index would not see them."""
+        from lance import LanceOperation
+
+        now = deletions(dataset)
+        before = {fragment: file for each in built for fragment, file in deleted_before(each).items()}
+        changed = {fragment for fragment, file in before.items() if now.get(fragment) != file}
+        if not changed:
+            return set()
+        since = min(each.snapshot_id for each in built)
+        try:
+            restored = find_commit(dataset, lambda it: isinstance(it.operation, LanceOperation.Restore), after=since)
+        except UnknownOutcome:  # versions were cleaned up meanwhile
+            return changed
+        return changed if restored is not None else set()
 
     def _obstacle(self, dataset: LanceDataset, found: Any, plan: IndexPlan, planned: set[str]) -> str:
         if plan.spec.column not in dataset.schema.names:

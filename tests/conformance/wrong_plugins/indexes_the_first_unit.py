@@ -11,7 +11,8 @@ from overlaid import overlaid
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
-from laketier_lance.index_builder import LanceIndexBuilder, fragment_of
+from laketier_lance.index_builder import LanceIndexBuilder
+from laketier_lance.index_units import fragment_of
 from laketier_lance.indexer import LanceIndexer
 
 CAUGHT_BY = "test_index_answers.py::test_parts_answer_as_one"

@@ -12,7 +12,7 @@ from overlaid import MOST, OverlaidSearcher, Rows, overlaid
 from laketier import spi
 from laketier.registry import hookimpl
 from laketier_lance.harness import LanceHarness
-from laketier_lance.index_builder import fragment_of
+from laketier_lance.index_units import fragment_of
 from laketier_lance.indexer import LanceIndexer
 from laketier_lance.searcher import LanceSearchSnapshot
 
