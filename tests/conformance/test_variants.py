@@ -1,4 +1,4 @@
-"""The local file format with each of its other file formats, in the bare lane."""
+"""The local file format with each of its other file formats and layouts, in the bare lane."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ SHORT = [
     *("test_types.py", "test_rounds.py", "test_source.py", "test_damage.py", "test_torn.py", "test_upsert.py"),
     "test_changes.py::test_splits_travel_and_are_read_by_some_columns",
 ]
+LAYOUTS = {"timed": ["test_layout.py", "test_partition_values.py"]}
+"""Ways to lay files out, and what of the suite makes tables that have them."""
 OF_THE_VARIANT = {
     "test_declaration.py::test_importing_the_plugin_imports_no_engine",
     "test_executors.py::test_an_executor_writes_with_what_it_was_given",
@@ -40,8 +42,14 @@ def test_each_file_format_keeps_what_touches_its_files(name: str, run_suite) -> 
     variant(name, run_suite, SHORT)
 
 
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_each_layout_keeps_what_touches_its_folders(name: str, run_suite) -> None:  # type: ignore[no-untyped-def]
+    variant(name, run_suite, LAYOUTS[name])
+
+
 @pytest.mark.deep
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", [*VARIANTS, *LAYOUTS])
 def test_each_file_format_conforms(name: str, run_suite) -> None:  # type: ignore[no-untyped-def]
     variant(name, run_suite)

@@ -224,3 +224,21 @@ def test_arrow_types_without_a_spark_type_are_widened_or_refused() -> None:
     with pytest.raises(IncompatibleData, match="'ns'"):
         for_spark(lossy, reading_schema(spark))
     assert table_schema(spark).field("u").nullable
+
+
+def test_folders_by_time_hide_no_row_from_spark(spark: SparkSession, target: Target) -> None:
+    """Neither from its own reader, also rows without a time, nor from a filter that skips folders."""
+    options = target.options(
+        **{"partition-by": "name, hour(at)", "localfile.time-pattern": "%Y/%m/%d/%H", "localfile.fold-files": "0"}
+    )
+    moments = [dt.datetime(2026, 11, 24, 10, 59), dt.datetime(2026, 11, 24, 11), None]
+    rows = [(number, name, at) for number, (name, at) in enumerate((n, at) for n in ("a/b", None) for at in moments)]
+    spark.createDataFrame(rows, "id long, name string, at timestamp").write.format("laketier").options(**options).mode(
+        "append"
+    ).save()
+    location = str(open_source(configure(options)).table.location)
+    plain = spark.read.option("recursiveFileLookup", True).parquet(location)
+    assert sorted(row.id for row in plain.collect()) == list(range(6))
+    assert laketier.spark.read(spark, options).count() == 6
+    eleven = Leaf("at", Op.GE, dt.datetime(2026, 11, 24, 11, tzinfo=dt.UTC))
+    assert laketier.spark.read(spark, options, filters=[eleven]).count() == 2

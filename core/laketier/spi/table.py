@@ -79,6 +79,8 @@ class Transform(Enum):
     MONTH = "month"
     DAY = "day"
     HOUR = "hour"
+    MINUTE = "minute"
+    """Not in the specification: formats that keep to it refuse it."""
 
 
 @dataclass(frozen=True)

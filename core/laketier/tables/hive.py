@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -52,6 +52,11 @@ class HivePartitions:
         if len(set(map(str.lower, names))) < len(names):
             raise IncompatibleData(f"the folders name the columns {list(names)}", why="one is there twice")
         return cls(names, tuple(pa.string() if pa.types.is_null(kind) else kind for kind in kinds))
+
+    def without(self, names: Collection[str]) -> HivePartitions:
+        """Leave columns out."""
+        kept = [(name, kind) for name, kind in zip(self.names, self.types, strict=True) if name not in names]
+        return HivePartitions(tuple(name for name, _ in kept), tuple(kind for _, kind in kept))
 
     def added_to(self, schema: pa.Schema) -> pa.Schema:
         """The columns of files, then those of folders. A column that the files have, too, has the type of the files."""

@@ -94,6 +94,12 @@ def bucket_field(buckets: BucketSpec | None) -> PartitionField | None:
 
 
 def _check(field: PartitionField, schema: pa.Schema) -> None:
+    if field.transform not in _TAKES:
+        raise UnsupportedType(
+            f"{field} is no partition of an Iceberg table",
+            why=f"its specification has {', '.join(each.value for each in _TAKES)}",
+            fix=f"Write hour({field.column}).",
+        )
     kind = schema.field(field.column).type
     if not any(test(kind) for test in _TAKES[field.transform]):
         raise UnsupportedType(
@@ -141,7 +147,7 @@ def named_fields(spec: PartitionSpec, schema: Schema) -> Iterator[tuple[str, Par
         name, _, rest = text.partition("[")
         column = schema.find_column_name(field.source_id)
         top_level = any(f.field_id == field.source_id for f in schema.fields)
-        if column is None or not top_level or name not in {t.value for t in Transform}:
+        if column is None or not top_level or name not in {t.value for t in _TAKES}:
             raise IncompatibleTable(
                 f"partition field {field.name!r} ({text} of {column or field.source_id}) is not known here",
                 fix="Write this table with the engine that made it.",

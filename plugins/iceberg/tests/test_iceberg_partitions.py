@@ -66,6 +66,13 @@ def _accepted() -> list[PartitionField]:
 ACCEPTED = _accepted()
 
 
+def test_minutes_are_refused_by_name() -> None:
+    """A format of this project has them, and the specification does not."""
+    schema = pa.schema([("ts", pa.timestamp("us"))])
+    with pytest.raises(UnsupportedType, match=r"minute\(ts\) is no partition of an Iceberg table.*Write hour\(ts\)"):
+        fields_of(TableDescriptor(schema, (PartitionField("ts", Transform.MINUTE),)))
+
+
 def test_every_transform_takes_the_types_of_the_specification() -> None:
     by_transform = {t: {f.column for f in ACCEPTED if f.transform is t} for t in Transform}
     dated = {"date", "ts", "tstz"}
@@ -77,6 +84,7 @@ def test_every_transform_takes_the_types_of_the_specification() -> None:
         Transform.MONTH: dated,
         Transform.DAY: dated,
         Transform.HOUR: {"ts", "tstz"},
+        Transform.MINUTE: set(),
     }
 
 

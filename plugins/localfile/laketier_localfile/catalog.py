@@ -8,11 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from laketier.kit.manifests import ManifestCatalog
 from laketier.spi import CorruptTable, SchemaChange, TableDescriptor, TableInfo, TableNotFound, TablePath
-from laketier_localfile.file_formats.known import of_table, refuse_other
+from laketier_localfile.file_formats.known import of_table
+from laketier_localfile.kept import refuse_other
 from laketier_localfile.layout import MANIFESTS
 from laketier_localfile.lying import left_of_table
 from laketier_localfile.names import FILE_FORMAT, PARQUET
 from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.partitioning import Partitioning, check_partitioning
+from laketier_localfile.time_pattern import TIME_PATTERN
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class LocalFileCatalog(ManifestCatalog):
             properties.setdefault(FILE_FORMAT, chosen.value)
         if properties.get(FILE_FORMAT) == PARQUET:
             del properties[FILE_FORMAT]  # as in tables of older versions, which know no such property
+        if self.options.time_pattern is not None:
+            properties.setdefault(TIME_PATTERN, self.options.time_pattern)
         refuse_other(self.options, properties, where=str(path))
         found = super().create_table(path, replace(descriptor, properties=properties))
         refuse_other(self.options, found.descriptor.properties, where=str(path))
@@ -55,4 +60,6 @@ class LocalFileCatalog(ManifestCatalog):
     def _apply(self, table: TableInfo, changes: Sequence[SchemaChange]) -> TableDescriptor:
         altered = super()._apply(table, changes)
         of_table(altered.properties, where=str(table.path)).check_types(altered.schema)
+        if Partitioning.of(altered).is_transformed:  # a column may have got the name of its folders
+            check_partitioning(altered)
         return altered

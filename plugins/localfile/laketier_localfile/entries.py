@@ -11,6 +11,7 @@ from laketier.kit.manifests import FileEntry
 from laketier.kit.partition import partition_text
 from laketier.spi import AdoptedTable, IncompatibleData, TableDescriptor, TableInfo
 from laketier_localfile.lying import LyingFile
+from laketier_localfile.partitioning import Partitioning
 from laketier_localfile.pruning import decode
 
 IN_NAMES = "laketier.partitions-in-names"
@@ -53,6 +54,7 @@ def entry_of(
         partition=partition,
         bucket=bucket,
         details=details,
+        transformed=Partitioning.of(table).is_transformed,
     )
 
 

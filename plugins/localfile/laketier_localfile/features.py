@@ -12,9 +12,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.OVERWRITE: FULL,
     Feature.UPSERT: FULL,
     Feature.PARTITIONING: FULL,
-    Feature.PARTITION_TRANSFORMS: unsupported(
-        "a Hive-style folder name is the value of a column, so there is no hidden partitioning"
-    ),
+    Feature.PARTITION_TRANSFORMS: FULL,
     Feature.BUCKETING: FULL,
     Feature.ADD_COLUMN: FULL,
     Feature.WIDEN_TYPE: FULL,

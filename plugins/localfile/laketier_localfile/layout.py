@@ -4,6 +4,7 @@
 
     <warehouse>/<database>/<table>/
         region=eu/part-00003-b00001-<attempt>-0001.parquet       final: what plain readers see
+        region=eu/2026/11/24/part-….parquet                      final, of a table with folders by time
         __in_progress/part-….parquet.inprogress                  staged, or published and about to be moved
         __superseded/part-….parquet.superseded                   replaced; kept for time travel
         _laketier_manifests/table.json                           which table this is; its creation
@@ -30,6 +31,7 @@ from laketier_localfile.features import IDENTIFIER
 from laketier_localfile.names import SUFFIX
 from laketier_localfile.naming import FileNames, attempt_in, bucket_in, core_of, is_name, spelled
 from laketier_localfile.parquet import details
+from laketier_localfile.time_pattern import HIVE_NULL, is_time_folder
 
 IN_PROGRESS = "__in_progress"
 SUPERSEDED = "__superseded"
@@ -37,7 +39,7 @@ MANIFESTS = "_laketier_manifests"
 LOST = ".lost"
 """How the names of manifests end that were moved aside when a table was rebuilt."""
 
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+NULL_PARTITION = HIVE_NULL
 
 STAGED_SUFFIX = ".inprogress"
 _SUPERSEDED_SUFFIX = ".superseded"
@@ -104,24 +106,24 @@ def bucket_of(path: str) -> int | None:
     return bucket_in(PurePosixPath(path).name)
 
 
-def final_path(staged: str, partition: Sequence[tuple[str, str | None]]) -> str:
-    """Where a staged file becomes visible. Raises `OutsideTable` for a path that no writer of ours made, so that a
-    forged or foreign write result can't name a file outside the table."""
+def final_path(staged: str, folders: Sequence[str]) -> str:
+    """Where a staged file becomes visible, below the ``folders`` of its partition. Raises `OutsideTable` for a path
+    that no writer of ours made, so that a forged or foreign write result can't name a file outside the table."""
     folder, _, name = confined(staged, where="a write result").rpartition("/")
     base = name.removesuffix(STAGED_SUFFIX)
     if folder != IN_PROGRESS or name == base or core_of(base) != base or not (is_name(base) or _BASE_NAME.match(base)):
         raise OutsideTable(
             f"{staged!r} is not the path of a staged file of this format, and was not touched", where="a write result"
         )
-    # The writer has refused what is to be refused.
-    folders = partition_folders(partition, OddPartitionValues.ACCEPT)
     return LAYOUT.data_path("/".join((*folders, base)), where="a write result")
 
 
 def _is_data_file(path: str) -> bool:
     """Below folders of partitions alone, under a name of ours: what moves and deletes data files takes no other."""
     *folders, name = path.split("/")
-    return bool(is_name(name) or _BASE_NAME.match(name)) and all(map(_PARTITION_FOLDER.match, folders))
+    return bool(is_name(name) or _BASE_NAME.match(name)) and all(
+        _PARTITION_FOLDER.match(folder) or is_time_folder(folder) for folder in folders
+    )
 
 
 def partition_folders(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,12 +140,16 @@ def look_at(
     return found
 
 
-def only_value(location: Path, path: str, column: str) -> str | None:
-    """The text of the one value that a file has of a partition column. Raises `IncompatibleData` for several."""
+def only_value(
+    location: Path, path: str, column: str, texts: Callable[[pa.Array], Iterable[str | None]] | None = None
+) -> str | None:
+    """The text of the one value that a file has of a partition column. ``texts``: those of an array's values, where the
+    partition is more than the column. Raises `IncompatibleData` for several."""
     with open_parquet(pa.OSFile(str(location / path)), checksums=True) as file:
         values: set[str | None] = set()
         for batch in file.iter_batches(columns=[column]):
-            values.update(partition_text(value) for value in batch.column(0).unique().to_pylist())
+            found = batch.column(0).unique()
+            values.update(map(partition_text, found.to_pylist()) if texts is None else texts(found))
             if len(values) > 1:
                 raise IncompatibleData(
                     f"{path!r} has several values of the partition column {column!r}",

@@ -58,6 +58,11 @@ class LocalFileOptions(ParquetTuning):
     )
     file_prefix: str = option("", "Text before the names of data files.")
     file_suffix: str = option("", "Text behind the names of data files, before their end such as .parquet.")
+    time_pattern: str | None = option(
+        None,
+        "New tables that are partitioned by year, month, day, hour or minute of a column: how its folders are named, "
+        "such as %Y/%m/%d/%H, in UTC. Unset: as ts_hour=2026-11-24-10. A table keeps its own.",
+    )
     odd_partition_values: OddPartitionValues = option(
         OddPartitionValues.REFUSE,
         "Rows whose partition can't name a folder (an empty text, a name over 255 bytes): refuse, or accept, which "

@@ -6,7 +6,7 @@ nothing else in it, the file needs no filter. Where anything is unsure, all thre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.kit.manifests import FileEntry
-from laketier.spi import And, Leaf, Not, Op, Or, Predicate
+from laketier.kit.time_spans import UNITS, TimeSpan
+from laketier.spi import And, Leaf, Not, Op, Or, PartitionField, Predicate, Transform
 
 Outcomes = frozenset[bool | None]
 
@@ -27,12 +28,14 @@ _NULL: Outcomes = frozenset({None})
 
 @dataclass(frozen=True)
 class Range:
-    """The values of a column in one file: bounds (both None when unknown), and whether there are nulls or values."""
+    """The values of a column in one file: bounds (both None when unknown), and whether there are nulls or values.
+    ``open``: all values are below ``high``."""
 
     low: Any
     high: Any
     nulls: bool
     values: bool
+    open: bool = False
 
 
 def outcomes(predicate: Predicate, ranges: Mapping[str, Range]) -> Outcomes:
@@ -50,9 +53,17 @@ def outcomes(predicate: Predicate, ranges: Mapping[str, Range]) -> Outcomes:
     raise TypeError(f"not a predicate: {predicate!r}")
 
 
-def ranges_of(entry: FileEntry, schema: pa.Schema, columns: Iterable[str], known_columns: set[str]) -> dict[str, Range]:
-    """What the manifest knows of ``columns`` in a file that was written with ``known_columns``."""
+def ranges_of(
+    entry: FileEntry,
+    schema: pa.Schema,
+    columns: Iterable[str],
+    known_columns: set[str],
+    fields: Sequence[PartitionField] = (),
+) -> dict[str, Range]:
+    """What the manifest knows of ``columns`` in a file that was written with ``known_columns``, in a table that is
+    partitioned by ``fields``."""
     partition = dict(entry.partition)
+    spans = {field.column: (field.transform, partition.get(field.name)) for field in fields if field.transform in UNITS}
     found: dict[str, Range] = {}
     for name in columns:
         kind = schema.field(name).type
@@ -71,7 +82,21 @@ def ranges_of(entry: FileEntry, schema: pa.Schema, columns: Iterable[str], known
                 nulls=nulls > 0,
                 values=nulls < entry.rows,
             )
+        if name in spans and name in known_columns and (name not in found or found[name].low is None):
+            found[name] = _in_span(*spans[name], kind)
     return found
+
+
+def _in_span(unit: Transform, text: str | None, kind: pa.DataType) -> Range:
+    """What the partition by time says of its column."""
+    bounds = None if text is None else TimeSpan.parse(text, unit).bounds
+    if bounds is None:
+        return Range(None, None, nulls=text is None, values=text is not None)
+    low, high = bounds
+    if pt.is_date(kind):
+        return Range(low.date(), high.date(), nulls=False, values=True, open=True)
+    zone = None if kind.tz is None else UTC
+    return Range(low.replace(tzinfo=zone), high.replace(tzinfo=zone), nulls=False, values=True, open=True)
 
 
 def decode(text: str | None, kind: pa.DataType) -> Any:
@@ -98,33 +123,34 @@ def _leaf(leaf: Leaf, known: Range) -> Outcomes:
         return frozenset({of_null} if known.nulls else ()) | frozenset({not of_null} if known.values else ())
     result = _NULL if known.nulls else frozenset()
     if known.values:
-        result |= _compare(leaf, known.low, known.high)
+        result |= _compare(leaf, known.low, known.high, known.open)
     return result
 
 
-def _compare(leaf: Leaf, low: Any, high: Any) -> Outcomes:
-    """Over values that are not null, between ``low`` and ``high``."""
+def _compare(leaf: Leaf, low: Any, high: Any, is_open: bool) -> Outcomes:
+    """Over values that are not null, between ``low`` and ``high``; below it, where the range ``is_open``."""
     if low is None or high is None:
         return ANY
     if leaf.op is Op.IN:
-        items = [_compare(Leaf(leaf.column, Op.EQ, item), low, high) for item in leaf.value]
+        items = [_compare(Leaf(leaf.column, Op.EQ, item), low, high, is_open) for item in leaf.value]
         return _fold(items, _or) if items else frozenset({False})
     value = leaf.value
     if not _comparable(value, low):
         return ANY
+    below = high <= value if is_open else high < value
     match leaf.op:
         case Op.EQ:
-            return _truth(always=low == high == value, never=value < low or value > high)
+            return _truth(always=low == high == value, never=value < low or below)
         case Op.NE:
-            return _truth(always=value < low or value > high, never=low == high == value)
+            return _truth(always=value < low or below, never=low == high == value)
         case Op.LT:
-            return _truth(always=high < value, never=low >= value)
+            return _truth(always=below, never=low >= value)
         case Op.LE:
             return _truth(always=high <= value, never=low > value)
         case Op.GT:
             return _truth(always=low > value, never=high <= value)
         case Op.GE:
-            return _truth(always=low >= value, never=high < value)
+            return _truth(always=low >= value, never=below)
         case Op.STARTS_WITH:
             length = len(value)
             return _truth(

@@ -40,6 +40,7 @@ from laketier.spi import (
     TableDescriptor,
     TableNotFound,
     TablePath,
+    Transform,
 )
 from laketier.tables.hive import HivePartitions, values_of
 from laketier.tables.inference import SchemaSet
@@ -47,10 +48,13 @@ from laketier.tables.promotion import promoted
 from laketier_localfile.entries import IN_NAMES, adopted_table, canonical_text, entry_of
 from laketier_localfile.layout import IN_PROGRESS, LAYOUT, LOST, attempt_of, bucket_of, superseded_path
 from laketier_localfile.lying import LyingFile, LyingFiles, look_at, only_value
+from laketier_localfile.partitioning import Partitioning
 from laketier_localfile.table import LocalFileTable, refuse_several_devices
+from laketier_localfile.time_pattern import is_below_time
 
 log = logging.getLogger(__name__)
 
+_WIDTHS = {Transform.BUCKET: 1, Transform.TRUNCATE: 1}
 _UUID = re.compile(r"[0-9a-f]{32}\Z")
 _NO_ROLLUPS = 1 << 62
 _WATERMARKS_LOST = (
@@ -91,12 +95,12 @@ def rebuild(
         schemas = SchemaSet()
         files = look_at(location, lying, schemas, on_progress)
     descriptor, told = _described(location, files, schemas, newest, primary_key)
-    names = [field.column for field in descriptor.partition_by]
+    partitioning = Partitioning.of(descriptor)
     entries = [
         entry_of(
             file,
             descriptor,
-            tuple((name, _value_of(location, file, name, descriptor.schema.field(name).type)) for name in names),
+            tuple((field.name, _value_of(location, file, field, partitioning)) for field in partitioning.fields),
             None if descriptor.buckets is None else bucket_of(file.path),
         )
         for file in files
@@ -247,9 +251,13 @@ def _described(
         return (replace(known, primary_key=known.primary_key or primary_key), ())
     told: tuple[str, ...] = ()
     hive = _folders_of(files)
-    schema = hive.added_to(schemas.schema()) if files else pa.schema([])
+    columns = schemas.schema() if files else pa.schema([])
+    hidden = tuple(name for name in hive.names if _is_hidden(name, columns))
+    schema = (hive := hive.without(hidden)).added_to(columns)
+    if hidden or any(is_below_time(file.path) for file in files):
+        told = ("What the table was partitioned by beside columns, such as time, is lost: it has none of that now.",)
     if any(bucket_of(file.path) is not None for file in files):
-        told = ("The table had buckets, and what they are of is lost: it has none now.",)
+        told = (*told, "The table had buckets, and what they are of is lost: it has none now.")
     if not primary_key:
         told = (*told, "If the table had a primary key, it has none now: --primary-key gives it one.")
     if not files:
@@ -265,6 +273,14 @@ def _described(
         properties={IN_NAMES: "true"} if in_names else {},
     )
     return table, told
+
+
+def _is_hidden(name: str, columns: pa.Schema) -> bool:
+    """Whether it is the name of a partition such as ``hour(ts)``, and so no column."""
+    column, _, transform = name.rpartition("_")
+    hidden = (each for each in Transform if each is not Transform.IDENTITY)
+    known = {PartitionField(column, each, _WIDTHS.get(each)).name for each in hidden}
+    return bool(transform) and column in columns.names and name in known and name not in columns.names
 
 
 def _folders_of(files: list[LyingFile]) -> HivePartitions:
@@ -283,11 +299,14 @@ def _holds(table: pa.Schema, file: pa.Schema) -> bool:
     )
 
 
-def _value_of(location: Path, file: LyingFile, name: str, kind: pa.DataType) -> str | None:
+def _value_of(location: Path, file: LyingFile, field: PartitionField, partitioning: Partitioning) -> str | None:
     """A folder's name may be a digest, so the value is read; files that were adopted may not have it."""
-    if name in file.schema.names:
-        return only_value(location, file.path, name)
-    return canonical_text(dict(values_of(file.path)).get(name), kind)
+    if field.column in file.schema.names:
+        kind = partitioning.schema.field(field.column).type
+        return only_value(
+            location, file.path, field.column, lambda found: partitioning.texts_of(field, found.cast(kind))
+        )
+    return canonical_text(dict(values_of(file.path)).get(field.column), partitioning.schema.field(field.column).type)
 
 
 def _known(newest: Manifest | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import pyarrow as pa
 from laketier.kit.partition import partition_text
 from laketier.spi import StagedFile, TableDescriptor
 from laketier_localfile.parquet import stats_from_text
+from laketier_localfile.partitioning import Partitioning
 from laketier_localfile.pruning import decode
 
 
@@ -16,13 +17,9 @@ def odd_claim(file: StagedFile, table: TableDescriptor) -> str | None:
     A manifest keeps it for ever: a partition or a bound that is no value of its column ends every scan that filters by
     it, or hides rows from it.
     """
-    columns = [field.column for field in table.partition_by]
-    names = [name for name, _ in file.partition]
-    if names != columns:
-        return f"its partition names the columns {names}, and the table is partitioned by {columns}"
-    for name, text in file.partition:
-        if not _is_text_of(text, table.schema.field(name).type):
-            return f"its partition {text!a} is no value of column {name!r}"
+    odd = Partitioning.of(table).odd_text(file.partition)
+    if odd is not None:
+        return odd
     try:
         stats = stats_from_text(file.payload["stats"])
         for name, (low, high, nulls) in stats.items():

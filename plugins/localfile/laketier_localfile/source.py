@@ -54,8 +54,9 @@ class LocalFileSource(ManifestSource):
         columns = columns_of(filters)
         kept: list[FileEntry] = []
         unsure: set[int] = set()
+        fields = snapshot.descriptor.partition_by
         for entry in snapshot.files():
-            ranges = ranges_of(entry, snapshot.schema, columns, set(snapshot.written_with(entry).names))
+            ranges = ranges_of(entry, snapshot.schema, columns, set(snapshot.written_with(entry).names), fields)
             results = [outcomes(predicate, ranges) for predicate in filters]
             if all(True in result for result in results):
                 kept.append(entry)

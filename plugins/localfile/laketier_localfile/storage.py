@@ -28,8 +28,9 @@ from laketier.spi import (
 from laketier_localfile.adoption import LocalFileAdoption
 from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.features import FEATURES, IDENTIFIER
-from laketier_localfile.file_formats.known import of_table, refuse_other
+from laketier_localfile.file_formats.known import of_table
 from laketier_localfile.folding import FoldingTable
+from laketier_localfile.kept import refuse_other
 from laketier_localfile.naming import Naming
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource

@@ -21,14 +21,11 @@ from laketier.kit.manifests import (
 )
 from laketier.spi import (
     CorruptTable,
-    Feature,
     Features,
     StagedFile,
     StagedFileLost,
     TableDescriptor,
-    Transform,
     UnsafeTable,
-    UnsupportedType,
     WriteResult,
 )
 from laketier_localfile.claims import details_of, format_of, seal_of
@@ -36,9 +33,10 @@ from laketier_localfile.features import FEATURES
 from laketier_localfile.file_formats.known import of_table
 from laketier_localfile.layout import LAYOUT, STAGED_SUFFIX, final_path
 from laketier_localfile.names import PARQUET
+from laketier_localfile.partitioning import Partitioning, check_partitioning
 from laketier_localfile.results import odd_claim
 from laketier_localfile.settle import settle
-from laketier_localfile.types import check_partition_types, check_types
+from laketier_localfile.types import check_types
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,7 @@ class LocalFileTable(ManifestTable):
 
     layout: ClassVar[ManifestLayout] = LAYOUT
     features: ClassVar[Features] = FEATURES
+    transforms: ClassVar[bool] = True
 
     @classmethod
     def check_types(cls, schema: pa.Schema) -> None:
@@ -54,20 +53,8 @@ class LocalFileTable(ManifestTable):
 
     @classmethod
     def check_descriptor(cls, descriptor: TableDescriptor) -> None:
-        for partition in descriptor.partition_by:
-            if partition.transform is not Transform.IDENTITY:
-                cls.require(
-                    Feature.PARTITION_TRANSFORMS,
-                    fix=f"Add a column that holds {partition} to the query, and partition by it.",
-                )
-            if partition.column.startswith(("_", ".")):
-                raise UnsupportedType(
-                    f"column {partition.column!r} can't be a partition column",
-                    why="plain readers skip folders that begin with _ or .",
-                    fix="Rename the column.",
-                )
         of_table(descriptor.properties).check_types(descriptor.schema)
-        check_partition_types(descriptor)
+        check_partitioning(descriptor)
 
     def check_folder(self) -> None:
         refuse_several_devices(self.location)
@@ -81,18 +68,21 @@ class LocalFileTable(ManifestTable):
                 raise _replaced(self.location / file.path, why)
             self._refuse_replaced(state, file)
         folder = LocalFolder(self.location)
+        partitioning = Partitioning.of(state.metadata)
         for file in files:
-            folder.refuse_links(final_path(file.path, file.partition))
+            folder.refuse_links(final_path(file.path, partitioning.folders(file.partition)))
 
     def entry(self, state: ManifestState, file: StagedFile) -> FileEntry:
+        partitioning = Partitioning.of(state.metadata)
         return FileEntry(
-            path=final_path(file.path, file.partition),
+            path=final_path(file.path, partitioning.folders(file.partition)),
             rows=file.rows,
             bytes=file.bytes,
             schema=state.head.metadata_at,
             partition=tuple(file.partition),
             bucket=file.bucket,
             details=details_of(file),
+            transformed=partitioning.is_transformed,
         )
 
     def settle(self, manifests: ManifestLog, head: Manifest) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.kit.nested import children
-from laketier.spi import TableDescriptor, UnsupportedType
+from laketier.spi import UnsupportedType
 
 TYPE_TABLE: list[tuple[str, str, str]] = [
     ("bool", "BOOLEAN", ""),
@@ -57,18 +57,16 @@ def check_types(schema: pa.Schema) -> None:
         _check(column.name, column.type)
 
 
-def check_partition_types(descriptor: TableDescriptor) -> None:
-    """Raise `UnsupportedType` for partition columns whose values have no exact text that every reader parses."""
-    for partition in descriptor.partition_by:
-        kind = descriptor.schema.field(partition.column).type
-        text = pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
-        moment = pt.is_timestamp(kind) and kind.unit != "ns"
-        if not (text or moment or pt.is_integer(kind) or pt.is_boolean(kind) or pt.is_date(kind) or _is_decimal(kind)):
-            raise UnsupportedType(
-                f"column {partition.column!r} of type {kind} can't be a partition column",
-                why="its values have no text that every reader turns back into them",
-                fix="Partition by a string, integer, boolean, date, timestamp (not ns) or decimal column.",
-            )
+def check_partition_type(column: str, kind: pa.DataType) -> None:
+    """Raise `UnsupportedType` for a partition column whose values have no exact text that every reader parses."""
+    text = pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
+    moment = pt.is_timestamp(kind) and kind.unit != "ns"
+    if not (text or moment or pt.is_integer(kind) or pt.is_boolean(kind) or pt.is_date(kind) or _is_decimal(kind)):
+        raise UnsupportedType(
+            f"column {column!r} of type {kind} can't be a partition column",
+            why="its values have no text that every reader turns back into them",
+            fix="Partition by a string, integer, boolean, date, timestamp (not ns) or decimal column, or by hour(ts).",
+        )
 
 
 def _check(path: str, kind: pa.DataType) -> None:

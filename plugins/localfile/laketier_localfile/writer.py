@@ -15,7 +15,6 @@ from laketier.kit.access import access
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.failpoints import failpoint
 from laketier.kit.manifests import ManifestLog
-from laketier.kit.partition import partition_text
 from laketier.kit.rolling import ClosedFile, RollingWriter
 from laketier.spi import (
     BucketAssigner,
@@ -29,8 +28,9 @@ from laketier.spi import (
 )
 from laketier_localfile.claims import claim
 from laketier_localfile.file_formats.known import of_table
-from laketier_localfile.layout import IN_PROGRESS, LAYOUT, base_name, partition_folders, staged_path
+from laketier_localfile.layout import IN_PROGRESS, LAYOUT, base_name, staged_path
 from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.partitioning import Partitioning
 
 
 class LocalFileWriter(LakeWriter[WriteResult]):
@@ -49,7 +49,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         self._context = context
         self._odd = options.odd_partition_values
         self._names = options.file_names
-        self._partition = tuple(partition.column for partition in table.descriptor.partition_by)
+        self._partitioning = Partitioning.of(table.descriptor)
         self._assigner = assigner
         self._made: dict[str, tuple[tuple[tuple[str, str | None], ...], int | None]] = {}
         self._refuse_other_warehouse()
@@ -62,7 +62,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
             _bounded(options, self._format.most_bytes),
             block_rows=options.row_group_rows,
             block_bytes=options.row_group_bytes,
-            keys=self._keys if self._partition or assigner else None,
+            keys=self._keys if self._partitioning.fields or assigner else None,
             on_closed=fsync_file,
         )
 
@@ -82,16 +82,16 @@ class LocalFileWriter(LakeWriter[WriteResult]):
             Path(path).unlink(missing_ok=True)
 
     def _keys(self, table: pa.Table) -> Sequence[pa.ChunkedArray]:
-        keys = [table.column(name) for name in self._partition]
+        keys = self._partitioning.keys(table)
         if self._assigner is not None:
             buckets = [self._assigner.assign(batch) for batch in table.to_batches()]
             keys.append(pa.chunked_array(buckets, type=pa.int32()))
         return keys
 
     def _create(self, values: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
-        partition = tuple((name, partition_text(value)) for name, value in zip(self._partition, values, strict=False))
+        partition = self._partitioning.texts(values[: len(self._partitioning.fields)])
         # What can't be a folder's name is refused here, where a bad row still costs nothing but its task.
-        partition_folders(partition, self._odd)
+        self._partitioning.folders(partition, self._odd)
         bucket = values[-1] if self._assigner is not None else None
         name = base_name(
             self._context.split_index, bucket, self._context.attempt, len(self._made), self._suffix, self._names

@@ -57,7 +57,7 @@ class Table:
         return LocalFilePlugin().create_storage(LakeStorageConfig(str(self.warehouse), self.options))
 
     def create(self) -> TableInfo:
-        partition_by = tuple(PartitionField(name) for name in self.partition_by)
+        partition_by = tuple(map(PartitionField.parse, self.partition_by))
         return self.storage.catalog().create_table(
             self.path, TableDescriptor(self.schema, partition_by, buckets=self.buckets, primary_key=self.primary_key)
         )

@@ -124,8 +124,6 @@ def test_what_the_format_can_not_do_is_refused_by_name(table: Any) -> None:
         schema = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us"))])
         catalog(table).create_table(TablePath("db", "no"), TableDescriptor(schema, **options))
 
-    with pytest.raises(FeatureNotSupported, match="partition-transforms"):
-        create(partition_by=(PartitionField.parse("day(ts)"),))
     with pytest.raises(FeatureNotSupported, match="indexing"):
         table.storage.indexer(table.info)
     with pytest.raises(FeatureNotSupported, match="object-stores"):

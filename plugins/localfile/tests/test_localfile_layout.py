@@ -72,7 +72,7 @@ def test_no_value_leaves_the_table(value: str, evil: str) -> None:
     root = Path("/lake/db/t")
     for partition in ((("k", value),), (("k", evil + value),), (("k", evil),), (("..", value),)):
         try:
-            path = final_path(staged_path(base), partition)
+            path = final_path(staged_path(base), partition_folders(partition))
         except (IncompatibleData, OutsideTable):
             continue  # too long, or not to be told from null; or a folder that plain readers skip
         assert (root / path).resolve().is_relative_to(root)
@@ -102,7 +102,7 @@ def test_a_forged_result_names_no_file(path: str) -> None:
 def test_the_three_places_of_a_file() -> None:
     base = base_name(3, 7, "a" * 32, 1)
     assert base == f"part-00003-b00007-{'a' * 32}-0001.parquet"
-    final = final_path(staged_path(base), [("r", "a/b"), ("d", None)])
+    final = final_path(staged_path(base), partition_folders([("r", "a/b"), ("d", None)]))
     assert final == f"r=a%2Fb/d={NULL_PARTITION}/{base}"
     assert staged_path(final) == f"__in_progress/{base}.inprogress"
     assert superseded_path(final) == f"__superseded/{base}.superseded"

@@ -38,7 +38,7 @@ def test_what_is_added_to_a_name_can_be_taken_off_again(
     base = base_name(number, bucket, attempt, number, end, style)
     staged = staged_path(base)
     assert attempt_of_staged(staged) == attempt
-    entry = FileEntry(final_path(staged, [("r", "part-00000-x")]), 1, 1, 0)
+    entry = FileEntry(final_path(staged, ["r=part-00000-x"]), 1, 1, 0)
     [named] = Naming(prefix, suffix, serial).applied(number, [entry])
     assert core_of(named.path.rpartition("/")[2]) == base
     assert staged_path(named.path) == staged

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from laketier.kit.manifests import FileEntry
 from laketier.kit.partition import partition_text
-from laketier.spi import CorruptTable, Leaf, Op, PartitionField, TableDescriptor, UnsupportedType
+from laketier.spi import CorruptTable, Leaf, Op, UnsupportedType
 from laketier_localfile.layout import attempt_of_staged
 from laketier_localfile.parquet import column_stats, footer_digest, has_bounds, stats_from_text, stats_to_text
 from laketier_localfile.pruning import ANY, Range, outcomes, ranges_of
-from laketier_localfile.types import check_partition_types
+from laketier_localfile.types import check_partition_type
 
 KINDS: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.bool_(): st.booleans(),
@@ -156,13 +156,13 @@ def test_bounds_that_are_not_known_judge_nothing(stats: tuple[str | None, str | 
      pa.uint64(), pa.bool_(), pa.date32(), pa.decimal128(9, 2), pa.decimal256(38, 0)],
 )  # fmt: skip
 def test_a_table_is_partitioned_by_what_has_an_exact_text(kind: pa.DataType) -> None:
-    check_partition_types(TableDescriptor(pa.schema([("k", kind)]), (PartitionField("k"),)))
+    check_partition_type("k", kind)
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.float64(), pa.binary(), pa.time64("us"), pa.list_(pa.int8())])
 def test_and_by_nothing_else(kind: pa.DataType) -> None:
     with pytest.raises(UnsupportedType, match=r"'k' of type .* can't be a partition column"):
-        check_partition_types(TableDescriptor(pa.schema([("k", kind)]), (PartitionField("k"),)))
+        check_partition_type("k", kind)
 
 
 def test_only_what_is_staged_has_an_attempt_that_may_be_discarded() -> None:

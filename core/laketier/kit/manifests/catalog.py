@@ -188,7 +188,7 @@ class ManifestCatalog(LakeCatalog):
         """As a table keeps it: without metadata of columns, which belongs to where the data came from."""
         self.table_type.check_descriptor(descriptor)
         transformed = next((p for p in descriptor.partition_by if p.transform is not Transform.IDENTITY), None)
-        if transformed is not None:
+        if transformed is not None and not self.table_type.transforms:
             raise FeatureNotSupported(
                 Feature.PARTITION_TRANSFORMS.value,
                 format=self.table_type.layout.format,

@@ -24,10 +24,13 @@ the versions before would take all files for the one that it knows."""
 ADOPTED_VERSION = 5
 """The version of all documents of a table that was made of files that lay there (`Manifest.origin`). A reader of the
 versions before would take names of others for forged ones, and begin pipelines anew whose watermarks were lost."""
+TRANSFORMED_VERSION = 6
+"""The version of documents of tables whose partitions are more than values of columns. A reader of the versions before
+would take `day(ts)` for a column, and folders by time for none of the table's."""
 FORMAT_PROPERTY = "file.format"
 FORMAT_DETAIL = "format"
 
-_VERSIONS = (FORMAT_VERSION, KEYED_VERSION, FOLDED_VERSION, FORMATTED_VERSION, ADOPTED_VERSION)
+_VERSIONS = (FORMAT_VERSION, KEYED_VERSION, FOLDED_VERSION, FORMATTED_VERSION, ADOPTED_VERSION, TRANSFORMED_VERSION)
 
 _HEAD = b'{"sha256":"'
 _MIDDLE = b'","body":'
@@ -37,8 +40,12 @@ _BODY = len(_HEAD) + 64 + len(_MIDDLE)
 T = TypeVar("T")
 
 
-def version_for(*, keyed: bool, formatted: bool, folded: bool = False, adopted: bool = False) -> int:
+def version_for(
+    *, keyed: bool, formatted: bool, folded: bool = False, adopted: bool = False, transformed: bool = False
+) -> int:
     """The least version whose readers understand a document."""
+    if transformed:
+        return TRANSFORMED_VERSION
     if adopted:
         return ADOPTED_VERSION
     if formatted:

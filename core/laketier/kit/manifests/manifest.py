@@ -19,6 +19,7 @@ from laketier.kit.manifests.document import (
     ADOPTED_VERSION,
     FORMAT_DETAIL,
     FORMAT_PROPERTY,
+    TRANSFORMED_VERSION,
     decode,
     encode,
     read,
@@ -27,6 +28,7 @@ from laketier.kit.manifests.document import (
     whole,
 )
 from laketier.kit.manifests.layout import ManifestLayout
+from laketier.spi.errors import ConfigError
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, Transform
 from laketier.spi.token import Watermark
 
@@ -35,7 +37,7 @@ ADOPTED = "adopted"
 REBUILT = "rebuilt"
 """The origin of a table whose manifests were lost, and made again from its files: which pipelines it knew is lost."""
 _ORIGINS = ("", ADOPTED, REBUILT)
-_OWN = frozenset({"path", "rows", "bytes", "schema", "partition", "bucket", "level"})
+_OWN = frozenset({"path", "rows", "bytes", "schema", "partition", "bucket", "level", "transformed"})
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class FileEntry:
     """One data file. ``path`` is relative to the table. ``schema`` is the number of the manifest that holds the
     metadata it was written with. ``partition``: column and value as text (see `laketier.kit.partition.partition_text`),
     None for null. ``details``: what else the format wants to know of it, as JSON's own types; see
-    `ManifestLayout.details`. ``level``: how often its rows were written again (see `folding`)."""
+    `ManifestLayout.details`. ``level``: how often its rows were written again (see `folding`). ``transformed``: its
+    partition is more than values of columns, so an older laketier must not take it for these."""
 
     path: str
     rows: int
@@ -53,6 +56,7 @@ class FileEntry:
     bucket: int | None = None
     details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     level: int = 0
+    transformed: bool = False
 
     def to_plain(self) -> dict[str, Any]:
         """As JSON's own types. The details lie beside the rest."""
@@ -64,6 +68,7 @@ class FileEntry:
             "partition": [list(item) for item in self.partition],
             "bucket": self.bucket,
             **({"level": self.level} if self.level else {}),
+            **({"transformed": True} if self.transformed else {}),
         }
         return {**self.details, **own}
 
@@ -79,6 +84,7 @@ class FileEntry:
             bucket=plain["bucket"],
             details=layout.details({name: value for name, value in plain.items() if name not in _OWN}),
             level=whole(plain.get("level", 0)),
+            transformed=plain.get("transformed") is True,
         )
 
 
@@ -157,6 +163,7 @@ class Manifest:
                     folded=bool(self.folded),
                     formatted=formatted or names_formats(self.added),
                     adopted=bool(self.origin),
+                    transformed=is_transformed(self.added, self.metadata),
                 ),
                 **({"origin": self.origin} if self.origin else {}),
                 "table_uuid": self.table_uuid,
@@ -213,10 +220,19 @@ def names_formats(entries: Iterable[FileEntry]) -> bool:
     return any(FORMAT_DETAIL in entry.details for entry in entries)
 
 
+def is_transformed(entries: Iterable[FileEntry], metadata: TableDescriptor | None = None) -> bool:
+    """Whether one of them, or the table, has a partition that is more than the value of a column."""
+    fields = () if metadata is None else metadata.partition_by
+    return any(field.transform is not Transform.IDENTITY for field in fields) or any(
+        entry.transformed for entry in entries
+    )
+
+
 def origin_of(body: Mapping[str, Any]) -> str:
     """The origin of the table that a document is of. Raises `ValueError`."""
     origin = body.get("origin", "")
-    if origin not in _ORIGINS or bool(origin) != (body["version"] == ADOPTED_VERSION):
+    wanted = body["version"] == ADOPTED_VERSION
+    if origin not in _ORIGINS or (bool(origin) != wanted and body["version"] != TRANSFORMED_VERSION):
         raise ValueError(f"the origin is {origin!r} in version {body['version']}")
     return str(origin)
 
@@ -237,8 +253,8 @@ def _folded_paths(body: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _descriptor_to_plain(descriptor: TableDescriptor) -> dict[str, Any]:
-    if any(partition.transform is not Transform.IDENTITY for partition in descriptor.partition_by):
-        raise ValueError("manifests keep partitions by the value of a column only")
+    fields = descriptor.partition_by
+    transformed = any(field.transform is not Transform.IDENTITY for field in fields)
     buckets = descriptor.buckets
     return {
         # For people; the schema that counts is the one in Arrow's own encoding.
@@ -246,7 +262,9 @@ def _descriptor_to_plain(descriptor: TableDescriptor) -> dict[str, Any]:
             {"name": column.name, "type": str(column.type), "nullable": column.nullable} for column in descriptor.schema
         ],
         "arrow_schema": base64.b64encode(descriptor.schema.serialize()).decode("ascii"),
-        "partition_by": [str(partition) for partition in descriptor.partition_by],
+        "partition_by": [str(field) for field in fields],
+        # A column's name may hold what `PartitionField.parse` would read as a transform.
+        **({"partition_fields": [_field_to_plain(field) for field in fields]} if transformed else {}),
         "buckets": None
         if buckets is None
         else {"count": buckets.count, "keys": list(buckets.keys), "function": buckets.function},
@@ -256,13 +274,26 @@ def _descriptor_to_plain(descriptor: TableDescriptor) -> dict[str, Any]:
     }
 
 
+def _field_to_plain(field: PartitionField) -> dict[str, Any]:
+    width = {} if field.width is None else {"width": field.width}
+    return {"column": field.column, "transform": field.transform.value, **width}
+
+
+def _field_from_plain(plain: Mapping[str, Any]) -> PartitionField:
+    width = None if "width" not in plain else whole(plain["width"])
+    try:
+        return PartitionField(str(plain["column"]), Transform(plain["transform"]), width)
+    except ConfigError as error:
+        raise ValueError(error.what) from error
+
+
 def _descriptor_from_plain(plain: dict[str, Any]) -> TableDescriptor:
     buckets = plain["buckets"]
     return TableDescriptor(
         schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(plain["arrow_schema"]))),
-        # Only identity fields are ever stored, and a column's name may hold what `PartitionField.parse` would read
-        # as a transform.
-        partition_by=tuple(PartitionField(name) for name in plain["partition_by"]),
+        partition_by=tuple(map(_field_from_plain, plain["partition_fields"]))
+        if "partition_fields" in plain
+        else tuple(PartitionField(name) for name in plain["partition_by"]),
         buckets=None if buckets is None else BucketSpec(buckets["count"], tuple(buckets["keys"]), buckets["function"]),
         primary_key=tuple(plain.get("primary_key", ())),
         properties=texts(plain["properties"]),

@@ -18,7 +18,15 @@ from typing import Any
 from laketier.kit.manifests.document import decode, encode, version_for, whole
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ROLLUPS, ManifestLog
-from laketier.kit.manifests.manifest import Commit, FileEntry, Manifest, names_formats, origin_of, removed_paths
+from laketier.kit.manifests.manifest import (
+    Commit,
+    FileEntry,
+    Manifest,
+    is_transformed,
+    names_formats,
+    origin_of,
+    removed_paths,
+)
 from laketier.spi.errors import CorruptTable, StorageError
 
 log = logging.getLogger(__name__)
@@ -81,7 +89,10 @@ class Block:
         return encode(
             {
                 "version": version_for(
-                    keyed=bool(self.removed), formatted=names_formats(self.files), adopted=bool(self.origin)
+                    keyed=bool(self.removed),
+                    formatted=names_formats(self.files),
+                    adopted=bool(self.origin),
+                    transformed=is_transformed(self.files),
                 ),
                 **({"origin": self.origin} if self.origin else {}),
                 "first": self.first,

@@ -12,6 +12,7 @@ import pyarrow as pa
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.rollup import files_at
+from laketier.spi.table import TableDescriptor
 
 T = TypeVar("T")
 
@@ -41,9 +42,14 @@ class ManifestSnapshot:
         return self.manifest.number == self.head.number
 
     @cached_property
+    def descriptor(self) -> TableDescriptor:
+        """The table's definition at this snapshot."""
+        return self.manifests.metadata(self.manifest)
+
+    @property
     def schema(self) -> pa.Schema:
         """The table's columns at this snapshot."""
-        return self.manifests.metadata(self.manifest).schema
+        return self.descriptor.schema
 
     def files(self) -> list[FileEntry]:
         """The data files of the snapshot, in the order in which they were added."""

@@ -47,6 +47,9 @@ class ManifestTable(ABC):
     place: Path | TableStore
     layout: ClassVar[ManifestLayout]
     features: ClassVar[Features]
+    transforms: ClassVar[bool] = False
+    """Whether partitions may be more than values of columns. Then `entry` says of such files that they are
+    ``transformed``."""
 
     # -- what a format has to say ---------------------------------------------------------------------------------
 
@@ -61,8 +64,8 @@ class ManifestTable(ABC):
     @classmethod
     def check_descriptor(cls, descriptor: TableDescriptor) -> None:
         """Refuse a new table's partitions, buckets or key. Driver, before `check_types`. By default what ``features``
-        leave out raises `FeatureNotSupported`. Transforms of partition columns are refused whatever this does, as
-        manifests keep values of columns only."""
+        leave out raises `FeatureNotSupported`. Transforms of partition columns are refused whatever this does, unless
+        ``transforms`` is set."""
         if any(partition.transform is not Transform.IDENTITY for partition in descriptor.partition_by):
             cls.require(Feature.PARTITION_TRANSFORMS)
         if descriptor.partition_by:

@@ -12,7 +12,6 @@ from laketier_localfile.file_formats.json_lines import JsonLines
 from laketier_localfile.file_formats.parquet import Parquet
 from laketier_localfile.file_formats.vortex import Vortex
 from laketier_localfile.names import FILE_FORMAT, PARQUET
-from laketier_localfile.options import FileFormatName, LocalFileOptions
 
 KNOWN: Mapping[str, FileFormat] = {one.name: one for one in (Parquet(), JsonLines(), Csv(), ArrowIpc(), Vortex())}
 
@@ -32,15 +31,3 @@ def file_format(name: str, *, where: str | None = None) -> FileFormat:
 def of_table(properties: Mapping[str, str], *, where: str | None = None) -> FileFormat:
     """The file format of a table with these properties. Raises `ConfigError`."""
     return file_format(properties.get(FILE_FORMAT, PARQUET), where=where)
-
-
-def refuse_other(options: LocalFileOptions, properties: Mapping[str, str], *, where: str) -> None:
-    """Raise `ConfigError` when the options name another file format than that of a table."""
-    there, asked = properties.get(FILE_FORMAT, PARQUET), options.file_format
-    if asked is not None and asked is not FileFormatName(there):
-        raise ConfigError(
-            f"lake.localfile.file-format is {asked.value}, and the table's files are {there}",
-            where=where,
-            why="a table has one file format, chosen when it is created",
-            fix=f"Leave the option out or set it to {there}; for {asked.value}, tier into a new table.",
-        )
