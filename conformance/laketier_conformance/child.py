@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
-from laketier.maintenance.orphans import collect_orphans
+from laketier.maintenance.orphans import collect_orphans, list_orphans
 from laketier.spi import (
     AddColumn,
     LaketierError,
@@ -44,7 +44,7 @@ def serve(name: str) -> None:
         request = json.loads(line)
         lake = Lake(name, request["warehouse"], request["options"])
         if "supervised" in request:
-            be_supervised(request["supervised"])
+            be_supervised(request["supervised"], looks=request.get("looks", False))
         say(answers, answer_of(lake, request, answers))
 
 
@@ -197,6 +197,43 @@ def _recover(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, 
     return {"seen": seen, "past": past, "outcome": outcome.value, "after": table.ids}
 
 
+def _tell(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """What a table tells, by ``what`` is asked."""
+    catalog, table = lake.storage.catalog(), lake.table(request["table"])
+    match request["what"]:
+        case "driver":
+            return {"told": _told_to_drivers(table, request["commit"])}
+        case "rows":
+            return {"told": seen(lake, request["table"])}
+        case "tables":
+            return {"told": sorted(map(str, catalog.list_tables()))}
+        case "version":
+            known = request["version"]
+            return {"told": known is not None and catalog.table_version(table.path, known) == known}
+        case "history":
+            return {"told": [each.snapshot_id for each in table.history.snapshots(9)]}
+        case "past":
+            return {"told": sorted(table.read(columns=("id",), snapshot_id=request["snapshot"])["id"].to_pylist())}
+        case "orphans":
+            listed = list_orphans(lake.storage, table.info, grace=timedelta(0)).orphans
+            return {"told": sorted(each.path for each in listed)}
+    raise AssertionError(f"nothing tells {request['what']}")
+
+
+def _told_to_drivers(table: Table, commit: str) -> dict[str, Any]:
+    committer = table.committer()
+    try:
+        state = committer.open()
+        mark = state.watermark("p")
+        return {
+            "epoch": None if mark is None else mark.token.epoch,
+            "landed": state.landed(commit),
+            "landed of nobody": state.landed("nobody's"),
+        }
+    finally:
+        committer.close()
+
+
 def _watch(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     """Read the table over and over until the file ``until`` is there. The distinct states seen, in order."""
     table = lake.table(request["table"])
@@ -278,6 +315,7 @@ _REQUESTS = {
     "discard": _discard,
     "keep": _keep,
     "finish": _finish,
+    "tell": _tell,
     "watch": _watch,
     "stage": _stage,
     "read": _read,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +14,7 @@ from laketier.spi import LakeStoragePlugin
 from laketier_conformance.children import Child, Children
 from laketier_conformance.failpoints import CountedFailpoints
 from laketier_conformance.harness import Harness
+from laketier_conformance.interposed.looks import Looks
 from laketier_conformance.interposed.powercuts import PowerCuts
 from laketier_conformance.interposed.probe import why_not
 from laketier_conformance.interposed.runs import Interposed
@@ -114,6 +115,19 @@ def runs(
     told += [(EFFECTS, dict(runs.sight.kinds)), (PLACES, dict(runs.sight.places))]
     told += [(UNSEEN, each) for each in runs.sight.unseen]
     told += [(STRIDES, each) for each in runs.sight.strides]
+
+
+@pytest.fixture
+def looks(
+    children: Callable[[int], list[Child]], lake: Lake, folder: Path, request: pytest.FixtureRequest
+) -> Callable[[], AbstractContextManager[Looks]]:
+    """Requests to another process, each of whose looks at a file is seen and may fail. Skips the test where it can't
+    be."""
+    reason = why_not()
+    if reason is not None:
+        request.node.user_properties.append((INTERPOSED, reason))
+        pytest.skip(f"looks can't be seen here: {reason}")
+    return lambda: Looks.of(children(1)[0], lake, folder)
 
 
 @pytest.fixture

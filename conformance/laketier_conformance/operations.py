@@ -15,13 +15,15 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.maintenance.orphans import list_orphans
-from laketier.spi import AddColumn, Feature, WriteMode, unpack
+from laketier.spi import AddColumn, DeliveryLevel, Feature, WriteMode, unpack
 from laketier_conformance import child_indexes
+from laketier_conformance.expect import expect
 from laketier_conformance.keyed import Keyed
 from laketier_conformance.lake import SCHEMA, Lake, Table, ids_of, name_of, token
-from laketier_conformance.seen import Seen
+from laketier_conformance.seen import Seen, seen
 
 Request = dict[str, Any]
+Answer = dict[str, Any]
 NAME, BESIDE = "db.t", "db.t_beside"
 OF_ID = "of_id"
 UPSERTED = (1, 2, 3)
@@ -61,6 +63,21 @@ def _create(lake: Lake, number: int) -> Request:
         )
         table.append(0)
     return {"do": "make", "table": f"{NAME}{number}"}
+
+
+def _append(lake: Lake, number: int) -> Request:
+    _made(lake, number)
+    return {"do": "round", "pipeline": "p", "epoch": number + 1, "tasks": [ids_of(number + 1)]}
+
+
+def _replay(lake: Lake, number: int) -> Request:
+    _made(lake, number)
+    return {"do": "round", "pipeline": "p", "epoch": 0, "tasks": [ids_of(0)]}
+
+
+def _create_again(lake: Lake, number: int) -> Request:
+    _made(lake, number)
+    return {"do": "make"}
 
 
 def _overwrite(lake: Lake, number: int) -> Request:
@@ -157,6 +174,11 @@ def _with_other_rows(before: Seen, number: int) -> Seen:
     return {**before, "rows": [[i, name_of(i)] for split in (0, 1) for i in ids_of(number + 1, split)]}
 
 
+def _with_more_rows(before: Seen, number: int) -> Seen:
+    assert before is not None
+    return {**before, "rows": before["rows"] + [[i, name_of(i)] for i in ids_of(number + 1)]}
+
+
 def _with_an_index(before: Seen, _: int) -> Seen:
     assert before is not None
     ids = [row[0] for row in before["rows"]]
@@ -186,3 +208,69 @@ OPERATIONS = (
     Operation("expire", _kept("expire"), hook="expire"),
     Operation("compact", _kept("compact"), hook="compact"),
 )
+
+APPENDS = (
+    Operation("append", _append, _with_more_rows),
+    Operation("replay", _replay),
+    Operation("create-again", _create_again),
+)
+"""What other tests do at length, for those that look at each operation alike."""
+
+
+def went_well(answer: Answer | None) -> bool:
+    """Whether a request was done."""
+    return answer is not None and not {"failed", "refused", "raised"} & answer.keys()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request, and what a reader finds before and after it."""
+
+    operation: Operation
+    lake: Lake
+    request: Request
+    before: Seen
+    after: Seen
+
+    @classmethod
+    def of(cls, operation: Operation, lake: Lake, number: int) -> Asked:
+        """Number ``number``: the table is brought where it needs it."""
+        request = {"table": NAME, **operation.prepare(lake, number)}
+        before = seen(lake, request["table"])
+        return cls(operation, lake, request, before, operation.after(before, number))
+
+    @property
+    def seen(self) -> Seen:
+        """What a reader finds now."""
+        return seen(self.lake, self.request["table"])
+
+    @property
+    def again(self) -> Request:
+        """The request of whoever does it again."""
+        exactly_once = self.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
+        return self.request if exactly_once else self.operation.again(self.lake, self.request)
+
+    def judge(self, told: str, answered: bool, found: Seen) -> None:
+        """What is there after the request."""
+        if answered:
+            expect(found, self.after, f"{told}: it was answered, and then a reader finds")
+        elif self.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE:
+            assert found in (self.before, self.after), (
+                f"{told}: a part is there: expected {_shortly(self.before)} as before, or {_shortly(self.after)}, "
+                f"found {_shortly(found)}"
+            )
+
+    def judge_again(self, told: str, found: Seen, answer: Answer, then: Seen) -> None:
+        """What is there once the same request was made again."""
+        told = f"{told}, and asked for again"
+        assert went_well(answer), f"{told}: the answer is {answer}"
+        if "outcome" in answer and self.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE:
+            outcome = "ALREADY_THERE" if found == self.after else "PUBLISHED"
+            expect(answer["outcome"], outcome, f"{told}: the outcome of the round")
+        expect(then, self.after, f"{told}: a reader finds")
+
+
+def _shortly(found: Seen) -> str:
+    if found is None:
+        return "no table"
+    return f"{len(found['rows'])} rows such as {found['rows'][:1]} in columns {found['columns']}"

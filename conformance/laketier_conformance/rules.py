@@ -150,6 +150,12 @@ RULES = (
         ("test_power.py",),
     ),
     Rule(
+        "looks",
+        "A look that fails is no answer: nothing is taken for gone, free or another's because it could not be seen.",
+        _COMMITTER,
+        ("test_looks.py",),
+    ),
+    Rule(
         "unknown-outcomes",
         "A lost answer is neither success nor a conflict: the table tells what happened.",
         _COMMITTER,

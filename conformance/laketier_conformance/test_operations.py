@@ -9,12 +9,12 @@ from __future__ import annotations
 import errno
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from laketier.spi import DeliveryLevel, Feature, LaketierError, support_of
+from laketier.spi import Feature, LaketierError, support_of
 from laketier_conformance.child import answer_of
 from laketier_conformance.expect import expect
 from laketier_conformance.foreign import is_less, left_for
@@ -24,60 +24,11 @@ from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
 from laketier_conformance.interposed.runs import NOWHERE, Run, spread
 from laketier_conformance.interposed.supervisor import KILL, LOSE
 from laketier_conformance.lake import Lake
-from laketier_conformance.operations import BESIDE, NAME, OPERATIONS, Operation, Request
-from laketier_conformance.seen import Seen, seen
+from laketier_conformance.operations import BESIDE, NAME, OPERATIONS, Asked, Operation, went_well
+from laketier_conformance.seen import seen
 
-Answer = dict[str, Any]
 Of = tuple[int, int]
 """At most so many steps, drawn by a seed."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One request, and what a reader finds before and after it."""
-
-    operation: Operation
-    lake: Lake
-    request: Request
-    before: Seen
-    after: Seen
-
-    @classmethod
-    def of(cls, operation: Operation, lake: Lake, number: int) -> Asked:
-        """Number ``number``: the table is brought where it needs it."""
-        request = {"table": NAME, **operation.prepare(lake, number)}
-        before = seen(lake, request["table"])
-        return cls(operation, lake, request, before, operation.after(before, number))
-
-    @property
-    def seen(self) -> Seen:
-        """What a reader finds now."""
-        return seen(self.lake, self.request["table"])
-
-    @property
-    def again(self) -> Request:
-        """The request of whoever does it again."""
-        exactly_once = self.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE
-        return self.request if exactly_once else self.operation.again(self.lake, self.request)
-
-    def judge(self, told: str, answered: bool, found: Seen) -> None:
-        """What is there after the request."""
-        if answered:
-            expect(found, self.after, f"{told}: it was answered, and then a reader finds")
-        elif self.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE:
-            assert found in (self.before, self.after), (
-                f"{told}: a part is there: expected {_short(self.before)} as before, or {_short(self.after)}, "
-                f"found {_short(found)}"
-            )
-
-    def judge_again(self, told: str, found: Seen, answer: Answer, then: Seen) -> None:
-        """What is there once the same request was made again."""
-        told = f"{told}, and asked for again"
-        assert _went_well(answer), f"{told}: the answer is {answer}"
-        if "outcome" in answer and self.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE:
-            outcome = "ALREADY_THERE" if found == self.after else "PUBLISHED"
-            expect(answer["outcome"], outcome, f"{told}: the outcome of the round")
-        expect(then, self.after, f"{told}: a reader finds")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +61,7 @@ def test_an_operation_is_cut_off(
     # What a tool of others syncs is its own affair, where the format says that its library does not.
     alone = tears or not operation.hook
     whole = cuts.ask(at=NOWHERE, decided=KILL, cut=tears, alone=alone, needed=False, **first.request)
-    assert _went_well(whole.answer), f"a request to {operation.name} goes well: found {whole.answer}"
+    assert went_well(whole.answer), f"a request to {operation.name} goes well: found {whole.answer}"
     first.judge(f"a request to {operation.name}", True, first.seen)
     if operation.hook and not is_less(left_for(operation.hook, lake.table(NAME)), left):
         unproven(f"{operation.name} of others, cut off", f"nothing tells that the harness's {operation.hook} did it")
@@ -150,7 +101,7 @@ def _is_cut_off(asked: Asked, run: Run, decided: int, cuts: PowerCuts) -> None:
     told = f"{asked.operation.name}, {cuts.runs.told(run, happened)}"
     assert decided == KILL or run.answer is not None, f"{told}: the process died"
     assert "raised" not in (run.answer or {}), f"{told}: a failure is logged, and not raised: found {run.answer}"
-    if decided == errno.EIO and run.decided.call in SYNCS and _went_well(run.answer) and not cuts.cannot:
+    if decided == errno.EIO and run.decided.call in SYNCS and went_well(run.answer) and not cuts.cannot:
         # After a sync that failed, another one has nothing to do: the system takes the bytes for written.
         worst = cuts.worst
         _loses_its_power(asked, cuts, [replace(worst, answered=1, told=f"{told}, then {worst.told}")])
@@ -158,7 +109,7 @@ def _is_cut_off(asked: Asked, run: Run, decided: int, cuts: PowerCuts) -> None:
         found = asked.seen
     except LaketierError as error:
         pytest.fail(f"{told}: the table can't be read: {error}")
-    asked.judge(told, _went_well(run.answer), found)
+    asked.judge(told, went_well(run.answer), found)
     if asked.operation.repeats or found != asked.after:
         asked.judge_again(told, found, answer_of(asked.lake, asked.again), asked.seen)
 
@@ -172,13 +123,3 @@ def _loses_its_power(asked: Asked, cuts: PowerCuts, left: list[PowerCut]) -> Non
         assert "seen" in answer, f"{told}: the table can't be read: {answer}"
         asked.judge(told, bool(cut.answered), answer["seen"])
         asked.judge_again(told, answer["seen"], answer["then"], answer["after"])
-
-
-def _went_well(answer: Answer | None) -> bool:
-    return answer is not None and not {"failed", "refused", "raised"} & answer.keys()
-
-
-def _short(found: Seen) -> str:
-    if found is None:
-        return "no table"
-    return f"{len(found['rows'])} rows such as {found['rows'][:1]} in columns {found['columns']}"

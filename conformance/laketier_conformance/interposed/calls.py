@@ -1,12 +1,13 @@
-"""The system calls that have effects: their numbers on each machine, and where their arguments say on what."""
+"""The system calls that have effects, and those that look at files: their numbers on each machine, and where their
+arguments say on what."""
 
 from __future__ import annotations
 
 import mmap
 import os
 import platform
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 
 X86_64, AARCH64 = "x86_64", "aarch64"
@@ -87,13 +88,34 @@ CALLS = (
     Call("mmap", 9, 222, descriptor=4, tests=((2, ANY_BIT, mmap.PROT_WRITE), (3, ANY_BIT, mmap.MAP_SHARED))),
     Call("io_uring_setup", 425, 425),
 )
+OPENS = ("open", "openat", "openat2")
+LOOKS = (
+    *(replace(call, tests=()) for call in CALLS if call.name in OPENS),
+    Call("read", 0, 63, descriptor=0),
+    Call("pread64", 17, 67, descriptor=0),
+    Call("readv", 19, 65, descriptor=0),
+    Call("preadv", 295, 69, descriptor=0),
+    Call("getdents64", 217, 61, descriptor=0),
+    Call("stat", 4, None, paths=((None, 0),)),
+    Call("lstat", 6, None, paths=((None, 0),)),
+    Call("newfstatat", 262, 79, paths=((0, 1),)),
+    Call("statx", 332, 291, paths=((0, 1),)),
+    Call("access", 21, None, paths=((None, 0),)),
+    Call("faccessat", 269, 48, paths=((0, 1),)),
+    Call("faccessat2", 439, 439, paths=((0, 1),)),
+    Call("readlink", 89, None, paths=((None, 0),)),
+    Call("readlinkat", 267, 78, paths=((0, 1),)),
+)
+
+
+def numbered(calls: Iterable[Call]) -> Mapping[int, Call]:
+    """Those that this machine has, by their numbers. Empty where it is not known."""
+    machine = platform.machine()
+    found = ((call.number(machine), call) for call in calls if machine in AUDIT_ARCH)
+    return {number: call for number, call in found if number is not None}
 
 
 @cache
 def by_number() -> Mapping[int, Call]:
-    """The calls of this machine. Empty where it is not known. Looked at for each call that waits."""
-    machine = platform.machine()
-    if machine not in AUDIT_ARCH:
-        return {}
-    numbered = ((call.number(machine), call) for call in CALLS)
-    return {number: call for number, call in numbered if number is not None}
+    """All of them. Looked at for each call that waits."""
+    return {**numbered(LOOKS), **numbered(CALLS)}

@@ -81,6 +81,17 @@ def effect_of(notification: Notification) -> Effect | None:
     return None
 
 
+def look_of(notification: Notification) -> Effect | None:
+    """A look at a file, as an effect of none. None: it looks at no file, or makes one; or the process is gone."""
+    call = by_number()[notification.number]
+    with suppress(OSError, UnicodeDecodeError):
+        on = tuple(_files(call, notification))
+        flags = 0 if call.flags is None else _flags(call, call.flags, notification)
+        if on and not _opening_has_an_effect(flags, on[0]):
+            return Effect(call.name, on)
+    return None
+
+
 def _send(call: Call, notification: Notification) -> Effect | None:
     try:
         with borrowed(notification.pid, descriptor_of(notification)) as theirs:

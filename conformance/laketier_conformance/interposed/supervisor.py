@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array  # noqa: F401 - sends of descriptors import it, and a process whose looks wait must import nothing
 import errno
 import fcntl
 import os
@@ -31,9 +32,9 @@ of a change of names, `TWICE` does it first, so that the call finds it done."""
 class Supervisor:
     """Supervises one process, from a thread. ``with`` it: the process asks for it by `wait_for_me`."""
 
-    def __init__(self, decide: Decide, path: Path) -> None:
-        """``path``: where a socket may be made."""
-        self._decide = decide
+    def __init__(self, decide: Decide, path: Path, see: Callable[[Notification], Effect | None] = effect_of) -> None:
+        """``path``: where a socket may be made. ``see`` tells what a call is about to do, None for what is let be."""
+        self._decide, self._see = decide, see
         self.path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ended, self._end = os.pipe()
@@ -83,7 +84,7 @@ class Supervisor:
             notification = receive(listener)
             if notification is None:
                 continue
-            effect = effect_of(notification)
+            effect = self._see(notification)
             decided = 0 if effect is None else self._decide(effect)
             if decided == KILL:
                 with suppress(ProcessLookupError):
@@ -115,8 +116,9 @@ class Supervisor:
         return bool(events.get(descriptor, 0) & select.POLLIN)
 
 
-def be_supervised(path: str) -> None:
-    """From now on, effects of this process and of those it starts wait for who listens at ``path``."""
+def be_supervised(path: str, *, looks: bool = False) -> None:
+    """From now on, effects of this process and of those it starts wait for who listens at ``path``, or with ``looks``
+    its looks at files do."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as low:
         # Never closed, and far from all others: what is sent over a descriptor of this number is not seen.
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -124,7 +126,7 @@ def be_supervised(path: str) -> None:
         ours = socket.socket(fileno=fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, far))
     with _named(Path(path)) as name:
         ours.connect(name)
-    listener = install(ours.fileno())
+    listener = install(ours.fileno(), looks=looks)
     socket.send_fds(ours, [str(os.getpid()).encode()], [listener])
     os.close(listener)
     ours.recv(1)

@@ -53,6 +53,14 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
         _refuse_empty(location, handle.version())
         return handle
     except TableNotFoundError as error:
+        # It says so as well where it could not look.
+        if _log_is_there(location):
+            raise TableError(
+                "delta-rs finds no table, and the Delta log is there",
+                where=location.uri,
+                why=str(error).strip(),
+                fix="Run it again. If it stays so: look at _delta_log, and at what the storage says.",
+            ) from error
         raise TableNotFound(
             "there is no Delta table", where=location.uri, fix="Create it first, or check the warehouse and the name."
         ) from error
@@ -66,12 +74,23 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
             fix="Look at _delta_log: a version, or a part of a checkpoint, is missing or damaged.",
         ) from error
     except OSError as error:
-        raise TableError(
-            "the Delta log can't be reached",
-            where=location.uri,
-            why=str(error).strip(),
-            fix="Check permissions, the network and lake.delta.storage.*.",
-        ) from error
+        raise _unreached(location, error) from error
+
+
+def _log_is_there(location: Location) -> bool:
+    try:
+        return has_log(location.filesystem, location.root)
+    except OSError as error:
+        raise _unreached(location, error) from error
+
+
+def _unreached(location: Location, error: OSError) -> TableError:
+    return TableError(
+        "the Delta log can't be reached",
+        where=location.uri,
+        why=str(error).strip(),
+        fix="Check permissions, the network and lake.delta.storage.*.",
+    )
 
 
 def _refuse_empty(location: Location, version: int) -> None:

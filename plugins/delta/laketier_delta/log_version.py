@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow.fs as pafs
 
-from laketier.kit.file_identity import file_identity
+from laketier.kit.file_identity import file_identity, is_absent
 from laketier_delta.location import LOG, Location
 
 _ENTRY = re.compile(r"(\d{20})\.json")
@@ -50,7 +50,7 @@ def _local(location: Location, known: str | None) -> str | None:
     if known is not None and (match := _KNOWN.fullmatch(known)) is not None:
         number = int(match[1])
         # Versions have no gaps: where this one is as it was and the next is not there, it is the newest.
-        if _named(folder, number) == known and not os.path.lexists(_entry(folder, number + 1)):
+        if _named(folder, number) == known and is_absent(_entry(folder, number + 1)):
             return known
     try:
         names = os.listdir(folder)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from laketier.kit import LocalFolder
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     AddColumn,
     Feature,
@@ -29,11 +30,11 @@ from laketier.spi import (
     schema_fingerprint,
 )
 from laketier_lance.dataset import LANCE_ERRORS, create_dataset, open_dataset, reason, unreadable
-from laketier_lance.durable import make_durable, make_folders
+from laketier_lance.durable import VERSIONS, make_durable, make_folders
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.latest import latest_version, manifest_bytes
-from laketier_lance.location import SUFFIX, local_path, table_location
+from laketier_lance.location import SUFFIX, listed, local_path, table_location
 from laketier_lance.options import LanceOptions
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
 from laketier_lance.types import check_types
@@ -145,18 +146,27 @@ class LanceCatalog(LakeCatalog):
             raise TableError("the table could not be removed", where=location, why=reason(error)) from error
 
     def list_tables(self, database: str | None = None) -> list[TablePath]:
-        databases = [database] if database is not None else self._folders(self._warehouse)
-        found = []
-        for name in databases:
-            for folder in self._folders(f"{self._warehouse}/{name}"):
-                table = folder.removesuffix(SUFFIX)
-                if table == folder or not _is_name(name, table):
-                    continue
-                if self._session(f"{self._warehouse}/{name}/{folder}").list("_versions"):
-                    found.append(TablePath(name, table))
+        with naming_storage_errors("tables were listed"):
+            databases = [database] if database is not None else self._folders(self._warehouse)
+            found = []
+            for name in databases:
+                for folder in self._folders(f"{self._warehouse}/{name}"):
+                    table = folder.removesuffix(SUFFIX)
+                    if table == folder or not _is_name(name, table):
+                        continue
+                    if self._has_versions(f"{self._warehouse}/{name}/{folder}"):
+                        found.append(TablePath(name, table))
         return sorted(found)
 
+    def _has_versions(self, location: str) -> bool:
+        local = local_path(location)
+        return bool(self._session(location).list(VERSIONS) if local is None else listed(local / VERSIONS))
+
     def _folders(self, location: str) -> list[str]:
+        local = local_path(location)
+        if local is not None:
+            # Lance's own store takes a folder that can't be looked at for one that is not there.
+            return [name for name in listed(local) if (local / name).is_dir()]
         return [str(prefix).rstrip("/").rsplit("/", 1)[-1] for prefix in self._listing(location).common_prefixes]
 
     def _listing(self, location: str) -> Any:

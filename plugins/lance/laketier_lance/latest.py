@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from laketier.kit.file_identity import file_identity
+from laketier.kit.file_identity import file_identity, is_absent
 from laketier_lance.durable import VERSIONS
 from laketier_lance.location import local_path
 
@@ -28,9 +28,7 @@ def latest_version(location: str, known: str | None) -> str | None:
     if known is not None and (match := _KNOWN.fullmatch(known)) is not None:
         number = int(match[1])
         # Versions have no gaps: where this one is as it was and the next is not there, it is the newest.
-        if _named(folder, number, match[2]) == known and not any(
-            os.path.lexists(folder / name) for name in _names(number + 1)
-        ):
+        if _named(folder, number, match[2]) == known and all(is_absent(folder / name) for name in _names(number + 1)):
             return known
     try:
         names = [name for name in os.listdir(folder) if _NAME.fullmatch(name)]

@@ -1,0 +1,79 @@
+"""Requests to one process, each of whose looks at files below a warehouse is seen and may fail.
+
+A look has no effect: it opens a file, reads it, lists a folder, asks whether something is there. So one process bears
+any number of requests, and nothing has to be put back between them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from laketier_conformance.children import Child, ChildDied
+from laketier_conformance.interposed.effects import Effect, look_of
+from laketier_conformance.interposed.runs import NOWHERE, Run
+from laketier_conformance.interposed.supervisor import Supervisor
+from laketier_conformance.lake import Lake
+
+
+class Looks:
+    """Of one process."""
+
+    def __init__(self, child: Child, lake: Lake, folder: Path) -> None:
+        self._child, self._lake = child, lake
+        self._folder = os.path.realpath(folder)
+        self._run = Run("")
+        self._first: dict[str, Any] = {}
+
+    @classmethod
+    @contextmanager
+    def of(cls, child: Child, lake: Lake, folder: Path) -> Iterator[Looks]:
+        """``folder``: where the warehouse is."""
+        looks = cls(child, lake, folder)
+        with (
+            tempfile.TemporaryDirectory(prefix="looks-") as place,
+            Supervisor(looks._decide, Path(place, "s"), look_of) as by,
+        ):
+            looks._first = {"supervised": str(by.path), "looks": True}
+            try:
+                yield looks
+            finally:
+                child.stop()
+
+    def ask(self, do: str, *, at: int = NOWHERE, **request: Any) -> Run:
+        """Make one request, and fail its look number ``at``, of which the first is 0, with an input/output error. Looks
+        that are alike and follow each other are one, which fails once."""
+        run = self._run = Run(do, at)
+        first, self._first = self._first, {}
+        try:
+            run.answer = self._child.ask(self._lake, do, **first, **request)
+        except ChildDied:
+            run.answer = None
+        return run
+
+    def told(self, run: Run) -> str:
+        """For a message: which look failed."""
+        return f"EIO from a look, {run.decided.below(self._lake.location)}"
+
+    def _decide(self, look: Effect) -> int:
+        run = self._run
+        if not any(f"{path}/".startswith(f"{self._folder}/") for path in look.on):
+            return 0
+        if run.steps and run.last == look:
+            return 0
+        run.steps.append(look)
+        return errno.EIO if len(run.steps) - 1 == run.at else 0
+
+
+def firsts_and_lasts(looks: Sequence[Effect]) -> list[int]:
+    """Of looks that are alike the first, the second and the last one, by their numbers: many look at a table once to
+    find it, and again to use it."""
+    alike: dict[Effect, list[int]] = {}
+    for at, look in enumerate(looks):
+        alike.setdefault(look, []).append(at)
+    return sorted({at for each in alike.values() for at in (*each[:2], each[-1])})

@@ -1,0 +1,158 @@
+"""Each look at a file fails in turn, while a table is read, written, made or tidied up: what a disk or a mounted file
+system could not tell is no answer. It does not mean that nothing is there, nor that another one came first.
+
+Nobody has to name these looks: the kernel does. Where it can't, these tests are skipped, and the verdict says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+
+from laketier.spi import Feature, LaketierError, Watermark, new_attempt_id
+from laketier_conformance.child import answer_of
+from laketier_conformance.expect import expect
+from laketier_conformance.interposed.looks import Looks, firsts_and_lasts
+from laketier_conformance.interposed.runs import Run, spread
+from laketier_conformance.lake import Lake, Table, ids_of, token
+from laketier_conformance.operations import APPENDS, BESIDE, OPERATIONS, Asked, Operation, went_well
+from laketier_conformance.outside import local_folder
+from laketier_conformance.seen import seen
+
+ANSWERS = (
+    "TableNotFound", "IncompatibleTable", "SnapshotNotFound", "Conflict", "Fenced", "Stale", "Gap", "TokenMismatch",
+    "WatermarkLost", "RolledBack", "Overtaken", "Collected", "StagedFileLost", "TableChanged", "SchemaChanged",
+    "UnsupportedType", "FeatureNotSupported",
+)  # fmt: skip
+"""Errors that say how a table is, and on which a caller acts: it makes the table anew, deletes what it staged, or tells
+its user to restore a backup."""
+TIMES = 3
+"""So many times the steps of `--lake-steps` are tried: a look that fails costs less than a kill."""
+
+
+def _no_answer(answer: Mapping[str, Any] | None, told: str, doing: str) -> None:
+    assert answer is not None, f"{told}: the process died"
+    assert answer.get("refused") not in ANSWERS, (
+        f"{told}, and {doing} is told how the table is, though nobody could see it: expected the right answer, or an "
+        f"error of the storage, found {answer['refused']}({answer['message'].splitlines()[0]})"
+    )
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "driver",
+        "rows",
+        "tables",
+        "version",
+        pytest.param("history", marks=pytest.mark.needs(Feature.HISTORY)),
+        pytest.param("past", marks=pytest.mark.needs(Feature.TIME_TRAVEL)),
+        pytest.param("orphans", marks=pytest.mark.needs(Feature.ORPHAN_COLLECTION)),
+    ],
+)
+def test_a_look_at_a_table_fails(
+    what: str,
+    table: Table,
+    looks: Callable[[], AbstractContextManager[Looks]],
+    unproven: Callable[[str, str], None],
+    pytestconfig: pytest.Config,
+) -> None:
+    """Readers get all rows or an error, and so does whoever asks for the watermark and a commit, the history, the
+    tables of the warehouse or its orphans. What was known of a table is not taken for what it is."""
+    if local_folder(table.info.location) is None:
+        unproven("looks that fail", "the table is in no local folder")
+        return
+    commit = new_attempt_id()
+    _commit(table, commit)
+    table.lake.create(name=BESIDE).append(0)
+    snapshot, version = table.info.snapshot_id, table.lake.storage.catalog().table_version(table.path)
+    table.append(1)
+    table.staged(ids_of(7))
+    asked: dict[str, Any] = {"table": "db.t", "what": what, "commit": commit, "version": version, "snapshot": snapshot}
+    with looks() as looked:
+        looked.ask("tell", **asked)  # what is done the first time only
+        whole = looked.ask("tell", **asked)
+        assert whole.answer is not None, f"nothing came upon a request to tell {what}, and the process died"
+        assert "told" in whole.answer, f"nothing came upon a request to tell {what}: found {whole.answer}"
+        for at in _some(whole, pytestconfig):
+            run = looked.ask("tell", at=at, **asked)
+            told = f"{looked.told(run)}, and who asks for {what}"
+            _is_no_answer(run.answer, told)
+            if went_well(run.answer):
+                _is_the_same(what, (run.answer or {})["told"], whole.answer["told"], told)
+
+
+def _commit(table: Table, commit: str) -> None:
+    committer = table.committer(commit_id=commit)
+    committer.publish(committer.open(), [table.staged(ids_of(0))], Watermark(token(0), commit))
+    committer.close()
+
+
+def _some(whole: Run, config: pytest.Config) -> list[int]:
+    """The numbers of the looks that fail."""
+    each = firsts_and_lasts(whole.steps)
+    chosen = spread(len(each), TIMES * config.getoption("lake_steps"), config.getoption("lake_seed"))
+    return [each[at] for at in chosen]
+
+
+def _is_no_answer(answer: Mapping[str, Any] | None, told: str) -> None:
+    assert answer is not None, f"{told}: the process died"
+    assert answer.get("refused") not in ANSWERS, (
+        f"{told}, is told how the table is, though nobody could see it: expected the right answer, or an error of the "
+        f"storage, found {answer['refused']}({answer['message'].splitlines()[0]})"
+    )
+
+
+def _is_the_same(what: str, found: Any, expected: Any, told: str) -> None:
+    if what == "orphans":  # what can't be seen is left alone
+        more = sorted(set(found) - set(expected))
+        assert not more, f"{told}, is told of files that are none: expected no others than {expected}, found {more}"
+    else:
+        expect(found, expected, f"{told}, gets no error")
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param(each, id=each.name, marks=[pytest.mark.needs(*each.needs)] if each.needs else [])
+        for each in (*APPENDS, *OPERATIONS)
+        if not each.hook
+    ],
+)
+def test_a_look_of_an_operation_fails(
+    operation: Operation,
+    lake: Lake,
+    looks: Callable[[], AbstractContextManager[Looks]],
+    unproven: Callable[[str, str], None],
+    pytestconfig: pytest.Config,
+) -> None:
+    """It is done, or it failed; it is there as a whole or not at all, and can be done again."""
+    lake.create(name=BESIDE).append(0)
+    beside = seen(lake, BESIDE)
+    first = Asked.of(operation, lake, 0)
+    if local_folder(lake.table(BESIDE).info.location) is None:
+        unproven("looks that fail", "the table is in no local folder")
+        return
+    with looks() as looked:
+        whole = looked.ask(**first.request)
+        assert went_well(whole.answer), f"a request to {operation.name} goes well: found {whole.answer}"
+        first.judge(f"a request to {operation.name}", True, first.seen)
+        for number, at in enumerate(_some(whole, pytestconfig), start=1):
+            asked = Asked.of(operation, lake, number)
+            run = looked.ask(at=at, **asked.request)
+            _is_done_or_not(asked, run, f"{operation.name}, {looked.told(run)}")
+    expect(seen(lake, BESIDE), beside, f"what a reader finds in the table beside the one to {operation.name}")
+
+
+def _is_done_or_not(asked: Asked, run: Run, told: str) -> None:
+    _is_no_answer(run.answer, f"{told}, and who asked for it")
+    try:
+        found = asked.seen
+    except LaketierError as error:
+        pytest.fail(f"{told}: the table can't be read: {error}")
+    asked.judge(told, went_well(run.answer), found)
+    if asked.operation.repeats or found != asked.after:
+        asked.judge_again(told, found, answer_of(asked.lake, asked.again), asked.seen)
