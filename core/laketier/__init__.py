@@ -26,6 +26,7 @@ def adopt(
     lake_format: str,
     partitions: bool = False,
     types: Mapping[str, pa.DataType] | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> AdoptedTable:
     """Make a table of the files in a folder, where they lie: no byte of them is written, and none is moved. All of the
     table is there in the end, or nothing. Idempotent.
@@ -35,6 +36,7 @@ def adopt(
         lake_format: ``lake.format``.
         partitions: Whether folders named ``column=value`` are the table's partitions.
         types: Types of columns whose files disagree.
+        options: Other keys of the lake, such as ``lake.localfile.file-format`` in a folder of several formats.
 
     Returns:
         The table, its files and rows.
@@ -47,7 +49,7 @@ def adopt(
     """
     from laketier.tables.adoption import adopt_folder
 
-    return adopt_folder(folder, lake_format, partitions=partitions, types=types)
+    return adopt_folder(folder, lake_format, partitions=partitions, types=types, options=options)
 
 
 def read_union(

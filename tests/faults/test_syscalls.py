@@ -36,8 +36,8 @@ NOT_RECORDED = {
     # It takes a manifest back whose name somebody else freed by deleting manifests: no step of a table's own life.
     "log._refuse_reused_name of a directory",
     # Files of others that are adopted, and manifests that are made again: no step of a table's own life, either.
-    "lying._look of a file",
-    "lying.look_at of a directory",
+    "looking._unchanged of a file",
+    "looking.look_at of a directory",
     "rebuilding._move_aside of a directory",
 }
 ORDERED = {

@@ -11,7 +11,7 @@ import typer
 from rich.filesize import decimal
 from rich.progress import Progress
 
-from laketier.cli.lakes import Json
+from laketier.cli.lakes import Json, keys_of
 from laketier.cli.shown import ShownConsole, print_json, say
 from laketier.codecs.arrow_types import parse_type
 from laketier.spi import AdoptedTable, ConfigError
@@ -33,6 +33,10 @@ def adopt(
         bool, typer.Option("--partitions", help="Folders named column=value are the table's partitions.")
     ] = False,
     types: Types = None,
+    keys: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", help="Any other key: KEY=VALUE. May be repeated.", show_default=False),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make a table of the files in FOLDER, where they lie: no byte of them is written, and none is moved.
@@ -40,7 +44,14 @@ def adopt(
     The table's name is that of the folder and of the one above it. All of the table is there in the end, or nothing.
     """
     with progress("files") as on_progress:
-        made = adopt_folder(folder, lake_format, partitions=partitions, types=types_of(types), on_progress=on_progress)
+        made = adopt_folder(
+            folder,
+            lake_format,
+            partitions=partitions,
+            types=types_of(types),
+            options=keys_of(keys),
+            on_progress=on_progress,
+        )
     if json:
         print_json(document_of(made))
         return

@@ -73,14 +73,20 @@ class LakeOptions:
         return shlex.join(words)
 
     def _values(self) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for item in self.set or []:
-            key, equals, value = item.partition("=")
-            if not equals:
-                raise ConfigError(f"--set {item!r} is not KEY=VALUE", fix="For example --set lake.snapshot-id=12.")
-            values[key.strip()] = value
+        values: dict[str, Any] = dict(keys_of(self.set))
         named = {"lake.table": self.table, "lake.format": self.format, "lake.warehouse": self.warehouse}
         return values | {key: value for key, value in named.items() if value is not None}
+
+
+def keys_of(given: list[str] | None) -> dict[str, str]:
+    """Undo ``--set``."""
+    values = {}
+    for item in given or []:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {item!r} is not KEY=VALUE", fix="For example --set lake.snapshot-id=12.")
+        values[key.strip()] = value
+    return values
 
 
 def takes_lake(command: Callable[..., None]) -> Callable[..., None]:

@@ -176,6 +176,7 @@ def rebuild(
     primary_key: Annotated[
         str | None, typer.Option("--primary-key", help="Comma-separated names, if it had one.", show_default=False)
     ] = None,
+    types: Types = None,
     leave_staged: Annotated[
         bool, typer.Option("--leave-staged", help="Go on although files are staged. They stay out of the table.")
     ] = False,
@@ -193,7 +194,11 @@ def rebuild(
     key = tuple(name.strip() for name in primary_key.split(",")) if primary_key else ()
     with progress("files") as on_progress, naming_storage_errors("the table was rebuilt"):
         made = lake.adoption().rebuild(
-            lake.config.table, primary_key=key, leave_staged=leave_staged, on_progress=on_progress
+            lake.config.table,
+            primary_key=key,
+            types=types_of(types),
+            leave_staged=leave_staged,
+            on_progress=on_progress,
         )
     if json:
         print_json(document_of(made))

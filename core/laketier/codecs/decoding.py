@@ -74,6 +74,20 @@ class Decoder(ABC):
             values = [values[at] for at in index]
         return self.by_halves(values, index, bad, self.read)
 
+    def takes(self, values: Sequence[bytes]) -> bool:
+        """Whether `decode` would find none bad. Which are is not searched for."""
+        if max(map(len, filter(None, values)), default=0) > self.record_bytes:
+            return False
+        try:
+            return not self.at_once(values).bad
+        except Exception as error:  # noqa: BLE001 - the boundary, as in `_halves`
+            raise_if_nobodys(error)
+            return False
+
+    def at_once(self, values: Sequence[bytes]) -> Decoded:
+        """What `read` gives, or raises anything where one is bad."""
+        return self.read(values)
+
     def by_halves(
         self, values: Sequence[bytes], index: Sequence[int], bad: list[Undecodable], read: Callable[..., Decoded]
     ) -> Decoded:

@@ -68,7 +68,7 @@ def _fitting(field: pa.Field, lines: Sequence[bytes], names: tuple[str, ...], de
     for kind in _candidates(field.type):
         schema = pa.schema([field.with_type(kind)])
         decoder: Decoder = CsvDecoder(schema, names, delimiter) if names else JsonDecoder(schema, record_bytes=_ANY)
-        if not pt.is_temporal(kind) or not decoder.decode(lines).bad:
+        if not pt.is_temporal(kind) or decoder.takes(lines):
             return field.with_type(kind)
     return field
 

@@ -54,16 +54,17 @@ class JsonDecoder(Decoder):
         if not values:
             return Decoded(one_batch([], self.schema), ())
         try:
-            return self._all(values)
+            return self.at_once(values)
         except BadValue:
             bad = self._no_json(values)
         # One look for all that are no JSON at all: to search each by halves would take a thousand times as long. What
         # is left is JSON, so it is not looked for again in each half.
         refused = {one.index for one in bad}
         index = [at for at in range(len(values)) if at not in refused]
-        return self.by_halves([values[at] for at in index], index, bad, self._all)
+        return self.by_halves([values[at] for at in index], index, bad, self.at_once)
 
-    def _all(self, values: Sequence[bytes]) -> Decoded:
+    def at_once(self, values: Sequence[bytes]) -> Decoded:
+        """See `Decoder.at_once`."""
         rows = self._block(values) if values else one_batch([], self.schema)
         return Decoded(rows, range(len(values)))
 

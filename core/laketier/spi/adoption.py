@@ -71,6 +71,7 @@ class LakeAdoption(ABC):
         path: TablePath,
         *,
         primary_key: tuple[str, ...] = (),
+        types: Mapping[str, pa.DataType] | None = None,
         leave_staged: bool = False,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> AdoptedTable:
@@ -80,6 +81,7 @@ class LakeAdoption(ABC):
         Args:
             path: The name of the table.
             primary_key: The primary key, where no metadata is left that tells it.
+            types: Types of columns that neither metadata nor files tell.
             leave_staged: Whether to go on although files are staged, of which some may be published.
             on_progress: Called with the number of files that were looked at, and of all.
 

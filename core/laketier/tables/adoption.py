@@ -19,12 +19,14 @@ def adopt_folder(
     *,
     partitions: bool = False,
     types: Mapping[str, pa.DataType] | None = None,
+    options: Mapping[str, str] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> AdoptedTable:
     """Make a table of the files of a folder, where they lie. Driver. All of it, or nothing; idempotent.
 
     ``folder``: ``warehouse/database/table``. ``partitions``: whether folders named ``column=value`` are partitions.
-    ``types``: of columns whose files disagree. Raises as `LakeAdoption.adopt`, and `ConfigError` for a folder whose
+    ``types``: of columns whose files disagree. ``options``: other keys of the lake, such as those that the format has
+    of its own. Raises as `LakeAdoption.adopt`, and `ConfigError` for a folder whose
     name is no table's.
     """
     location = Path(os.path.abspath(folder))
@@ -37,10 +39,8 @@ def adopt_folder(
             why="a table is named by its folder and by the one above it",
             fix="Rename the folder: letters, digits, _ and -, as in /data/lake/sales/orders.",
         ) from error
-    config = configure(
-        {"lake.format": lake_format, "lake.warehouse": str(location.parent.parent), "lake.table": str(path)},
-        origin="the command line",
-    )
+    named = {"lake.format": lake_format, "lake.warehouse": str(location.parent.parent), "lake.table": str(path)}
+    config = configure({**(options or {}), **named}, origin="the command line")
     lake = open_lake(config)
     with naming_storage_errors("the folder was adopted"):
         return lake.adoption().adopt(path, partitions=partitions, types=types, on_progress=on_progress)

@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
 from laketier.kit import conform
-from laketier.kit.parquet_reader import open_parquet, read_batches
 from laketier.spi import IncompatibleData, LakeSplit
 from laketier.tables.promotion import as_promoted
+from laketier_localfile.file_formats.interface import FileFormat
 from laketier_localfile.pruning import decode
 
 
-def fitted_batches(data: Any, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def fitted_batches(
+    file: pa.NativeFile, path: str, size: int, chosen: FileFormat, split: LakeSplit, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     """The rows of an adopted file in exactly ``schema``. Narrower types are widened. What the file lacks is the value
     in the names of its folders, or null. Raises `IncompatibleData` for a value that the column's type can't hold."""
-    with open_parquet(data, checksums=True) as file:
-        present = [name for name in schema.names if name in file.schema_arrow.names]
-        constants = {name: text for name, text in split.partition if name in schema.names and name not in present}
-        left = split.rows or 0
-        # Without a column to decode, there are still rows.
-        batches = read_batches(file, present) if present else iter([_rows(left)])
-        for batch in batches:
-            if left <= 0:
-                return
-            piece = batch.slice(0, left)
-            left -= piece.num_rows
-            yield _fitted(piece.select(present), piece.num_rows, constants, schema)
+    constants = {name: text for name, text in split.partition if name in schema.names}
+    # A file that does not tell its columns has null for one that it lacks. Where it has it, it has the folder's value.
+    left_out = set() if chosen.tells_types else set(constants)
+    asked = pa.schema([field for field in schema if field.name not in left_out])
+    left = split.rows or 0
+    for batch in _rows(file, path, size, chosen, asked, left):
+        if left <= 0:
+            return
+        piece = batch.slice(0, left)
+        left -= piece.num_rows
+        yield _fitted(piece, piece.num_rows, constants, schema)
+
+
+def _rows(
+    file: pa.NativeFile, path: str, size: int, chosen: FileFormat, asked: pa.Schema, rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Without a column to decode, there are still rows."""
+    read = iter(()) if not asked.names else chosen.lying_rows(file, path, size, asked)
+    first = next(read, None)
+    if first is None:
+        yield pa.record_batch([pa.nulls(rows)], names=["rows"]).select([])
+        return
+    yield first
+    yield from read
 
 
 def _fitted(batch: pa.RecordBatch, rows: int, constants: dict[str, str | None], schema: pa.Schema) -> pa.RecordBatch:
@@ -43,13 +56,9 @@ def _fitted(batch: pa.RecordBatch, rows: int, constants: dict[str, str | None], 
     if not schema.names:
         return batch
     arrays = dict(zip(wide.schema.names, wide.columns, strict=True))
-    for name, text in constants.items():
+    for name in constants.keys() - arrays.keys():
         kind = schema.field(name).type
-        arrays[name] = pa.repeat(pa.scalar(decode(text, kind), kind), rows)
+        arrays[name] = pa.repeat(pa.scalar(decode(constants[name], kind), kind), rows)
     if not arrays:
         arrays = {schema.names[0]: pa.nulls(rows, schema.field(0).type)}
     return conform(pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)), schema)
-
-
-def _rows(count: int) -> pa.RecordBatch:
-    return pa.record_batch([pa.nulls(count)], names=["rows"])

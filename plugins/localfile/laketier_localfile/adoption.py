@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from laketier.kit.access import access
-from laketier.kit.manifests import ManifestCatalog
 from laketier.kit.manifests.manifest import ADOPTED
 from laketier.spi import (
     AdoptedTable,
@@ -23,22 +22,23 @@ from laketier.spi import (
 )
 from laketier.tables.hive import HivePartitions, values_of
 from laketier.tables.inference import SchemaSet
-from laketier_localfile.entries import IN_NAMES, adopted_table, canonical_text, entry_of
+from laketier_localfile.catalog import LocalFileCatalog
+from laketier_localfile.entries import adopted_table, canonical_text, entry_of, properties_of
+from laketier_localfile.file_formats.known import file_format
 from laketier_localfile.layout import LAYOUT, MANIFESTS
-from laketier_localfile.lying import LyingFile, LyingFiles, left_of_table, look_at, only_value, refuse_within_table
+from laketier_localfile.looking import LyingFile, Progress, look_at, measure, only_value, refuse_strangers
+from laketier_localfile.lying import LyingFiles, left_of_table, refuse_within_table
 from laketier_localfile.rebuilding import rebuild
 from laketier_localfile.table import refuse_several_devices
 
 _FIX = "Run `laketier schema rebuild`."
-
-Progress = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True)
 class LocalFileAdoption(LakeAdoption):
     """See `LakeAdoption`."""
 
-    catalog: ManifestCatalog
+    catalog: LocalFileCatalog
 
     def adopt(
         self,
@@ -57,17 +57,20 @@ class LocalFileAdoption(LakeAdoption):
         with access("looking at the folder", location):
             refuse_within_table(location)
             lying = LyingFiles.below(location)
-            _refuse_none(location, lying)
+            asked = self.catalog.options.file_format
+            chosen = lying.only_of(None if asked is None else file_format(asked.value), location)
             refuse_several_devices(location)
-            schemas = SchemaSet()
-            files = look_at(location, lying, schemas, on_progress)
-        hive = HivePartitions.of(list(lying.files)) if partitions else HivePartitions()
-        schema = hive.added_to(schemas.schema(types))
+            schemas = SchemaSet(chosen.spelling)
+            looked_at = look_at(location, lying, chosen, schemas, on_progress)
+            refuse_strangers(chosen, schemas, location)
+            hive = HivePartitions.of([file.path for file in looked_at]) if partitions else HivePartitions()
+            schema = hive.added_to(schemas.schema(types))
+            files = measure(location, lying, looked_at, schema, on_progress)
         in_names = any(name not in file.schema.names for file in files for name in hive.names)
         descriptor = TableDescriptor(
             schema,
             tuple(map(PartitionField, hive.names)),
-            properties={IN_NAMES: "true"} if in_names else {},
+            properties=properties_of(chosen, in_names=in_names),
         )
         entries = [entry_of(file, descriptor, _of_folders(location, file, schema, hive.names)) for file in files]
         info = self.catalog.create_of(
@@ -80,10 +83,11 @@ class LocalFileAdoption(LakeAdoption):
         path: TablePath,
         *,
         primary_key: tuple[str, ...] = (),
+        types: Mapping[str, pa.DataType] | None = None,
         leave_staged: bool = False,
         on_progress: Progress = None,
     ) -> AdoptedTable:
-        return rebuild(self.catalog, path, primary_key, leave_staged=leave_staged, on_progress=on_progress)
+        return rebuild(self.catalog, path, primary_key, types or {}, leave_staged=leave_staged, on_progress=on_progress)
 
     def _there(self, path: TablePath) -> AdoptedTable | None:
         """The table that an earlier call made, for who was killed before it could tell."""
@@ -114,16 +118,6 @@ def _refuse_lost(location: Path) -> None:
         )
 
 
-def _refuse_none(location: Path, lying: LyingFiles) -> None:
-    if not lying.files:
-        raise IncompatibleData(
-            "the folder holds no Parquet file",
-            where=str(location),
-            why=f"it holds {len(lying.left_out):,} other files" if lying.left_out else "it is empty",
-            fix="Name a folder that holds files named *.parquet.",
-        )
-
-
 def _of_folders(
     location: Path, file: LyingFile, schema: pa.Schema, names: tuple[str, ...]
 ) -> tuple[tuple[str, str | None], ...]:
@@ -135,7 +129,7 @@ def _of_folders(
     for name, text in values_of(file.path):
         canonical = canonical_text(text, schema.field(name).type)
         if name in file.schema.names and file.rows:
-            inside = only_value(location, file.path, name)
+            inside = only_value(location, file, schema.field(name))
             if inside != canonical:
                 raise IncompatibleData(
                     f"{file.path!r} holds {inside!a} of column {name!r}, and its folder says {text!a}",

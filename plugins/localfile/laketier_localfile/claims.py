@@ -38,10 +38,15 @@ def seal_of(file: StagedFile) -> str | None:
 def details_of(file: StagedFile) -> dict[str, Any]:
     """The details of the manifest's entry. Raises `KeyError` where the payload has none."""
     payload = file.payload
-    stats = stats_from_text(payload["stats"])
-    if format_of(payload) == PARQUET:
-        return {"footer": payload["footer"], "stats": stats}
-    return {FORMAT_DETAIL: format_of(payload), "digest": payload["digest"], "stats": stats}
+    digest = payload["footer" if format_of(payload) == PARQUET else "digest"]
+    return entry_details(format_of(payload), Described(digest, stats_from_text(payload["stats"])))
+
+
+def entry_details(file_format: str, described: Described) -> dict[str, Any]:
+    """The details of the manifest's entry of a file of that format."""
+    if file_format == PARQUET:
+        return {"footer": described.digest, "stats": described.stats}
+    return {FORMAT_DETAIL: file_format, "digest": described.digest, "stats": described.stats}
 
 
 def digest_of(details: Mapping[str, Any]) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
 from laketier.kit.manifests import FileEntry
 from laketier.kit.partition import partition_text
 from laketier.spi import AdoptedTable, IncompatibleData, TableDescriptor, TableInfo
-from laketier_localfile.lying import LyingFile
+from laketier_localfile.claims import entry_details
+from laketier_localfile.file_formats.interface import Described, FileFormat
+from laketier_localfile.looking import LyingFile
+from laketier_localfile.names import FILE_FORMAT, PARQUET
 from laketier_localfile.partitioning import Partitioning
 from laketier_localfile.pruning import decode
 
@@ -43,8 +45,11 @@ def entry_of(
     file: LyingFile, table: TableDescriptor, partition: tuple[tuple[str, str | None], ...], bucket: int | None = None
 ) -> FileEntry:
     """The manifest's entry of a file."""
-    details: dict[str, Any] = {"footer": file.footer, "stats": file.stats_for(table.schema)}
-    if not _is_exact(file.schema, table.schema):
+    described = Described(file.told.described.digest, file.stats_for(table.schema))
+    details = entry_details(file.file_format.name, described)
+    # Of a file that does not tell its columns, all are there for a writer of ours.
+    exact = _is_exact(file.schema, table.schema) if file.file_format.tells_types else file.is_own
+    if not exact:
         details["fitted"] = True
     return FileEntry(
         path=file.path,
@@ -56,6 +61,12 @@ def entry_of(
         details=details,
         transformed=Partitioning.of(table).is_transformed,
     )
+
+
+def properties_of(chosen: FileFormat, *, in_names: bool) -> dict[str, str]:
+    """The properties of a table of such files. ``in_names``: see `IN_NAMES`."""
+    found = {} if chosen.name == PARQUET else {FILE_FORMAT: chosen.name}
+    return found | ({IN_NAMES: "true"} if in_names else {})
 
 
 def canonical_text(text: str | None, kind: pa.DataType) -> str | None:

@@ -28,7 +28,7 @@ from laketier.kit.manifests import ManifestLayout
 from laketier.kit.partition import OddPartitionValues, folder_for_odd
 from laketier.spi import IncompatibleData, OutsideTable
 from laketier_localfile.features import IDENTIFIER
-from laketier_localfile.names import SUFFIX
+from laketier_localfile.names import ADOPTABLE, SUFFIX
 from laketier_localfile.naming import FileNames, attempt_in, bucket_in, core_of, is_name, spelled
 from laketier_localfile.parquet import details
 from laketier_localfile.time_pattern import HIVE_NULL, is_time_folder
@@ -98,7 +98,7 @@ def _own_name(path: str) -> str:
 def is_adoptable(path: str) -> bool:
     """Whether a file may be one that lay there before the table: what plain readers take, so nothing of the table's
     own, and nothing hidden."""
-    return path.endswith(".parquet") and not any(part.startswith(("_", ".")) for part in path.split("/"))
+    return path.endswith(ADOPTABLE) and not any(part.startswith(("_", ".")) for part in path.split("/"))
 
 
 def bucket_of(path: str) -> int | None:

@@ -82,9 +82,9 @@ def details(plain: Mapping[str, Any]) -> Mapping[str, Any]:
     """The details of a manifest's entry, in the form that this module gives them. An entry of another file format than
     Parquet names it, and has a digest of the whole file for that of the footer."""
     stats = {name: (low, high, nulls) for name, (low, high, nulls) in plain["stats"].items()}
-    if FORMAT_DETAIL in plain:
-        return {FORMAT_DETAIL: str(plain[FORMAT_DETAIL]), "digest": plain["digest"], "stats": stats}
     fitted = {"fitted": True} if plain.get("fitted") is True else {}
+    if FORMAT_DETAIL in plain:
+        return {FORMAT_DETAIL: str(plain[FORMAT_DETAIL]), "digest": plain["digest"], "stats": stats, **fitted}
     return {"footer": plain["footer"], "stats": stats, **fitted}
 
 

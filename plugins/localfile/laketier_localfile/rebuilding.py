@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from laketier.kit import LocalFolder
 from laketier.kit.access import access
 from laketier.kit.durable import create_exclusively, fsync_directory
 from laketier.kit.failpoints import failpoint
-from laketier.kit.manifests import Manifest, ManifestCatalog, ManifestLog, files_at
+from laketier.kit.manifests import Manifest, ManifestLog, files_at
 from laketier.kit.manifests.log import ROLLUPS, TableFile
 from laketier.kit.manifests.manifest import REBUILT
 from laketier.kit.manifests.rollup import blocks_back_from
@@ -32,7 +32,6 @@ from laketier.spi import (
     COLLECTOR,
     AdoptedTable,
     CorruptTable,
-    FeatureNotSupported,
     IncompatibleData,
     IncompatibleTable,
     LaketierError,
@@ -45,9 +44,14 @@ from laketier.spi import (
 from laketier.tables.hive import HivePartitions, values_of
 from laketier.tables.inference import SchemaSet
 from laketier.tables.promotion import promoted
-from laketier_localfile.entries import IN_NAMES, adopted_table, canonical_text, entry_of
+from laketier_localfile.catalog import LocalFileCatalog
+from laketier_localfile.entries import adopted_table, canonical_text, entry_of, properties_of
+from laketier_localfile.file_formats.interface import FileFormat
+from laketier_localfile.file_formats.known import file_format, of_name, of_table
 from laketier_localfile.layout import IN_PROGRESS, LAYOUT, LOST, attempt_of, bucket_of, superseded_path
-from laketier_localfile.lying import LyingFile, LyingFiles, look_at, only_value
+from laketier_localfile.looking import LyingFile, Progress, look_at, measure, only_value
+from laketier_localfile.lying import LyingFiles
+from laketier_localfile.names import PARQUET
 from laketier_localfile.partitioning import Partitioning
 from laketier_localfile.table import LocalFileTable, refuse_several_devices
 from laketier_localfile.time_pattern import is_below_time
@@ -61,16 +65,21 @@ _WATERMARKS_LOST = (
     "The watermarks of all pipelines are lost: which epochs the files hold is not known. Each pipeline is refused "
     "until `laketier pipeline adopt` says its last epoch, or `laketier pipeline forget` that it never wrote here."
 )
+_GUESSED = (
+    "The columns are those that the text of {name} files looks like. Types that it does not tell, such as those of "
+    "decimals, bytes and days, are given by --type."
+)
 _NO_HISTORY = "The history is lost: snapshots of before can't be read, nor files that were superseded."
 
 
 def rebuild(
-    catalog: ManifestCatalog,
+    catalog: LocalFileCatalog,
     path: TablePath,
     primary_key: tuple[str, ...],
+    types: Mapping[str, pa.DataType],
     *,
     leave_staged: bool,
-    on_progress: Callable[[int, int], None] | None,
+    on_progress: Progress,
 ) -> AdoptedTable:
     """See `LakeAdoption.rebuild`."""
     location = catalog.location(path)
@@ -86,15 +95,18 @@ def rebuild(
         lying = _lying(location)
         if not lying.files and not _remains(location):
             raise TableNotFound("there is no table, and nothing left of one", where=str(location))
+        _format_of(catalog, location, lying, _newest(location, quietly=True))  # raises while nothing is moved yet
         _move_aside(location)
         failpoint("rebuild.after_move_aside")
         # Once more: what a writer published just before is in its place by now, or staged.
         _refuse_staged(location, leave_staged=leave_staged)
         lying = _lying(location)
         newest = _newest(location)
-        schemas = SchemaSet()
-        files = look_at(location, lying, schemas, on_progress)
-    descriptor, told = _described(location, files, schemas, newest, primary_key)
+        chosen = _format_of(catalog, location, lying, newest)
+        schemas = SchemaSet(chosen.spelling)
+        looked_at = look_at(location, lying, chosen, schemas, on_progress)
+        descriptor, told = _described(location, looked_at, chosen, schemas, newest, primary_key, types)
+        files = measure(location, lying, looked_at, descriptor.schema, on_progress)
     partitioning = Partitioning.of(descriptor)
     entries = [
         entry_of(
@@ -141,7 +153,7 @@ def _whole_chain(location: Path) -> ManifestLog | None:
     return chains[0]
 
 
-def _restored(catalog: ManifestCatalog, path: TablePath, chain: ManifestLog) -> AdoptedTable:
+def _restored(catalog: LocalFileCatalog, path: TablePath, chain: ManifestLog) -> AdoptedTable:
     location = chain.location
     _aside(location / LAYOUT.table_file)
     table = TableFile(LAYOUT.format, chain.table_uuid, _rolled_up(chain) or catalog.manifests_per_rollup)
@@ -183,15 +195,22 @@ def _lying(location: Path) -> LyingFiles:
         if there is not None and there.st_ino == lying.files[path][2]:
             del lying.files[path]
             lying.left_out[path] = "it was superseded"
-    other = next((each for each in lying.left_out if attempt_of(each) is not None and ".parquet" not in each), None)
-    if other is not None:
-        raise FeatureNotSupported(
-            "rebuilding a table of another file format than Parquet",
-            format=LAYOUT.format,
-            reason=f"{other} does not tell its columns exactly",
-            fix="Restore the manifests from a backup.",
-        )
     return lying
+
+
+def _format_of(catalog: LocalFileCatalog, location: Path, lying: LyingFiles, newest: Manifest | None) -> FileFormat:
+    """The table's file format, by the newest manifest or else by its files; those of others are left out. Raises
+    `IncompatibleData` where it can't be told."""
+    if newest is not None and newest.metadata is not None:
+        known = of_table(newest.metadata.properties, where=str(location))
+        lying.only_of(known, location, may_be_empty=True)
+        return known
+    if not lying.files:
+        return file_format(PARQUET)
+    asked = catalog.options.file_format
+    own = {each.name for path in lying.files if attempt_of(path) is not None and (each := of_name(path)) is not None}
+    name = asked.value if asked is not None else next(iter(own)) if len(own) == 1 else None
+    return lying.only_of(None if name is None else file_format(name), location)
 
 
 def _remains(location: Path) -> bool:
@@ -220,12 +239,12 @@ def _aside(path: Path) -> None:
         return
 
 
-def _newest(location: Path) -> Manifest | None:
+def _newest(location: Path, *, quietly: bool = False) -> Manifest | None:
     """The newest manifest of any chain that can still be read, with the table's description."""
     found: list[Manifest] = []
     for name in _names(location):
         folder = location / LAYOUT.folder / name
-        if not (name.endswith(LOST) and folder.is_dir() and _is_of_table(folder)):
+        if not ((name.endswith(LOST) or _UUID.match(name)) and folder.is_dir() and _is_of_table(folder)):
             continue
         described = None
         for file in sorted(folder.glob("*.json")):
@@ -234,7 +253,8 @@ def _newest(location: Path) -> Manifest | None:
             try:
                 manifest = Manifest.read(file, LAYOUT)
             except (LaketierError, OSError) as error:
-                log.warning("a manifest can't be read: %s", error)
+                if not quietly:
+                    log.warning("a manifest can't be read: %s", error)
                 continue
             described = manifest.metadata or described
             if described is not None:
@@ -244,18 +264,30 @@ def _newest(location: Path) -> Manifest | None:
 
 
 def _described(
-    location: Path, files: list[LyingFile], schemas: SchemaSet, newest: Manifest | None, primary_key: tuple[str, ...]
+    location: Path,
+    files: list[LyingFile],
+    chosen: FileFormat,
+    schemas: SchemaSet,
+    newest: Manifest | None,
+    primary_key: tuple[str, ...],
+    types: Mapping[str, pa.DataType],
 ) -> tuple[TableDescriptor, tuple[str, ...]]:
     known = None if newest is None else newest.metadata
-    if known is not None and all(_holds(known.schema, schema) for _, schema in schemas.schemas()):
+    holds = _holds if chosen.tells_types else _names_all
+    if known is not None and all(holds(known.schema, schema) for _, schema in schemas.schemas()):
         return (replace(known, primary_key=known.primary_key or primary_key), ())
     told: tuple[str, ...] = ()
+    if known is not None and not chosen.tells_types:
+        types = {field.name: field.type for field in known.schema} | dict(types)
     hive = _folders_of(files)
-    columns = schemas.schema() if files else pa.schema([])
+    columns = schemas.schema(types) if files else pa.schema([])
     hidden = tuple(name for name in hive.names if _is_hidden(name, columns))
     schema = (hive := hive.without(hidden)).added_to(columns)
+    if not chosen.tells_types:
+        told = (_GUESSED.format(name=chosen.name),)
     if hidden or any(is_below_time(file.path) for file in files):
-        told = ("What the table was partitioned by beside columns, such as time, is lost: it has none of that now.",)
+        lost = "What the table was partitioned by beside columns, such as time, is lost: it has none of that now."
+        told = (*told, lost)
     if any(bucket_of(file.path) is not None for file in files):
         told = (*told, "The table had buckets, and what they are of is lost: it has none now.")
     if not primary_key:
@@ -270,7 +302,7 @@ def _described(
         pa.schema(fields),
         tuple(map(PartitionField, hive.names)),
         primary_key=primary_key,
-        properties={IN_NAMES: "true"} if in_names else {},
+        properties=properties_of(chosen, in_names=in_names),
     )
     return table, told
 
@@ -299,14 +331,17 @@ def _holds(table: pa.Schema, file: pa.Schema) -> bool:
     )
 
 
+def _names_all(table: pa.Schema, file: pa.Schema) -> bool:
+    """The same for files that do not tell their types: they are read as the table's when they are measured."""
+    return set(file.names) <= set(table.names)
+
+
 def _value_of(location: Path, file: LyingFile, field: PartitionField, partitioning: Partitioning) -> str | None:
     """A folder's name may be a digest, so the value is read; files that were adopted may not have it."""
-    if field.column in file.schema.names:
-        kind = partitioning.schema.field(field.column).type
-        return only_value(
-            location, file.path, field.column, lambda found: partitioning.texts_of(field, found.cast(kind))
-        )
-    return canonical_text(dict(values_of(file.path)).get(field.column), partitioning.schema.field(field.column).type)
+    column = partitioning.schema.field(field.column)
+    if column.name in file.schema.names:
+        return only_value(location, file, column, lambda found: partitioning.texts_of(field, found.cast(column.type)))
+    return canonical_text(dict(values_of(file.path)).get(column.name), column.type)
 
 
 def _known(newest: Manifest | None) -> tuple[str, ...]:

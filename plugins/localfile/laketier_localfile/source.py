@@ -100,7 +100,7 @@ class LocalFileSource(ManifestSource):
                 )
             with naming_damage(where):
                 if published.fitted:
-                    yield from fitted_batches(file, split, schema)
+                    yield from fitted_batches(file, published.path, published.bytes, chosen, split, schema)
                 elif wanted.written.names:
                     yield from chosen.read(file, published.path, wanted)
                 else:

@@ -93,7 +93,7 @@ def test_files_become_a_table_and_stay_as_they_are(lying: Any) -> None:
     assert digests(lying.location) == before
     (lying.location / "README.md").unlink()
     assert (made.files, made.rows, made.made) == (3, 5, True)
-    assert made.left_out == {"README.md": "it is no Parquet file by its name"}
+    assert made.left_out == {"README.md": "its name is that of no data file"}
     assert lying.info.schema == pa.schema([("id", pa.int64()), ("region", pa.string()), ("score", pa.float64())])
     assert {tuple(ids) for ids in readers(lying).values()} == {(1, 2, 3, 4, 5)}
     rows = sorted(lying.scan().to_pylist(), key=lambda row: row["id"])
@@ -183,7 +183,7 @@ def test_older_versions_refuse_it(lying: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../x.parquet", "_laketier_manifests/x.parquet", "a/.b/x.parquet", "x.json", "/x.parquet"]
+    "path", ["../x.parquet", "_laketier_manifests/x.parquet", "a/.b/x.parquet", "x.txt", "/x.parquet"]
 )
 def test_a_forged_name_is_refused(lying: Any, path: str) -> None:
     adopt(lying)
@@ -316,7 +316,7 @@ def test_links_and_damage_and_nothing_at_all(lying: Any, tmp_path: Path) -> None
     with pytest.raises(TableNotFound):
         adopt(lying)
     lying.location.mkdir()
-    with pytest.raises(IncompatibleData, match="no Parquet file"):
+    with pytest.raises(IncompatibleData, match="no data file"):
         adopt(lying)
     with pytest.raises(LaketierError, match="a table is named by its folder"):
         laketier.adopt(tmp_path / "od d" / "x y", lake_format="localfile")

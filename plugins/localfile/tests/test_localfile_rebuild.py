@@ -17,7 +17,6 @@ from laketier.spi import (
     BucketSpec,
     CommitterInitContext,
     CorruptTable,
-    FeatureNotSupported,
     IncompatibleTable,
     LaketierError,
     RolledBack,
@@ -27,7 +26,6 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import pipelines
-from laketier_localfile.options import FileFormatName, LocalFileOptions
 
 MANIFESTS = "_laketier_manifests"
 
@@ -242,16 +240,6 @@ def test_what_is_no_table_is_not_rebuilt(make_table: Callable[..., Any], tmp_pat
         rebuild(table)
     (table.location / "__in_progress").mkdir()
     assert table.create().schema == table.schema
-
-
-def test_other_file_formats_are_refused_before_anything_is_moved(make_table: Callable[..., Any]) -> None:
-    table = make_table(options=LocalFileOptions(file_format=FileFormatName.JSON))
-    table.round(0)
-    table.log.path(0).write_bytes(b"")
-    before = sorted(table.location.rglob("*"))
-    with pytest.raises(FeatureNotSupported, match="another file format than Parquet"):
-        rebuild(table)
-    assert sorted(table.location.rglob("*")) == before
 
 
 def test_an_empty_table_needs_its_description(table: Any) -> None:

@@ -7,11 +7,16 @@ from functools import partial
 
 import pyarrow as pa
 
+from laketier.codecs.arrow_ipc import MAGIC, ipc_file, ipc_schema
+from laketier.codecs.decoding import BadValue
 from laketier.kit import conform
 from laketier.kit.rolling import OpenFile
-from laketier_localfile.file_formats.interface import Described, Wanted
+from laketier.tables.evolution import logical_schema
+from laketier.tables.promotion import as_promoted
+from laketier_localfile.file_formats.interface import Described, Told, Wanted
 from laketier_localfile.file_formats.plain_types import files_of
-from laketier_localfile.file_formats.whole import HashedSink, RunningStats, WholeFileFormat, pieces
+from laketier_localfile.file_formats.whole import HashedSink, RunningStats, WholeFileFormat, measured, pieces
+from laketier_localfile.names import ARROW_ENDS
 from laketier_localfile.options import ArrowCompression, LocalFileOptions
 from laketier_localfile.types import check_types
 
@@ -21,6 +26,7 @@ class ArrowIpc(WholeFileFormat):
 
     name = "arrow"
     suffixes = (".arrow",)
+    lying_suffixes = ARROW_ENDS
 
     def suffix(self, options: LocalFileOptions) -> str:
         return ".arrow"
@@ -32,20 +38,29 @@ class ArrowIpc(WholeFileFormat):
         return partial(GrowingArrowFile, options=options)
 
     def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        names = pa.ipc.open_file(file).schema.names
-        present = [name for name in wanted.schema.names if name in names]
-        places = sorted(names.index(name) for name in present)
-        reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=places))
         left = wanted.rows
-        for number in range(reader.num_record_batches):
+        for whole in _batches(file, wanted.schema):
             if left <= 0:
                 return
-            batch = reader.get_batch(number).slice(0, left)
+            batch = whole.slice(0, left)
             left -= batch.num_rows
-            yield conform(batch.select(present), wanted.schema)
+            yield conform(batch, wanted.schema)
+
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told:
+        _refuse_others(file)
+        file.seek(0)
+        schema = logical_schema(ipc_schema(file, size).remove_metadata())
+        file.seek(0)
+        return Told(schema, measured(file, size, schema, lambda: _checked_rows(file, size, schema)))
+
+    def lying_rows(self, file: pa.NativeFile, path: str, size: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The digest is that of the file that was looked at, message by message, when it was adopted."""
+        for batch in _batches(file, schema):
+            for piece in pieces(pa.Table.from_batches([batch])):
+                yield from piece.to_batches()
 
     def open_with(self, location: str, schema: pa.Schema) -> Mapping[str, str]:
-        files = files_of(location, self.suffixes)
+        files = files_of(location, self.lying_suffixes)
         table = f"pyarrow.concat_tables([pyarrow.ipc.open_file(file).read_all() for file in {files}]"
         return {
             "DuckDB": f"import duckdb, glob, pyarrow; duckdb.from_arrow({table}, promote_options='permissive'))",
@@ -83,3 +98,31 @@ class GrowingArrowFile:
 
     def abandon(self) -> None:
         """Arrow's writer writes a footer when it is closed, and only then."""
+
+
+def _batches(file: pa.NativeFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """As they are in the file: those columns of ``schema`` that it has."""
+    names = pa.ipc.open_file(file).schema.names
+    present = [name for name in schema.names if name in names]
+    places = sorted(names.index(name) for name in present)
+    reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=places))
+    for number in range(reader.num_record_batches):
+        yield reader.get_batch(number).select(present)
+
+
+def _checked_rows(file: pa.NativeFile, size: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    file.seek(0)
+    for batch in ipc_file(file, size):
+        yield as_promoted(batch, schema)
+
+
+def _refuse_others(file: pa.NativeFile) -> None:
+    file.seek(0)
+    start = file.read(len(MAGIC))
+    if start == MAGIC:
+        return
+    if start[:4] == b"FEA1":
+        raise BadValue("it is of the first version of Feather, which few readers know: write it again as an Arrow file")
+    if start[:4] == b"\xff\xff\xff\xff":
+        raise BadValue("it is an Arrow stream, and readers of files need a footer: write it again as an Arrow file")
+    raise BadValue("it is no Arrow file")

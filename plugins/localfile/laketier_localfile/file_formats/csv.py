@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
@@ -12,15 +13,20 @@ import pyarrow.types as pt
 from laketier.kit import conform
 from laketier.kit.rolling import OpenFile
 from laketier.spi import UnsupportedType
-from laketier_localfile.file_formats.interface import Wanted
-from laketier_localfile.file_formats.plain_types import duckdb_columns, files_of, spark_columns
+from laketier.tables.inference import SchemaSet
+from laketier.tables.promotion import Spelling
+from laketier_localfile.file_formats.foreign_lines import csv_rows, csv_schema
+from laketier_localfile.file_formats.interface import Told, Wanted
+from laketier_localfile.file_formats.plain_types import duckdb_columns, files_of, spark_columns, spark_glob
 from laketier_localfile.file_formats.scalars import is_bytes, is_text, text_of, values_of
 from laketier_localfile.file_formats.text_file import GrowingText, squeeze_of, suffix_of, text_blocks
 from laketier_localfile.file_formats.whole import WholeFileFormat
+from laketier_localfile.names import CSV_ENDS
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.types import check_types
 
 _ROWS_AT_ONCE = 8192
+_VALUES = re.compile(rb'(?:"(?:[^"]++|"")*+"|[^",\n]*+)(?=[,\n])')
 
 
 class Csv(WholeFileFormat):
@@ -29,6 +35,9 @@ class Csv(WholeFileFormat):
 
     name = "csv"
     suffixes = (".csv.gz", ".csv.zst", ".csv")
+    lying_suffixes = CSV_ENDS
+    spelling = Spelling.CSV
+    tells_types = False
 
     def suffix(self, options: LocalFileOptions) -> str:
         return suffix_of(".csv", options)
@@ -56,14 +65,21 @@ class Csv(WholeFileFormat):
             if left <= 0:
                 return
             heads = 0 if names else 1
-            names = names or next(csv.reader(io.StringIO(block.decode(), newline="")))
+            names = names or _names(block)
             rows = _parsed(block, names, heads, wanted.written).slice(0, left)
             left -= rows.num_rows
             columns = [values_of(_one(rows[field.name]), field.type) for field in wanted.written]
             yield conform(pa.RecordBatch.from_arrays(columns, schema=wanted.written), wanted.schema)
 
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told | None:
+        found = _own_schema(file, path) if own else csv_schema(file, path, size)
+        return None if found is None else Told(found)
+
+    def lying_rows(self, file: pa.NativeFile, path: str, size: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        return csv_rows(file, path, size, schema)
+
     def open_with(self, location: str, schema: pa.Schema) -> Mapping[str, str]:
-        files = files_of(location, self.suffixes)
+        files = files_of(location, self.lying_suffixes)
         # Files that are older than a column do not have it.
         types = {name: kind for name, kind in duckdb_columns(schema).items() if kind != "VARCHAR"}
         # Spark takes the empty text for null unless null is another one.
@@ -73,9 +89,44 @@ class Csv(WholeFileFormat):
             "Polars": "import glob, polars; polars.concat([polars.read_csv(file, infer_schema_length=None, "
             f"schema_overrides={_polars_types(schema)}) for file in {files}], how='diagonal_relaxed')",
             "Spark": f"spark.read.schema({spark_columns(schema)!r}).option('recursiveFileLookup', True)"
-            ".option('pathGlobFilter', '*part-*').option('header', True).option('enforceSchema', False)"
+            f".option('pathGlobFilter', {spark_glob(self.lying_suffixes)!r})"
+            ".option('header', True).option('enforceSchema', False)"
             f".option('multiLine', True).option('nullValue', chr(0)).option('escape', '\"').csv({location!r})",
         }
+
+
+def _names(block: bytes) -> list[str]:
+    return next(csv.reader(io.StringIO(block.decode(), newline="")))
+
+
+def _own_schema(file: pa.NativeFile, path: str) -> pa.Schema | None:
+    """Of a file of ours, whose texts are in quotes and whose numbers are not. Days, moments, decimals and bytes are
+    texts here. None where there are no records."""
+    found = SchemaSet(Spelling.CSV)
+    names: list[str] = []
+    for block in text_blocks(file, path, quotes=True):
+        names, heads = names or _names(block), 0 if names else 1
+        rows = _parsed(block, names, heads, None)
+        if rows.num_rows:
+            quoted = zip(rows.schema, _quoted(block, heads, len(names)), strict=True)
+            columns = [column.with_type(pa.string()) if is_text else column for column, is_text in quoted]
+            found.add(pa.schema(columns), path, found.files)
+    return found.joined() if found.files else None
+
+
+def _quoted(block: bytes, heads: int, columns: int) -> list[bool]:
+    """Of each column whether its first value that is there is in quotes."""
+    known: dict[int, bool] = {}
+    place, record = 0, 0
+    for value in _VALUES.finditer(block):
+        if record >= heads and value[0] and place not in known:
+            known[place] = value[0].startswith(b'"')
+            if len(known) == columns:
+                break
+        place += 1
+        if block[value.end() : value.end() + 1] == b"\n":
+            place, record = 0, record + 1
+    return [known.get(at, False) for at in range(columns)]
 
 
 def _polars_types(schema: pa.Schema) -> str:
@@ -113,7 +164,8 @@ def _column(array: pa.Array, name: str) -> pa.Array:
     return text.cast(pa.string()) if text.nbytes < 1 << 31 else text
 
 
-def _parsed(block: bytes, names: list[str], heads: int, written: pa.Schema) -> pa.Table:
+def _parsed(block: bytes, names: list[str], heads: int, written: pa.Schema | None) -> pa.Table:
+    """The records of a block as these columns; without them, all with the types that Arrow finds."""
     import pyarrow.csv as arrow_csv
 
     return arrow_csv.read_csv(
@@ -123,8 +175,10 @@ def _parsed(block: bytes, names: list[str], heads: int, written: pa.Schema) -> p
         ),
         parse_options=arrow_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         convert_options=arrow_csv.ConvertOptions(
-            column_types={field.name: _as_read(field.type) for field in written},
-            include_columns=written.names,
+            column_types=None if written is None else {field.name: _as_read(field.type) for field in written},
+            include_columns=None if written is None else written.names,
+            # Of a table that was rebuilt, older files may lack some.
+            include_missing_columns=True,
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,

@@ -1,7 +1,8 @@
-"""What a file format has to say: how a file of it is written, told from another one, and read.
+"""What a file format has to say: how a file of it is written, told from another one, and read; and how one is read
+that others wrote, and lies there.
 
-A new one is a module with a class like these and a line in `laketier_localfile.file_formats.known`; layout, writer,
-committer, reader and catalog ask the class.
+A new one is a module with a class like these, a line in `laketier_localfile.file_formats.known`, and the ends of names
+in `laketier_localfile.names`; layout, writer, committer, reader, catalog and adoption ask the class.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from laketier.kit.rolling import ClosedFile, OpenFile
+from laketier.tables.promotion import Spelling
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.parquet import Stats
 
@@ -36,6 +38,23 @@ class Wanted:
     rows: int
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What only the rows of a file tell: how many there are, and what a manifest keeps of them."""
+
+    rows: int
+    described: Described
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a file that lies there tells. ``schema``: its columns. ``measured``: its rows, as those columns; None where
+    they can be read only once the table's columns are known, as those of text."""
+
+    schema: pa.Schema
+    measured: Measured | None = None
+
+
 class FileFormat(ABC):
     """A format of data files. Stateless."""
 
@@ -43,8 +62,15 @@ class FileFormat(ABC):
     """The value of ``lake.localfile.file-format``, and of the table's property."""
     suffixes: ClassVar[tuple[str, ...]]
     """The ends of its files' names, with their dots. Of one that ends another, the longer one comes first."""
+    lying_suffixes: ClassVar[tuple[str, ...]]
+    """The ends of the names of files that others wrote; those of ``suffixes`` among them."""
     most_bytes: ClassVar[int | None] = None
     """A file is closed at about so many bytes of its `GrowingFile.tell`, if the options would let it grow more."""
+
+    spelling: ClassVar[Spelling] = Spelling.TYPED
+    """What the columns of several files are joined by."""
+    tells_types: ClassVar[bool] = True
+    """Whether a file says the types of its columns. Others are read as columns that the table chose."""
 
     @abstractmethod
     def suffix(self, options: LocalFileOptions) -> str:
@@ -79,6 +105,23 @@ class FileFormat(ABC):
     def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """The rows of a file that was checked, each batch in ``wanted.schema``, in order; a batch takes some 32 MiB.
         ``path`` ends with one of ``suffixes``."""
+
+    @abstractmethod
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told | None:
+        """What a file of ``size`` bytes tells that may be of any writer, and hostile. None for one without records.
+        ``own``: a writer of this format made it, and not only one of such files. Driver. Raises `CorruptTable`,
+        `IncompatibleData`, `BadValue` and what Arrow does for one that is none, or that other readers read
+        differently."""
+
+    def measure(self, file: pa.NativeFile, path: str, size: int, schema: pa.Schema, *, own: bool) -> Measured:
+        """The rows of a file, read as the columns of ``schema``, where `tell` did not measure it. Driver. Raises as
+        `tell`."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def lying_rows(self, file: pa.NativeFile, path: str, size: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The rows of a file that others wrote: those columns of ``schema`` that it has, with its own types, each batch
+        some 32 MiB. Raises as `tell`."""
 
     @abstractmethod
     def open_with(self, location: str, schema: pa.Schema) -> Mapping[str, str]:

@@ -13,11 +13,14 @@ from laketier.kit import conform
 from laketier.kit.nested import children
 from laketier.kit.rolling import OpenFile
 from laketier.spi import UnsupportedType
-from laketier_localfile.file_formats.interface import Wanted
+from laketier.tables.promotion import Spelling
+from laketier_localfile.file_formats.foreign_lines import json_rows, json_schema
+from laketier_localfile.file_formats.interface import Told, Wanted
 from laketier_localfile.file_formats.json_text import as_read, lines, restored
-from laketier_localfile.file_formats.plain_types import duckdb_columns, files_of, spark_columns
+from laketier_localfile.file_formats.plain_types import duckdb_columns, files_of, spark_columns, spark_glob
 from laketier_localfile.file_formats.text_file import GrowingText, squeeze_of, suffix_of, text_blocks
 from laketier_localfile.file_formats.whole import WholeFileFormat
+from laketier_localfile.names import JSON_ENDS
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.types import check_types
 
@@ -28,6 +31,9 @@ class JsonLines(WholeFileFormat):
 
     name = "json"
     suffixes = (".json.gz", ".json.zst", ".json")
+    lying_suffixes = JSON_ENDS
+    spelling = Spelling.JSON
+    tells_types = False
 
     def suffix(self, options: LocalFileOptions) -> str:
         return suffix_of(".json", options)
@@ -54,16 +60,23 @@ class JsonLines(WholeFileFormat):
             columns = [restored(_one(rows[field.name]), field.type) for field in wanted.written]
             yield conform(pa.RecordBatch.from_arrays(columns, schema=wanted.written), wanted.schema)
 
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told | None:
+        found = json_schema(file, path, size, own=own)
+        return None if found is None else Told(found)
+
+    def lying_rows(self, file: pa.NativeFile, path: str, size: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        return json_rows(file, path, size, schema)
+
     def open_with(self, location: str, schema: pa.Schema) -> Mapping[str, str]:
         # The manifests end with .json, too, and what is staged or superseded has another end.
-        files = files_of(location, self.suffixes)
+        files = files_of(location, self.lying_suffixes)
         return {
             "DuckDB": f"import duckdb, glob; duckdb.read_json({files}, format='newline_delimited', "
             f"columns={duckdb_columns(schema)!r})",
             "Polars": "import glob, polars; polars.concat([polars.scan_ndjson(file, infer_schema_length=None) "
             f"for file in {files}], how='diagonal_relaxed').collect()",
             "Spark": f"spark.read.schema({spark_columns(schema)!r}).option('recursiveFileLookup', True)"
-            f".option('pathGlobFilter', '*part-*').json({location!r})",
+            f".option('pathGlobFilter', {spark_glob(self.lying_suffixes)!r}).json({location!r})",
         }
 
 

@@ -28,6 +28,11 @@ def file_format(name: str, *, where: str | None = None) -> FileFormat:
         ) from None
 
 
+def of_name(path: str) -> FileFormat | None:
+    """The file format that the name of a file tells, ours or another's."""
+    return next((one for one in KNOWN.values() if path.endswith(one.lying_suffixes)), None)
+
+
 def of_table(properties: Mapping[str, str], *, where: str | None = None) -> FileFormat:
     """The file format of a table with these properties. Raises `ConfigError`."""
     return file_format(properties.get(FILE_FORMAT, PARQUET), where=where)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
+from laketier.codecs.parquet_pages import check_chunks
 from laketier.kit import conform
 from laketier.kit.parquet import GrowingParquetFile
 from laketier.kit.parquet_reader import open_parquet, read_batches
 from laketier.kit.rolling import ClosedFile, OpenFile
-from laketier_localfile.file_formats.interface import Described, FileFormat, Wanted
+from laketier.tables.evolution import logical_schema
+from laketier_localfile.file_formats.interface import Described, FileFormat, Measured, Told, Wanted
 from laketier_localfile.names import PARQUET
 from laketier_localfile.options import LocalFileOptions
-from laketier_localfile.parquet import column_stats, footer_digest
+from laketier_localfile.parquet import Stats, column_stats, footer_digest, has_bounds
 from laketier_localfile.types import check_types
 
 
@@ -23,6 +26,7 @@ class Parquet(FileFormat):
 
     name = PARQUET
     suffixes = (".parquet",)
+    lying_suffixes = (".parquet",)
 
     def suffix(self, options: LocalFileOptions) -> str:
         return ".parquet"
@@ -58,6 +62,23 @@ class Parquet(FileFormat):
                 left -= piece.num_rows
                 yield conform(piece, wanted.schema)
 
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told:
+        """By its footer alone."""
+        digest = footer_digest(file, size)
+        file.seek(0)
+        with open_parquet(file, checksums=True) as parquet:
+            check_chunks(file, size, parquet.metadata)
+            schema = logical_schema(parquet.schema_arrow.remove_metadata())
+            stats = _own_word(parquet.metadata, schema)
+            return Told(schema, Measured(parquet.metadata.num_rows, Described(digest, stats)))
+
+    def lying_rows(self, file: pa.NativeFile, path: str, size: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        with open_parquet(file, checksums=True) as parquet:
+            present = [name for name in schema.names if name in parquet.schema_arrow.names]
+            if present:
+                for batch in read_batches(parquet, present):
+                    yield batch.select(present)
+
     def open_with(self, location: str, schema: pa.Schema) -> Mapping[str, str]:
         # Partition columns are in the files with their types, so no reader needs to guess them from folder names.
         files = f"{location}/**/*.parquet"
@@ -70,3 +91,11 @@ class Parquet(FileFormat):
             "Spark": "spark.read.option('recursiveFileLookup', True).option('mergeSchema', True)"
             f".parquet({location!r})",
         }
+
+
+def _own_word(footer: Any, schema: pa.Schema) -> Stats:
+    """The footer's own statistics, of columns whose names say which they are."""
+    plain = pa.schema([column for column in schema if "." not in column.name and has_bounds(column.type)])
+    places = {footer.schema.column(at).path for at in range(footer.num_columns)}
+    stats = column_stats(footer, pa.schema([column for column in plain if column.name in places]))
+    return {name: each for name, each in stats.items() if 0 <= each[2] <= footer.num_rows}

@@ -28,9 +28,18 @@ _WORDS: list[tuple[str, str, str]] = [
 
 
 def files_of(location: str, suffixes: Sequence[str]) -> str:
-    """Python that lists a table's files, whatever codecs they have. What is staged or superseded has other ends, and
-    manifests other starts."""
-    return f"[file for file in glob.glob({location + '/**/*part-*'!r}, recursive=True) if file.endswith({suffixes!r})]"
+    """Python that lists a table's files, whatever codecs they have. Manifests, and what is staged or superseded, are in
+    folders whose names begin with _."""
+    start = len(location)
+    return (
+        f"[file for file in glob.glob({location + '/**/*'!r}, recursive=True) "
+        f"if file.endswith({tuple(suffixes)!r}) and '/_' not in file[{start}:]]"
+    )
+
+
+def spark_glob(suffixes: Sequence[str]) -> str:
+    """The same for Spark, which passes over folders whose names begin with _ by itself."""
+    return f"*{{{','.join(suffixes)}}}"
 
 
 def duckdb_columns(schema: pa.Schema) -> dict[str, str]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -16,10 +17,19 @@ import pyarrow.types as pt
 from laketier.kit import conform
 from laketier.kit.nested import children
 from laketier.kit.rolling import OpenFile
-from laketier.spi import ConfigError, CorruptTable, TableError, UnsupportedType
-from laketier_localfile.file_formats.interface import Described, Wanted
+from laketier.spi import ConfigError, CorruptTable, LaketierError, TableError, UnsupportedType
+from laketier.tables.evolution import logical_schema
+from laketier.tables.promotion import as_promoted
+from laketier_localfile.file_formats.interface import Described, Told, Wanted
 from laketier_localfile.file_formats.plain_types import files_of
-from laketier_localfile.file_formats.whole import BATCH_ROWS, HashedSink, RunningStats, WholeFileFormat, pieces
+from laketier_localfile.file_formats.whole import (
+    BATCH_ROWS,
+    HashedSink,
+    RunningStats,
+    WholeFileFormat,
+    measured,
+    pieces,
+)
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.types import check_types
 
@@ -42,6 +52,7 @@ class Vortex(WholeFileFormat):
 
     name = "vortex"
     suffixes = (".vortex",)
+    lying_suffixes = (".vortex",)
     most_bytes = 128 << 20
 
     def suffix(self, options: LocalFileOptions) -> str:
@@ -58,9 +69,8 @@ class Vortex(WholeFileFormat):
         return GrowingVortexFile
 
     def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        vortex = _library()
-        try:
-            opened = vortex.open_readable(file)
+        with _readable(path):
+            opened = _library().open_readable(file)
             there = set(opened.dtype.to_arrow_schema().names)
             present = pa.schema([field for field in wanted.written if field.name in there])
             batches = opened.to_arrow(present.names, schema=present, limit=wanted.rows, batch_size=BATCH_ROWS)
@@ -68,8 +78,21 @@ class Vortex(WholeFileFormat):
                 for piece in pieces(pa.Table.from_batches([batch])):
                     for each in piece.to_batches():
                         yield conform(each, wanted.schema)
-        except (RuntimeError, ValueError) as error:
-            raise CorruptTable("Vortex can't read the file", where=path, why=_first_line(error)) from error
+
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told:
+        with _readable(path):
+            found = _library().open_readable(file)
+            schema = logical_schema(found.dtype.to_arrow_schema().remove_metadata())
+            rows = lambda: (as_promoted(each, schema) for each in _batches(found, schema.names))  # noqa: E731
+            return Told(schema, measured(file, size, schema, rows))
+
+    def lying_rows(self, file: pa.NativeFile, path: str, size: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        with _readable(path):
+            found = _library().open_readable(file)
+            there = set(found.dtype.to_arrow_schema().names)
+            present = [name for name in schema.names if name in there]
+            if present:
+                yield from _batches(found, present)
 
     def open_with(self, location: str, schema: pa.Schema) -> Mapping[str, str]:
         files = files_of(location, self.suffixes)
@@ -122,6 +145,22 @@ class GrowingVortexFile:
     def abandon(self) -> None:
         self._rows_file.close()
         self._folder.cleanup()
+
+
+def _batches(found: Any, names: list[str]) -> Iterator[pa.RecordBatch]:
+    for batch in found.to_arrow(names, batch_size=BATCH_ROWS):
+        for piece in pieces(pa.Table.from_batches([batch])):
+            yield from piece.to_batches()
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    try:
+        yield
+    except LaketierError:
+        raise  # some of them are a ValueError, too
+    except (RuntimeError, ValueError) as error:
+        raise CorruptTable("Vortex can't read the file", where=path, why=_first_line(error)) from error
 
 
 def _library() -> ModuleType:

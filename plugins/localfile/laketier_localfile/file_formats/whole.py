@@ -7,7 +7,7 @@ pass over it (2 GB/s per core; parsing JSON takes ten times as long).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +18,13 @@ import pyarrow.compute as pc
 from laketier.kit.partition import partition_text
 from laketier.kit.rolling import ClosedFile
 from laketier.spi import CorruptTable
-from laketier_localfile.file_formats.interface import Described, FileFormat
+from laketier_localfile.file_formats.interface import Described, FileFormat, Measured, Wanted
 from laketier_localfile.parquet import MAX_COLUMNS, MAX_TEXT, Stats, has_bounds
 
 BATCH_ROWS = 131_072
 BATCH_BYTES = 32 << 20
 """A batch that is written or read has at most so many rows, and about so many bytes in memory."""
+_ALL_ROWS = 1 << 62
 _DIGITS = 32
 _CHUNK = 1 << 20
 _END = 1 << 16
@@ -42,6 +43,24 @@ class WholeFileFormat(FileFormat):
 
     def check(self, file: pa.NativeFile, size: int, digest: str) -> bool:
         return whole_digest(file, size) == digest
+
+    def measure(self, file: pa.NativeFile, path: str, size: int, schema: pa.Schema, *, own: bool) -> Measured:
+        if not own:
+            return measured(file, size, schema, lambda: self.lying_rows(file, path, size, schema))
+        return measured(file, size, schema, lambda: self.read(file, path, Wanted(schema, schema, _ALL_ROWS)))
+
+
+def measured(
+    file: pa.NativeFile, size: int, schema: pa.Schema, read: Callable[[], Iterator[pa.RecordBatch]]
+) -> Measured:
+    """The digest of a file, and of the batches that ``read`` gives of it the number of rows and the statistics. They
+    have all columns of ``schema``."""
+    digest = whole_digest(file, size)
+    stats, rows = RunningStats(schema), 0
+    for batch in read():
+        rows += batch.num_rows
+        stats.add(pa.Table.from_batches([batch]))
+    return Measured(rows, Described(digest, stats.result()))
 
 
 class HashedSink:
