@@ -11,7 +11,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from laketier.cli.app import app
-from laketier.spi import ConfigError
+from laketier.spi import ConfigError, FeatureNotSupported
 from laketier_verification.lakes import append, lake_at
 
 pytest.importorskip("laketier_lance")
@@ -96,3 +96,20 @@ def test_what_does_not_fit_is_refused(where: list[str]) -> None:
         refused = call(*words)
         assert isinstance(refused.exception, ConfigError)
         assert says in str(refused.exception)
+
+
+def test_what_a_build_may_take_and_what_it_took(where: list[str], tmp_path: Path) -> None:
+    limits = ["--memory", "64MiB", "--partition-size", "32 MiB", "--spill", str(tmp_path)]
+    built = told(
+        "create", *where, "text", "inverted", "--parts", "3", "--processes", "1", "--max-segments", "1", *limits
+    )
+    assert (len(built["segments"]), built["parts_kept"]) == (1, 0)  # type: ignore[arg-type]
+    memory = built["peak_memory_of_parts"]
+    assert isinstance(memory, list)
+    assert len(memory) == 3, "two parts, and one of both"
+    assert min(memory) > 10_000_000
+    wrong = call("create", *where, "id", "zonemap", "--memory", "64MiB")
+    assert isinstance(wrong.exception, FeatureNotSupported)
+    wrong = call("create", *where, "id", "btree", "--memory", "much")
+    assert isinstance(wrong.exception, ConfigError)
+    assert "--memory 'much' is no size" in str(wrong.exception)

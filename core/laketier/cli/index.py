@@ -15,6 +15,7 @@ from rich.table import Table as RichTable
 
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import ShownConsole, console, print_json, say
+from laketier.config.sizes import size_of
 from laketier.maintenance.index_builds import (
     BuildParts,
     IndexProgress,
@@ -25,13 +26,13 @@ from laketier.maintenance.index_builds import (
     default_processes,
     find_index,
     index_kind,
-    kept_said,
+    said_beside,
     spec_of,
 )
 from laketier.maintenance.index_policy import IndexPolicy
 from laketier.maintenance.index_upkeep import IndexUpkeep, maintain_lake_indexes
 from laketier.registry import Lake
-from laketier.spi import ConfigError, IndexInfo, IndexMode, IndexSpec, LakeIndexer, TableInfo
+from laketier.spi import ConfigError, IndexInfo, IndexMode, IndexResources, IndexSpec, LakeIndexer, TableInfo
 
 app = typer.Typer(help="Build and keep the indexes of tables, without Spark.", no_args_is_help=True)
 
@@ -42,6 +43,16 @@ Processes = Annotated[
     typer.Option("--processes", min=1, help="Build parts in so many processes. 1: in this one. All cores by default."),
 ]
 Parts = Annotated[int | None, typer.Option("--parts", min=1, help="Cut the build into so many parts at most.")]
+Memory = Annotated[
+    str | None, typer.Option("--memory", help="A process collects so much before it writes it out: 512MiB.")
+]
+PartitionSize = Annotated[
+    str | None, typer.Option("--partition-size", help="So much text becomes a partition of a full-text index: 256MiB.")
+]
+Spill = Annotated[str | None, typer.Option("--spill", help="A folder for what processes write out and read again.")]
+MaxSegments = Annotated[
+    int | None, typer.Option("--max-segments", min=1, help="Merge the index where a query would have to ask more.")
+]
 Resume = Annotated[
     bool, typer.Option("--resume/--no-resume", help="Use the parts that a build which was killed had finished.")
 ]
@@ -61,6 +72,10 @@ def create(
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of the index of that name.")] = False,
     processes: Processes = None,
     parts: Parts = None,
+    memory: Memory = None,
+    partition_size: PartitionSize = None,
+    spill: Spill = None,
+    max_segments: MaxSegments = None,
     resume: Resume = True,
     json: Json = False,
 ) -> None:
@@ -68,7 +83,8 @@ def create(
     spec = IndexSpec(name or f"{column}_idx", column, index_kind(kind), _settings(option))
     lake, info = options.opened()
     mode = IndexMode.REPLACE if replace else IndexMode.CREATE
-    _print(_built(lake, info, spec, mode, processes, parts, resume=resume), json=json)
+    limits = _resources(memory, partition_size, spill)
+    _build(lake, info, spec, mode, processes, parts, limits, max_segments, resume=resume, json=json)
 
 
 @app.command(epilog="Example: [bold]laketier index append db.papers text_idx -c lake.yaml[/]")
@@ -79,13 +95,18 @@ def append(
     *,
     processes: Processes = None,
     parts: Parts = None,
+    memory: Memory = None,
+    partition_size: PartitionSize = None,
+    spill: Spill = None,
+    max_segments: MaxSegments = None,
     resume: Resume = True,
     json: Json = False,
 ) -> None:
     """Index the rows that an index lacks, with its own settings."""
     lake, info = options.opened()
     spec = spec_of(find_index(lake.indexer(info), name))
-    _print(_built(lake, info, spec, IndexMode.APPEND, processes, parts, resume=resume), json=json)
+    limits = _resources(memory, partition_size, spill)
+    _build(lake, info, spec, IndexMode.APPEND, processes, parts, limits, max_segments, resume=resume, json=json)
 
 
 @app.command(epilog="Example: [bold]laketier index optimize db.papers text_idx -c lake.yaml --max-segments 4[/]")
@@ -197,33 +218,65 @@ def upkeep_document(done: IndexUpkeep) -> dict[str, Any]:
     return {"name": done.name, "steps": steps, "error": None if done.error is None else str(done.error), **now}
 
 
-def _print(info: IndexInfo, *, json: bool) -> None:
-    document = index_document(info)
+def _print(info: IndexInfo, *, json: bool, **more: Any) -> None:
+    document = index_document(info) | more
     if json:
         print_json(document)
         return
     grid = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
     for key, value in document.items():
-        shown = "\n".join(value) if isinstance(value, list) else value
+        shown = "\n".join(map(str, value)) if isinstance(value, list) else value
         grid.add_row(key.replace("_", " "), f"{shown:,}" if type(shown) is int else str(shown))
     console().print(grid, markup=False)
 
 
-def _built(
+def _build(
     lake: Lake,
     info: TableInfo,
     spec: IndexSpec,
     mode: IndexMode,
     processes: int | None,
     parts: int | None,
+    limits: IndexResources,
+    max_segments: int | None,
     *,
     resume: bool,
-) -> IndexInfo:
+    json: bool,
+) -> None:
     several = processes or default_processes()
+    memory: list[int] = []
+    kept = 0
     with index_progress() as told:
-        most = parts or several * _PARTS_PER_PROCESS
-        indexer, build = lake.indexer(info), _builder(several)
-        return build_index(indexer, spec, mode, max_parts=most, build=build, told=told, resume=resume)
+
+        def also_kept(done: IndexProgress) -> None:
+            nonlocal kept
+            told(done)
+            memory.extend(done.memory[-1:])
+            kept = max(kept, done.parts_kept)
+
+        built = build_index(
+            lake.indexer(info),
+            spec,
+            mode,
+            max_parts=parts or several * _PARTS_PER_PROCESS,
+            build=_builder(several),
+            told=also_kept,
+            resume=resume,
+            resources=limits,
+            max_segments=max_segments,
+        )
+    _print(built, json=json, peak_memory_of_parts=memory, parts_kept=kept)
+
+
+def _resources(memory: str | None, partition_size: str | None, spill: str | None) -> IndexResources:
+    return IndexResources(None, _size("--memory", memory), _size("--partition-size", partition_size), spill)
+
+
+def _size(option: str, text: str | None) -> int | None:
+    try:
+        return None if text is None else size_of(text)
+    except ValueError as error:
+        raise ConfigError(f"{option} {text!r} is no size", fix=f"{str(error).capitalize()}.") from error
 
 
 def _builder(processes: int) -> BuildParts:
@@ -266,7 +319,7 @@ def index_progress() -> Iterator[Told]:
         task = bar.add_task("", total=None, parts="")
 
         def told(done: IndexProgress) -> None:
-            parts = f"{done.parts_built}/{done.parts}{kept_said(done)}"
+            parts = f"{done.parts_built}/{done.parts}{said_beside(done)}"
             bar.update(task, description=done.name, completed=done.rows_built, total=done.rows, parts=parts)
 
         yield told
@@ -277,6 +330,6 @@ def _lines() -> Callable[[IndexProgress], None]:
 
     def told(done: IndexProgress) -> None:
         parts = f"{done.parts_built} of {done.parts} parts, {done.rows_built:,} of {done.rows:,} rows"
-        say(f"index {done.name}: {parts}, {time.monotonic() - began:.1f} s{kept_said(done)}", err=True)
+        say(f"index {done.name}: {parts}, {time.monotonic() - began:.1f} s{said_beside(done)}", err=True)
 
     return told

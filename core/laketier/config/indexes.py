@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from laketier.config.durations import Duration
 from laketier.config.parsing import Named, Section, Unfit
+from laketier.config.sizes import Size
 from laketier.config.suggest import nearest
 from laketier.spi import IndexKind
 
@@ -40,6 +41,11 @@ class IndexSection(Section):
     max_deleted_share: float = Field(
         0.2, gt=0, le=1, description="It is built anew when so large a share of its rows was deleted; 0.2."
     )
+
+    workers: int | None = Field(None, ge=1, lt=2**31, description="Its parts are built by so many tasks at a time.")
+    memory: Size | None = Field(None, description="A task collects so much before it writes it out: `512 MiB`.")
+    partition_size: Size | None = Field(None, description="So much text becomes a partition of a full-text index.")
+    spill: str | None = Field(None, min_length=1, description="A folder of each host, for what tasks write out.")
 
     @property
     def index_name(self) -> str:

@@ -14,13 +14,16 @@ from typing import TypeVar
 
 from laketier.config.suggest import nearest
 from laketier.kit import failpoint
+from laketier.maintenance.index_tasks import build_part
 from laketier.spi import (
+    UNLIMITED,
     BuiltIndexPart,
     ConfigError,
     IndexInfo,
     IndexKind,
     IndexMode,
     IndexPlan,
+    IndexResources,
     IndexSpec,
     LakeIndexBuilder,
     LakeIndexer,
@@ -48,6 +51,7 @@ class IndexProgress:
         rows_built: The rows of the parts that were built.
         parts_kept: Parts that are not built, as an earlier build had finished them. They are not among ``parts``.
         rows_kept: Their rows.
+        memory: The most bytes that the process of each part held, in the order in which they ended. 0 where unknown.
     """
 
     name: str
@@ -57,11 +61,14 @@ class IndexProgress:
     rows_built: int
     parts_kept: int = 0
     rows_kept: int = 0
+    memory: tuple[int, ...] = ()
 
 
-def kept_said(done: IndexProgress) -> str:
-    """The parts that are not built, for a line of progress. Empty where there are none."""
-    return f"; {done.parts_kept} parts, {done.rows_kept:,} rows of an earlier build" if done.parts_kept else ""
+def said_beside(done: IndexProgress) -> str:
+    """What a line of progress says beside parts and rows: the memory of the largest process, and what is not built."""
+    memory = f"; {max(done.memory) / 1e6:,.0f} MB in a process at most" if any(done.memory) else ""
+    kept = f"; {done.parts_kept} parts, {done.rows_kept:,} rows of an earlier build" if done.parts_kept else ""
+    return memory + kept
 
 
 BuildParts = Callable[[IndexPlan], Iterator[BuiltIndexPart]]
@@ -85,6 +92,8 @@ def build_index(
     train: Train = lambda builder: builder.train(),
     told: Told = lambda _: None,
     resume: bool = True,
+    resources: IndexResources = UNLIMITED,
+    max_segments: int | None = None,
 ) -> IndexInfo:
     """Plan an index, have its parts built, and publish them in one step. Driver.
 
@@ -101,6 +110,9 @@ def build_index(
         train: Trains what they share, for kinds that need it. In this process by default.
         told: Called once before the first part, and after each.
         resume: Whether to use parts that an earlier build left.
+        resources: What each task may take. By default whatever the format's library takes.
+        max_segments: The segments that a query has to ask at most: more are merged by a second build, with a commit of
+            its own, so the index answers in between. By default as many as there are parts, and those of before.
 
     Returns:
         The index as it is in the table.
@@ -111,7 +123,28 @@ def build_index(
         TableChanged: Rows were rewritten each time while it was built. Nothing was published.
         CommitError: It was not published, or it is unknown whether it was.
     """
-    plan = indexer.plan(spec, max_parts, mode)
+    info = _published(indexer, spec, mode, max_parts, resources, build=build, train=train, told=told, resume=resume)
+    if max_segments is None or len(info.segments) <= max_segments or mode is IndexMode.MERGE:
+        return info
+    same = replace(spec, options={})  # those of the index that is there
+    return _published(
+        indexer, same, IndexMode.MERGE, max_segments, resources, build=build, train=train, told=told, resume=resume
+    )
+
+
+def _published(
+    indexer: LakeIndexer,
+    spec: IndexSpec,
+    mode: IndexMode,
+    max_parts: int,
+    resources: IndexResources,
+    *,
+    build: BuildParts,
+    train: Train,
+    told: Told,
+    resume: bool,
+) -> IndexInfo:
+    plan = _within(indexer.plan(spec, max_parts, mode), resources)
     if resume and plan.parts:
         plan = indexer.resume(plan, max_parts)
         if plan.kept:
@@ -125,11 +158,15 @@ def build_index(
         except TableChanged as changed:
             if attempt == _PLANS:
                 raise
-            plan = indexer.replan(plan, built, max_parts)
+            plan = _within(indexer.replan(plan, built, max_parts), resources)
             log.info(
                 "index %s: %s; %d parts are kept, %d are built", spec.name, changed, len(plan.kept), len(plan.parts)
             )
     raise AssertionError("unreachable")
+
+
+def _within(plan: IndexPlan, resources: IndexResources) -> IndexPlan:
+    return replace(plan, builder=plan.builder.within(resources), resources=resources)
 
 
 def _built(plan: IndexPlan, build: BuildParts, told: Told) -> list[BuiltIndexPart]:
@@ -141,14 +178,18 @@ def _built(plan: IndexPlan, build: BuildParts, told: Told) -> list[BuiltIndexPar
         built.append(each)
         failpoint(PART_BUILT)
         done = sum(part.rows for part in built)
-        told(IndexProgress(plan.spec.name, parts, len(built), rows, done, kept, rows_kept))
+        memory = tuple(part.peak_memory for part in built)
+        told(IndexProgress(plan.spec.name, parts, len(built), rows, done, kept, rows_kept, memory))
     return built
 
 
 def build_here(plan: IndexPlan) -> Iterator[BuiltIndexPart]:
-    """Build part after part in this process. A `BuildParts`."""
+    """Build part after part in this process, or in one of their own where the resources need that. A `BuildParts`."""
+    if plan.resources.needs_own_process:
+        yield from build_in_processes(1)(plan)
+        return
     for part in plan.parts:
-        yield plan.builder.build(part)
+        yield build_part(plan.builder, part, plan.resources)
 
 
 def build_in_processes(processes: int) -> BuildParts:
@@ -163,9 +204,10 @@ def build_in_processes(processes: int) -> BuildParts:
 
     def build(plan: IndexPlan) -> Iterator[BuiltIndexPart]:
         started = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(processes, len(plan.parts)), mp_context=started) as pool:
+        at_once = min(processes, len(plan.parts), plan.resources.workers or processes)
+        with ProcessPoolExecutor(at_once, mp_context=started) as pool:
             try:
-                waiting = [pool.submit(plan.builder.build, part) for part in plan.parts]
+                waiting = [pool.submit(build_part, plan.builder, part, plan.resources) for part in plan.parts]
                 for each in as_completed(waiting):
                     yield each.result()
             except BrokenProcessPool as error:

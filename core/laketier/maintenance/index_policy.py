@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from laketier.config.indexes import IndexSection
-from laketier.spi import IndexInfo, IndexMode, IndexSpec
+from laketier.spi import UNLIMITED, IndexInfo, IndexMode, IndexResources, IndexSpec
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class IndexPolicy:
             more rows.
         max_segments: More segments than that are merged. 1 or more.
         max_deleted_share: It is built anew once so large a share of the rows that it counts was deleted. 1: never.
+        resources: What each task of a build may take.
     """
 
     spec: IndexSpec
@@ -27,6 +28,7 @@ class IndexPolicy:
     max_unindexed_seconds: float | None = 600.0
     max_segments: int = 8
     max_deleted_share: float = 0.2
+    resources: IndexResources = UNLIMITED
 
 
 def policy_of(section: IndexSection) -> IndexPolicy:
@@ -37,6 +39,7 @@ def policy_of(section: IndexSection) -> IndexPolicy:
         section.max_unindexed_age,
         section.max_segments,
         section.max_deleted_share,
+        IndexResources(section.workers, section.memory, section.partition_size, section.spill),
     )
 
 

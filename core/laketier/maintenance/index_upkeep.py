@@ -144,7 +144,7 @@ def _carried_out(
         try:
             # Half as many, so that the next appends find room: each merge writes the small ones again.
             left = (policy.max_segments + 1) // 2
-            return build_index(indexer, policy.spec, MODES[step], max_parts=left, build=build, told=told)
+            return _build(indexer, policy, step, left, build, told)
         except (FeatureNotSupported, TableError) as error:
             log.warning("index %s is built anew, as its segments can't be merged: %s", policy.spec.name, error)
             step = IndexStep.REBUILD
@@ -155,11 +155,25 @@ def _carried_out(
     if step is not IndexStep.APPEND:
         most = min(most, policy.max_segments)
     try:
-        return build_index(indexer, policy.spec, MODES[step], max_parts=most, build=build, told=told)
+        return _build(indexer, policy, step, most, build, told)
     except ConfigError as error:
         if step is IndexStep.APPEND:
             error.fix = "Give its policy the settings that it has, or build it anew: `laketier index create --replace`."
         raise
+
+
+def _build(
+    indexer: LakeIndexer, policy: IndexPolicy, step: IndexStep, max_parts: int, build: BuildParts, told: Told
+) -> IndexInfo:
+    return build_index(
+        indexer,
+        policy.spec,
+        MODES[step],
+        max_parts=max_parts,
+        build=build,
+        told=told,
+        resources=policy.resources,
+    )
 
 
 def _rows_of(lake: Lake, table: TableInfo) -> int:

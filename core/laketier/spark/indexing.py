@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -19,13 +20,24 @@ from laketier.maintenance.index_builds import (
     build_index,
     index_kind,
     index_mode,
-    kept_said,
+    said_beside,
 )
+from laketier.maintenance.index_tasks import build_part
 from laketier.registry import open_lake
 from laketier.registry.commands import naming_format
 from laketier.spark.failures import cause_of
 from laketier.spark.target import as_config
-from laketier.spi import BuiltIndexPart, IndexInfo, IndexPart, IndexPlan, IndexSpec, LakeIndexBuilder, StorageError
+from laketier.spi import (
+    UNLIMITED,
+    BuiltIndexPart,
+    IndexInfo,
+    IndexPart,
+    IndexPlan,
+    IndexResources,
+    IndexSpec,
+    LakeIndexBuilder,
+    StorageError,
+)
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +56,8 @@ def create_index(
     tasks: int | None = None,
     progress: Told | None = None,
     resume: bool = True,
+    resources: IndexResources = UNLIMITED,
+    max_segments: int | None = None,
 ) -> IndexInfo:
     """Build an index of a table with one Spark task per part, and publish it in one atomic step. Driver.
 
@@ -62,6 +76,9 @@ def create_index(
         tasks: The number of tasks at most; twice the cores by default.
         progress: Called before the first task and after each, in the calling thread. By default it is logged.
         resume: Whether to use the parts that an earlier build of this index had finished when its driver died.
+        resources: What each task may take: tasks at a time, memory, size of a full-text partition, a place to spill to.
+        max_segments: The segments that a query has to ask at most: more are merged by a second job. By default as many
+            as there are tasks.
 
     Returns:
         The index as it is in the table.
@@ -86,6 +103,8 @@ def create_index(
             train=train_in_task(spark),
             told=progress or _logged,
             resume=resume,
+            resources=resources,
+            max_segments=max_segments,
         )
 
 
@@ -117,7 +136,8 @@ def build_in_tasks(spark: SparkSession, *, at_once: int | None = None) -> BuildP
     """
 
     def build(plan: IndexPlan) -> Iterator[BuiltIndexPart]:
-        most = at_once or len(plan.parts)
+        limits = [each for each in (at_once, plan.resources.workers) if each is not None]
+        most = min(limits, default=len(plan.parts))
         for first in range(0, len(plan.parts), most):
             yield from _in_job(spark, plan, plan.parts[first : first + most])
 
@@ -203,9 +223,13 @@ def _announcing(
 
 
 def _building(plan: IndexPlan) -> Callable[[IndexPart], BuiltIndexPart]:
-    return plan.builder.build
+    return partial(_build, plan.builder, plan.resources)
+
+
+def _build(builder: LakeIndexBuilder, resources: IndexResources, part: IndexPart) -> BuiltIndexPart:
+    return build_part(builder, part, resources)
 
 
 def _logged(done: IndexProgress) -> None:
     parts, rows = f"{done.parts_built} of {done.parts}", f"{done.rows_built} of {done.rows}"
-    log.info("index %s: %s parts, %s rows%s", done.name, parts, rows, kept_said(done))
+    log.info("index %s: %s parts, %s rows%s", done.name, parts, rows, said_beside(done))

@@ -68,6 +68,7 @@ from laketier.spi.features import (
 from laketier.spi.feed import CHANGE_TYPE, LakeFeed
 from laketier.spi.history import LakeHistory, SnapshotInfo
 from laketier.spi.index_checks import check_built, check_index_options
+from laketier.spi.index_resources import UNLIMITED, IndexResources
 from laketier.spi.indexer import (
     BuiltIndexPart,
     IndexInfo,
@@ -147,6 +148,7 @@ __all__ = [
     "SCORE",
     "SOURCE_SPI_VERSION",
     "SOURCE_SPI_VERSIONS",
+    "UNLIMITED",
     "WR",
     "AddColumn",
     "AdoptedTable",
@@ -181,6 +183,7 @@ __all__ = [
     "IndexMode",
     "IndexPart",
     "IndexPlan",
+    "IndexResources",
     "IndexSpec",
     "IndexUse",
     "LakeAdoption",

@@ -10,6 +10,7 @@ from typing import Any
 
 from laketier.spi.errors import FeatureNotSupported
 from laketier.spi.features import Feature
+from laketier.spi.index_resources import UNLIMITED, IndexResources
 
 
 class IndexKind(StrEnum):
@@ -98,6 +99,8 @@ class BuiltIndexPart:
         rows: The rows that were read.
         size: The bytes of the files.
         payload: What the format needs to publish it, as text.
+        peak_memory: The most bytes that the process held while it built the part, as who runs the task measures it. 0
+            where unknown.
     """
 
     plan_id: str
@@ -108,6 +111,7 @@ class BuiltIndexPart:
     rows: int
     size: int
     payload: str
+    peak_memory: int = 0
 
 
 class LakeIndexBuilder(ABC):
@@ -129,6 +133,27 @@ class LakeIndexBuilder(ABC):
             SnapshotNotFound: The plan's snapshot has expired.
             TableError: The table could not be read, or there is too little in it.
         """
+        return self
+
+    def within(self, resources: IndexResources) -> LakeIndexBuilder:
+        """Bound what each `build` takes. Driver, before any part. A builder may set variables of its process for as
+        long as it builds, if the resources need a process of their own. By default nothing can be bounded.
+
+        Args:
+            resources: The limits. How many tasks run at a time, and where they spill to, is not the builder's business.
+
+        Returns:
+            The builder that keeps to them.
+
+        Raises:
+            FeatureNotSupported: This kind of index has no such limit.
+            ConfigError: A limit is too small, or they contradict each other.
+        """
+        for name in ("memory", "partition_size"):
+            if getattr(resources, name) is not None:
+                raise FeatureNotSupported(
+                    f"{name.replace('_', '-')} of an index build", reason="it has no such limit", fix="Leave it out."
+                )
         return self
 
     @abstractmethod
@@ -161,6 +186,7 @@ class IndexPlan:
         builder: Builds them.
         kept: What an earlier plan had built and `LakeIndexer.replan` or `LakeIndexer.resume` found to be right still.
             It is published beside ``parts``, and not among them.
+        resources: What each task may take. Whoever runs the tasks keeps to it.
     """
 
     plan_id: str
@@ -170,6 +196,7 @@ class IndexPlan:
     parts: tuple[IndexPart, ...]
     builder: LakeIndexBuilder
     kept: tuple[BuiltIndexPart, ...] = ()
+    resources: IndexResources = UNLIMITED
 
 
 @dataclass(frozen=True, kw_only=True)

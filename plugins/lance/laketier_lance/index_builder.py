@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.spi import (
+    UNLIMITED,
     BuiltIndexPart,
     IndexKind,
     IndexPart,
+    IndexResources,
     IndexSpec,
     LakeIndexBuilder,
     OutsideTable,
@@ -23,6 +25,7 @@ from laketier.spi import (
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.index_folders import INDICES, SEGMENT_FILE, SEGMENT_ID
 from laketier_lance.index_record import write_record
+from laketier_lance.index_resources import check_resources, pooled, text_limits
 from laketier_lance.index_settings import LANCE_KINDS, TRAINING, has_codebook, is_vector
 from laketier_lance.index_units import deletions, fragment_of, unit_rows
 from laketier_lance.location import local_path, refuse_links
@@ -49,6 +52,7 @@ class LanceIndexBuilder(LakeIndexBuilder):
     spec: IndexSpec
     snapshot_id: int
     model: VectorModel | None = None
+    resources: IndexResources = UNLIMITED
 
     @property
     def needs_training(self) -> bool:
@@ -60,6 +64,10 @@ class LanceIndexBuilder(LakeIndexBuilder):
         dataset = open_dataset(self.location, self.options.storage_options(), self.snapshot_id)
         codebook = has_codebook(self.spec.kind)
         return replace(self, model=train(dataset, self.spec.column, self.spec.options, codebook=codebook))
+
+    def within(self, resources: IndexResources) -> LanceIndexBuilder:
+        check_resources(self.spec, resources)
+        return replace(self, resources=resources)
 
     def build(self, part: IndexPart) -> BuiltIndexPart:
         refuse_links(self.location)
@@ -75,7 +83,8 @@ class LanceIndexBuilder(LakeIndexBuilder):
                 fix="Build the index again.",
             )
         try:
-            segment = self._segment(dataset, part)
+            with pooled(self.spec.kind, self.resources):
+                segment = self._segment(dataset, part)
         except (*LANCE_ERRORS, TypeError, NotImplementedError) as error:
             raise TableError(
                 f"Lance could not build part {part.number} of index {self.spec.name!r}",
@@ -113,6 +122,7 @@ class LanceIndexBuilder(LakeIndexBuilder):
 
     def _told(self) -> dict[str, Any]:
         options = {key: value for key, value in self.spec.options.items() if value is not None}
+        options |= text_limits(self.spec.kind, self.resources)
         if self.model is None:
             return options
         return {key: value for key, value in options.items() if key not in TRAINING} | self.model.arguments()

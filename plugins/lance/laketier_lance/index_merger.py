@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from laketier.spi import (
     BuiltIndexPart,
     IndexPart,
+    IndexResources,
     IndexSpec,
     LakeIndexBuilder,
     TableChanged,
@@ -34,6 +35,10 @@ class LanceIndexMerger(LakeIndexBuilder):
     options: LanceOptions
     spec: IndexSpec
     snapshot_id: int
+
+    def within(self, resources: IndexResources) -> LanceIndexMerger:
+        """A merge reads segments in their order and collects no column: it has nothing to bound."""
+        return self
 
     def build(self, part: IndexPart) -> BuiltIndexPart:
         refuse_links(self.location)

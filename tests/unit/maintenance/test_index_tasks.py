@@ -1,0 +1,102 @@
+"""What a task takes of its host, and who says so."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dying_builder import DyingBuilder, SpillingBuilder
+from laketier.config.indexes import IndexSection
+from laketier.config.sizes import size_of
+from laketier.maintenance.index_builds import IndexProgress, build_here, build_in_processes, said_beside
+from laketier.maintenance.index_policy import policy_of
+from laketier.maintenance.index_tasks import build_part
+from laketier.spi import (
+    UNLIMITED,
+    ConfigError,
+    FeatureNotSupported,
+    IndexKind,
+    IndexMode,
+    IndexPart,
+    IndexPlan,
+    IndexResources,
+    IndexSpec,
+)
+
+MIB = 1024**2
+SPEC = IndexSpec("x", "text", IndexKind.INVERTED)
+
+
+def plan(resources: IndexResources, parts: int = 2) -> IndexPlan:
+    cut = tuple(IndexPart(number, (str(number),), 1000) for number in range(parts))
+    return IndexPlan("p", SPEC, IndexMode.CREATE, 1, cut, SpillingBuilder(), resources=resources)
+
+
+def test_what_is_spilled_goes_to_the_folder_and_is_gone(tmp_path: Path) -> None:
+    before = os.environ.get("TMPDIR")
+    for build in (build_here, build_in_processes(2)):
+        built = list(build(plan(IndexResources(spill=str(tmp_path)))))
+        for each in built:
+            pid, _, file = each.settings.partition(" ")
+            assert Path(file).is_relative_to(tmp_path)
+            assert int(pid) != os.getpid(), "variables are set in a process of its own"
+        assert list(tmp_path.iterdir()) == []
+    assert os.environ.get("TMPDIR") == before
+    here = build_part(SpillingBuilder(), plan(UNLIMITED).parts[0], IndexResources(spill=str(tmp_path)))
+    assert str(tmp_path) in here.settings
+    assert os.environ.get("TMPDIR") == before
+
+
+def test_no_folder_to_spill_to(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nowhere can't be spilled to"):
+        list(build_here(plan(IndexResources(spill=str(tmp_path / "nowhere")))))
+
+
+def test_without_limits_parts_are_built_in_this_process() -> None:
+    assert {each.settings.partition(" ")[0] for each in build_here(plan(UNLIMITED))} == {str(os.getpid())}
+
+
+def test_workers_bound_the_processes() -> None:
+    built = list(build_in_processes(4)(plan(IndexResources(workers=1), parts=3)))
+    assert len({each.settings.partition(" ")[0] for each in built}) == 1
+
+
+def test_the_memory_of_each_part_is_told() -> None:
+    small, large = (replace(plan(UNLIMITED).parts[0], rows=rows) for rows in (1, 300 * MIB))
+    little, much = (build_part(SpillingBuilder(), part, UNLIMITED).peak_memory for part in (small, large))
+    assert little > MIB
+    assert much - little > 200 * MIB
+    assert build_part(SpillingBuilder(), small, UNLIMITED).peak_memory < much - 200 * MIB, "of each part by itself"
+    done = IndexProgress("x", 2, 2, 10, 10, 1, 1000, (5_000_000, 7_000_000))
+    assert said_beside(done) == "; 7 MB in a process at most; 1 parts, 1,000 rows of an earlier build"
+    assert said_beside(IndexProgress("x", 2, 0, 10, 0)) == ""
+
+
+def test_a_builder_without_limits_refuses_them() -> None:
+    assert DyingBuilder().within(IndexResources(workers=2, spill="/x"))
+    for resources in (IndexResources(memory=MIB), IndexResources(partition_size=MIB)):
+        with pytest.raises(FeatureNotSupported, match="of an index build"):
+            DyingBuilder().within(resources)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("512 MiB", 512 * MIB), ("1.5GB", 1_500_000_000), (7, 7), ("16777216", 16 * MIB)]
+)
+def test_sizes(text: object, size: int) -> None:
+    assert size_of(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1", 0, True, "0", "1 XB", None])
+def test_what_is_no_size(text: object) -> None:
+    with pytest.raises(ValueError, match="write a size"):
+        size_of(text)
+
+
+def test_a_file_gives_them() -> None:
+    said = {"memory": "512 MiB", "partition-size": "64 MiB", "workers": 2, "spill": "/fast", "kind": "inverted"}
+    section = IndexSection.model_validate({"column": "text", **said})
+    assert policy_of(section).resources == IndexResources(2, 512 * MIB, 64 * MIB, "/fast")
+    assert policy_of(IndexSection.model_validate({"column": "text", "kind": "btree"})).resources == UNLIMITED
