@@ -127,7 +127,7 @@ def main() -> None:
     console = ShownConsole(stderr=True, soft_wrap=True)
     as_json = "--json" in sys.argv[1:]
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="laketier", standalone_mode=False)
     except _UsageError as error:
         if as_json:
             print_json(usage_document(error))
