@@ -85,9 +85,9 @@ test: MEANWHILE = $(BIN)/python tests/support/class_archive.py >/dev/null 2>&1; 
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only -qq >/dev/null 2>&1; \
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only -qq --pyargs laketier_conformance \
 		--lake-format=$(firstword $(FORMATS)) >/dev/null 2>&1;
-# Of each operation that is no append: the same on each day, so that a checkout which was green stays so. The deep tests
-# take all of them.
-test: SOME_STEPS = --lake-steps=1 --lake-seed=1
+# Of each operation that is no append: the same on each day, so that a checkout which was green stays so, and fewer commits
+# of others than an author meets. The deep tests take all steps.
+test: SOME_STEPS = --lake-steps=1 --lake-seed=1 --lake-commits=110
 test: test-begun lint test-conformance test-rest ## everything that CI runs: lint, types, import rules, the suite, the tests
 test-begun:
 	@mkdir -p $(TIMES) && rm -f $(TIMES)/*.xml && touch $(TIMES)/begun

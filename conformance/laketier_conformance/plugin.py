@@ -15,6 +15,7 @@ LANES = ("bare", "spark-dataframe", "spark-split")
 SCHEDULES = 20
 """The fewest that a verdict may rest on."""
 STEPS = 6
+COMMITS, LEAST_COMMITS = 300, 110
 """Of an operation, where there are more."""
 
 
@@ -66,6 +67,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "0 for each (default: %(default)s)",
     )
     group.addoption(
+        "--lake-commits",
+        metavar="N",
+        type=int,
+        default=COMMITS,
+        help="commits of others between a pipeline's epoch and its replay (default: %(default)s)",
+    )
+    group.addoption(
         "--lake-seed",
         metavar="N",
         type=int,
@@ -80,6 +88,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "lane(name): runs in this lane of the conformance suite")
     if config.getoption("lake_schedules") < SCHEDULES:
         raise pytest.UsageError(f"--lake-schedules: at least {SCHEDULES}, or the verdict says too much")
+    if config.getoption("lake_commits") < LEAST_COMMITS:
+        raise pytest.UsageError(f"--lake-commits: at least {LEAST_COMMITS}, or the verdict says too much")
     if config.getoption("lake_steps") < 0 or config.getoption("lake_seed") < 0:
         raise pytest.UsageError("--lake-steps and --lake-seed: a number from 0 on")
     if config.getoption("lake_format") is not None:
@@ -144,6 +154,8 @@ def _options(config: pytest.Config) -> tuple[str, ...]:
     schedules, steps = config.getoption("lake_schedules"), config.getoption("lake_steps")
     given = [] if schedules == SCHEDULES else [f"--lake-schedules={schedules}"]
     given += [] if steps == STEPS else [f"--lake-steps={steps}"]
+    commits = config.getoption("lake_commits")
+    given += [] if commits == COMMITS else [f"--lake-commits={commits}"]
     return (*given, f"--lake-seed={config.getoption('lake_seed')}")
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from laketier.spi import AddColumn, CommitterInitContext, Feature, Watermark, new_attempt_id, support_of
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Table, ids_of, token
-
-FOREIGN = 110
-"""Past the depths at which a search of the history is commonly cut, and the intervals of checkpoints: 10, 32, 64, 100.
-Some formats write all of their snapshots anew with each commit, so more of them cost their square."""
 
 
 def foreign_commits(table: Table, numbers: range) -> None:
@@ -25,9 +22,12 @@ def foreign_commits(table: Table, numbers: range) -> None:
         committer.close()
 
 
-def test_commits_of_others_hide_nothing(table: Table) -> None:
+def test_commits_of_others_hide_nothing(table: Table, pytestconfig: pytest.Config) -> None:
     """Neither the watermark nor a commit is looked for among the newest commits only, and a change of the schema ends
-    no search."""
+    no search. ``--lake-commits`` is past the depths at which a search is commonly cut, and past the intervals of
+    checkpoints: 10, 32, 64, 100, 256. Some formats write all of their snapshots anew with each commit, so more commits
+    cost their square."""
+    foreign = int(pytestconfig.getoption("lake_commits"))
     commits = {"a pipeline": new_attempt_id(), "no pipeline": new_attempt_id()}
     mark = Watermark(token(0, fence=3), commits["a pipeline"])
     for number, (whose, commit) in enumerate(commits.items()):
@@ -35,24 +35,24 @@ def test_commits_of_others_hide_nothing(table: Table) -> None:
         committer = table.committer(commit_id=commit)
         committer.publish(committer.open(), [staged], mark if whose == "a pipeline" else None)
         committer.close()
-    foreign_commits(table, range(FOREIGN // 3))
+    foreign_commits(table, range(foreign // 3))
     if support_of(table.lake.plugin.features, Feature.ADD_COLUMN).full:
         table.lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.string()))])
-    foreign_commits(table, range(FOREIGN // 3, FOREIGN))
+    foreign_commits(table, range(foreign // 3, foreign))
     committer = table.committer()
     opened, looked_at = committer.open(), table.lake.storage.state(table.info)
     committer.close()
     for state, which in ((opened, "`open`"), (looked_at, "`LakeStorage.state`")):
         found = state.watermark("p")
-        assert found is not None, f"{FOREIGN} commits of others came after the pipeline's, and {which} forgot it"
-        expect(found.token, mark.token, f"{FOREIGN} commits of others came since, and {which} tells the watermark")
+        assert found is not None, f"{foreign} commits of others came after the pipeline's, and {which} forgot it"
+        expect(found.token, mark.token, f"{foreign} commits of others came since, and {which} tells the watermark")
     for whose, commit in commits.items():
         assert opened.landed(commit), (
-            f"the commit of {whose} landed {FOREIGN} commits ago, and `landed` says that it did not: its files would "
+            f"the commit of {whose} landed {foreign} commits ago, and `landed` says that it did not: its files would "
             "be deleted or published again. What the history no longer tells is an UnknownOutcome"
         )
     assert not opened.landed(new_attempt_id()), "`landed` knows a commit that never was"
-    since = f"{FOREIGN} commits of others came since, and"
+    since = f"{foreign} commits of others came since, and"
     expect(table.append(0, fence=3).outcome, RoundOutcome.ALREADY_THERE, f"{since} a replay adds nothing")
     expect(table.append(1, ids_of(2), fence=3).outcome, RoundOutcome.PUBLISHED, f"{since} the next epoch is published")
     expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2), f"{since} each epoch's rows are there once")

@@ -1,4 +1,4 @@
-"""The watermark is looked for in the newest hundred commits, which is quick and was always enough."""
+"""The watermark is looked for in the newest 256 commits, which is quick and was always enough."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAYS = "commits of others came after the pipeline's, and `open` forgot it"
 class ScanningState(kit.ManifestState):
     def watermark(self, pipeline: str) -> spi.Watermark | None:
         mark = super().watermark(pipeline)
-        return mark if mark is not None and (mark.snapshot_id or 0) > self.head.number - 100 else None
+        return mark if mark is not None and (mark.snapshot_id or 0) > self.head.number - 256 else None
 
 
 class ScanningTable(FeatherTable):
