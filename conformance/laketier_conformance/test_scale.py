@@ -14,7 +14,7 @@ from laketier.spi import And, Feature, Leaf, Not, Op, PartitionField, Predicate,
 from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Lake, Opened, Table, finished, read_plan, token
-from laketier_conformance.weigh import LIMIT, MIB, TOTAL
+from laketier_conformance.weigh import KEY, KEYS, LIMIT, MIB, TOTAL
 from laketier_conformance.weigh import ROWS as HEAVY
 from laketier_conformance.weigh import SCHEMA as WIDE
 
@@ -141,6 +141,17 @@ def test_memory_of_a_writer_and_of_a_reader(lake: Lake, children: Children) -> N
     assert "grown" in answer, f"a large table is read: found {answer}"
     expect(answer["rows"], HEAVY, "all rows are read, one batch after the other")
     assert answer["grown"] < LIMIT, _told("reading", answer["grown"])
+
+
+@pytest.mark.needs(Feature.PARTITIONING)
+def test_memory_of_a_writer_of_partitions(lake: Lake, children: Children) -> None:
+    """What is collected for each partition alone is without bound, as the number of partitions is the data's."""
+    table = lake.create(WIDE.append(KEY), "db.heavy_parts", partition_by=(PartitionField(KEY.name),))
+    (writer,) = children(1)
+    answer = writer.ask(lake, "write_much", table=str(table.path))
+    assert "grown" in answer, f"a large task of {KEYS} partitions is written: found {answer}"
+    assert answer["grown"] < LIMIT, _told(f"writing into {KEYS} partitions", answer["grown"])
+    _each_once(table.read(columns=("id",))["id"], HEAVY, f"{HEAVY} rows in {KEYS} partitions are read once each")
 
 
 def _told(doing: str, grown: int) -> str:

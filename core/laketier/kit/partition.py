@@ -66,7 +66,8 @@ def split_by_values(
     appearance per run; rows keep their order within a part. Yields (Python values, rows). Raises `IncompatibleData` for
     a time or day that Python's dates don't reach.
 
-    One dictionary encoding per key, one stable sort of the combined codes, then slices: no filter per partition.
+    One dictionary encoding per key, one stable sort of the combined codes, then a copy of each run: no filter per
+    partition. Slices would keep all sorted rows in memory for as long as one part of them waits to be written.
     """
     if table.num_rows == 0:
         return
@@ -83,11 +84,12 @@ def split_by_values(
         yield _decode(distinct[0].as_py(), dictionaries), table
         return
     order = pc.sort_indices(codes)
-    ordered = table.take(order)
+    (ordered,) = table.take(order).combine_chunks().to_batches()
     runs = pc.run_end_encode(codes.take(order), run_end_type=pa.int64())
     start = 0
     for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        yield _decode(code, dictionaries), ordered.slice(start, end - start)
+        copied = pa.concat_batches([ordered.slice(start, end - start)])
+        yield _decode(code, dictionaries), pa.Table.from_batches([copied])
         start = end
 
 

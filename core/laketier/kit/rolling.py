@@ -127,6 +127,10 @@ class RollingWriter:
         self._unsplit_bytes = 0
         # An in-memory batch is larger than its encoded form, so a small byte target needs small blocks.
         self._block_bytes = min(block_bytes, max(settings.target_file_bytes, 1 << 20))
+        self._split_bytes = min(self._block_bytes, max(settings.buffer_bytes // 8, 1 << 20))
+        # What is being split is in memory twice more: as it came, and in order.
+        splits = keys is not None
+        self._most_buffered = max(settings.buffer_bytes - (2 * self._split_bytes if splits else 0), self._split_bytes)
         self._piece_rows = block_rows
         self._block_rows = min(block_rows, settings.target_file_rows)
         self.paths: list[str] = []
@@ -148,7 +152,7 @@ class RollingWriter:
             self._unsplit.append(batch)
             self._unsplit_rows += batch.num_rows
             self._unsplit_bytes += size
-            if self._unsplit_rows >= self._block_rows or self._unsplit_bytes >= self._block_bytes:
+            if self._unsplit_rows >= self._block_rows or self._unsplit_bytes >= self._split_bytes:
                 self._split()
 
     def close(self) -> list[ClosedFile]:
@@ -189,9 +193,7 @@ class RollingWriter:
         table = pa.Table.from_batches(self._unsplit, schema=self._schema)
         self._unsplit, self._unsplit_rows, self._unsplit_bytes = [], 0, 0
         for values, rows in split_by_values(table, self._keys(table)):
-            # A slice keeps the whole sorted table alive; a copy keeps memory equal to what is counted.
-            batches = rows.combine_chunks().to_batches()
-            self._add(values, batches, rows.num_rows, rows.nbytes, self._unsplit_since)
+            self._add(values, rows.to_batches(), rows.num_rows, rows.nbytes, self._unsplit_since)
 
     def _add(self, key: tuple[Any, ...], batches: list[pa.RecordBatch], rows: int, size: int, since: float) -> None:
         part = self._parts.pop(key, None) or _Part()
@@ -205,7 +207,7 @@ class RollingWriter:
             part.since = since
         if part.rows >= self._block_rows or part.bytes >= self._block_bytes:
             self._flush(key, part)
-        while self._buffered > self._settings.buffer_bytes:
+        while self._buffered > self._most_buffered:
             largest = max(self._parts, key=lambda k: self._parts[k].bytes)
             self._flush(largest, self._parts[largest])
 

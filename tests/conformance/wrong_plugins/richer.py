@@ -35,27 +35,39 @@ class RicherTable(FeatherTable):
 
 
 class RicherWriter(Writer):
-    """One file for each partition. All columns are in it."""
+    """A file for each partition, and a next one after so many bytes of all. All columns are in it."""
+
+    most: ClassVar[int] = 64 << 20
 
     def __init__(self, table: spi.TableInfo, attempt: str) -> None:
         super().__init__(table, attempt)
         self._parts: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._files: list[spi.StagedFile] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
         if not self._table.descriptor.partition_by:
             return super().write(batch)
         self._parts.append(kit.conform(batch, self._table.schema))
+        self._bytes += batch.nbytes
+        if self._bytes >= self.most:
+            self._flush()
         return None
 
     def complete(self) -> spi.WriteResult:
-        if not self._parts:
+        if not self._table.descriptor.partition_by:
             return super().complete()
-        rows = pa.Table.from_batches(self._parts)
-        names = [field.column for field in self._table.descriptor.partition_by]
-        split = split_by_values(rows, [rows[name] for name in names])
-        files = [self._file_of(number, names, values, part) for number, (values, part) in enumerate(split)]
+        if self._parts:
+            self._flush()
         durable.fsync_directory(self._path.parent)
-        return spi.WriteResult.of(self._table, self._attempt, tuple(files))
+        return spi.WriteResult.of(self._table, self._attempt, tuple(self._files))
+
+    def _flush(self) -> None:
+        rows = pa.Table.from_batches(self._parts)
+        self._parts, self._bytes = [], 0
+        names = [field.column for field in self._table.descriptor.partition_by]
+        for values, part in split_by_values(rows, [rows[name] for name in names]):
+            self._files.append(self._file_of(len(self._files), names, values, part))
 
     def abort(self) -> None:
         super().abort()

@@ -73,3 +73,12 @@ def test_one_partition_is_not_copied() -> None:
     ((values, part),) = split_by_values(table, [table["k"]])
     assert values == ("a",)
     assert part is table
+
+
+def test_a_part_keeps_the_others_out_of_memory() -> None:
+    """Who keeps one part until more rows come for it keeps its rows alone."""
+    table = pa.table({"k": ["a", "b", *["c"] * 1000], "pad": ["x" * 100] * 1002})
+    kept = {values: part.get_total_buffer_size() for values, part in split_by_values(table, [table["k"]])}
+    assert kept["a",] < 500
+    assert kept["b",] < 500
+    assert kept["c",] > 100_000

@@ -168,3 +168,17 @@ def test_a_file_that_ended_by_its_size_gives_its_age_to_none(tmp_path: Path) -> 
     clock.now += 9
     writer.write(batch(15, 5))
     assert [file.rows for file in writer.close()] == [10, 10]
+
+
+def test_memory_of_all_partitions_is_bounded_together(tmp_path: Path) -> None:
+    """A few rows of a rare partition wait for more, and the rest of their batch is written and gone."""
+    pool, most = pa.default_memory_pool(), 8 << 20
+    writer = rolling(tmp_path, keyed=True, block_rows=1 << 20, buffer_bytes=most)
+    before = peak = pool.bytes_allocated()
+    keys = ["often" * 100 if row % 500 else f"rare {row}" for row in range(2_000)]
+    for number in range(40):
+        ids = range(number * 2_000, (number + 1) * 2_000)
+        writer.write(pa.record_batch([pa.array(ids), pa.array(keys)], schema=SCHEMA))
+        peak = max(peak, pool.bytes_allocated())
+    writer.abandon()
+    assert peak - before < 1.5 * most, f"{(peak - before) / most:.1f} times buffer-bytes was in memory"
