@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from laketier.config import LakeConfig
     from laketier.spi import AdoptedTable, Predicate, SearchQuery, SearchResult
+    from laketier.tiering.epochs import EpochWriter
 
-__all__ = ["__version__", "adopt", "read_union", "search"]
+__all__ = ["__version__", "adopt", "open_writer", "read_union", "search"]
 
 __version__ = "0.1.0"
 
@@ -50,6 +51,32 @@ def adopt(
     from laketier.tables.adoption import adopt_folder
 
     return adopt_folder(folder, lake_format, partitions=partitions, types=types, options=options)
+
+
+def open_writer(config: LakeConfig | Mapping[str, Any], schema: pa.Schema, *, fence: int = 0) -> EpochWriter:
+    """Write epoch after epoch of a pipeline from this process, each exactly once, without Spark.
+
+    The table is created when it is missing. In a process that lives over epochs files may stay open from one to the
+    next, where the format has an option for it.
+
+    Args:
+        config: The table and the pipeline, as ``lake.*`` keys.
+        schema: The columns of the rows.
+        fence: A number that grows with each takeover by another process, for callers that hold a lease. The table
+            refuses epochs with a lower one than it knows.
+
+    Returns:
+        The writer, a context manager.
+
+    Raises:
+        ConfigError: The configuration is not valid.
+        LaketierError: As the format raises it.
+    """
+    from laketier.config import LakeConfig
+    from laketier.registry import configure
+    from laketier.tiering.epochs import EpochWriter
+
+    return EpochWriter(config if isinstance(config, LakeConfig) else configure(config), schema, fence=fence)
 
 
 def read_union(

@@ -70,6 +70,7 @@ def serve(
     lines, say = _logging(log_format)
     from laketier.service.index_keeper import IndexKeeper
     from laketier.service.metrics import MeasuredStore
+    from laketier.service.open_files import OpenFileKeeper
     from laketier.service.starting import check_opened, checked_sources, checked_tables
     from laketier.service.state import Worker
     from laketier.service.tables import ServiceTables
@@ -102,7 +103,10 @@ def serve(
                         lease_seconds=described.lease, drain_seconds=described.grace, until_idle=until_idle
                     )
                     keeper = IndexKeeper(store, tables, here, build, lease_seconds=described.lease)
-                    worker = TieringWorker(store, tables, runner, settings, worker=here, keeper=keeper)
+                    open_files = OpenFileKeeper(tables) if engine == "local" else None
+                    worker = TieringWorker(
+                        store, tables, runner, settings, worker=here, keeper=keeper, open_files=open_files
+                    )
 
                     def drain(_number: int, _frame: FrameType | None) -> None:
                         worker.stop()

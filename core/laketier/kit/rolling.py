@@ -72,6 +72,17 @@ class ClosedFile:
     footer: Any
 
 
+@dataclass(frozen=True)
+class OpenedFile:
+    """A file that goes on growing. ``rows`` and ``bytes``: so far, all of them handed to the operating system."""
+
+    path: str
+    rows: int
+    bytes: int
+    partition: tuple[Any, ...]
+    file: GrowingFile
+
+
 @dataclass
 class _Part:
     batches: list[pa.RecordBatch] = field(default_factory=list)
@@ -165,6 +176,32 @@ class RollingWriter:
         self._parts.clear()
         return self._closed
 
+    def checkpoint(self) -> tuple[list[ClosedFile], list[OpenedFile]]:
+        """Write buffered rows, and close what is old or idle; leave the other files open, for `write` to go on with.
+        Returns the files that were closed since the last checkpoint, and those that are open. For writers that live
+        over epochs."""
+        if self._unsplit:
+            self._split()
+        for key, part in list(self._parts.items()):
+            self._flush(key, part)
+        if self._rolls_by_time:
+            self._roll_by_time()
+        self._parts = {key: part for key, part in self._parts.items() if part.file is not None}
+        closed, self._closed, self.paths = self._closed, [], []
+        opened = [
+            OpenedFile(part.path, part.file_rows, part.stream.tell(), key, part.file)
+            for key, part in self._parts.items()
+            if part.file is not None and part.path is not None
+        ]
+        return closed, opened
+
+    @property
+    def is_due(self) -> bool:
+        """Whether `checkpoint` would close a file that is old or idle."""
+        return self._rolls_by_time and any(
+            self._is_over(part) for part in self._parts.values() if part.rows or part.file is not None
+        )
+
     def abandon(self) -> None:
         """Close open streams without finishing the files. The caller deletes `paths`."""
         for part in self._parts.values():
@@ -183,10 +220,13 @@ class RollingWriter:
         if self._unsplit and now - self._unsplit_since >= waits:
             self._split()
         for key, part in list(self._parts.items()):
-            old = age is not None and now - part.since >= age
-            if (old or (idle is not None and now - part.last >= idle)) and (part.rows or part.file is not None):
+            if self._is_over(part) and (part.rows or part.file is not None):
                 self._flush(key, part)
                 self._close_file(key, part)
+
+    def _is_over(self, part: _Part) -> bool:
+        now, age, idle = self._clock(), self._settings.target_file_seconds, self._settings.idle_file_seconds
+        return (age is not None and now - part.since >= age) or (idle is not None and now - part.last >= idle)
 
     def _split(self) -> None:
         assert self._keys is not None

@@ -35,6 +35,7 @@ from laketier.spi import (
     LogSplit,
     LogTable,
     OffsetsExpired,
+    OpenFilesSlot,
     SourceRange,
     Stale,
     TableInfo,
@@ -46,6 +47,9 @@ from laketier.spi import (
 from laketier.tables import changed, trusted
 from laketier.tiering import TieringRound, pipelines
 from laketier.tiering.committed import committed_offsets
+from laketier.tiering.open_files import refuse_open_files
+
+_ENDS = "the tasks of this engine end with their round"
 
 
 @dataclass
@@ -55,7 +59,8 @@ class LogRound:
 
     ``name``: of its tasks, where one job has those of several rounds; the pipeline by itself. ``raise_fence``: called
     by `plan` when the lake table has a higher fence than ours, with that fence. Returns the fence to continue with, or
-    raises. ``look_again``: asks the source for the table as it is now.
+    raises. ``look_again``: asks the source for the table as it is now. ``open_files``: where an engine that runs tasks
+    in this very process lets files stay open for the next round; options that ask for such files are refused without.
     """
 
     log: TableLog
@@ -64,6 +69,7 @@ class LogRound:
     name: str | None = None
     raise_fence: Callable[[int], int] | None = None
     look_again: Callable[[], LogTable] | None = None
+    open_files: OpenFilesSlot | None = None
 
     def __post_init__(self) -> None:
         if self.config.pipeline is None:
@@ -98,6 +104,8 @@ class LogRound:
         prepared = prepared_table(lake, self.log.table)
         # The table is looked at once, here: the state, the factory and the plan of a merge are of what was seen.
         factory, state = lake.tiering_factory(prepared), lake.state(prepared)
+        if self.open_files is None:
+            refuse_open_files(factory, where=str(self.config.table), why=_ENDS)
         watermark = pipelines.show(state, self._pipeline)
         committed = committed_offsets(watermark, self.log.table, where=str(self.config.table))
         self._next = next_range(committed, bounds, most=self.settings.most, on_expired=self.settings.on_expired)
@@ -295,4 +303,5 @@ class LogRound:
             merge=merge,
             attempts_after=self._tiering.attempts_after,
             dead_letter_attempts_after=0 if self._dead is None else self._dead.attempts_after,
+            open_files=self.open_files if index == 0 else None,
         )

@@ -20,6 +20,7 @@ from laketier.spi import (
     LogOffsets,
     LogSplit,
     OnBadRecord,
+    OpenFilesSlot,
     StorageError,
     TableLog,
     WriteMode,
@@ -61,6 +62,8 @@ class LogTask:
     attempts_after: int = 0
     """`TieringRound.attempts_after`; ``dead_letter_attempts_after`` the same, for the dead-letter table."""
     dead_letter_attempts_after: int = 0
+    open_files: OpenFilesSlot | None = field(default=None, compare=False)
+    """For engines that run tasks in the driver's own process; never pickled."""
 
     @property
     def weight(self) -> int:
@@ -136,7 +139,8 @@ def _run(task: LogTask) -> LogAnswer:
 def _dead_letters(task: LogTask) -> AbstractContextManager[DeadLetterStaging | None]:
     if task.dead_letters is None:
         return nullcontext()
-    context = replace(_context(task, None), attempt=new_attempt_id(task.dead_letter_attempts_after))
+    attempt = new_attempt_id(task.dead_letter_attempts_after)
+    context = replace(_context(task, None), attempt=attempt, open_files=None)
     return DeadLetterStaging(task.dead_letters, task.log.table.name, context)
 
 
@@ -145,6 +149,7 @@ def _context(task: LogTask, merge: Merge | None) -> WriterInitContext:
         attempt=new_attempt_id(task.attempts_after),
         split_index=task.index,
         mode=WriteMode.APPEND if merge is None else WriteMode.UPSERT,
+        open_files=task.open_files if merge is None else None,
     )
 
 

@@ -53,6 +53,11 @@ class WorkerLeases:
         with self._lock:
             return len(self._leases)
 
+    def has(self, table: str) -> bool:
+        """Whether a round of ``table`` is under way."""
+        with self._lock:
+            return any(lease.table.name == table for lease in self._leases.values())
+
     def take(self, most: int) -> Sequence[Lease]:
         """Lease due tables, ``most`` at most. Raises `StateError`."""
         leases = self._store.acquire(self._worker, most, self._lease_seconds, busy=len(self) > 0)

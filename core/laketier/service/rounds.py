@@ -14,6 +14,7 @@ from laketier.rounds import LogAnswer, LogRound, LogRoundResult, LogTask
 from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import COMMITTED, STAGED
 from laketier.service.leases import WorkerLeases
+from laketier.service.open_files import OpenFileKeeper
 from laketier.service.schedule import is_retryable
 from laketier.service.state import Failure, Lease, Success
 from laketier.service.tables import ServiceTables
@@ -24,12 +25,14 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class LeasedRound:
-    """``planned_at``: ms since the epoch. ``name``: of its tasks in a job. One thread at a time."""
+    """``planned_at``: ms since the epoch. ``name``: of its tasks in a job. ``open_files``: where the engine runs tasks
+    in this process. One thread at a time."""
 
     lease: Lease
     leases: WorkerLeases
     tables: ServiceTables
     caught_up: CaughtUpTables
+    open_files: OpenFileKeeper | None = None
     planned_at: int = 0
     tasks: Sequence[LogTask] = ()
     answers: list[LogAnswer] = field(default_factory=list)
@@ -72,7 +75,13 @@ class LeasedRound:
         if self._caught_up_at is not None:
             return
         self._round = LogRound(
-            opened, table.config, settings, self.name, self._raise_fence, lambda: self.tables.look_again(table)
+            opened,
+            table.config,
+            settings,
+            self.name,
+            self._raise_fence,
+            lambda: self.tables.look_again(table),
+            None if self.open_files is None else self.open_files.slot(self.key),
         )
         self.tasks = self._round.plan(bounds)
 

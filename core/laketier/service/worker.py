@@ -19,6 +19,7 @@ from laketier.service.caught_up import CaughtUpTables
 from laketier.service.failpoints import LEASED, PLANNED
 from laketier.service.index_keeper import IndexKeeper
 from laketier.service.leases import WorkerLeases
+from laketier.service.open_files import OpenFileKeeper
 from laketier.service.rounds import LeasedRound
 from laketier.service.state import Failure, Lease, StateError, StateStore, Success, Worker
 from laketier.service.tables import ServiceTables
@@ -68,6 +69,8 @@ class TieringWorker:
     """Ms since the epoch; the state store's by default."""
     keeper: IndexKeeper | None = None
     """Keeps the indexes of the tables, if any has some."""
+    open_files: OpenFileKeeper | None = None
+    """Keeps files open from round to round. None where the engine's tasks run elsewhere."""
 
     def __post_init__(self) -> None:
         self._stopping = threading.Event()
@@ -104,13 +107,19 @@ class TieringWorker:
         try:
             if self.keeper is not None:
                 self._threads.start("indexes", self.keeper.run_until, self._stopping)
+            if self.open_files is not None:
+                self._threads.start("open files", self.open_files.run_until, self._stopping, self._leases.has)
             self._work()
             self._keep_indexes()
             self._stopping.set()
             has_drained = self._drain()
+            if self.open_files is not None and has_drained:
+                self.open_files.end()
             self._look_back()
             return has_drained
         finally:
+            if self.open_files is not None:
+                self.open_files.abandon()
             drained.set()
             beat.join(_CLOSING_SECONDS)
 
@@ -234,7 +243,7 @@ class TieringWorker:
                 return rounds
 
     def _plan_one(self, lease: Lease, permit: Permit) -> None:
-        each = LeasedRound(lease, self._leases, self.tables, self._caught_up)
+        each = LeasedRound(lease, self._leases, self.tables, self._caught_up, self.open_files)
         try:
             with permit:
                 if self._stopping.is_set():

@@ -25,9 +25,8 @@ from laketier.spi import (
 )
 from laketier.spi.redaction import redacted
 from laketier.tables import prepare_table
-
-BATCH_RUN = "batch"
-"""The ``run`` of batches: their epochs are numbered by the user, in no progress log."""
+from laketier.tiering.epochs import BATCH_RUN
+from laketier.tiering.open_files import refuse_open_files
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,9 @@ def prepare(config: LakeConfig, schema: pa.Schema, mode: WriteMode, token: Token
     lake = open_lake(config)
     require_mode(config.format, lake.plugin.features, mode)
     table = prepare_table(lake, schema, token=token)
-    return Target(table, lake.tiering_factory(table), lake)
+    factory = lake.tiering_factory(table)
+    refuse_open_files(factory, where=str(config.table), why="Spark's tasks end with each epoch")
+    return Target(table, factory, lake)
 
 
 def load(config: LakeConfig) -> Target:

@@ -93,6 +93,7 @@ from laketier.spi.log import (
 )
 from laketier.spi.maintenance import COLLECTOR, LakeMaintenance, OrphanFile, TableFinding
 from laketier.spi.offsets import BucketBounds, LogOffsets, LogRange
+from laketier.spi.open_files import OpenFiles, OpenFilesSlot
 from laketier.spi.options import NoOptions, Passthrough, Secret, option
 from laketier.spi.plugin import (
     LakeStorage,
@@ -222,6 +223,8 @@ __all__ = [
     "OffsetsRewritten",
     "OnBadRecord",
     "Op",
+    "OpenFiles",
+    "OpenFilesSlot",
     "Or",
     "OrphanFile",
     "OutsideTable",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+from laketier.spi.open_files import OpenFilesSlot
 
 
 class WriteMode(Enum):
@@ -25,11 +27,14 @@ class WriterInitContext:
         attempt: An unguessable id, unique to this task attempt. The names of staged files contain it.
         split_index: The task's number within the round, from 0.
         mode: What the round does to the existing rows.
+        open_files: Where the writer may leave files open for the next epoch. None where the process ends with the
+            epoch, as Spark's tasks do, and for all but one of a round's tasks.
     """
 
     attempt: str
     split_index: int = 0
     mode: WriteMode = WriteMode.APPEND
+    open_files: OpenFilesSlot | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,12 @@ class LakeTieringFactory(ABC, Generic[WR]):
         """
 
     @property
+    def leaves_files_open(self) -> bool:
+        """Whether its options ask for files that stay open across epochs. An engine that has no `OpenFilesSlot` for
+        its writers then refuses, before anything is written."""
+        return False
+
+    @property
     def write_result_serializer(self) -> SimpleVersionedSerializer[WR]:
         """The serializer of write results. The default suits `WriteResult` itself; override it for a subclass."""
         return DataclassSerializer(WriteResult)  # type: ignore[arg-type] # others override this

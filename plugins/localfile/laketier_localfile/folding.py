@@ -10,6 +10,8 @@ from laketier.bucketing import assigner_for
 from laketier.kit.manifests import FileEntry, FoldSettings, ManifestSnapshot, ManifestState
 from laketier.kit.partition import OddPartitionValues
 from laketier.spi import StagedFile, TableInfo, TablePath, WriterInitContext, new_attempt_id
+from laketier_localfile.file_formats.known import of_table
+from laketier_localfile.growing import finish_open
 from laketier_localfile.naming import FileNames, Naming
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource
@@ -36,6 +38,11 @@ class FoldingTable(LocalFileTable):
     def _naming(self) -> Naming:
         options = self.options
         return Naming(options.file_prefix, options.file_suffix, options.file_names is FileNames.SERIAL)
+
+    def finish_open(self, state: ManifestState, entry: FileEntry) -> StagedFile:
+        schema = state.manifests.metadata(state.manifests.read(entry.schema)).schema
+        chosen = of_table(state.metadata.properties, where=str(self.location))
+        return finish_open(self.location, entry, schema, chosen, self.options)
 
     def rewrite(self, state: ManifestState, files: Sequence[FileEntry]) -> Sequence[StagedFile]:
         """Hold one row group in memory. Delete what was staged when it fails."""

@@ -71,6 +71,11 @@ class LocalFileOptions(ParquetTuning):
     manifests_per_rollup: int = option(
         32, "New tables: after how many manifests their file lists are rolled up.", least=2
     )
+    open_files: bool = option(
+        False,
+        "Data files of plain json, plain csv or arrow stay open across epochs, in a process that lives over epochs "
+        "(`laketier serve --engine local`, `laketier.open_writer`). Refused elsewhere.",
+    )
     fold_files: int = option(
         50,
         "Small files that a partition (and bucket) keeps: the commit that makes it one more also writes the earlier "

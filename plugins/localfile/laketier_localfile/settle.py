@@ -35,6 +35,8 @@ from laketier_localfile.layout import SUPERSEDED, staged_path, superseded_path
 
 log = logging.getLogger(__name__)
 
+_CHUNK = 1 << 20
+
 
 def settle(manifests: ManifestLog, head: Manifest) -> None:
     """Roll the newest commit forward: its files into place, and what it superseded away.
@@ -46,7 +48,7 @@ def settle(manifests: ManifestLog, head: Manifest) -> None:
         _retire(manifests.location, [entry.path for entry in files_at(manifests, head.number - 1)])
     elif head.removed:
         _retire(manifests.location, head.removed)
-    _promote(manifests.location, head.added)
+    _promote(manifests.location, [entry for entry in head.added if not entry.is_open])
 
 
 def locate(location: Path, path: str) -> Path | None:
@@ -87,6 +89,8 @@ def _retire(location: Path, paths: Iterable[str]) -> None:
         folders.add(_folder_of(path))
         if _link(folder, path, target):
             gone.append(path)
+        elif _link(folder, staged_path(path), target):  # it was still open
+            gone.append(staged_path(path))
         elif folder.status(target) is None:
             log.warning("%s/%s was to be superseded and is missing; time travel to it is not possible", location, path)
         failpoint("publish.mid_retire")
@@ -111,6 +115,8 @@ def _link(folder: LocalFolder, source: str, target: str) -> bool:
         there, wanted = folder.status(target), folder.status(source)
         if wanted is None:
             return False
+        if there is not None and not os.path.samestat(there, wanted) and _is_copy(folder, source, target):
+            return True  # a copy or a restore made two files of one; the staged one goes
         if there is None or not os.path.samestat(there, wanted):
             raise CorruptTable(
                 "another file has the name of a published data file",
@@ -127,6 +133,18 @@ def _link(folder: LocalFolder, source: str, target: str) -> bool:
             why="its folder is on another file system than the table",
             fix="Keep a table's folders on one file system. Nothing is lost: the next round moves the file.",
         ) from error
+    return True
+
+
+def _is_copy(folder: LocalFolder, source: str, target: str) -> bool:
+    """Whether two files have the same bytes. If so, ``target`` is durable."""
+    with os.fdopen(folder.open(source), "rb") as one, os.fdopen(folder.open(target), "rb") as other:
+        if os.fstat(one.fileno()).st_size != os.fstat(other.fileno()).st_size:
+            return False
+        while chunk := one.read(_CHUNK):
+            if chunk != other.read(len(chunk)):
+                return False
+        os.fsync(other.fileno())
     return True
 
 

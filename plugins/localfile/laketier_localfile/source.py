@@ -23,13 +23,16 @@ from laketier_localfile.layout import superseded_path
 from laketier_localfile.names import PARQUET
 from laketier_localfile.pruning import outcomes, ranges_of
 from laketier_localfile.settle import locate
+from laketier_localfile.stretch import Stretch
 
 
 @dataclass(frozen=True)
 class PublishedFile:
     """A data file as it was published: ``path`` is relative to the table, ``digest`` what its ``file_format`` checks.
     ``written``: those of the columns that are read which the file has, as it was written with: a schema in Arrow's own
-    encoding, as base64. ``fitted``: the file was adopted, and its columns are not quite those."""
+    encoding, as base64. ``fitted``: the file was adopted, and its columns are not quite those. ``end``: where the
+    stretch of the file that is read ends, which begins at ``start`` and has ``bytes`` bytes and that ``digest``; 0 for
+    all of a finished file. ``head``: see `Stretch`."""
 
     path: str
     bytes: int
@@ -37,6 +40,9 @@ class PublishedFile:
     file_format: str
     written: str
     fitted: bool = False
+    start: int = 0
+    end: int = 0
+    head: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,8 +81,24 @@ class LocalFileSource(ManifestSource):
         payload = PublishedFile(
             entry.path, entry.bytes, digest_of(entry.details), format_of(entry.details), there, fitted
         )
+        if entry.is_open:
+            payload = replace(payload, end=entry.bytes)
         plain = self._plain_path(entry, snapshot) if is_plain else None
         return replace(super().split(index, entry, snapshot, wanted), plain_parquet=plain, payload=payload)
+
+    def arrived_split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
+        split, growth = self.split(index, entry, snapshot, wanted), entry.growth
+        if growth is None:
+            return split
+        payload = replace(
+            split.payload,
+            bytes=growth.upto - growth.bytes,
+            digest=growth.digest,
+            start=growth.bytes,
+            end=growth.upto,
+            head=growth.head,
+        )
+        return replace(split, rows=entry.arrived_rows, bytes=payload.bytes, files=(), payload=payload)
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         published: PublishedFile = split.payload
@@ -86,9 +108,11 @@ class LocalFileSource(ManifestSource):
         # A plan of changes has all columns, and is read by some.
         asked = pa.schema([field for field in written if field.name in set(schema.names)])
         wanted = Wanted(schema, asked, split.rows or 0)
+        stretch = Stretch(published.start, published.end, published.head) if published.end else None
         with _opened(self.table.location, published.path) as file:
             try:
-                is_it = chosen.check(file, published.bytes, published.digest)
+                checked = file if stretch is None else stretch.bytes_of(file)
+                is_it = chosen.check(checked, published.bytes, published.digest)
             except CorruptTable as error:
                 raise CorruptTable("a data file is damaged", where=where, why=error.what) from error
             if not is_it:
@@ -101,6 +125,8 @@ class LocalFileSource(ManifestSource):
             with naming_damage(where):
                 if published.fitted:
                     yield from fitted_batches(file, published.path, published.bytes, chosen, split, schema)
+                elif wanted.written.names and stretch is not None:
+                    yield from chosen.read_open(stretch.rows_of(file), published.path, wanted)
                 elif wanted.written.names:
                     yield from chosen.read(file, published.path, wanted)
                 else:

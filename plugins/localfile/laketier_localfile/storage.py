@@ -21,6 +21,7 @@ from laketier.spi import (
     LakeTieringFactory,
     LakeWriter,
     TableInfo,
+    WriteMode,
     WriteResult,
     WriterInitContext,
     require_mode,
@@ -32,6 +33,7 @@ from laketier_localfile.file_formats.known import of_table
 from laketier_localfile.folding import FoldingTable
 from laketier_localfile.kept import refuse_other
 from laketier_localfile.naming import Naming
+from laketier_localfile.open_writer import check_appendable, open_writer
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource
 from laketier_localfile.table import LocalFileTable, refuse_several_devices
@@ -52,7 +54,13 @@ class LocalFileTieringFactory(LakeTieringFactory[WriteResult]):
             from laketier.bucketing import assigner_for
 
             assigner = assigner_for(self.table.descriptor)
+        if self.options.open_files and context.open_files is not None and context.mode is WriteMode.APPEND:
+            return open_writer(self.table, self.options, assigner, context)
         return LocalFileWriter(self.table, self.options, assigner, context)
+
+    @property
+    def leaves_files_open(self) -> bool:
+        return self.options.open_files
 
     def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
         require_mode(IDENTIFIER, FEATURES, context.mode)
@@ -74,6 +82,8 @@ class LocalFileStorage(LakeStorage):
     def tiering_factory(self, table: TableInfo) -> LocalFileTieringFactory:
         refuse_other(self._options, table.descriptor.properties, where=str(table.path))
         of_table(table.descriptor.properties, where=str(table.path)).check_options(self._options, table.schema)
+        if self._options.open_files:
+            check_appendable(table, self._options)
         refuse_several_devices(Path(table.location))
         descriptor = replace(table.descriptor, properties=dict(table.descriptor.properties))
         return LocalFileTieringFactory(replace(table, descriptor=descriptor), self._options)

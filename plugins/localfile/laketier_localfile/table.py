@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,6 +18,7 @@ from laketier.kit.manifests import (
     ManifestLog,
     ManifestState,
     ManifestTable,
+    growth_of,
 )
 from laketier.spi import (
     CorruptTable,
@@ -31,11 +32,13 @@ from laketier.spi import (
 from laketier_localfile.claims import details_of, format_of, seal_of
 from laketier_localfile.features import FEATURES
 from laketier_localfile.file_formats.known import of_table
+from laketier_localfile.growing import check_growing, check_open, recorded, without_growing
 from laketier_localfile.layout import LAYOUT, STAGED_SUFFIX, final_path
 from laketier_localfile.names import PARQUET
 from laketier_localfile.partitioning import Partitioning, check_partitioning
 from laketier_localfile.results import odd_claim
 from laketier_localfile.settle import settle
+from laketier_localfile.stretch import Stretch
 from laketier_localfile.types import check_types
 
 
@@ -59,11 +62,15 @@ class LocalFileTable(ManifestTable):
     def check_folder(self) -> None:
         refuse_several_devices(self.location)
 
+    def check_open(self, entries: Sequence[FileEntry]) -> None:
+        check_open(self.location, entries)
+
     def check_staged(self, state: ManifestState, results: Sequence[WriteResult]) -> None:
-        super().check_staged(state, results)
+        super().check_staged(state, without_growing(results))
+        check_growing(self.location, state, results)
         files = [file for result in results for file in result.files]
         for file in files:
-            why = odd_claim(file, state.metadata)
+            why = odd_claim(_whole(file), state.metadata)
             if why is not None:
                 raise _replaced(self.location / file.path, why)
             self._refuse_replaced(state, file)
@@ -73,16 +80,21 @@ class LocalFileTable(ManifestTable):
             folder.refuse_links(final_path(file.path, partitioning.folders(file.partition)))
 
     def entry(self, state: ManifestState, file: StagedFile) -> FileEntry:
-        partitioning = Partitioning.of(state.metadata)
+        partitioning, before, whole = Partitioning.of(state.metadata), recorded(state, file), _whole(file)
+        growth = growth_of(file)
+        if growth is not None and before is not None and before.growth is not None:
+            growth = replace(growth, pipeline=before.growth.pipeline)
+        staged = final_path(file.path, partitioning.folders(file.partition))
         return FileEntry(
-            path=final_path(file.path, partitioning.folders(file.partition)),
-            rows=file.rows,
-            bytes=file.bytes,
+            path=staged if before is None else before.path,
+            rows=whole.rows,
+            bytes=whole.bytes,
             schema=state.head.metadata_at,
             partition=tuple(file.partition),
             bucket=file.bucket,
             details=details_of(file),
             transformed=partitioning.is_transformed,
+            growth=growth,
         )
 
     def settle(self, manifests: ManifestLog, head: Manifest) -> None:
@@ -98,11 +110,21 @@ class LocalFileTable(ManifestTable):
             raise _replaced(path, f"it is no file of the table's format, {chosen.name}")
         try:
             with os.fdopen(LocalFolder(self.location).open(file.path), "rb") as data:
-                found = chosen.seal(pa.PythonFile(data), file.bytes)
+                there, whole = pa.PythonFile(data), _whole(file)
+                growth = growth_of(file)
+                if growth is not None and growth.is_open:
+                    there = Stretch(0, whole.bytes, 0).bytes_of(there)
+                found = chosen.seal(there, whole.bytes)
         except (FileNotFoundError, CorruptTable) as error:
             raise _replaced(path, str(error)) from error
         if found != seal_of(file):
             raise _replaced(path, "its footer is another one" if chosen.name == PARQUET else "its bytes are others")
+
+
+def _whole(file: StagedFile) -> StagedFile:
+    """With the rows and bytes of all of the file, where an attempt appended to it."""
+    growth = growth_of(file)
+    return file if growth is None else replace(file, rows=growth.rows + file.rows, bytes=growth.bytes + file.bytes)
 
 
 def _replaced(path: Path, why: str) -> StagedFileLost:

@@ -15,7 +15,7 @@ from laketier.kit.access import access
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.failpoints import failpoint
 from laketier.kit.manifests import ManifestLog
-from laketier.kit.rolling import ClosedFile, RollingWriter
+from laketier.kit.rolling import ClosedFile, OpenFile, RollingWriter
 from laketier.spi import (
     BucketAssigner,
     ConfigError,
@@ -58,7 +58,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         self._writer = RollingWriter(
             table.schema,
             self._create,
-            self._format.opener(options),
+            self._opener(options),
             _bounded(options, self._format.most_bytes),
             block_rows=options.row_group_rows,
             block_bytes=options.row_group_bytes,
@@ -80,6 +80,9 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         self._writer.abandon()
         for path in self._writer.paths:
             Path(path).unlink(missing_ok=True)
+
+    def _opener(self, options: LocalFileOptions) -> OpenFile:
+        return self._format.opener(options)
 
     def _keys(self, table: pa.Table) -> Sequence[pa.ChunkedArray]:
         keys = self._partitioning.keys(table)

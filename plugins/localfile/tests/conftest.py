@@ -6,14 +6,15 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from laketier.kit.manifests import ManifestLog
+from laketier import open_writer
+from laketier.kit.manifests import FileEntry, ManifestLog, files_at
 from laketier.spi import (
     CommitterInitContext,
     LakeStorageConfig,
@@ -29,13 +30,14 @@ from laketier.spi import (
     new_attempt_id,
 )
 from laketier.tiering import RoundResult, TieringRound
-from laketier_localfile.options import LocalFileOptions
+from laketier.tiering.epochs import EpochWriter
+from laketier_localfile.options import FileFormatName, LocalFileOptions
 from laketier_localfile.plugin import LocalFilePlugin
 from laketier_localfile.table import LocalFileTable
 
 # The fork server finds the module by its plain name, as every process of multiprocessing does.
 sys.path.append(str(Path(__file__).parent))
-from localfile_child import Child
+from localfile_child import Child, open_epochs
 
 SCHEMA = pa.schema([("id", pa.int64()), ("region", pa.string())])
 
@@ -111,6 +113,26 @@ class Table:
     def read_ids(self, **request: Any) -> list[int]:
         return sorted(self.scan(**request).column("id").to_pylist())
 
+    def read_by_others(self) -> dict[str, list[int]]:
+        """The ids that the lines give which people are told to read the table with."""
+        found = {}
+        for reader, line in LocalFilePlugin().open_with(self.info).items():
+            if reader in ("DuckDB", "Polars"):
+                names: dict[str, Any] = {}
+                *imports, last = line.split("; ")
+                exec("; ".join(imports), names)  # noqa: S102 - the line that people are told to run
+                rows = eval(last, names)  # noqa: S307
+                found[reader] = sorted(row[0] for row in (rows.fetchall() if reader == "DuckDB" else rows.rows()))
+        return found
+
+    def files(self) -> list[FileEntry]:
+        """The live files of the newest snapshot."""
+        return files_at(self.log, self.log.head()[0].number)
+
+    def with_options(self, **options: Any) -> Table:
+        """The same table with other options."""
+        return replace(self, options=replace(self.options, **options))
+
     def plain_files(self) -> list[Path]:
         """What a reader of Hive-style folders takes for data: no part of the path begins with _ or a dot."""
         return sorted(
@@ -135,6 +157,50 @@ class Table:
                 "options": options,
             }
         )
+
+
+@dataclass
+class OpenTable(Table):
+    """A table whose files stay open across epochs. ``keys``: more of its configuration."""
+
+    keys: dict[str, str] = field(default_factory=dict)
+
+    def config(self, **keys: str) -> dict[str, str]:
+        return {
+            "lake.format": "localfile",
+            "lake.warehouse": str(self.warehouse),
+            "lake.table": str(self.path),
+            "lake.pipeline": "p",
+            "lake.localfile.open-files": "true",
+            "lake.localfile.file-format": self.keys["lake.localfile.file-format"],
+            **self.keys,
+            **keys,
+        }
+
+    def writer(self, **keys: str) -> EpochWriter:
+        return open_writer(self.config(**keys), self.schema)
+
+    def open_child(self, failpoints: str, *epochs: int, **keys: str) -> Child:
+        """Write epochs in a process of its own."""
+        return Child({"failpoints": failpoints, "epochs": epochs, "config": self.config(**keys)}, open_epochs)
+
+    def changed_ids(self, start: int, end: int) -> list[int]:
+        """Of the rows that the commits ``start`` to ``end`` (exclusive) added."""
+        plan = self.storage.changes(self.info).plan(start, end)
+        source = self.storage.source(self.info)
+        batches = [batch for split in plan.splits for batch in source.read(split, plan.schema)]
+        assert sum(batch.num_rows for batch in batches) == sum(split.rows or 0 for split in plan.splits)
+        return sorted(pa.Table.from_batches(batches, schema=plan.schema).column("id").to_pylist())
+
+
+@pytest.fixture
+def open_table(tmp_path: Path) -> Callable[..., OpenTable]:
+    def make(file_format: str = "json", **keys: str) -> OpenTable:
+        keys = {f"lake.localfile.{name.replace('_', '-')}": value for name, value in keys.items()}
+        options = LocalFileOptions(file_format=FileFormatName(file_format))
+        return OpenTable(tmp_path / "lake", options=options, keys={"lake.localfile.file-format": file_format, **keys})
+
+    return make
 
 
 @pytest.fixture

@@ -9,12 +9,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
 import pyarrow as pa
 
+from laketier import open_writer
 from laketier.spi import (
     Decision,
     LakeStorageConfig,
@@ -30,7 +32,14 @@ from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.plugin import LocalFilePlugin
 
 # Its path holds installed packages only, so it can't import this module itself.
-_PRELOAD = ["pytest", "pyarrow.parquet", "laketier.tiering", "laketier.registry", "laketier_localfile.storage"]
+_PRELOAD = [
+    "pytest",
+    "pyarrow.parquet",
+    "laketier.tiering",
+    "laketier.registry",
+    "laketier_localfile.storage",
+    "laketier.tiering.epochs",
+]
 
 
 def rounds(job: dict[str, Any], answers: Connection) -> None:
@@ -63,14 +72,28 @@ def _round(job: dict[str, Any], epoch: int) -> str:
     return f"{work.commit(results).outcome.name} {epoch}"
 
 
+def open_epochs(job: dict[str, Any], answers: Connection) -> None:
+    """Epochs by one writer, whose files stay open from one to the next."""
+    os.environ["LAKETIER_FAILPOINTS"] = job["failpoints"]
+    schema = pa.schema([("id", pa.int64()), ("region", pa.string())])
+    try:
+        with open_writer(job["config"], schema) as writer:
+            for epoch in job["epochs"]:
+                ids = [epoch * 1000 + i for i in range(4)]
+                rows = pa.RecordBatch.from_pydict({"id": ids, "region": ["r0", "r1", "r2", "r3"]}, schema=schema)
+                answers.send(f"{writer.write(epoch, [rows]).outcome.name} {epoch}")
+    except Exception:  # noqa: BLE001 - told to the test
+        answers.send(traceback.format_exc())
+
+
 class Child:
     """A running process."""
 
-    def __init__(self, job: dict[str, Any]) -> None:
+    def __init__(self, job: dict[str, Any], target: Callable[..., None] = rounds) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(_PRELOAD)
         self._answers, theirs = context.Pipe(duplex=False)
-        self._process = context.Process(target=rounds, args=(job, theirs))
+        self._process = context.Process(target=target, args=(job, theirs))
         self._process.start()
         theirs.close()
 

@@ -20,6 +20,7 @@ from laketier.rounds import LogAnswer, LogRound, LogTask, run_log_task
 from laketier.rounds.log_engine import LocalEngine, LogEngine
 from laketier.service.caught_up import TRUSTED_SECONDS
 from laketier.service.failpoints import PLANNED
+from laketier.service.open_files import OpenFileKeeper
 from laketier.service.schedule import State
 from laketier.service.state import LeaseLost, RegisteredTable, StateStore, Success, Worker
 from laketier.service.tables import ServiceTables
@@ -40,10 +41,11 @@ class Service:
     now: int = 1_000_000
     engine: LogEngine = field(default_factory=lambda: LocalEngine(2))
     opened: list[StateStore] = field(default_factory=list)
+    sink: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lines = {name: LinesTable(self.folder / "logs", name).create() for name in self.names}
-        sink = {"lake.format": "localfile", "lake.warehouse": str(self.folder / "lake")}
+        sink = {"lake.format": "localfile", "lake.warehouse": str(self.folder / "lake"), **self.sink}
         document = {
             "name": "tests",
             "state": f"sqlite:///{self.folder}/state.db",
@@ -62,7 +64,8 @@ class Service:
         tables = ServiceTables(described, store, origin="the test")
         tables.discover()
         settings = WorkerSettings(patience_seconds=patience, drain_seconds=PATIENCE_SECONDS)
-        return TieringWorker(store, tables, self.engine, settings, clock=lambda: self.now)
+        open_files = OpenFileKeeper(tables) if isinstance(self.engine, LocalEngine) else None
+        return TieringWorker(store, tables, self.engine, settings, clock=lambda: self.now, open_files=open_files)
 
     def later(self) -> None:
         self.now += 3_600_000
@@ -80,8 +83,8 @@ class Service:
 def make(tmp_path: Path) -> Iterator[Callable[..., Service]]:
     made: list[Service] = []
 
-    def make(*names: str) -> Service:
-        made.append(Service(tmp_path, names))
+    def make(*names: str, **sink: str) -> Service:
+        made.append(Service(tmp_path, names, sink=sink))
         return made[-1]
 
     yield make
@@ -460,3 +463,77 @@ def _until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not come to that"
         threading.Event().wait(0.02)
+
+
+OPEN = {"lake.localfile.file-format": "json", "lake.localfile.open-files": "true"}
+
+
+def _plain(service: Service) -> list[Path]:
+    return sorted((service.folder / "lake/db/t").glob("*.json"))
+
+
+def _stay_open(worker: TieringWorker) -> list[threading.Thread]:
+    """What `TieringWorker.run` does beside the rounds."""
+    assert worker.open_files is not None
+    thread = threading.Thread(target=worker.open_files.run_until, args=(worker._stopping, lambda key: False))
+    thread.start()
+    return [thread]
+
+
+def test_rounds_of_a_worker_append_to_one_file(make: Callable[..., Service]) -> None:
+    service = make("t", **OPEN)
+    worker = service.worker()
+    for epoch in range(4):
+        service.lines["t"].append(epoch)
+        worker.work_once()
+        service.later()
+        assert service.ids(worker, "t") == list(range(epoch + 1))
+    assert _plain(service) == []
+    worker.stop()
+    assert worker.run()
+    assert len(_plain(service)) == 1
+    assert service.ids(worker, "t") == list(range(4))
+
+
+def test_another_worker_finishes_the_file_of_one_that_is_gone(make: Callable[..., Service]) -> None:
+    service = make("t", **OPEN)
+    first, second = service.worker(), service.worker()
+    for epoch, worker in enumerate((first, first, second, first, second)):
+        service.lines["t"].append(epoch)
+        worker.work_once()
+        service.later()
+    assert service.ids(first, "t") == list(range(5))
+    assert len(_plain(service)) == 3
+    for worker in (first, second):
+        worker.stop()
+        assert worker.run()
+    assert len(_plain(service)) == 4
+    assert service.ids(first, "t") == list(range(5))
+
+
+def test_a_file_that_got_old_while_no_rows_came_is_finished(make: Callable[..., Service]) -> None:
+    service = make("t", **OPEN, **{"lake.localfile.target-file-seconds": "1"})
+    worker = service.worker()
+    assert worker.open_files is not None
+    worker.open_files.idle_seconds = 0.01
+    service.lines["t"].append(1)
+    worker.work_once()
+    (thread,) = _stay_open(worker)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not _plain(service) and time.monotonic() < deadline:
+        thread.join(0.01)
+    worker.stop()
+    thread.join()
+    assert len(_plain(service)) == 1
+    assert worker.run()
+    assert service.ids(worker, "t") == [1]
+
+
+def test_an_engine_whose_tasks_end_refuses_open_files(make: Callable[..., Service]) -> None:
+    service = make("t", **OPEN)
+    worker = service.worker()
+    worker.open_files = None
+    service.lines["t"].append(1)
+    worker.work_once()
+    assert "can't stay open across epochs here" in str(service.table("t").error)
+    assert service.table("t").state is State.STOPPED

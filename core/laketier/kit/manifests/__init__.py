@@ -6,6 +6,7 @@ from laketier.kit.manifests.changes import ManifestChanges
 from laketier.kit.manifests.committer import ManifestCommitter
 from laketier.kit.manifests.document import FORMAT_DETAIL, FORMAT_PROPERTY
 from laketier.kit.manifests.folding import FoldSettings
+from laketier.kit.manifests.growth import Growth, growth_of, growth_text
 from laketier.kit.manifests.history import ManifestHistory
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
@@ -22,6 +23,7 @@ __all__ = [
     "FORMAT_PROPERTY",
     "FileEntry",
     "FoldSettings",
+    "Growth",
     "Manifest",
     "ManifestCatalog",
     "ManifestChanges",
@@ -39,5 +41,7 @@ __all__ = [
     "ManifestStorage",
     "ManifestTable",
     "files_at",
+    "growth_of",
+    "growth_text",
     "warehouse_folder",
 ]

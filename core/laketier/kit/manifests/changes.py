@@ -33,7 +33,7 @@ class ManifestChanges(LakeChanges):
         head, settled = manifests.current()
         snapshot = ManifestSnapshot(manifests, head, head, settled)
         splits = [
-            replace(self.source.split(index, entry, snapshot, snapshot.schema), plain_parquet=None)
+            replace(self.source.arrived_split(index, entry, snapshot, snapshot.schema), plain_parquet=None)
             for index, entry in enumerate(_appended(manifests, head, start, end, skip_changes=skip_changes))
         ]
         return ScanPlan(snapshot_id=end - 1, schema=snapshot.schema, splits=tuple(splits))

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from laketier.kit.failpoints import failpoint
 from laketier.kit.manifests.folding import Room, due, room_after, room_of
+from laketier.kit.manifests.growth import growth_of
 from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.open_files import Finished, finish, left_open, still_open
 from laketier.kit.manifests.rollup import files_at
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 from laketier.kit.staged import discard_staged, remove, replaced_files
 from laketier.spi.clocks import host_time
 from laketier.spi.committer import LakeCommitResult, LakeCommitter, TableState
 from laketier.spi.context import CommitterInitContext, WriteMode
-from laketier.spi.errors import Conflict, CorruptTable
+from laketier.spi.errors import CommitError, Conflict, CorruptTable
 from laketier.spi.token import Watermark
 from laketier.spi.writer import StagedFile, WriteResult
 
@@ -48,37 +50,71 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
     ) -> LakeCommitResult:
         assert isinstance(state, ManifestState)
         self.table.check_staged(state, results)
-        added = tuple(self.table.entry(state, file) for result in results for file in result.files)
+        pipeline = "" if watermark is None else watermark.token.pipeline
+        named = [self._entry(state, file, pipeline) for result in results for file in result.files]
+        # Of an open file that got no rows, only that it goes on is said.
+        added = tuple(entry for entry in named if entry.arrived_rows or not entry.is_open)
         removed = self._removed(state, results)
         number = state.head.number + 1
         watermarks = dict(state.head.watermarks)
         if watermark is not None:
             watermarks[watermark.token.pipeline] = watermark.carried_by(number).to_json()
-        folded = self._fold(state, added, removed)
+        finished = self._finish(state, pipeline, {*removed, *(entry.path for entry in named)})
+        folded = self._fold(state, (*added, *finished.entries), (*removed, *finished.paths))
+        rewritten = (*finished.paths, *folded.paths)
+        entries = self._named(number, (*added, *finished.entries, *folded.entries))
         manifest = next_manifest(
             state.head,
             commit_id=self.context.commit_id,
             kind=self.context.mode.value,
-            added=tuple(self.table.named(number, (*added, *folded.entries))),
-            removed=(*removed, *folded.paths),
-            folded=tuple(folded.paths),
+            added=entries,
+            removed=(*removed, *rewritten),
+            folded=rewritten,
             folding=None if folded.room is None else folded.room.to_plain(),
+            open=() if self._resets else still_open(state.head, (*removed, *rewritten), entries),
             watermarks=watermarks,
         )
         failpoint("publish.before_manifest")
         try:
             published = state.manifests.append(manifest)
         except Conflict:
-            remove(self.table.store, [file.path for file in folded.staged])
+            remove(self.table.store, [file.path for file in (*finished.staged, *folded.staged)])
             raise
         failpoint("publish.after_manifest_before_renames")
         self.table.finish(state.manifests, published)
         return LakeCommitResult(
             snapshot_id=number,
-            rows=sum(entry.rows for entry in added),
+            rows=sum(entry.arrived_rows for entry in added),
             files=len(added),
-            bytes=sum(entry.bytes for entry in added),
+            bytes=sum(entry.arrived_bytes for entry in added),
         )
+
+    @property
+    def _resets(self) -> bool:
+        return self.context.mode is WriteMode.OVERWRITE
+
+    def _entry(self, state: ManifestState, file: StagedFile, pipeline: str) -> FileEntry:
+        entry = self.table.entry(state, file)
+        if entry.growth is not None and self.context.mode is not WriteMode.APPEND:
+            raise CommitError(
+                f"a round that is no append has the file {file.path!r}, which is open across rounds",
+                where=self.table.store.root,
+                fix="No writer of laketier makes such a result: find out who did, and run the round again.",
+            )
+        if entry.growth is None or entry.growth.continues:
+            return entry
+        return replace(entry, growth=replace(entry.growth, pipeline=pipeline))
+
+    def _named(self, number: int, entries: Sequence[FileEntry]) -> tuple[FileEntry, ...]:
+        """A file that earlier commits named keeps its name."""
+        new = iter(self.table.named(number, [entry for entry in entries if not entry.continues]))
+        return tuple(entry if entry.continues else next(new) for entry in entries)
+
+    def _finish(self, state: ManifestState, pipeline: str, named: Collection[str]) -> Finished:
+        """Finish what the pipeline's former processes left open. An overwrite takes such files away as they are."""
+        if self._resets:
+            return Finished()
+        return finish(self.table, state, left_open(state.head, pipeline, named))
 
     def _fold(self, state: ManifestState, added: Sequence[FileEntry], removed: Sequence[str]) -> _Folded:
         """Write small files as one where that is due. Nothing here may hold up the commit: where it fails, the files
@@ -86,7 +122,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         settings = self.table.folding
         if settings is None:
             return _Folded()
-        if self.context.mode is WriteMode.OVERWRITE:
+        if self._resets:
             return _Folded(room=room_of(settings, added))
         room = room_after(settings, Room.from_plain(state.head.folding), added)
         if room is not None:
@@ -131,8 +167,9 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         return self.table.store.now()
 
     def discard(self, results: Sequence[WriteResult]) -> None:
+        """A file that an earlier commit recorded is not staged by anybody, and stays."""
         discard_staged(
-            results,
+            [replace(each, files=tuple(file for file in each.files if not _continues(file))) for each in results],
             attempt_of=self.table.layout.attempt_of,
             where=self.table.store.root,
             published=self._published,
@@ -151,6 +188,14 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         return replaced_files(results, live, where=self.table.store.root)
 
 
+def _continues(file: StagedFile) -> bool:
+    try:
+        growth = growth_of(file)
+    except (KeyError, TypeError, ValueError):
+        return False
+    return growth is not None and growth.continues
+
+
 def next_manifest(head: Manifest, *, commit_id: str, kind: str, **changes: object) -> Manifest:
     """The manifest after ``head``. Times never go back, whatever the clock does."""
     return replace(
@@ -163,6 +208,7 @@ def next_manifest(head: Manifest, *, commit_id: str, kind: str, **changes: objec
             kind=kind,
             metadata_at=head.metadata_at,
             folding=head.folding,
+            open=head.open_files,
             watermarks=head.watermarks,
             origin=head.origin,
         ),

@@ -27,10 +27,21 @@ versions before would take names of others for forged ones, and begin pipelines 
 TRANSFORMED_VERSION = 6
 """The version of documents of tables whose partitions are more than values of columns. A reader of the versions before
 would take `day(ts)` for a column, and folders by time for none of the table's."""
+GROWING_VERSION = 7
+"""The version of documents with files that grow from commit to commit (`laketier.kit.manifests.growth`). A reader of
+the versions before would read such a file to wherever it ends, or call it damaged."""
 FORMAT_PROPERTY = "file.format"
 FORMAT_DETAIL = "format"
 
-_VERSIONS = (FORMAT_VERSION, KEYED_VERSION, FOLDED_VERSION, FORMATTED_VERSION, ADOPTED_VERSION, TRANSFORMED_VERSION)
+_VERSIONS = (
+    FORMAT_VERSION,
+    KEYED_VERSION,
+    FOLDED_VERSION,
+    FORMATTED_VERSION,
+    ADOPTED_VERSION,
+    TRANSFORMED_VERSION,
+    GROWING_VERSION,
+)
 
 _HEAD = b'{"sha256":"'
 _MIDDLE = b'","body":'
@@ -41,9 +52,17 @@ T = TypeVar("T")
 
 
 def version_for(
-    *, keyed: bool, formatted: bool, folded: bool = False, adopted: bool = False, transformed: bool = False
+    *,
+    keyed: bool,
+    formatted: bool,
+    folded: bool = False,
+    adopted: bool = False,
+    transformed: bool = False,
+    growing: bool = False,
 ) -> int:
     """The least version whose readers understand a document."""
+    if growing:
+        return GROWING_VERSION
     if transformed:
         return TRANSFORMED_VERSION
     if adopted:

@@ -37,8 +37,8 @@ class FoldSettings:
     file_bytes: int
 
     def is_small(self, entry: FileEntry) -> bool:
-        """Whether ``entry`` counts."""
-        return entry.bytes < self.file_bytes
+        """Whether ``entry`` counts. A file that still grows does not: what it becomes is not known yet."""
+        return entry.bytes < self.file_bytes and not entry.is_open
 
 
 @dataclass(frozen=True)

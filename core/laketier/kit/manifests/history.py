@@ -32,7 +32,7 @@ def _info(manifest: Manifest) -> SnapshotInfo:
         snapshot_id=manifest.number,
         committed_at=manifest.at,
         operation=manifest.kind,
-        rows=sum(entry.rows for entry in manifest.arrived),
+        rows=sum(entry.arrived_rows for entry in manifest.arrived),
         pipeline=None if mine is None else mine.token.pipeline,
         epoch=None if mine is None else mine.token.epoch,
     )

@@ -19,7 +19,6 @@ from laketier.kit.manifests.document import (
     ADOPTED_VERSION,
     FORMAT_DETAIL,
     FORMAT_PROPERTY,
-    TRANSFORMED_VERSION,
     decode,
     encode,
     read,
@@ -27,6 +26,7 @@ from laketier.kit.manifests.document import (
     version_for,
     whole,
 )
+from laketier.kit.manifests.growth import GROWTH, Growth
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.spi.errors import ConfigError
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, Transform
@@ -37,7 +37,7 @@ ADOPTED = "adopted"
 REBUILT = "rebuilt"
 """The origin of a table whose manifests were lost, and made again from its files: which pipelines it knew is lost."""
 _ORIGINS = ("", ADOPTED, REBUILT)
-_OWN = frozenset({"path", "rows", "bytes", "schema", "partition", "bucket", "level", "transformed"})
+_OWN = frozenset({"path", "rows", "bytes", "schema", "partition", "bucket", "level", "transformed", GROWTH})
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class FileEntry:
     metadata it was written with. ``partition``: column and value as text (see `laketier.kit.partition.partition_text`),
     None for null. ``details``: what else the format wants to know of it, as JSON's own types; see
     `ManifestLayout.details`. ``level``: how often its rows were written again (see `folding`). ``transformed``: its
-    partition is more than values of columns, so an older laketier must not take it for these."""
+    partition is more than values of columns, so an older laketier must not take it for these. ``growth``: what the
+    commit added to a file that stays open across commits; ``rows`` and ``bytes`` are those of the file as of it."""
 
     path: str
     rows: int
@@ -57,6 +58,27 @@ class FileEntry:
     details: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     level: int = 0
     transformed: bool = False
+    growth: Growth | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the file goes on growing."""
+        return self.growth is not None and self.growth.is_open
+
+    @property
+    def continues(self) -> bool:
+        """Whether an earlier commit recorded the file, too."""
+        return self.growth is not None and self.growth.continues
+
+    @property
+    def arrived_rows(self) -> int:
+        """The rows that its commit added."""
+        return self.rows - (0 if self.growth is None else self.growth.rows)
+
+    @property
+    def arrived_bytes(self) -> int:
+        """The bytes that its commit added."""
+        return self.bytes - (0 if self.growth is None else self.growth.bytes)
 
     def to_plain(self) -> dict[str, Any]:
         """As JSON's own types. The details lie beside the rest."""
@@ -69,12 +91,16 @@ class FileEntry:
             "bucket": self.bucket,
             **({"level": self.level} if self.level else {}),
             **({"transformed": True} if self.transformed else {}),
+            **({GROWTH: self.growth.to_plain()} if self.growth is not None else {}),
         }
         return {**self.details, **own}
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any], layout: ManifestLayout, *, adopted: bool = False) -> FileEntry:
         """Undo `to_plain`. ``adopted``: of a table that has an origin. Raises `OutsideTable`."""
+        growth = None if GROWTH not in plain else Growth.from_plain(plain[GROWTH])
+        if growth is not None and not (growth.rows <= plain["rows"] and growth.upto <= plain["bytes"]):
+            raise ValueError(f"the file {plain['path']!r} shrank")
         return cls(
             path=layout.data_path(plain["path"], where="added", adopted=adopted),
             rows=whole(plain["rows"]),
@@ -85,6 +111,7 @@ class FileEntry:
             details=layout.details({name: value for name, value in plain.items() if name not in _OWN}),
             level=whole(plain.get("level", 0)),
             transformed=plain.get("transformed") is True,
+            growth=growth,
         )
 
 
@@ -105,8 +132,9 @@ class Manifest:
     ``metadata_at`` is the number of the manifest that holds the table's metadata as of this one. ``watermarks``:
     pipeline → its last watermark, of all pipelines. ``folded``: the paths among ``removed`` with rows that are in the
     table as before, in those files among ``added`` that have a level. ``folding``: what the next commit wants to know
-    of small files, as JSON's own types. ``origin``: where the table's first files came from, empty where writers made
-    them; each manifest of a table has the same."""
+    of small files, as JSON's own types. ``open``: the files that earlier commits left open, and this one did not
+    change; `open_files` are all that are open. ``origin``: where the table's first files came from, empty where writers
+    made them; each manifest of a table has the same."""
 
     table_uuid: str
     number: int
@@ -119,6 +147,7 @@ class Manifest:
     removed: tuple[str, ...] = ()
     folded: tuple[str, ...] = ()
     folding: Mapping[str, Any] | None = None
+    open: tuple[FileEntry, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     metadata: TableDescriptor | None = None
     origin: str = ""
@@ -136,8 +165,15 @@ class Manifest:
 
     @property
     def arrived(self) -> tuple[FileEntry, ...]:
-        """The added files with rows that were not in the table before."""
-        return tuple(entry for entry in self.added if not entry.level) if self.folded else self.added
+        """The added files with rows that were not in the table before. Of one that grew, only some may be new
+        (`FileEntry.arrived_rows`)."""
+        new = tuple(entry for entry in self.added if not entry.level) if self.folded else self.added
+        return tuple(entry for entry in new if entry.growth is None or entry.arrived_rows)
+
+    @property
+    def open_files(self) -> tuple[FileEntry, ...]:
+        """The files that are open as of it, of all pipelines."""
+        return (*self.open, *(entry for entry in self.added if entry.is_open))
 
     @property
     def replaced(self) -> tuple[str, ...]:
@@ -164,6 +200,7 @@ class Manifest:
                     formatted=formatted or names_formats(self.added),
                     adopted=bool(self.origin),
                     transformed=is_transformed(self.added, self.metadata),
+                    growing=names_growth((*self.added, *self.open)),
                 ),
                 **({"origin": self.origin} if self.origin else {}),
                 "table_uuid": self.table_uuid,
@@ -177,6 +214,7 @@ class Manifest:
                 **({"removed": list(self.removed)} if self.removed else {}),
                 **({"folded": list(self.folded)} if self.folded else {}),
                 **({"folding": dict(self.folding)} if self.folding is not None else {}),
+                **({"open": [entry.to_plain() for entry in self.open]} if self.open else {}),
                 "watermarks": dict(self.watermarks),
                 "metadata": None if self.metadata is None else _descriptor_to_plain(self.metadata),
             }
@@ -208,6 +246,7 @@ class Manifest:
             removed=removed_paths(body, layout),
             folded=_folded_paths(body),
             folding=body.get("folding"),
+            open=_open_entries(body, layout),
             watermarks=texts(body["watermarks"]),
             metadata=None if metadata is None else _descriptor_from_plain(metadata),
             origin=origin,
@@ -228,11 +267,16 @@ def is_transformed(entries: Iterable[FileEntry], metadata: TableDescriptor | Non
     )
 
 
+def names_growth(entries: Iterable[FileEntry]) -> bool:
+    """Whether one of them grew, or will."""
+    return any(entry.growth is not None for entry in entries)
+
+
 def origin_of(body: Mapping[str, Any]) -> str:
     """The origin of the table that a document is of. Raises `ValueError`."""
     origin = body.get("origin", "")
-    wanted = body["version"] == ADOPTED_VERSION
-    if origin not in _ORIGINS or (bool(origin) != wanted and body["version"] != TRANSFORMED_VERSION):
+    version = body["version"]
+    if origin not in _ORIGINS or (version < ADOPTED_VERSION if origin else version == ADOPTED_VERSION):
         raise ValueError(f"the origin is {origin!r} in version {body['version']}")
     return str(origin)
 
@@ -250,6 +294,15 @@ def _folded_paths(body: Mapping[str, Any]) -> tuple[str, ...]:
     if not set(folded) <= set(body.get("removed", ())):
         raise ValueError("it folds files that it does not remove")
     return folded
+
+
+def _open_entries(body: dict[str, Any], layout: ManifestLayout) -> tuple[FileEntry, ...]:
+    """The entries below ``open``. Raises `ValueError` for one that is not open, or named elsewhere too."""
+    found = tuple(FileEntry.from_plain(entry, layout) for entry in body.get("open", ()))
+    changed = {entry["path"] for entry in body["added"]} | set(body.get("removed", ()))
+    if not all(entry.is_open for entry in found) or changed & {entry.path for entry in found}:
+        raise ValueError("it calls files open that are not, or that it changes")
+    return found
 
 
 def _descriptor_to_plain(descriptor: TableDescriptor) -> dict[str, Any]:

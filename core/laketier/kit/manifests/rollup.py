@@ -24,6 +24,7 @@ from laketier.kit.manifests.manifest import (
     Manifest,
     is_transformed,
     names_formats,
+    names_growth,
     origin_of,
     removed_paths,
 )
@@ -70,7 +71,7 @@ class Block:
         files: dict[str, FileEntry] = {}
         removed: list[str] = []
         for block in blocks[start:]:
-            removed += [path for path in block.removed if files.pop(path, None) is None]
+            removed += [path for path in block.removed if _is_older(files.pop(path, None))]
             files |= {entry.path: entry for entry in block.files}
         return cls(
             blocks[0].first,
@@ -93,6 +94,7 @@ class Block:
                     formatted=names_formats(self.files),
                     adopted=bool(self.origin),
                     transformed=is_transformed(self.files),
+                    growing=names_growth(self.files),
                 ),
                 **({"origin": self.origin} if self.origin else {}),
                 "first": self.first,
@@ -121,6 +123,11 @@ class Block:
             removed_paths(body, layout),
             origin,
         )
+
+
+def _is_older(removed: FileEntry | None) -> bool:
+    """Whether a file that is removed may be in the blocks before, too: one that is not among these, or that grew."""
+    return removed is None or removed.continues
 
 
 def files_at(manifests: ManifestLog, number: int) -> list[FileEntry]:

@@ -56,6 +56,11 @@ class ManifestSource(LakeSource):
             payload=ManifestFile(entry.path),
         )
 
+    def arrived_split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
+        """The split of the rows that the commit of ``entry`` added to its file. Driver. A format whose files stay open
+        across commits overrides it."""
+        return self.split(index, entry, snapshot, wanted)
+
     def plan(self, request: ScanRequest) -> ScanPlan:
         snapshot = self._snapshot(request)
         wanted = request.projected(snapshot.schema, where=self.table.store.root)

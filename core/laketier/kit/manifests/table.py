@@ -122,6 +122,16 @@ class ManifestTable(ABC):
         is logged, and the files stay as they are."""
         raise NotImplementedError
 
+    def check_open(self, entries: Sequence[FileEntry]) -> None:  # noqa: B027 - optional
+        """Refuse a table that lost what it recorded of files that are still open. Driver, each time that the table is
+        opened to be written. Raises `CorruptTable` for one that is gone, or shorter than was recorded."""
+
+    def finish_open(self, state: ManifestState, entry: FileEntry) -> StagedFile:
+        """Finish a file that another process left open: write exactly what ``entry`` recorded of it, and its end, as
+        another file, which is staged durably. Driver, in `publish`, before anything is published. Never writes into the
+        file itself: whoever opened it may wake up, and go on. Formats without such files have none to finish."""
+        raise NotImplementedError
+
     # -- what every format gets -----------------------------------------------------------------------------------
 
     @classmethod
@@ -158,6 +168,7 @@ class ManifestTable(ABC):
         if not finished:
             manifests.sync_names()
             self.finish(manifests, head)
+        self.check_open(head.open_files)
         return ManifestState(manifests, head, manifests.metadata(head))
 
     def state(self, info: TableInfo) -> ManifestState:
@@ -179,9 +190,10 @@ class ManifestTable(ABC):
 
     def published(self, manifests: ManifestLog, head: Manifest) -> set[str]:
         """The paths of staged files that a snapshot needs. Driver. Where files are moved, only the newest commit can
-        still have some, as none follows an unfinished one; where they stay, this reads all manifests."""
+        still have some, as none follows an unfinished one, and those that are open are where they were staged; where
+        files stay, this reads all manifests."""
         if self.layout.staged_as is not None:
-            return {self.layout.staged_path(entry.path) for entry in head.added}
+            return {self.layout.staged_path(entry.path) for entry in (*head.added, *head.open)}
         earlier = (manifests.read(number) for number in range(head.number))
         return {entry.path for manifest in (*earlier, head) for entry in manifest.added}
 

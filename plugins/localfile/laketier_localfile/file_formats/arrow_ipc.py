@@ -34,6 +34,31 @@ class ArrowIpc(WholeFileFormat):
     def check_types(self, schema: pa.Schema) -> None:
         check_types(schema)
 
+    def check_appendable(self, options: LocalFileOptions) -> None:
+        """Each that it makes: without its footer, a file is a magic word and a stream."""
+
+    suffix_bytes = None
+
+    def read_open(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        file.seek(len(_MAGIC))
+        left = wanted.rows
+        for batch in pa.ipc.open_stream(file):
+            if left <= 0:
+                return
+            present = [name for name in wanted.schema.names if name in batch.schema.names]
+            piece = batch.select(present).slice(0, left)
+            left -= piece.num_rows
+            yield conform(piece, wanted.schema)
+
+    def end(
+        self, file: pa.NativeFile, stream: pa.NativeFile, schema: pa.Schema, options: LocalFileOptions
+    ) -> Described | None:
+        file.seek(len(_MAGIC))
+        whole = GrowingArrowFile(stream, schema, options=options)
+        for batch in pa.ipc.open_stream(file):
+            whole.write(pa.Table.from_batches([batch]))
+        return whole.close()
+
     def opener(self, options: LocalFileOptions) -> OpenFile:
         return partial(GrowingArrowFile, options=options)
 
@@ -69,12 +94,16 @@ class ArrowIpc(WholeFileFormat):
         }
 
 
+_MAGIC = b"ARROW1\0\0"
+
+
 class GrowingArrowFile:
     """A `GrowingFile`. A record batch has at most 131,072 rows and about 32 MiB, so readers need not take more."""
 
     def __init__(self, stream: pa.NativeFile, schema: pa.Schema, *, options: LocalFileOptions) -> None:
         self._sink = HashedSink(stream)
         self._stats = RunningStats(schema)
+        self._head = len(_MAGIC) + len(schema.serialize())
         codec = None
         if options.arrow_compression is not ArrowCompression.NONE:
             # lz4 has no levels here.
@@ -94,6 +123,15 @@ class GrowingArrowFile:
 
     def close(self) -> Described:
         self._writer.close()
+        return Described(self._sink.digest(), self._stats.result())
+
+    @property
+    def head(self) -> int:
+        """The magic word and the schema, which Arrow writes with the first batch."""
+        return self._head
+
+    def so_far(self) -> Described:
+        """See `laketier_localfile.file_formats.interface.AppendableFile`."""
         return Described(self._sink.digest(), self._stats.result())
 
     def abandon(self) -> None:

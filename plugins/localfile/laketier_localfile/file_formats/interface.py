@@ -10,11 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
-from laketier.kit.rolling import ClosedFile, OpenFile
+from laketier.kit.rolling import ClosedFile, GrowingFile, OpenFile
+from laketier.spi import ConfigError
 from laketier.tables.promotion import Spelling
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.parquet import Stats
@@ -26,6 +27,17 @@ class Described:
 
     digest: str
     stats: Stats
+
+
+class AppendableFile(GrowingFile, Protocol):
+    """A `GrowingFile` whose bytes so far hold all rows so far, so that they can be read at any length."""
+
+    @property
+    def head(self) -> int:
+        """So many bytes at the beginning, which each stretch of rows needs to be read. After the first `write`."""
+
+    def so_far(self) -> Described:
+        """What describes the file as it is now, without its end."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +117,33 @@ class FileFormat(ABC):
     def read(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """The rows of a file that was checked, each batch in ``wanted.schema``, in order; a batch takes some 32 MiB.
         ``path`` ends with one of ``suffixes``."""
+
+    # -- files that stay open across epochs -------------------------------------------------------------------------
+
+    suffix_bytes: ClassVar[bytes | None] = b""
+    """What ends an open file. None where it is made of what is in the file."""
+
+    def check_appendable(self, options: LocalFileOptions) -> None:
+        """Raise `ConfigError` unless files that ``options`` make are `AppendableFile`. Driver."""
+        raise ConfigError(
+            f"lake.localfile.open-files is set, and files of {self.name} can't stay open across epochs",
+            why="such a file can't be read, or continued, before its end is written",
+            fix="Leave the option out: small files are written as one (lake.localfile.fold-files). Or tier into a "
+            "table of json, csv or arrow.",
+        )
+
+    def read_open(self, file: pa.NativeFile, path: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        """As `read`, of a file without its end."""
+        return self.read(file, path, wanted)
+
+    def end(
+        self, file: pa.NativeFile, stream: pa.NativeFile, schema: pa.Schema, options: LocalFileOptions
+    ) -> Described | None:
+        """Write the rows of an open ``file``, and the end, into ``stream``. None where what is there is a whole file
+        already; then nothing is written, and the caller copies the bytes."""
+        return None
+
+    # -- everything else --------------------------------------------------------------------------------------------
 
     @abstractmethod
     def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told | None:

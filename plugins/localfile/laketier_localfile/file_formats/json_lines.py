@@ -18,7 +18,7 @@ from laketier_localfile.file_formats.foreign_lines import json_rows, json_schema
 from laketier_localfile.file_formats.interface import Told, Wanted
 from laketier_localfile.file_formats.json_text import as_read, lines, restored
 from laketier_localfile.file_formats.plain_types import duckdb_columns, files_of, spark_columns, spark_glob
-from laketier_localfile.file_formats.text_file import GrowingText, squeeze_of, suffix_of, text_blocks
+from laketier_localfile.file_formats.text_file import GrowingText, check_plain, squeeze_of, suffix_of, text_blocks
 from laketier_localfile.file_formats.whole import WholeFileFormat
 from laketier_localfile.names import JSON_ENDS
 from laketier_localfile.options import LocalFileOptions
@@ -42,6 +42,9 @@ class JsonLines(WholeFileFormat):
         check_types(schema)
         for column in schema:
             _refuse_same_names(column.name, column.type)
+
+    def check_appendable(self, options: LocalFileOptions) -> None:
+        check_plain(self.name, options)
 
     def opener(self, options: LocalFileOptions) -> OpenFile:
         def begin(stream: pa.NativeFile, schema: pa.Schema) -> GrowingText:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from laketier.spi import ConfigError
 from laketier_localfile.file_formats.interface import Described
 from laketier_localfile.file_formats.whole import HashedSink, RunningStats, pieces
 from laketier_localfile.options import LocalFileOptions, TextCompression
@@ -49,6 +50,18 @@ def suffix_of(base: str, options: LocalFileOptions) -> str:
     return base + {TextCompression.GZIP: ".gz", TextCompression.ZSTD: ".zst"}.get(options.text_compression, "")
 
 
+def check_plain(name: str, options: LocalFileOptions) -> None:
+    """Raise `ConfigError` for files that a codec makes: what it holds back is not in the file yet."""
+    if options.text_compression is not TextCompression.NONE:
+        raise ConfigError(
+            f"lake.localfile.open-files is set, and files of {name} with {options.text_compression.value} can't stay "
+            "open across epochs",
+            why="such a file can't be read before its codec has ended",
+            fix="Set lake.localfile.text-compression to none, or leave open-files out: small files are then written as "
+            "one (lake.localfile.fold-files).",
+        )
+
+
 def squeeze_of(options: LocalFileOptions) -> Squeeze | None:
     """The codec that the options ask for, for one file."""
     level = options.compression_level
@@ -68,6 +81,7 @@ class GrowingText:
         self._stats = RunningStats(schema)
         self._encode = encode
         self._squeeze = squeeze
+        self.head = len(head)
         if head:
             self._put(head)
 
@@ -83,6 +97,10 @@ class GrowingText:
     def close(self) -> Described:
         if self._squeeze is not None:
             self._sink.write(self._squeeze.flush())
+        return Described(self._sink.digest(), self._stats.result())
+
+    def so_far(self) -> Described:
+        """See `laketier_localfile.file_formats.interface.AppendableFile`."""
         return Described(self._sink.digest(), self._stats.result())
 
     def abandon(self) -> None:

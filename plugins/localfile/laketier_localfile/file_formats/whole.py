@@ -25,7 +25,7 @@ BATCH_ROWS = 131_072
 BATCH_BYTES = 32 << 20
 """A batch that is written or read has at most so many rows, and about so many bytes in memory."""
 _ALL_ROWS = 1 << 62
-_DIGITS = 32
+DIGITS = 32
 _CHUNK = 1 << 20
 _END = 1 << 16
 
@@ -87,7 +87,7 @@ class HashedSink:
         """The stream belongs to the `RollingWriter`."""
 
     def digest(self) -> str:
-        return self._hash.hexdigest()[:_DIGITS]
+        return self._hash.hexdigest()[:DIGITS]
 
 
 def whole_digest(file: pa.NativeFile, size: int) -> str:
@@ -97,7 +97,7 @@ def whole_digest(file: pa.NativeFile, size: int) -> str:
     while chunk := file.read(_CHUNK):
         found.update(chunk)
     file.seek(0)
-    return found.hexdigest()[:_DIGITS]
+    return found.hexdigest()[:DIGITS]
 
 
 def ends_digest(file: pa.NativeFile, size: int) -> str:
@@ -107,7 +107,7 @@ def ends_digest(file: pa.NativeFile, size: int) -> str:
     file.seek(max(size - _END, 0))
     found.update(file.read(_END))
     file.seek(0)
-    return found.hexdigest()[:_DIGITS]
+    return found.hexdigest()[:DIGITS]
 
 
 def _check_size(file: pa.NativeFile, size: int) -> None:
