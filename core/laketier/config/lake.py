@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainVa
 
 from laketier.config.parsing import STRIPPED, KeyDoc, Named, TextKeys, Unfit, dashed, own_options, parsed, reference
 from laketier.config.suggest import nearest
+from laketier.kit.validation import Validate
 from laketier.spi import COLLECTOR, BucketSpec, ConfigError, PartitionField, Passthrough, TablePath
 from laketier.spi.redaction import holds_secret
 
@@ -33,6 +34,7 @@ class LakeConfig:
     partition_by: tuple[PartitionField, ...] = ()
     bucket_by: BucketSpec | None = None
     merge_schema: bool = False
+    validate_values: Validate = Validate.EVERY
     snapshot_id: int | None = None
     as_of: int | None = None
     metadata_cache: bool = True
@@ -156,6 +158,12 @@ class LakeKeys(TextKeys):
         False,
         alias="mergeSchema",
         description="Add columns that the input has and the table lacks, at the start, as nullable columns.",
+    )
+    validate_values: Validate = Field(
+        Validate.EVERY,
+        alias="lake.validate",
+        description="Of which batches of a task all values are looked at: every, first or never. Columns, types, nulls "
+        "and the digits of decimals are checked in each, whatever this says.",
     )
     snapshot_id: int | None = Field(None, description="Read this snapshot instead of the newest.")
     as_of: Annotated[int | None, BeforeValidator(_moment), Named("a moment")] = Field(

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from laketier.config import LakeConfig, from_spark_options, load_config, parse_options
 from laketier.config.locations import absolute, absolute_database
 from laketier.kit.storage_errors import naming_storage_errors
+from laketier.kit.validation import ValidatingFactory
 from laketier.registry.commands import naming_format
 from laketier.registry.discovery import installed_formats, load_format
 from laketier.spi import (
@@ -74,7 +75,7 @@ class Lake:
     def tiering_factory(self, table: TableInfo) -> LakeTieringFactory[Any]:
         """Make the factory for rounds into ``table``. Raises `UnsafeTable`, `TableError` and `StorageError`."""
         with naming_storage_errors("the table was opened for writing"):
-            return self.storage.tiering_factory(table)
+            return ValidatingFactory(self.storage.tiering_factory(table), self.config.validate_values)
 
     def state(self, table: TableInfo) -> TableState:
         """Read the state of ``table``, as old as ``table`` is. For readers. Raises `TableError` and `StorageError`."""

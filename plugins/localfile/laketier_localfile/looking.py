@@ -72,15 +72,17 @@ def look_at(
     chosen: FileFormat,
     schemas: SchemaSet,
     on_progress: Progress,
+    *,
+    durable: bool = True,
 ) -> list[LyingFile]:
-    """What each file tells, in the order of the names; it is made durable, too, as its writer may not have. Those
+    """What each file tells, in the order of the names; with ``durable`` it is synced, as its writer may not have. Those
     without records are left out. Raises `IncompatibleData` for files that are no whole files of the format, and
     `IncompatibleTable` for changed ones."""
     paths = sorted(lying.files)
 
     def look(path: str) -> LyingFile | None:
         is_own = attempt_of(path) is not None
-        with _unchanged(location, path, lying.files[path]) as file:
+        with _unchanged(location, path, lying.files[path], durable=durable) as file:
             told = chosen.tell(file, path, lying.files[path][0], own=is_own)
         if told is None:
             return None
@@ -92,7 +94,7 @@ def look_at(
             lying.left_out[path] = "it has no records"
         else:
             schemas.add(each.schema, each.path)
-    for folder in {os.path.dirname(path) for path in paths}:
+    for folder in {os.path.dirname(path) for path in paths if durable}:
         fsync_directory(location / folder)
     return [each for each in found if each is not None]
 
@@ -103,6 +105,8 @@ def measure(
     files: Sequence[LyingFile],
     schema: pa.Schema,
     on_progress: Progress,
+    *,
+    durable: bool = True,
 ) -> list[LyingFile]:
     """The files with what their rows tell. Those of text are read as the table will read them, whole. Raises as
     `look_at`."""
@@ -111,7 +115,7 @@ def measure(
 
     def one(path: str) -> LyingFile:
         file = by_path[path]
-        with _unchanged(location, path, lying.files[path]) as data:
+        with _unchanged(location, path, lying.files[path], durable=durable) as data:
             found = file.file_format.measure(data, path, file.bytes, schema, own=file.is_own)
         return replace(file, measured=found, measured_as=schema)
 
@@ -177,12 +181,13 @@ def _rows_of(file: LyingFile, data: pa.NativeFile, schema: pa.Schema) -> Iterato
 
 
 @contextmanager
-def _unchanged(location: Path, path: str, known: Identity) -> Iterator[pa.NativeFile]:
-    """The file, open and durable. Raises `BadValue` where it is not what it was."""
+def _unchanged(location: Path, path: str, known: Identity, *, durable: bool) -> Iterator[pa.NativeFile]:
+    """The file, open. Raises `BadValue` where it is not what it was."""
     with os.fdopen(LocalFolder(location).open(path), "rb") as file:
         if identity_of(os.fstat(file.fileno())) != known:
             raise BadValue("it changed while it was looked at")
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
         yield pa.PythonFile(file, mode="r")
 
 

@@ -83,3 +83,8 @@ class LocalFileOptions(ParquetTuning):
         least=0,
     )
     fold_file_bytes: int = option(8 * 1024 * 1024, "A file is small, for fold-files, below this size.", least=1)
+    require_metadata: bool = option(
+        True,
+        "Whether a table without its manifests is refused. False: readers get what all files in place hold, by "
+        "inference, with a warning. Writers are refused in any case.",
+    )

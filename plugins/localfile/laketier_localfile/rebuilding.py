@@ -15,7 +15,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from laketier.kit import LocalFolder
 from laketier.kit.access import access
 from laketier.kit.durable import create_exclusively, fsync_directory
 from laketier.kit.failpoints import failpoint
-from laketier.kit.manifests import Manifest, ManifestLog, files_at
+from laketier.kit.manifests import FileEntry, Manifest, ManifestLog, files_at
 from laketier.kit.manifests.log import ROLLUPS, TableFile
 from laketier.kit.manifests.manifest import REBUILT
 from laketier.kit.manifests.rollup import blocks_back_from
@@ -100,13 +100,45 @@ def rebuild(
         failpoint("rebuild.after_move_aside")
         # Once more: what a writer published just before is in its place by now, or staged.
         _refuse_staged(location, leave_staged=leave_staged)
-        lying = _lying(location)
-        newest = _newest(location)
-        chosen = _format_of(catalog, location, lying, newest)
-        schemas = SchemaSet(chosen.spelling)
-        looked_at = look_at(location, lying, chosen, schemas, on_progress)
-        descriptor, told = _described(location, looked_at, chosen, schemas, newest, primary_key, types)
-        files = measure(location, lying, looked_at, descriptor.schema, on_progress)
+        found = what_is_left(catalog, location, primary_key, types, on_progress)
+
+    def last_look() -> None:
+        _refuse_staged(location, leave_staged=leave_staged)
+        found.lying.refuse_changed(location, _lying(location))
+
+    info = catalog.create_of(path, found.descriptor, found.entries, origin=REBUILT, last_look=last_look)
+    told = (*found.told, _WATERMARKS_LOST, _NO_HISTORY)
+    return adopted_table(info, found.entries, found.lying.left_out, told=told)
+
+
+@dataclass(frozen=True)
+class WhatIsLeft:
+    """A table whose manifests are lost, as its files and the newest manifest tell it. ``told``: what users have to know
+    of it."""
+
+    lying: LyingFiles
+    descriptor: TableDescriptor
+    entries: list[FileEntry]
+    told: tuple[str, ...]
+
+
+def what_is_left(
+    catalog: LocalFileCatalog,
+    location: Path,
+    primary_key: tuple[str, ...] = (),
+    types: Mapping[str, pa.DataType] | None = None,
+    on_progress: Progress = None,
+    *,
+    durable: bool = True,
+) -> WhatIsLeft:
+    """Look at all files that are in their places. Writes nothing. ``durable``: the files are synced."""
+    lying = _lying(location)
+    newest = _newest(location)
+    chosen = _format_of(catalog, location, lying, newest)
+    schemas = SchemaSet(chosen.spelling)
+    looked_at = look_at(location, lying, chosen, schemas, on_progress, durable=durable)
+    descriptor, told = _described(location, looked_at, chosen, schemas, newest, primary_key, types or {})
+    files = measure(location, lying, looked_at, descriptor.schema, on_progress, durable=durable)
     partitioning = Partitioning.of(descriptor)
     entries = [
         entry_of(
@@ -117,13 +149,7 @@ def rebuild(
         )
         for file in files
     ]
-
-    def last_look() -> None:
-        _refuse_staged(location, leave_staged=leave_staged)
-        lying.refuse_changed(location, _lying(location))
-
-    info = catalog.create_of(path, descriptor, entries, origin=REBUILT, last_look=last_look)
-    return adopted_table(info, entries, lying.left_out, told=(*_known(newest), *told, _WATERMARKS_LOST, _NO_HISTORY))
+    return WhatIsLeft(lying, descriptor, entries, (*_known(newest), *told))
 
 
 def _refuse_whole(location: Path) -> None:

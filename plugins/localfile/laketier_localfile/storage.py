@@ -31,6 +31,7 @@ from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.features import FEATURES, IDENTIFIER
 from laketier_localfile.file_formats.known import of_table
 from laketier_localfile.folding import FoldingTable
+from laketier_localfile.inferred import INFERRED, InferredFiles, InferredSource, LenientCatalog, refuse_inferred
 from laketier_localfile.kept import refuse_other
 from laketier_localfile.naming import Naming
 from laketier_localfile.open_writer import check_appendable, open_writer
@@ -77,9 +78,11 @@ class LocalFileStorage(LakeStorage):
         Naming(self._options.file_prefix, self._options.file_suffix)
 
     def catalog(self) -> LocalFileCatalog:
-        return LocalFileCatalog(LocalFileTable, self._warehouse, self._options.manifests_per_rollup, self._options)
+        kind = LocalFileCatalog if self._options.require_metadata else LenientCatalog
+        return kind(LocalFileTable, self._warehouse, self._options.manifests_per_rollup, self._options)
 
     def tiering_factory(self, table: TableInfo) -> LocalFileTieringFactory:
+        refuse_inferred(table)
         refuse_other(self._options, table.descriptor.properties, where=str(table.path))
         of_table(table.descriptor.properties, where=str(table.path)).check_options(self._options, table.schema)
         if self._options.open_files:
@@ -89,19 +92,28 @@ class LocalFileStorage(LakeStorage):
         return LocalFileTieringFactory(replace(table, descriptor=descriptor), self._options)
 
     def source(self, table: TableInfo) -> LocalFileSource:
+        if table.table_uuid == INFERRED:
+            loaded = table if table.handle is not None else self.catalog().load_table(table.path)
+            if isinstance(loaded.handle, InferredFiles):
+                return InferredSource(LocalFileTable(Path(table.location)), loaded.handle)
+            refuse_inferred(table)
         return LocalFileSource(LocalFileTable(Path(table.location)))
 
     def state(self, table: TableInfo) -> ManifestState:
+        refuse_inferred(table)
         return LocalFileTable(Path(table.location)).state(table)
 
     def history(self, table: TableInfo) -> ManifestHistory:
+        refuse_inferred(table)
         return ManifestHistory(LocalFileTable(Path(table.location)))
 
     def changes(self, table: TableInfo) -> ManifestChanges:
+        refuse_inferred(table)
         return ManifestChanges(self.source(table))
 
     def adoption(self) -> LocalFileAdoption:
         return LocalFileAdoption(self.catalog())
 
     def maintenance(self, table: TableInfo) -> ManifestMaintenance:
+        refuse_inferred(table)
         return ManifestMaintenance(LocalFileTable(Path(table.location)))
