@@ -10,7 +10,10 @@ SHORT = [
     *("test_types.py", "test_rounds.py", "test_source.py", "test_damage.py", "test_torn.py", "test_upsert.py"),
     "test_changes.py::test_splits_travel_and_are_read_by_some_columns",
 ]
-LAYOUTS = {"timed": ["test_layout.py", "test_partition_values.py"]}
+LAYOUTS = {
+    "timed": ["test_layout.py", "test_partition_values.py"],
+    "outside": ["test_layout.py", "test_partition_values.py", "test_overwrite_partitions.py"],
+}
 """Ways to lay files out, and what of the suite makes tables that have them."""
 OF_THE_VARIANT = {
     "test_declaration.py::test_importing_the_plugin_imports_no_engine",

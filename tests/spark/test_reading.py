@@ -226,6 +226,28 @@ def test_arrow_types_without_a_spark_type_are_widened_or_refused() -> None:
     assert table_schema(spark).field("u").nullable
 
 
+def test_columns_that_only_folders_have_are_lost_by_no_reader(spark: SparkSession, target: Target) -> None:
+    """Spark's own reader would give nulls for them, and guess that 007 is a number in a plain read."""
+    options = target.options(
+        **{"partition-by": "name, day", "localfile.partition-columns-in-files": "false", "localfile.fold-files": "0"}
+    )
+    rows = [(1, "007", dt.date(2026, 11, 24)), (2, "a/b", None), (3, None, dt.date(1969, 12, 31))]
+    frame = spark.createDataFrame(rows, "id long, name string, day date")
+    frame.write.format("laketier").options(**options).mode("append").save()
+    assert sorted(map(tuple, laketier.spark.read(spark, options).collect())) == rows
+    assert sorted(map(tuple, spark.read.format("laketier").options(**options).load().collect())) == rows
+    seven = laketier.spark.read(spark, options, columns=["id"], filters=[Leaf("name", Op.EQ, "007")])
+    assert [row.id for row in seven.collect()] == [1]
+    lake = open_lake(configure(options))
+    setting, read = lake.plugin.open_with(lake.storage.catalog().load_table(lake.config.table))["Spark"].split("; ")
+    inferred = spark.conf.get("spark.sql.sources.partitionColumnTypeInference.enabled")
+    try:
+        exec(setting, {"spark": spark})  # noqa: S102 - it is our own
+        assert sorted(map(tuple, eval(read, {"spark": spark}).collect())) == rows  # noqa: S307 - likewise
+    finally:
+        spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", inferred)
+
+
 def test_folders_by_time_hide_no_row_from_spark(spark: SparkSession, target: Target) -> None:
     """Neither from its own reader, also rows without a time, nor from a filter that skips folders."""
     options = target.options(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 
 from laketier.spi.errors import IncompatibleData
 
@@ -74,7 +75,7 @@ def split_by_values(
     codes: pa.Array | None = None
     dictionaries: list[pa.Array] = []
     for key in keys:
-        encoded = _one(pc.dictionary_encode(_one(key), null_encoding="encode"))
+        encoded = _one(pc.dictionary_encode(_encodable(_one(key)), null_encoding="encode"))
         dictionaries.append(encoded.dictionary)
         part = encoded.indices.cast(pa.int64())
         codes = part if codes is None else pc.add(pc.multiply(codes, max(len(encoded.dictionary), 1)), part)
@@ -84,13 +85,34 @@ def split_by_values(
         yield _decode(distinct[0].as_py(), dictionaries), table
         return
     order = pc.sort_indices(codes)
-    (ordered,) = table.take(order).combine_chunks().to_batches()
+    (ordered,) = _taken(table, order).combine_chunks().to_batches()
     runs = pc.run_end_encode(codes.take(order), run_end_type=pa.int64())
     start = 0
     for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
         copied = pa.concat_batches([ordered.slice(start, end - start)])
         yield _decode(code, dictionaries), pa.Table.from_batches([copied])
         start = end
+
+
+def _encodable(array: pa.Array) -> pa.Array:
+    """The same values, of a type that Arrow can encode."""
+    kind = array.type
+    if pt.is_decimal32(kind) or pt.is_decimal64(kind):
+        return array.cast(pa.decimal128(kind.precision, kind.scale))
+    return array.cast(_without_view(kind))
+
+
+def _taken(table: pa.Table, order: pa.Array) -> pa.Table:
+    """Arrow can't take from views."""
+    schema = table.schema
+    plain = pa.schema([field.with_type(_without_view(field.type)) for field in schema])
+    return table.take(order) if plain.equals(schema) else table.cast(plain).take(order).cast(schema)
+
+
+def _without_view(kind: pa.DataType) -> pa.DataType:
+    if pt.is_string_view(kind):
+        return pa.large_string()
+    return pa.large_binary() if pt.is_binary_view(kind) else kind
 
 
 def _one(array: pa.ChunkedArray | pa.Array) -> pa.Array:

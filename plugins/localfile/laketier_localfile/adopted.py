@@ -10,7 +10,7 @@ from laketier.kit import conform
 from laketier.spi import IncompatibleData, LakeSplit
 from laketier.tables.promotion import as_promoted
 from laketier_localfile.file_formats.interface import FileFormat
-from laketier_localfile.pruning import decode
+from laketier_localfile.outside import constant
 
 
 def fitted_batches(
@@ -57,8 +57,7 @@ def _fitted(batch: pa.RecordBatch, rows: int, constants: dict[str, str | None], 
         return batch
     arrays = dict(zip(wide.schema.names, wide.columns, strict=True))
     for name in constants.keys() - arrays.keys():
-        kind = schema.field(name).type
-        arrays[name] = pa.repeat(pa.scalar(decode(constants[name], kind), kind), rows)
+        arrays[name] = constant(constants[name], schema.field(name).type, rows)
     if not arrays:
         arrays = {schema.names[0]: pa.nulls(rows, schema.field(0).type)}
     return conform(pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)), schema)

@@ -14,6 +14,7 @@ from laketier_localfile.layout import MANIFESTS
 from laketier_localfile.lying import left_of_table
 from laketier_localfile.names import FILE_FORMAT, PARQUET
 from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.outside import OUTSIDE
 from laketier_localfile.partitioning import Partitioning, check_partitioning
 from laketier_localfile.time_pattern import TIME_PATTERN
 
@@ -33,6 +34,8 @@ class LocalFileCatalog(ManifestCatalog):
             del properties[FILE_FORMAT]  # as in tables of older versions, which know no such property
         if self.options.time_pattern is not None:
             properties.setdefault(TIME_PATTERN, self.options.time_pattern)
+        if self.options.partition_columns_in_files is False:
+            properties.setdefault(OUTSIDE, "false")
         refuse_other(self.options, properties, where=str(path))
         found = super().create_table(path, replace(descriptor, properties=properties))
         refuse_other(self.options, found.descriptor.properties, where=str(path))
@@ -60,6 +63,6 @@ class LocalFileCatalog(ManifestCatalog):
     def _apply(self, table: TableInfo, changes: Sequence[SchemaChange]) -> TableDescriptor:
         altered = super()._apply(table, changes)
         of_table(altered.properties, where=str(table.path)).check_types(altered.schema)
-        if Partitioning.of(altered).is_transformed:  # a column may have got the name of its folders
+        if Partitioning.of(altered).is_more:  # a column may have got the name of its folders
             check_partitioning(altered)
         return altered

@@ -13,12 +13,9 @@ from laketier_localfile.claims import entry_details
 from laketier_localfile.file_formats.interface import Described, FileFormat
 from laketier_localfile.looking import LyingFile
 from laketier_localfile.names import FILE_FORMAT, PARQUET
+from laketier_localfile.outside import IN_NAMES
 from laketier_localfile.partitioning import Partitioning
 from laketier_localfile.pruning import decode
-
-IN_NAMES = "laketier.partitions-in-names"
-"""The property of a table some of whose files do not hold their partition columns: plain readers take them from the
-names of folders."""
 
 
 def adopted_table(
@@ -59,7 +56,7 @@ def entry_of(
         partition=partition,
         bucket=bucket,
         details=details,
-        transformed=Partitioning.of(table).is_transformed,
+        transformed=Partitioning.of(table).is_more,
     )
 
 

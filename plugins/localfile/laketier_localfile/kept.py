@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from laketier.kit.partition import OddPartitionValues
 from laketier.spi import ConfigError
 from laketier_localfile.names import FILE_FORMAT, PARQUET
 from laketier_localfile.options import FileFormatName, LocalFileOptions
+from laketier_localfile.outside import OUTSIDE
 from laketier_localfile.time_pattern import TIME_PATTERN
 
 
@@ -19,6 +21,22 @@ def refuse_other(options: LocalFileOptions, properties: Mapping[str, str], *, wh
             where=where,
             why="a table has one file format, chosen when it is created",
             fix=f"Leave the option out or set it to {there}; for {asked.value}, tier into a new table.",
+        )
+    inside = OUTSIDE not in properties
+    if options.partition_columns_in_files not in (None, inside):
+        raise ConfigError(
+            f"lake.localfile.partition-columns-in-files is {str(not inside).lower()}, and the table's files "
+            f"{'hold' if inside else 'do not hold'} their partition columns",
+            where=where,
+            why="the files of a table are alike, as was chosen when it was created",
+            fix="Leave the option out; for other files, tier into a new table.",
+        )
+    if not inside and options.odd_partition_values is OddPartitionValues.ACCEPT:
+        raise ConfigError(
+            "lake.localfile.odd-partition-values is accept, and the table's files do not hold their partition columns",
+            where=where,
+            why="the folder of an odd value is named by a digest, so readers of the files could not get it back",
+            fix="Leave the option out: such rows are refused.",
         )
     pattern = properties.get(TIME_PATTERN)
     if options.time_pattern not in (None, pattern):

@@ -58,6 +58,11 @@ class LocalFileOptions(ParquetTuning):
     )
     file_prefix: str = option("", "Text before the names of data files.")
     file_suffix: str = option("", "Text behind the names of data files, before their end such as .parquet.")
+    partition_columns_in_files: bool | None = option(
+        None,
+        "New tables: whether files hold the columns of lake.partition-by, too, beside the names of folders: true (when "
+        "unset) or false. Columns of transforms are always there. A table keeps its own.",
+    )
     time_pattern: str | None = option(
         None,
         "New tables that are partitioned by year, month, day, hour or minute of a column: how its folders are named, "

@@ -22,6 +22,7 @@ from laketier.spi import (
     UnsupportedType,
 )
 from laketier_localfile.layout import partition_folders
+from laketier_localfile.outside import check_outside, outside_of
 from laketier_localfile.pruning import decode
 from laketier_localfile.time_pattern import TIME_PATTERN, TimePattern
 from laketier_localfile.types import check_partition_type
@@ -32,23 +33,24 @@ Partition = Sequence[tuple[str, str | None]]
 @dataclass(frozen=True)
 class Partitioning:
     """The partition fields of a table with columns of ``schema``. ``pattern``: how the folders of the last field are
-    named, where that is not Hive's way."""
+    named, where that is not Hive's way. ``outside``: the columns that files do not hold."""
 
     fields: tuple[PartitionField, ...]
     schema: pa.Schema
     pattern: TimePattern | None = None
+    outside: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, table: TableDescriptor) -> Partitioning:
         """Of a table that there is."""
         text = table.properties.get(TIME_PATTERN)
         pattern = None if text is None else TimePattern(text, table.partition_by[-1].transform)
-        return cls(table.partition_by, table.schema, pattern)
+        return cls(table.partition_by, table.schema, pattern, outside_of(table))
 
     @property
-    def is_transformed(self) -> bool:
-        """Whether a partition is more than the value of a column."""
-        return any(field.transform is not Transform.IDENTITY for field in self.fields)
+    def is_more(self) -> bool:
+        """Whether a partition is more than the value of a column in the files; see `FileEntry.transformed`."""
+        return bool(self.outside) or any(field.transform is not Transform.IDENTITY for field in self.fields)
 
     def keys(self, table: pa.Table) -> list[pa.ChunkedArray]:
         """The value of each row, for each field."""
@@ -107,6 +109,7 @@ def check_partitioning(table: TableDescriptor) -> None:
                 fix="Rename the column.",
             )
         _refuse_taken(names, field.name)
+    check_outside(table)
     pattern = _checked_pattern(table)
     for key in () if pattern is None else pattern.keys:
         _refuse_taken(names, key)

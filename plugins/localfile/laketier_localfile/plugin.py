@@ -35,15 +35,11 @@ class LocalFilePlugin(LakeStoragePlugin):
 
     def open_with(self, table: TableInfo) -> Mapping[str, str]:
         from laketier_localfile.file_formats.known import of_table
+        from laketier_localfile.open_folders import open_folders
+        from laketier_localfile.outside import IN_NAMES, OUTSIDE
 
-        if "laketier.partitions-in-names" in table.descriptor.properties:  # then files do not hold them, or not all
-            files = f"{table.location}/**/*.parquet"
-            return {
-                "DuckDB": f"import duckdb; duckdb.read_parquet({files!r}, hive_partitioning=True, union_by_name=True)",
-                "Polars": "import glob, polars; polars.concat([polars.scan_parquet(file, hive_partitioning=True) "
-                f"for file in glob.glob({files!r}, recursive=True)], how='diagonal_relaxed').collect()",
-                "Spark": f"spark.read.option('mergeSchema', True).parquet({table.location!r})",
-            }
+        if not table.descriptor.properties.keys().isdisjoint({IN_NAMES, OUTSIDE}):
+            return open_folders(table)
         return of_table(table.descriptor.properties, where=table.location).open_with(table.location, table.schema)
 
 

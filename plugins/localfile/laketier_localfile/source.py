@@ -21,6 +21,7 @@ from laketier_localfile.file_formats.interface import Wanted
 from laketier_localfile.file_formats.known import file_format
 from laketier_localfile.layout import superseded_path
 from laketier_localfile.names import PARQUET
+from laketier_localfile.outside import outside_of, with_constants, without
 from laketier_localfile.pruning import outcomes, ranges_of
 from laketier_localfile.settle import locate
 from laketier_localfile.stretch import Stretch
@@ -71,7 +72,8 @@ class LocalFileSource(ManifestSource):
 
     def split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
         has_all, there = snapshot.remembered(
-            (entry.schema, tuple(wanted.names)), lambda: _shared(snapshot.written_with(entry), wanted)
+            (entry.schema, tuple(wanted.names)),
+            lambda: _shared(without(snapshot.written_with(entry), outside_of(snapshot.descriptor)), wanted),
         )
         room = snapshot.remembered("folding", lambda: Room.from_plain(snapshot.head.folding))
         fitted = bool(entry.details.get("fitted"))
@@ -107,7 +109,8 @@ class LocalFileSource(ManifestSource):
         written = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(published.written)))
         # A plan of changes has all columns, and is read by some.
         asked = pa.schema([field for field in written if field.name in set(schema.names)])
-        wanted = Wanted(schema, asked, split.rows or 0)
+        outside = {name: text for name, text in split.partition if name in schema.names and name not in written.names}
+        wanted = Wanted(without(schema, tuple(outside)), asked, split.rows or 0)
         stretch = Stretch(published.start, published.end, published.head) if published.end else None
         with _opened(self.table.location, published.path) as file:
             try:
@@ -128,9 +131,10 @@ class LocalFileSource(ManifestSource):
                 elif wanted.written.names and stretch is not None:
                     yield from chosen.read_open(stretch.rows_of(file), published.path, wanted)
                 elif wanted.written.names:
-                    yield from chosen.read(file, published.path, wanted)
+                    for batch in chosen.read(file, published.path, wanted):
+                        yield with_constants(batch, outside, schema) if outside else batch
                 else:
-                    yield _without_columns(wanted.rows, schema)
+                    yield with_constants(_without_columns(wanted.rows, wanted.schema), outside, schema)
 
     def _plain_path(self, entry: FileEntry, snapshot: ManifestSnapshot) -> str | None:
         """A path that stays: the final one, or that of a superseded file. A file that is still staged has none."""

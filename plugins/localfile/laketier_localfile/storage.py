@@ -36,6 +36,7 @@ from laketier_localfile.kept import refuse_other
 from laketier_localfile.naming import Naming
 from laketier_localfile.open_writer import check_appendable, open_writer
 from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.outside import file_schema
 from laketier_localfile.source import LocalFileSource
 from laketier_localfile.table import LocalFileTable, refuse_several_devices
 from laketier_localfile.writer import LocalFileWriter
@@ -84,7 +85,9 @@ class LocalFileStorage(LakeStorage):
     def tiering_factory(self, table: TableInfo) -> LocalFileTieringFactory:
         refuse_inferred(table)
         refuse_other(self._options, table.descriptor.properties, where=str(table.path))
-        of_table(table.descriptor.properties, where=str(table.path)).check_options(self._options, table.schema)
+        of_table(table.descriptor.properties, where=str(table.path)).check_options(
+            self._options, file_schema(table.descriptor)
+        )
         if self._options.open_files:
             check_appendable(table, self._options)
         refuse_several_devices(Path(table.location))

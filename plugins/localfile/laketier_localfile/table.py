@@ -93,7 +93,7 @@ class LocalFileTable(ManifestTable):
             partition=tuple(file.partition),
             bucket=file.bucket,
             details=details_of(file),
-            transformed=partitioning.is_transformed,
+            transformed=partitioning.is_more,
             growth=growth,
         )
 

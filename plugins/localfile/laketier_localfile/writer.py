@@ -30,6 +30,7 @@ from laketier_localfile.claims import claim
 from laketier_localfile.file_formats.known import of_table
 from laketier_localfile.layout import IN_PROGRESS, LAYOUT, base_name, staged_path
 from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.outside import file_schema
 from laketier_localfile.partitioning import Partitioning
 
 
@@ -50,6 +51,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         self._odd = options.odd_partition_values
         self._names = options.file_names
         self._partitioning = Partitioning.of(table.descriptor)
+        self._file_schema = file_schema(table.descriptor)
         self._assigner = assigner
         self._made: dict[str, tuple[tuple[tuple[str, str | None], ...], int | None]] = {}
         self._refuse_other_warehouse()
@@ -63,6 +65,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
             block_rows=options.row_group_rows,
             block_bytes=options.row_group_bytes,
             keys=self._keys if self._partitioning.fields or assigner else None,
+            file_schema=self._file_schema,
             on_closed=fsync_file,
         )
 
@@ -109,7 +112,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
 
     def _staged(self, file: ClosedFile) -> StagedFile:
         partition, bucket = self._made[file.path]
-        described = self._format.describe(file, self._table.schema)
+        described = self._format.describe(file, self._file_schema)
         with pa.OSFile(file.path) as data:
             seal = self._format.seal(data, file.bytes)
         return StagedFile(

@@ -4,7 +4,7 @@ without an atomic log. See `ManifestTable`."""
 from laketier.kit.manifests.catalog import ManifestCatalog
 from laketier.kit.manifests.changes import ManifestChanges
 from laketier.kit.manifests.committer import ManifestCommitter
-from laketier.kit.manifests.document import FORMAT_DETAIL, FORMAT_PROPERTY
+from laketier.kit.manifests.document import FORMAT_DETAIL, FORMAT_PROPERTY, OUTSIDE_PROPERTY
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.growth import Growth, growth_of, growth_text
 from laketier.kit.manifests.history import ManifestHistory
@@ -21,6 +21,7 @@ from laketier.kit.manifests.table import ManifestState, ManifestTable
 __all__ = [
     "FORMAT_DETAIL",
     "FORMAT_PROPERTY",
+    "OUTSIDE_PROPERTY",
     "FileEntry",
     "FoldSettings",
     "Growth",

@@ -25,11 +25,13 @@ ADOPTED_VERSION = 5
 """The version of all documents of a table that was made of files that lay there (`Manifest.origin`). A reader of the
 versions before would take names of others for forged ones, and begin pipelines anew whose watermarks were lost."""
 TRANSFORMED_VERSION = 6
-"""The version of documents of tables whose partitions are more than values of columns. A reader of the versions before
-would take `day(ts)` for a column, and folders by time for none of the table's."""
+"""The version of documents of tables whose partitions are more than values of columns in their files. A reader of the
+versions before would take `day(ts)` for a column, folders by time for none of the table's, and a partition column that
+files do not hold for null."""
 GROWING_VERSION = 7
 """The version of documents with files that grow from commit to commit (`laketier.kit.manifests.growth`). A reader of
 the versions before would read such a file to wherever it ends, or call it damaged."""
+OUTSIDE_PROPERTY = "partition.columns-in-files"
 FORMAT_PROPERTY = "file.format"
 FORMAT_DETAIL = "format"
 

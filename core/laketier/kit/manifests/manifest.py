@@ -19,6 +19,7 @@ from laketier.kit.manifests.document import (
     ADOPTED_VERSION,
     FORMAT_DETAIL,
     FORMAT_PROPERTY,
+    OUTSIDE_PROPERTY,
     decode,
     encode,
     read,
@@ -46,8 +47,9 @@ class FileEntry:
     metadata it was written with. ``partition``: column and value as text (see `laketier.kit.partition.partition_text`),
     None for null. ``details``: what else the format wants to know of it, as JSON's own types; see
     `ManifestLayout.details`. ``level``: how often its rows were written again (see `folding`). ``transformed``: its
-    partition is more than values of columns, so an older laketier must not take it for these. ``growth``: what the
-    commit added to a file that stays open across commits; ``rows`` and ``bytes`` are those of the file as of it."""
+    partition is more than values of columns that the file has, so an older laketier must not take it for these.
+    ``growth``: what the commit added to a file that stays open across commits; ``rows`` and ``bytes`` are those of the
+    file as of it."""
 
     path: str
     rows: int
@@ -260,11 +262,13 @@ def names_formats(entries: Iterable[FileEntry]) -> bool:
 
 
 def is_transformed(entries: Iterable[FileEntry], metadata: TableDescriptor | None = None) -> bool:
-    """Whether one of them, or the table, has a partition that is more than the value of a column."""
-    fields = () if metadata is None else metadata.partition_by
-    return any(field.transform is not Transform.IDENTITY for field in fields) or any(
-        entry.transformed for entry in entries
-    )
+    """Whether one of them, or the table, has a partition that is more than the value of a column in a file."""
+    if metadata is not None and (
+        OUTSIDE_PROPERTY in metadata.properties
+        or any(field.transform is not Transform.IDENTITY for field in metadata.partition_by)
+    ):
+        return True
+    return any(entry.transformed for entry in entries)
 
 
 def names_growth(entries: Iterable[FileEntry]) -> bool:

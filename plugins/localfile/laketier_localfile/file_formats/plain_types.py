@@ -49,7 +49,7 @@ def duckdb_columns(schema: pa.Schema) -> dict[str, str]:
 
 def spark_columns(schema: pa.Schema) -> str:
     """A table's columns as Spark's DDL."""
-    return ", ".join(f"`{field.name.replace('`', '``')}` {_spark(field.type)}" for field in schema)
+    return ", ".join(f"`{field.name.replace('`', '``')}` {spark_type(field.type)}" for field in schema)
 
 
 def _duckdb(kind: pa.DataType) -> str:
@@ -68,18 +68,19 @@ def _duckdb(kind: pa.DataType) -> str:
     return next((duckdb for test, duckdb, _ in _WORDS if getattr(pt, test)(kind)), "VARCHAR")
 
 
-def _spark(kind: pa.DataType) -> str:
+def spark_type(kind: pa.DataType) -> str:
+    """Spark's type of a column."""
     if pt.is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
     if pt.is_timestamp(kind):
         return "TIMESTAMP" if kind.tz is not None else "TIMESTAMP_NTZ"
     if is_list(kind):
-        return f"ARRAY<{_spark(kind.value_type)}>"
+        return f"ARRAY<{spark_type(kind.value_type)}>"
     if pt.is_map(kind):
-        return f"ARRAY<STRUCT<`key`: {_spark(kind.key_type)}, `value`: {_spark(kind.item_type)}>>"
+        return f"ARRAY<STRUCT<`key`: {spark_type(kind.key_type)}, `value`: {spark_type(kind.item_type)}>>"
     if pt.is_struct(kind):
         fields = (kind.field(i) for i in range(kind.num_fields))
-        return "STRUCT<{}>".format(", ".join(f"`{f.name.replace('`', '``')}`: {_spark(f.type)}" for f in fields))
+        return "STRUCT<{}>".format(", ".join(f"`{f.name.replace('`', '``')}`: {spark_type(f.type)}" for f in fields))
     if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind) or pt.is_fixed_size_binary(kind):
         return "BINARY"
     return next((spark for test, _, spark in _WORDS if getattr(pt, test)(kind)), "STRING")
