@@ -39,6 +39,7 @@ class Fault(Enum):
     SLOW_BODY = "a slow body"
     EXPIRED = "expired credentials"
     REFUSED = "412 without a look"
+    CONFLICT = "409 to a conditional put"
 
 
 _STATUS = {
@@ -47,7 +48,9 @@ _STATUS = {
     Fault.LOST_500: ("500 Internal Server Error", "InternalError"),
     Fault.EXPIRED: ("400 Bad Request", "ExpiredToken"),
     Fault.REFUSED: ("412 Precondition Failed", "PreconditionFailed"),
+    Fault.CONFLICT: ("409 Conflict", "ConditionalRequestConflict"),
 }
+DRAWN = tuple(fault for fault in Fault if fault is not Fault.CONFLICT)
 _AFTER = (Fault.LOST_500, Fault.RESET, Fault.TIME_OUT)
 
 
@@ -61,16 +64,22 @@ class FaultyS3:
     _random: random.Random | None = None
     _share: float = 0.0
     _always: tuple[Fault, str] | None = None
+    _left: int | None = None
+    _drawn: tuple[Fault, ...] = DRAWN
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    """Method and path of each request; ``COPY`` and ``LIST`` are told from other puts and gets."""
+    served: int = 0
+    """Bytes of all answers."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _moto: Any = field(default_factory=lambda: DomainDispatcherApplication(create_backend_app))
 
-    def arm(self, seed: int, share: float) -> None:
-        """From now on ``share`` of the requests fail, in ways drawn from ``seed``."""
-        self._random, self._share = random.Random(seed), share
+    def arm(self, seed: int, share: float, faults: tuple[Fault, ...] = DRAWN) -> None:
+        """From now on ``share`` of the requests fail, in ways of ``faults`` drawn from ``seed``."""
+        self._random, self._share, self._drawn = random.Random(seed), share, faults
 
-    def always_put(self, fault: Fault, ending: str) -> None:
-        """From now on this becomes of every put of a key with that ending."""
-        self._always = (fault, ending)
+    def always_put(self, fault: Fault, ending: str, *, times: int | None = None) -> None:
+        """From now on this becomes of every put of a key with that ending, or of so many."""
+        self._always, self._left = (fault, ending), times
 
     def disarm(self) -> None:
         """Serve all requests again."""
@@ -89,6 +98,7 @@ class FaultyS3:
         return {item["Key"] for page in pages for item in page.get("Contents", ())}
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        self.requests.append((_method(environ), environ["PATH_INFO"]))
         fault = self._draw(environ)
         if fault in _STATUS and fault not in _AFTER:
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
@@ -102,6 +112,7 @@ class FaultyS3:
             if fault is Fault.TIME_OUT:
                 time.sleep(self.silence)
             raise _hung_up(environ)
+        self.served += sum(map(len, body))
         start_response(*answer[-1])
         return _slowly(body) if fault is Fault.SLOW_BODY else body
 
@@ -109,12 +120,14 @@ class FaultyS3:
         with self._lock:
             if self._always is not None:
                 fault, ending = self._always
-                if environ["REQUEST_METHOD"] == "PUT" and environ["PATH_INFO"].endswith(ending):
+                put = environ["REQUEST_METHOD"] == "PUT" and environ["PATH_INFO"].endswith(ending)
+                if put and self._left != 0:
+                    self._left = None if self._left is None else self._left - 1
                     self.injected[fault] += 1
                     return fault
             if self._random is None or self._random.random() >= self._share:
                 return None
-            possible = [fault for fault in Fault if _can(fault, environ)]
+            possible = [fault for fault in self._drawn if _can(fault, environ)]
             fault = self._random.choice(possible)
             self.injected[fault] += 1
             return fault
@@ -152,8 +165,15 @@ class _Handler(WSGIRequestHandler):
         pass
 
 
+def _method(environ: dict[str, Any]) -> str:
+    method: str = environ["REQUEST_METHOD"]
+    if method == "PUT" and "HTTP_X_AMZ_COPY_SOURCE" in environ:
+        return "COPY"
+    return "LIST" if method == "GET" and "list-type" in environ.get("QUERY_STRING", "") else method
+
+
 def _can(fault: Fault, environ: dict[str, Any]) -> bool:
-    if fault is Fault.REFUSED:
+    if fault in (Fault.REFUSED, Fault.CONFLICT):
         return environ["REQUEST_METHOD"] == "PUT" and "HTTP_IF_NONE_MATCH" in environ
     if fault is Fault.SLOW_BODY:
         return environ["REQUEST_METHOD"] == "GET"

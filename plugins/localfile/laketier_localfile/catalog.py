@@ -46,7 +46,8 @@ class LocalFileCatalog(ManifestCatalog):
         try:
             return super().load_table(path)
         except TableNotFound as error:
-            left = left_of_table(self.location(path))
+            store = self.store(path)
+            left = None if store.folder is None else left_of_table(store.folder)
             if left is None:
                 raise
             # Another process may have created it in between, and then what was found is not left of one.
@@ -54,7 +55,7 @@ class LocalFileCatalog(ManifestCatalog):
                 return super().load_table(path)
             raise CorruptTable(
                 "the table's manifests are gone, and its files are there",
-                where=str(self.location(path)),
+                where=store.root,
                 why=f"it holds {left}, and no {MANIFESTS}/table.json",
                 fix="Restore that folder from a backup, with all that was written since; or run "
                 "`laketier schema rebuild`, which makes it again from the files.",

@@ -26,7 +26,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.FILTER_PUSHDOWN: FULL,
     Feature.LIMIT_PUSHDOWN: FULL,
     Feature.PLAIN_PARQUET: FULL,
-    Feature.OBJECT_STORES: unsupported("publishing by conditional put is not built yet, and link() is local"),
+    Feature.OBJECT_STORES: FULL,
     Feature.ROLLBACK_DETECTION: FULL,
     Feature.NESTED_TYPES: FULL,
     Feature.VECTORS: FULL,

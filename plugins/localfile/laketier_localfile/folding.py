@@ -48,8 +48,8 @@ class FoldingTable(LocalFileTable):
         """Hold one row group in memory. Delete what was staged when it fails."""
         snapshot = ManifestSnapshot(state.manifests, state.head, state.head, settled=True)
         descriptor = state.metadata
-        path = TablePath(self.location.parent.name, self.location.name)
-        info = TableInfo(path, descriptor, state.table_uuid, str(self.location))
+        path = TablePath(*self.store.root.split("/")[-2:])
+        info = TableInfo(path, descriptor, state.table_uuid, self.store.root)
         # Rows that are in the table were accepted once, whatever the option says now.
         accepting = replace(self.options, odd_partition_values=OddPartitionValues.ACCEPT)
         assigner = None if descriptor.buckets is None else assigner_for(descriptor)

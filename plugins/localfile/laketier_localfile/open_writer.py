@@ -69,6 +69,7 @@ class OpenFileWriter(LocalFileWriter, OpenFiles):
         assigner: BucketAssigner | None,
         context: WriterInitContext,
     ) -> None:
+        self._location = Path(table.location)
         self._options = options
         self._lengths: dict[str, _Length] = {}
         self._begun: list[str] = []

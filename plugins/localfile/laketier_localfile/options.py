@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from laketier.kit.parquet_tuning import ParquetTuning
 from laketier.kit.partition import OddPartitionValues
-from laketier.spi import option
+from laketier.spi import Passthrough, option
 from laketier_localfile.naming import FileNames
 
 
@@ -92,4 +92,10 @@ class LocalFileOptions(ParquetTuning):
         True,
         "Whether a table without its manifests is refused. False: readers get what all files in place hold, by "
         "inference, with a warning. Writers are refused in any case.",
+    )
+    storage: Passthrough = option(
+        Passthrough(),
+        "How a warehouse in S3 is reached, in the words of the library obstore: region, endpoint, access_key_id, "
+        "secret_access_key, session_token, virtual_hosted_style_request, … An http endpoint allows plain HTTP by "
+        "itself.",
     )

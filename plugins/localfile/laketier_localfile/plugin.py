@@ -16,6 +16,7 @@ from laketier.spi import (
     TableInfo,
 )
 from laketier_localfile.features import FEATURES, IDENTIFIER
+from laketier_localfile.names import FILE_FORMAT, PARQUET
 from laketier_localfile.options import LocalFileOptions
 
 
@@ -38,9 +39,23 @@ class LocalFilePlugin(LakeStoragePlugin):
         from laketier_localfile.open_folders import open_folders
         from laketier_localfile.outside import IN_NAMES, OUTSIDE
 
+        if table.location.startswith("s3://"):
+            return _open_in_s3(table, in_names=not table.descriptor.properties.keys().isdisjoint({IN_NAMES, OUTSIDE}))
         if not table.descriptor.properties.keys().isdisjoint({IN_NAMES, OUTSIDE}):
             return open_folders(table)
         return of_table(table.descriptor.properties, where=table.location).open_with(table.location, table.schema)
+
+
+def _open_in_s3(table: TableInfo, *, in_names: bool) -> Mapping[str, str]:
+    """Readers that list a bucket by a pattern. They take endpoint, region and keys from the environment (``AWS_…``), or
+    as ``storage_options``."""
+    if table.descriptor.properties.get(FILE_FORMAT, PARQUET) != PARQUET:
+        return {}
+    files = f"{table.location}/**/*.parquet"
+    return {
+        "Polars": f"import polars; polars.scan_parquet({files!r}, hive_partitioning={in_names}, "
+        "missing_columns='insert', extra_columns='ignore').collect()"
+    }
 
 
 @hookimpl

@@ -19,9 +19,10 @@ from laketier_localfile.adopted import fitted_batches
 from laketier_localfile.claims import digest_of, format_of
 from laketier_localfile.file_formats.interface import Wanted
 from laketier_localfile.file_formats.known import file_format
-from laketier_localfile.layout import superseded_path
+from laketier_localfile.layout import LAYOUT, superseded_path
 from laketier_localfile.names import PARQUET
 from laketier_localfile.outside import outside_of, with_constants, without
+from laketier_localfile.place import in_s3
 from laketier_localfile.pruning import outcomes, ranges_of
 from laketier_localfile.settle import locate
 from laketier_localfile.stretch import Stretch
@@ -104,7 +105,7 @@ class LocalFileSource(ManifestSource):
 
     def read(self, split: LakeSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         published: PublishedFile = split.payload
-        where = f"{self.table.location}/{published.path}"
+        where = self.table.store.where(published.path)
         chosen = file_format(published.file_format, where=where)
         written = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(published.written)))
         # A plan of changes has all columns, and is read by some.
@@ -112,7 +113,7 @@ class LocalFileSource(ManifestSource):
         outside = {name: text for name, text in split.partition if name in schema.names and name not in written.names}
         wanted = Wanted(without(schema, tuple(outside)), asked, split.rows or 0)
         stretch = Stretch(published.start, published.end, published.head) if published.end else None
-        with _opened(self.table.location, published.path) as file:
+        with self._opened(published) as file:
             try:
                 checked = file if stretch is None else stretch.bytes_of(file)
                 is_it = chosen.check(checked, published.bytes, published.digest)
@@ -136,8 +137,23 @@ class LocalFileSource(ManifestSource):
                 else:
                     yield with_constants(_without_columns(wanted.rows, wanted.schema), outside, schema)
 
+    def _opened(self, published: PublishedFile) -> pa.NativeFile:
+        """The data file, wherever it is. A file that is digested from end to end is fetched as a whole."""
+        bucket = in_s3(self.table.place)
+        if bucket is None:
+            return _opened(self.table.location, published.path)
+        from laketier_localfile.s3.settle import places
+
+        checked = places(LAYOUT.data_path(published.path, where="a split"))
+        try:
+            return bucket.open(*checked) if published.file_format == PARQUET else bucket.fetch(*checked)
+        except FileNotFoundError as error:
+            raise _missing(bucket.where(published.path)) from error
+
     def _plain_path(self, entry: FileEntry, snapshot: ManifestSnapshot) -> str | None:
         """A path that stays: the final one, or that of a superseded file. A file that is still staged has none."""
+        if self.table.store.folder is None:
+            return None  # Spark would ask the store with settings of its own
         location = self.table.location
         if (snapshot.is_newest and snapshot.settled) or (location / entry.path).exists():
             return str(location / entry.path)
@@ -167,9 +183,13 @@ def _opened(location: Path, name: str) -> pa.NativeFile:
             return pa.OSFile(str(path))
         except FileNotFoundError:
             continue  # it moved on, which it does twice at most
-    raise CorruptTable(
+    raise _missing(str(location / name))
+
+
+def _missing(where: str) -> CorruptTable:
+    return CorruptTable(
         "a data file of the snapshot is missing",
-        where=str(location / name),
+        where=where,
         why="something deleted it, or this host does not see the driver's warehouse",
         fix="Restore it from a backup, or put lake.warehouse on a file system that all hosts share.",
     )

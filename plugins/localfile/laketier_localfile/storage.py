@@ -11,10 +11,10 @@ from laketier.kit.manifests import (
     ManifestHistory,
     ManifestMaintenance,
     ManifestState,
-    warehouse_folder,
 )
 from laketier.spi import (
     CommitterInitContext,
+    FeatureNotSupported,
     LakeCommitter,
     LakeStorage,
     LakeStorageConfig,
@@ -37,8 +37,9 @@ from laketier_localfile.naming import Naming
 from laketier_localfile.open_writer import check_appendable, open_writer
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.outside import file_schema
+from laketier_localfile.place import place_of, warehouse_of
 from laketier_localfile.source import LocalFileSource
-from laketier_localfile.table import LocalFileTable, refuse_several_devices
+from laketier_localfile.table import LocalFileTable
 from laketier_localfile.writer import LocalFileWriter
 
 
@@ -66,15 +67,17 @@ class LocalFileTieringFactory(LakeTieringFactory[WriteResult]):
 
     def create_committer(self, context: CommitterInitContext) -> LakeCommitter[WriteResult]:
         require_mode(IDENTIFIER, FEATURES, context.mode)
-        return ManifestCommitter(FoldingTable(Path(self.table.location), self.options), context)
+        return ManifestCommitter(
+            FoldingTable(place_of(self.table.location, self.options.storage), self.options), context
+        )
 
 
 class LocalFileStorage(LakeStorage):
-    """One warehouse folder."""
+    """One warehouse: a folder on a disk, or a prefix in S3."""
 
     def __init__(self, config: LakeStorageConfig) -> None:
-        self._warehouse = warehouse_folder(config.warehouse, format=IDENTIFIER, features=FEATURES)
         self._options = config.options if isinstance(config.options, LocalFileOptions) else LocalFileOptions()
+        self._warehouse = warehouse_of(config.warehouse, self._options)
         # What can't be part of a name is refused before anything is read or written.
         Naming(self._options.file_prefix, self._options.file_suffix)
 
@@ -90,7 +93,7 @@ class LocalFileStorage(LakeStorage):
         )
         if self._options.open_files:
             check_appendable(table, self._options)
-        refuse_several_devices(Path(table.location))
+        self._table(table).check_folder()
         descriptor = replace(table.descriptor, properties=dict(table.descriptor.properties))
         return LocalFileTieringFactory(replace(table, descriptor=descriptor), self._options)
 
@@ -98,25 +101,35 @@ class LocalFileStorage(LakeStorage):
         if table.table_uuid == INFERRED:
             loaded = table if table.handle is not None else self.catalog().load_table(table.path)
             if isinstance(loaded.handle, InferredFiles):
-                return InferredSource(LocalFileTable(Path(table.location)), loaded.handle)
+                return InferredSource(self._table(table), loaded.handle)
             refuse_inferred(table)
-        return LocalFileSource(LocalFileTable(Path(table.location)))
+        return LocalFileSource(self._table(table))
 
     def state(self, table: TableInfo) -> ManifestState:
         refuse_inferred(table)
-        return LocalFileTable(Path(table.location)).state(table)
+        return self._table(table).state(table)
 
     def history(self, table: TableInfo) -> ManifestHistory:
         refuse_inferred(table)
-        return ManifestHistory(LocalFileTable(Path(table.location)))
+        return ManifestHistory(self._table(table))
 
     def changes(self, table: TableInfo) -> ManifestChanges:
         refuse_inferred(table)
         return ManifestChanges(self.source(table))
 
     def adoption(self) -> LocalFileAdoption:
+        if not isinstance(self._warehouse, Path):
+            raise FeatureNotSupported(
+                "adopt and rebuild on S3",
+                format=IDENTIFIER,
+                reason="what lies there is looked at, and made durable, as files of a disk",
+                fix="Copy the files into a local warehouse and adopt them there, or tier them into a new table.",
+            )
         return LocalFileAdoption(self.catalog())
 
     def maintenance(self, table: TableInfo) -> ManifestMaintenance:
         refuse_inferred(table)
-        return ManifestMaintenance(LocalFileTable(Path(table.location)))
+        return ManifestMaintenance(self._table(table))
+
+    def _table(self, table: TableInfo) -> LocalFileTable:
+        return LocalFileTable(place_of(table.location, self._options.storage))

@@ -20,6 +20,7 @@ from laketier.kit.manifests import (
     ManifestTable,
     growth_of,
 )
+from laketier.kit.staged import refuse_foreign, refuse_lost
 from laketier.spi import (
     CorruptTable,
     Features,
@@ -36,6 +37,7 @@ from laketier_localfile.growing import check_growing, check_open, recorded, with
 from laketier_localfile.layout import LAYOUT, STAGED_SUFFIX, final_path
 from laketier_localfile.names import PARQUET
 from laketier_localfile.partitioning import Partitioning, check_partitioning
+from laketier_localfile.place import in_s3
 from laketier_localfile.results import odd_claim
 from laketier_localfile.settle import settle
 from laketier_localfile.stretch import Stretch
@@ -60,24 +62,36 @@ class LocalFileTable(ManifestTable):
         check_partitioning(descriptor)
 
     def check_folder(self) -> None:
-        refuse_several_devices(self.location)
+        folder = self.store.folder
+        if folder is not None:
+            refuse_several_devices(folder)
 
     def check_open(self, entries: Sequence[FileEntry]) -> None:
-        check_open(self.location, entries)
+        if self.store.folder is not None:
+            check_open(self.store.folder, entries)
 
     def check_staged(self, state: ManifestState, results: Sequence[WriteResult]) -> None:
-        super().check_staged(state, without_growing(results))
-        check_growing(self.location, state, results)
+        bucket = in_s3(self.place)
+        if bucket is None:
+            super().check_staged(state, without_growing(results))
+            check_growing(self.location, state, results)
+        else:  # who looks at a file is told its size with it
+            refuse_foreign(results, self.layout.attempt_of, where=self.store.root)
         files = [file for result in results for file in result.files]
         for file in files:
             why = odd_claim(_whole(file), state.metadata)
+            if bucket is not None and growth_of(file) is not None:
+                why = "no file of S3 stays open"
             if why is not None:
-                raise _replaced(self.location / file.path, why)
-            self._refuse_replaced(state, file)
-        folder = LocalFolder(self.location)
+                raise _replaced(self.store.where(file.path), why)
+        if bucket is not None:
+            bucket.at_once(lambda file: self._refuse_replaced(state, file), files)
+        else:
+            for file in files:
+                self._refuse_replaced(state, file)
         partitioning = Partitioning.of(state.metadata)
         for file in files:
-            folder.refuse_links(final_path(file.path, partitioning.folders(file.partition)))
+            self.store.refuse_links(final_path(file.path, partitioning.folders(file.partition)))
 
     def entry(self, state: ManifestState, file: StagedFile) -> FileEntry:
         partitioning, before, whole = Partitioning.of(state.metadata), recorded(state, file), _whole(file)
@@ -98,20 +112,25 @@ class LocalFileTable(ManifestTable):
         )
 
     def settle(self, manifests: ManifestLog, head: Manifest) -> None:
-        settle(manifests, head)
+        bucket = in_s3(self.place)
+        if bucket is None:
+            settle(manifests, head)
+        else:
+            from laketier_localfile.s3.settle import settle as settle_in_s3
+
+            settle_in_s3(manifests, bucket, head)
 
     def _refuse_replaced(self, state: ManifestState, file: StagedFile) -> None:
         """The size is that of what was written. So is its seal, or no reader would take the file for it."""
-        path = self.location / file.path
-        chosen = of_table(state.metadata.properties, where=str(self.location))
+        path = self.store.where(file.path)
+        chosen = of_table(state.metadata.properties, where=self.store.root)
         if format_of(file.payload) != chosen.name or not file.path.removesuffix(STAGED_SUFFIX).endswith(
             chosen.suffixes
         ):
             raise _replaced(path, f"it is no file of the table's format, {chosen.name}")
         try:
-            with os.fdopen(LocalFolder(self.location).open(file.path), "rb") as data:
-                there, whole = pa.PythonFile(data), _whole(file)
-                growth = growth_of(file)
+            with self._opened(file) as data:
+                there, whole, growth = data, _whole(file), growth_of(file)
                 if growth is not None and growth.is_open:
                     there = Stretch(0, whole.bytes, 0).bytes_of(there)
                 found = chosen.seal(there, whole.bytes)
@@ -120,6 +139,18 @@ class LocalFileTable(ManifestTable):
         if found != seal_of(file):
             raise _replaced(path, "its footer is another one" if chosen.name == PARQUET else "its bytes are others")
 
+    def _opened(self, file: StagedFile) -> pa.NativeFile:
+        bucket = in_s3(self.place)
+        if bucket is None:
+            return pa.PythonFile(os.fdopen(LocalFolder(self.location).open(file.path), "rb"), "r")
+        try:
+            found = bucket.open(file.path)
+        except FileNotFoundError:
+            refuse_lost(file.path, None, file.bytes, where=self.store.root)
+            raise
+        refuse_lost(file.path, found.size(), file.bytes, where=self.store.root)
+        return found
+
 
 def _whole(file: StagedFile) -> StagedFile:
     """With the rows and bytes of all of the file, where an attempt appended to it."""
@@ -127,10 +158,10 @@ def _whole(file: StagedFile) -> StagedFile:
     return file if growth is None else replace(file, rows=growth.rows + file.rows, bytes=growth.bytes + file.bytes)
 
 
-def _replaced(path: Path, why: str) -> StagedFileLost:
+def _replaced(path: str, why: str) -> StagedFileLost:
     return StagedFileLost(
         "a staged file is not the one that its writer left; nothing was published",
-        where=str(path),
+        where=path,
         why=why,
         fix="Find out what writes into the table's folder, and run the round again: it stages its files again.",
     )

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from laketier.kit import LocalFolder
-from laketier.kit.access import access
-from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.failpoints import failpoint
+from laketier.kit.local_store import store_of
 from laketier.kit.manifests import ManifestLog
 from laketier.kit.rolling import ClosedFile, OpenFile, RollingWriter
 from laketier.spi import (
@@ -32,6 +28,8 @@ from laketier_localfile.layout import IN_PROGRESS, LAYOUT, base_name, staged_pat
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.outside import file_schema
 from laketier_localfile.partitioning import Partitioning
+from laketier_localfile.place import place_of
+from laketier_localfile.staging import staging_at
 
 
 class LocalFileWriter(LakeWriter[WriteResult]):
@@ -46,7 +44,8 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         context: WriterInitContext,
     ) -> None:
         self._table = table
-        self._location = Path(table.location)
+        self._store = store_of(place_of(table.location, options.storage))
+        self._staging = staging_at(self._store)
         self._context = context
         self._odd = options.odd_partition_values
         self._names = options.file_names
@@ -66,7 +65,7 @@ class LocalFileWriter(LakeWriter[WriteResult]):
             block_bytes=options.row_group_bytes,
             keys=self._keys if self._partitioning.fields or assigner else None,
             file_schema=self._file_schema,
-            on_closed=fsync_file,
+            on_closed=self._staging.closed,
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -75,14 +74,15 @@ class LocalFileWriter(LakeWriter[WriteResult]):
     def complete(self) -> WriteResult:
         files = tuple(self._staged(file) for file in self._writer.close())
         if files:
-            fsync_directory(self._location / IN_PROGRESS)
+            self._staging.complete()
         failpoint("stage.after_fsync")
         return WriteResult.of(self._table, self._context.attempt, files)
 
     def abort(self) -> None:
+        self._staging.give_up()
         self._writer.abandon()
         for path in self._writer.paths:
-            Path(path).unlink(missing_ok=True)
+            self._staging.delete(path)
 
     def _opener(self, options: LocalFileOptions) -> OpenFile:
         return self._format.opener(options)
@@ -102,21 +102,17 @@ class LocalFileWriter(LakeWriter[WriteResult]):
         name = base_name(
             self._context.split_index, bucket, self._context.attempt, len(self._made), self._suffix, self._names
         )
-        staged = staged_path(name)
-        LocalFolder(self._location).refuse_links(staged)
-        path = str(self._location / staged)
-        with access("staging a file", Path(path)):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        path, stream = self._staging.create(staged_path(name))
         self._made[path] = (partition, bucket)
-        return path, pa.OSFile(path, "wb")
+        return path, stream
 
     def _staged(self, file: ClosedFile) -> StagedFile:
         partition, bucket = self._made[file.path]
-        described = self._format.describe(file, self._file_schema)
-        with pa.OSFile(file.path) as data:
+        with self._staging.open(file.path) as data:
+            described = self._format.describe(file, self._file_schema, data)
             seal = self._format.seal(data, file.bytes)
         return StagedFile(
-            path=f"{IN_PROGRESS}/{Path(file.path).name}",
+            path=f"{IN_PROGRESS}/{file.path.rpartition('/')[2]}",
             rows=file.rows,
             bytes=file.bytes,
             partition=partition,
@@ -126,13 +122,13 @@ class LocalFileWriter(LakeWriter[WriteResult]):
 
     def _refuse_other_warehouse(self) -> None:
         try:
-            found = ManifestLog.open(self._location, LAYOUT).table_uuid
+            found = ManifestLog.open(self._store, LAYOUT).table_uuid
         except TableNotFound:
             found = None
         if found != self._table.table_uuid:
             raise ConfigError(
                 "this host does not see the driver's warehouse" if found is None else "the table is another one now",
-                where=str(self._location),
+                where=self._store.root,
                 why="the folder is not shared between driver and executors"
                 if found is None
                 else f"it was recreated, or this host has a table of its own there ({found})",

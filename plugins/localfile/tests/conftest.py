@@ -46,7 +46,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("region", pa.string())])
 class Table:
     """One table, driven through the SPI."""
 
-    warehouse: Path
+    warehouse: Any
     path: TablePath = field(default_factory=lambda: TablePath("db", "events"))
     schema: pa.Schema = SCHEMA
     partition_by: tuple[str, ...] = ()
@@ -211,6 +211,11 @@ def make_table(tmp_path: Path) -> Callable[..., Table]:
         return table
 
     return make
+
+
+@pytest.fixture
+def table_type() -> type[Table]:
+    return Table
 
 
 @pytest.fixture

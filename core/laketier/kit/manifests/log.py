@@ -135,17 +135,20 @@ class ManifestLog:
 
     def read(self, number: int) -> Manifest:
         """Read a manifest. Raises `CorruptTable` when it is missing, damaged, or another one's."""
-        store, name = self.store, self.name(number)
-        where = store.where(name)
         try:
-            manifest = Manifest.decode(store.read(name), where, self.layout)
+            return self._read(number)
         except FileNotFoundError as error:
             raise CorruptTable(
                 "a manifest is missing",
-                where=where,
+                where=self.store.where(self.name(number)),
                 why="something deleted files of the table",
                 fix="Restore the file from a backup.",
             ) from error
+
+    def _read(self, number: int) -> Manifest:
+        store, name = self.store, self.name(number)
+        where = store.where(name)
+        manifest = Manifest.decode(store.read(name), where, self.layout)
         if manifest.number != number or manifest.table_uuid != self.table_uuid:
             raise CorruptTable(
                 "the file is another manifest",
@@ -161,27 +164,32 @@ class ManifestLog:
         Raises `RolledBack` when manifests that were there are gone, and `CorruptTable`.
         """
         hint = self._hint()
-        number = self._last_listed() if hint is None else hint[0]
-        if hint is not None and not self._exists(number):
-            name = self.name(number)
+        known = number = self._last_listed() if hint is None else hint[0]
+        while self._exists(number + 1):
+            number += 1
+        if hint is None:
+            return self.read(number), False
+        try:
+            head = self._read(number)
+            if number > known and not self._exists(known):
+                raise FileNotFoundError
+        except FileNotFoundError as error:
+            name = self.name(known)
             raise RolledBack(
-                f"manifest {number} is gone, and the table was there already",
+                f"manifest {known} is gone, and the table was there already",
                 where=self.store.where(name),
                 why="something deleted the newest manifests, or restored an older copy of them",
                 fix=f"Restore {name.rpartition('/')[2]} from a backup. To accept that the commits are lost, delete "
                 f"{_HEAD_FILE} beside it and remove their data files.",
-            )
-        while self._exists(number + 1):
-            number += 1
-        head = self.read(number)
-        if hint is not None and hint[0] == number and hint[1] != head.sha256:
+            ) from error
+        if known == number and hint[1] != head.sha256:
             raise RolledBack(
                 f"manifest {number} is not the one that was published",
                 where=self.store.where(self.name(number)),
                 why="something replaced it, for example a restore followed by new commits",
                 fix="Restore the table from one backup, manifests and data together.",
             )
-        return head, hint is not None and hint[0] == number
+        return head, known == number
 
     def current(self) -> tuple[Manifest, bool]:
         """Read the head as `head` does, for readers: missing newest manifests are logged as a warning, and the
@@ -295,7 +303,10 @@ class ManifestLog:
         """Look again after the name was taken: if the table is there or past it, and does not descend from it, the name
         was free only because someone deleted manifests, and what was published there is part of nothing."""
         hint = self._hint()
-        if hint is None or hint[0] < number or hint == (number, sha256):
+        if hint is None:
+            self._refuse_dropped(number)
+            return
+        if hint[0] < number or hint == (number, sha256):
             return
         if hint[0] > number and self._exists(number + 1) and self.read(number + 1).previous == sha256:
             return
@@ -306,6 +317,17 @@ class ManifestLog:
             where=self.store.where(self.name(number)),
             why="something deleted manifests",
         )
+
+    def _refuse_dropped(self, number: int) -> None:
+        """Where there is no head file any more, there may be no table: on storage without folders, a name in a dropped
+        table can be taken like any other."""
+        try:
+            if TableFile.read(self.place, self.layout).table_uuid == self.table_uuid:
+                return
+        except TableNotFound:
+            pass
+        self.store.delete(self.name(number))
+        raise Conflict("the table was dropped meanwhile", where=self.store.root)
 
     def _hint(self) -> tuple[int, str] | None:
         name = f"{self.home}/{_HEAD_FILE}"

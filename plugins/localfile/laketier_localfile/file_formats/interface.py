@@ -100,8 +100,9 @@ class FileFormat(ABC):
         """What begins a file. Its ``close`` gives what `describe` needs. Executor."""
 
     @abstractmethod
-    def describe(self, file: ClosedFile, schema: pa.Schema) -> Described:
-        """What the manifest is to keep of a finished file with the columns of ``schema``. Executor."""
+    def describe(self, file: ClosedFile, schema: pa.Schema, data: pa.NativeFile) -> Described:
+        """What the manifest is to keep of a finished file with the columns of ``schema``, and the bytes ``data``.
+        Executor."""
 
     @abstractmethod
     def seal(self, file: pa.NativeFile, size: int) -> str:

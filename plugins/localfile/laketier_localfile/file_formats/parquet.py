@@ -40,9 +40,8 @@ class Parquet(FileFormat):
     def opener(self, options: LocalFileOptions) -> OpenFile:
         return partial(GrowingParquetFile, settings=options)
 
-    def describe(self, file: ClosedFile, schema: pa.Schema) -> Described:
-        with pa.OSFile(file.path) as data:
-            return Described(footer_digest(data, file.bytes), column_stats(file.footer, schema))
+    def describe(self, file: ClosedFile, schema: pa.Schema, data: pa.NativeFile) -> Described:
+        return Described(footer_digest(data, file.bytes), column_stats(file.footer, schema))
 
     def seal(self, file: pa.NativeFile, size: int) -> str:
         return footer_digest(file, size)

@@ -34,7 +34,7 @@ class WholeFileFormat(FileFormat):
     """A `FileFormat` of files that are digested from end to end while they are written. Its `GrowingFile.close` gives
     their `Described`."""
 
-    def describe(self, file: ClosedFile, schema: pa.Schema) -> Described:
+    def describe(self, file: ClosedFile, schema: pa.Schema, data: pa.NativeFile) -> Described:
         described: Described = file.footer
         return described
 

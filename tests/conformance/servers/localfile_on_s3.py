@@ -1,0 +1,34 @@
+"""Local files in a store that speaks S3."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from one_store import KEY, REGION, make_bucket, store
+
+from laketier.registry import hookimpl
+from laketier.spi import Passthrough
+from laketier_conformance.harness import Warehouse
+from laketier_localfile.conformance import Harness as LocalHarness
+from laketier_localfile.plugin import LocalFilePlugin
+
+
+class Harness(LocalHarness):
+    buckets = 0
+
+    def setup(self, _: Path) -> Warehouse:
+        self.buckets += 1
+        make_bucket(f"plain{self.buckets}")
+        options = {"endpoint": store(), "region": REGION, "access_key_id": KEY, "secret_access_key": KEY}
+        self.storage = Passthrough(options)
+        return Warehouse(f"s3://plain{self.buckets}/warehouse", {f"storage.{k}": v for k, v in options.items()})
+
+
+class LocalFileOnS3(LocalFilePlugin):
+    identifier: ClassVar[str] = "localfile-on-s3"
+
+
+@hookimpl
+def laketier_format() -> LocalFileOnS3:
+    return LocalFileOnS3()
