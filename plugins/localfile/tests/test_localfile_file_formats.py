@@ -139,8 +139,8 @@ def write(way: str, table: pa.Table, path: Path) -> ClosedFile:
 
 def read(way: str, closed: ClosedFile, wanted: Wanted) -> pa.Table:
     chosen = file_format(way.partition(".")[0])
-    described = chosen.describe(closed, wanted.schema)
     with pa.OSFile(closed.path) as file:
+        described = chosen.describe(closed, wanted.schema, file)
         assert chosen.check(file, closed.bytes, described.digest)
         return pa.Table.from_batches(chosen.read(file, closed.path, wanted), schema=wanted.schema)
 
@@ -214,7 +214,8 @@ def test_statistics_are_those_of_parquet(way: str, values: pa.Array, tmp_path_fa
     folder = tmp_path_factory.mktemp("file")
     closed = write(way, table, folder / f"part.{way}")
     pq.write_table(table, folder / "p")
-    stats = file_format(way.partition(".")[0]).describe(closed, table.schema).stats
+    with pa.OSFile(closed.path) as file:
+        stats = file_format(way.partition(".")[0]).describe(closed, table.schema, file).stats
     assert stats == column_stats(pq.read_metadata(folder / "p"), table.schema)
 
 
