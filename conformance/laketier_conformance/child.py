@@ -203,6 +203,9 @@ def _tell(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any
     match request["what"]:
         case "driver":
             return {"told": _told_to_drivers(table, request["commit"])}
+        case "watermark":
+            mark = table.watermark()
+            return {"told": None if mark is None else mark.token.epoch}
         case "rows":
             return {"told": seen(lake, request["table"])}
         case "tables":

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 import pyarrow as pa
 import pytest
 
 from laketier.spi import AddColumn, CommitterInitContext, Feature, Watermark, new_attempt_id, support_of
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect
+from laketier_conformance.interposed.looks import Looks
 from laketier_conformance.lake import Table, ids_of, token
+from laketier_conformance.outside import local_folder
+
+FEW, MORE = 31, 36
 
 
 def foreign_commits(table: Table, numbers: range) -> None:
@@ -56,3 +63,30 @@ def test_commits_of_others_hide_nothing(table: Table, pytestconfig: pytest.Confi
     expect(table.append(0, fence=3).outcome, RoundOutcome.ALREADY_THERE, f"{since} a replay adds nothing")
     expect(table.append(1, ids_of(2), fence=3).outcome, RoundOutcome.PUBLISHED, f"{since} the next epoch is published")
     expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2), f"{since} each epoch's rows are there once")
+
+
+def test_a_long_history_opens_few_files(
+    table: Table, looks: Callable[[], AbstractContextManager[Looks]], unproven: Callable[[str, str], None]
+) -> None:
+    """Neither a reader nor a driver that asks for its watermark opens a file for each commit of others: a stream makes
+    one commit after the other, for years. Only who asks what became of a commit may look at each."""
+    if local_folder(table.info.location) is None:
+        unproven("the cost of a long history", "the table is in no local folder")
+        return
+    table.append(0)
+    foreign_commits(table, range(FEW))
+    after_few = {what: _opened(table, looks, what) for what in ("rows", "watermark")}
+    foreign_commits(table, range(FEW, FEW + MORE))
+    for what, then in after_few.items():
+        more = len(_opened(table, looks, what)) - len(then)
+        assert more < MORE // 2, (
+            f"who asks for the {what} of a table opens {len(then)} files after {FEW} commits of others, and {more} "
+            f"more after {MORE} more of them: a long history is summed up, and fewer than {MORE // 2} were expected"
+        )
+
+
+def _opened(table: Table, looks: Callable[[], AbstractContextManager[Looks]], what: str) -> set[tuple[str, ...]]:
+    with looks() as looked:
+        run = looked.ask("tell", table=str(table.path), what=what)
+    assert "told" in (run.answer or {}), f"a request to tell {what} after a long history: found {run.answer}"
+    return {look.on for look in run.steps if look.call.startswith("open")}

@@ -16,17 +16,19 @@ import pytest
 
 from laketier.spi import Feature, LaketierError, support_of
 from laketier_conformance.child import answer_of
+from laketier_conformance.children import Child
 from laketier_conformance.expect import expect
 from laketier_conformance.foreign import is_less, left_for
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.disk import SYNCS
 from laketier_conformance.interposed.powercuts import PowerCut, PowerCuts
-from laketier_conformance.interposed.runs import NOWHERE, Run, spread
+from laketier_conformance.interposed.runs import NOWHERE, Interposed, Run, spread
 from laketier_conformance.interposed.supervisor import KILL, LOSE
 from laketier_conformance.lake import Lake
-from laketier_conformance.operations import BESIDE, NAME, OPERATIONS, Asked, Operation, went_well
+from laketier_conformance.operations import APPENDS, BESIDE, NAME, OPERATIONS, Asked, Operation, went_well
 from laketier_conformance.seen import seen
 
+PATIENCE_SECONDS = 1.0
 Of = tuple[int, int]
 """At most so many steps, drawn by a seed."""
 
@@ -75,6 +77,52 @@ def test_an_operation_is_cut_off(
         _loses_its_power(first, cuts, powerless)
     elif tears:
         cuts.runs.sight.unseen[cuts.cannot] = None
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param(each, id=each.name, marks=[pytest.mark.needs(*each.needs)] if each.needs else [])
+        for each in (*APPENDS, *OPERATIONS)
+        if each.name in ("create", "create-again", "alter", "drop", "discard", "collect")
+    ],
+)
+def test_a_rival_asks_for_the_same(
+    operation: Operation,
+    lake: Lake,
+    runs: Interposed,
+    children: Callable[[int], list[Child]],
+    pytestconfig: pytest.Config,
+) -> None:
+    """Two processes make, change, drop or tidy up one table: the second does all of it before some step of the first.
+    Both are answered, or one is told that there is no table any more; there is one table, and it is whole."""
+    lake.create(name=BESIDE).append(0)
+    first = Asked.of(operation, lake, 0)
+    whole = runs.run(at=NOWHERE, but=SYNCS, **first.request)
+    assert went_well(whole.answer), f"a request to {operation.name} goes well: found {whole.answer}"
+    some = (pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed"))
+    for number, at in enumerate(spread(len(whole.steps), *some), start=1):
+        asked = Asked.of(operation, lake, number)
+        rivals: list[Child] = []
+        run = runs.run(at=at, meanwhile=lambda: rivals.append(_rival(asked, children)), but=SYNCS, **asked.request)  # noqa: B023 - called before the next
+        told = f"{operation.name}, {runs.told(run, 'a rival came before')}"
+        for who, answer in [("it", run.answer), *(("the rival", each.answer()) for each in rivals)]:
+            gone = operation.name == "drop" and (answer or {}).get("refused") == "TableNotFound"
+            assert gone or went_well(answer), f"{told}, and {who} ended with {answer}"
+        for rival in rivals:
+            rival.stop()
+        expect(asked.seen, asked.after, f"{told}: a reader finds")
+        if asked.after is not None:
+            table = lake.table(asked.request["table"])
+            epoch = -1 if (mark := table.watermark("later")) is None else mark.token.epoch
+            expect(table.append(epoch + 1, [7], pipeline="later").rows, 1, f"{told}: rows of the next round")
+
+
+def _rival(asked: Asked, children: Callable[[int], list[Child]]) -> Child:
+    (rival,) = children(1)
+    rival.begin(asked.lake, **asked.request)
+    rival.answers_within(PATIENCE_SECONDS)
+    return rival
 
 
 def _cut_off(cuts: PowerCuts, whole: Run, some: Of) -> Iterator[tuple[int, int, dict[str, Any]]]:

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from laketier.spi import Conflict, Feature, LaketierError, TablePath, UnknownOutcome
+from laketier.spi import Conflict, Feature, LaketierError, TableNotFound, TablePath, UnknownOutcome
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect, told
 from laketier_conformance.lake import Lake, Table, ids_of
@@ -166,3 +166,55 @@ def test_a_warehouse_without_a_name(lake: Lake, name: str, tmp_path: Path, monke
         pytest.fail("a warehouse without a name is opened, and a table is made there")
     left = {path.name for path in tmp_path.iterdir()} - before
     expect(left, set(), "what is made in the working folder by a warehouse without a name")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["{folder}?version=3", "{uri}?version=3", "{uri}#part", "lake:{name}", "file:", "file:{name}", "nowhere://x"],
+)
+def test_a_warehouse_that_is_named_oddly(
+    lake: Lake, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unproven: Callable[[str, str], None]
+) -> None:
+    """It is refused, by an error that is no race, before anything is made; or it is one folder, the same for writers
+    and readers, and no other one is made."""
+    monkeypatch.chdir(tmp_path)
+    folder = _home(lake, unproven) / "odd"
+    odd = replace(lake, location=name.format(folder=folder, uri=folder.as_uri(), name=folder.name))
+    try:
+        odd.create().append(0)
+    except (Conflict, UnknownOutcome, TableNotFound) as error:
+        pytest.fail(f"a warehouse is named {name}: {told(error)}, which tells of a race, or of another warehouse")
+    except LaketierError:
+        made = [path for path in (folder, *tmp_path.glob("*odd*"), *tmp_path.glob("lake:*")) if path.exists()]
+        expect(made, [], f"what is made by a warehouse that is named {name}, and refused")
+        return
+    except Exception as error:  # noqa: BLE001 - reported
+        pytest.fail(f"a warehouse is named {name}: no error of laketier's, but {told(error)}")
+    expect(odd.table("db.t").ids, ids_of(0), f"rows of a warehouse that is named {name}")
+    assert not folder.exists() or folder.name == odd.location.rpartition("/")[2], (
+        f"a warehouse is named {name}, and what is behind the name is passed over: it became {folder}"
+    )
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_table_below_another_one(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """Somebody's warehouse is inside of a table's folder. Dropping the table is refused, or leaves the other one as it
+    is."""
+    folder = local_folder(table.info.location)
+    if folder is None:
+        unproven("tables below others", "the table is in no local folder")
+        return
+    table.append(0)
+    inner = replace(table.lake, location=str(folder / "theirs"))
+    try:
+        theirs = inner.create()
+        theirs.append(0, ids_of(5))
+    except LaketierError:
+        return
+    try:
+        table.lake.storage.catalog().drop_table(table.path)
+    except (Conflict, UnknownOutcome, TableNotFound) as error:
+        pytest.fail(f"a table is dropped that has another one below: {told(error)}, which tells of a race")
+    except LaketierError:
+        expect(table.ids, ids_of(0), "rows of a table that was not dropped, as another one is below")
+    expect(theirs.ids, ids_of(5), "rows of a table below one that was dropped, or refused to be")

@@ -3,14 +3,15 @@ one, and a reader never gets fewer rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from laketier.spi import LaketierError
+from laketier.spi import LaketierError, TableState, Watermark, WriteResult
 from laketier_conformance.expect import expect, told
-from laketier_conformance.lake import Lake, Table, ids_of
+from laketier_conformance.lake import Lake, Table, ids_of, token
 from laketier_conformance.outside import contents, local_folder, restore
 
 HARMS = ("cut", "empty", "gone", "older")
@@ -111,6 +112,64 @@ def test_a_round_after_a_file_is_damaged(lake: Lake, harm: str, unproven: Callab
             except LaketierError:
                 added = []  # noqa: PLW2901 - refused, so nothing of it is there
             expect(table.ids, sorted(ids + added), f"{said} {what}")
+
+
+@pytest.mark.parametrize("harm", ["gone", "older"])
+def test_a_driver_from_before_a_file_was_damaged(lake: Lake, harm: str, unproven: Callable[[str, str], None]) -> None:
+    """It opened, another pipeline published, and a file of that commit is gone or as it was before, each in turn. The
+    driver may find the name free that the other one had. Where its commit is acknowledged, its rows are there and it
+    goes on. Where it is refused, none of its rows is ever seen, also once the file is back."""
+    number, files = 0, 1
+    while number < files:
+        table = lake.create(name=f"db.t{number}")
+        table.append(0)
+        root = local_folder(table.info.location)
+        if root is None:
+            unproven("damaged files", "the table is in no local folder")
+            return
+        committer = table.committer(commit_id="late")
+        state, staged = committer.open(), table.staged(ids_of(1))
+        before = contents(root)
+        table.append(0, ids_of(5), pipeline="other")
+        after = contents(root)
+        changed = sorted(file for file, content in after.items() if before.get(file) != content)
+        files, file = len(changed), changed[number] if number < len(changed) else None
+        number += 1
+        if file is not None and _harm(file, harm, before.get(file)):
+            said = f"{file.name} is {harm} of a commit that came after a driver had opened: "
+            _publishes_late(table, committer, state, staged, said)
+            _is_put_back(table, file, after, said)
+        committer.close()
+
+
+def _publishes_late(table: Table, committer: Any, state: TableState, staged: WriteResult, said: str) -> None:
+    try:
+        committer.publish(state, [staged], Watermark(token(1), "late"))
+    except Exception:  # noqa: BLE001 - whatever it says: it is refused, or its outcome is unknown
+        return
+    found = table.ids
+    missing = sorted(set(ids_of(1)) - set(found))
+    assert not missing, f"{said}its own commit is acknowledged, and rows of it are missing: {missing}, found {found}"
+    try:
+        table.append(2, ids_of(2))
+    except LaketierError as error:
+        pytest.fail(f"{said}its own commit is acknowledged, and the next epoch is refused: {told(error)}")
+
+
+def _is_put_back(table: Table, file: Path, after: Mapping[Path, bytes], said: str) -> None:
+    """Where nothing landed since, it is the table again that it was."""
+    if file.exists():
+        return
+    file.write_bytes(after[file])
+    try:
+        found = table.ids
+    except LaketierError:
+        return
+    theirs, late = ids_of(0) + ids_of(5), ids_of(1)
+    rows = [sorted(theirs), sorted(theirs + late), sorted(theirs + late + ids_of(2))]
+    assert found in rows, (
+        f"{said}the driver was refused or not, and the file is back: rows are {found}, expected {rows}"
+    )
 
 
 def test_a_backup_is_put_back_and_goes_on(table: Table, unproven: Callable[[str, str], None]) -> None:

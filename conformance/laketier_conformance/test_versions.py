@@ -85,3 +85,42 @@ def test_what_a_handle_takes_is_a_number_or_unknown(table: Table) -> None:
         size = catalog.handle_bytes(catalog.load_table(table.path))
         assert size is None or (type(size) is int and size >= 0), f"the bytes of a handle are {size!r}"
         table.append(epoch)
+
+
+def test_a_version_that_was_never_told_is_none(table: Table) -> None:
+    """A cache may hold what another release wrote, or half of it. It is no version, and no error: the right one is
+    told."""
+    table.append(0)
+    table.info  # noqa: B018 - whoever looks may settle what the commit left
+    now = _version(table)
+    for known in ("", " ", "/", "0", "../x", "x" * 300, "0" * 40, "\n", *_mangled(now or "1/2/3")):
+        if known != now:
+            expect(_version(table, known), now, f"the version of a table, to who says that it knew {known!r}")
+
+
+def _mangled(version: str) -> list[str]:
+    """Texts that are nearly a version: parts left out, doubled and cut, and another table or number."""
+    found = [version[1:], version[:-1], version * 2]
+    for separator in "/:.-":
+        parts = version.split(separator)
+        for at in range(len(parts) if len(parts) > 1 else 0):
+            found += [separator.join([*parts[:at], *other, *parts[at + 1 :]]) for other in ([], [parts[at], parts[at]])]
+        found += [separator.join([*parts[:1], "x" * 9, *parts[2:]]), separator.join(["x" * 9, *parts[1:]])]
+    return found
+
+
+def test_a_table_at_its_newest_version_is_that_version(table: Table) -> None:
+    """Whoever holds the newest state says so, though a commit by others was made through another catalog, and is told
+    of each that comes."""
+    table.append(0)
+    catalog = table.lake.storage.catalog()
+    for epoch in range(1, 4):
+        loaded = catalog.load_table(table.path)
+        version = catalog.table_version(table.path)
+        table.append(epoch)
+        now = catalog.load_table(table.path)
+        then = catalog.table_version(table.path, version)
+        assert version is None or then != version, (
+            f"epoch {epoch} was published: who knew snapshot {loaded.snapshot_id} is told that it is the newest, and "
+            f"it is {now.snapshot_id}"
+        )

@@ -81,18 +81,19 @@ class TableFolder:
             return False
         return True
 
-    def refuse_tables_below(self, sign: str) -> None:
+    def refuse_tables_below(self, sign: str, own: tuple[str, ...] = ()) -> None:
         """Raise `IncompatibleTable` if another table lies below: a folder other than `root` that contains a folder
-        named ``sign``. For deleting all of `root`."""
+        named ``sign``. For deleting all of `root`. ``own``: folders of the table itself in which there may be some."""
         if self.local is not None:
-            folders = (Path(here, name) for here, names, _ in os.walk(self.root) for name in names)
+            folders = (Path(here, name) for here, names, _ in os.walk(self.root, onerror=_raised) for name in names)
             found = (str(path.relative_to(self.root)) for path in folders)
         else:
             cut = len(self.root.rstrip("/")) + 1
             selector = pafs.FileSelector(self.root, allow_not_found=True, recursive=True)
             # An object store has no folders: those of its files.
             found = (info.path[cut:].rpartition("/")[0] for info in self.filesystem.get_file_info(selector))
-        other = next((path for path in found if path.endswith(f"/{sign}")), None)
+        theirs = (path for path in found if not path.startswith(tuple(f"{name}/" for name in own)))
+        other = next((path for path in theirs if path.endswith(f"/{sign}")), None)
         if other is not None:
             raise IncompatibleTable(
                 "another table is inside of the table's folder; nothing was deleted",
@@ -100,3 +101,9 @@ class TableFolder:
                 why="dropping the table deletes its whole folder",
                 fix="Move the other table elsewhere, or drop it first.",
             )
+
+
+def _raised(error: OSError) -> None:
+    """What can't be listed may hold a table. What is gone meanwhile does not."""
+    if not isinstance(error, FileNotFoundError):
+        raise error

@@ -144,7 +144,10 @@ class DeltaCatalog(LakeCatalog):
         if not location.is_local:
             filesystem.delete_dir(location.root)
             return
-        LocalFolder(Path(location.root).parent).remove_folder(path.table)
+        try:
+            LocalFolder(Path(location.root).parent).remove_folder(path.table)
+        except FileNotFoundError as error:
+            raise TableNotFound("there is no Delta table any more", where=location.uri) from error
 
     def list_tables(self, database: str | None = None) -> list[TablePath]:
         filesystem = self._warehouse.filesystem

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from laketier.kit import LocalFolder
+from laketier.kit import LocalFolder, TableFolder
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     AddColumn,
@@ -34,7 +34,7 @@ from laketier_lance.durable import VERSIONS, make_durable, make_folders
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.latest import latest_version, manifest_bytes
-from laketier_lance.location import SUFFIX, listed, local_path, table_location
+from laketier_lance.location import BRANCHES, SUFFIX, listed, local_path, table_location
 from laketier_lance.options import LanceOptions
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
 from laketier_lance.types import check_types
@@ -137,8 +137,12 @@ class LanceCatalog(LakeCatalog):
         open_dataset(location, self._storage)
         local = local_path(location)
         if local is not None:
+            TableFolder.at(local).refuse_tables_below(VERSIONS, (BRANCHES,))
             # Lance would remove one file after the other, and a reader, or what a kill left, be without some.
-            LocalFolder(local.parent).remove_folder(local.name)
+            try:
+                LocalFolder(local.parent).remove_folder(local.name)
+            except FileNotFoundError as error:
+                raise TableNotFound("there is no such table any more", where=location) from error
             return
         try:
             lance.LanceDataset.drop(location, self._storage or None)

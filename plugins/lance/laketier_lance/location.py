@@ -14,7 +14,9 @@ from laketier.spi import ConfigError, TablePath
 
 SUFFIX = ".lance"
 
-_FOLDERS = ("data", "_versions", "_transactions", "_deletions", "_indices", "_refs", "tree")
+BRANCHES = "tree"
+"""Each branch has a folder in it that is a dataset of its own."""
+_FOLDERS = ("data", "_versions", "_transactions", "_deletions", "_indices", "_refs", BRANCHES)
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
