@@ -14,13 +14,41 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from laketier.kit.conform import conform
+from laketier.kit.event_time import EventTime
 from laketier.kit.failpoints import failpoint
 from laketier.kit.partition import split_by_values
 from laketier.spi.options import option
 
 
 @dataclass(frozen=True)
-class RollingSettings:
+class TimeSettings:
+    """When files end by time."""
+
+    target_file_seconds: int | None = option(
+        None,
+        "A data file is closed, at the next batch, once its first row is this old; never when unset. One that is open "
+        "across epochs also while no batch comes.",
+        least=1,
+    )
+    idle_file_seconds: int | None = option(
+        None,
+        "A data file is closed, at the next batch, once no row has come to it for so long; never when unset. One that "
+        "is open across epochs also while no batch comes.",
+        least=1,
+    )
+    target_file_event_seconds: int | None = option(
+        None,
+        "A data file is closed, at the next batch, once the event time of its task has gone on by so much since the "
+        "file began; never when unset. Needs event-time-column.",
+        least=1,
+    )
+    event_time_column: str | None = option(
+        None, "The timestamp or date column with the event time of rows, for target-file-event-seconds."
+    )
+
+
+@dataclass(frozen=True)
+class RollingSettings(TimeSettings):
     """How files are cut. Rows and bytes are upper aims: a file is closed when it reaches either. The options of a
     format derive from this class, and so have these keys."""
 
@@ -30,14 +58,6 @@ class RollingSettings:
     )
     buffer_bytes: int = option(256 * 1024 * 1024, "Memory for rows that wait to be written, per task.", least=1)
     max_open_files: int = option(64, "Files of different partitions that one task keeps open.", least=1)
-    target_file_seconds: int | None = option(
-        None, "A data file is closed, at the next batch, once its first row is this old; never when unset.", least=1
-    )
-    idle_file_seconds: int | None = option(
-        None,
-        "A data file is closed, at the next batch, once no row has come to it for so long; never when unset.",
-        least=1,
-    )
 
 
 class GrowingFile(Protocol):
@@ -95,6 +115,8 @@ class _Part:
     since: float = 0.0
     """When its first row came: of the file, or of what will become one. By the writer's clock."""
     last: float = 0.0
+    begun: int | None = None
+    """The event time when it began."""
 
 
 class RollingWriter:
@@ -130,6 +152,9 @@ class RollingWriter:
         self._clock = clock
         self._rolls_by_time = (settings.target_file_seconds, settings.idle_file_seconds) != (None, None)
         self._unsplit_since = 0.0
+        self._event = EventTime.of(settings, schema)
+        self._unsplit_event: int | None = None
+        self._unsplit_begun: int | None = None
         self._parts: dict[tuple[Any, ...], _Part] = {}
         self._closed: list[ClosedFile] = []
         self._buffered = 0
@@ -154,12 +179,14 @@ class RollingWriter:
             return
         if self._rolls_by_time:
             self._roll_by_time()
+        before = None if self._event is None else self._roll_by_event(self._event, batch)
         size = batch.nbytes
         if self._keys is None:
-            self._add((), [batch], batch.num_rows, size, self._clock())
+            self._add((), [batch], batch.num_rows, size, self._clock(), before)
         else:
             if not self._unsplit:
-                self._unsplit_since = self._clock()
+                self._unsplit_since, self._unsplit_event = self._clock(), before
+                self._unsplit_begun = self._begins([batch], before)
             self._unsplit.append(batch)
             self._unsplit_rows += batch.num_rows
             self._unsplit_bytes += size
@@ -186,6 +213,8 @@ class RollingWriter:
             self._flush(key, part)
         if self._rolls_by_time:
             self._roll_by_time()
+        if self._event is not None:
+            self._close_past(self._event)
         self._parts = {key: part for key, part in self._parts.items() if part.file is not None}
         closed, self._closed, self.paths = self._closed, [], []
         opened = [
@@ -224,6 +253,29 @@ class RollingWriter:
                 self._flush(key, part)
                 self._close_file(key, part)
 
+    def _roll_by_event(self, event: EventTime, batch: pa.RecordBatch) -> int | None:
+        """Let the event time go on to that of ``batch``, and close what is past before its rows come. Returns the time
+        of before."""
+        before, ends = event.greatest, event.ends([batch])
+        if ends is None or (before is not None and ends[1] <= before):
+            return before
+        event.greatest = ends[1]
+        if self._unsplit and event.is_past(self._unsplit_begun, event.greatest):
+            self._split()
+        self._close_past(event)
+        return before
+
+    def _close_past(self, event: EventTime) -> None:
+        for key, part in list(self._parts.items()):
+            if event.is_past(part.begun, event.greatest) and (part.rows or part.file is not None):
+                self._flush(key, part)
+                self._close_file(key, part)
+
+    def _begins(self, batches: list[pa.RecordBatch], before: int | None) -> int | None:
+        """The event time at which a file begins whose first rows are these."""
+        ends = None if self._event is None else self._event.ends(batches)
+        return before if ends is None else ends[0] if before is None else max(before, ends[0])
+
     def _is_over(self, part: _Part) -> bool:
         now, age, idle = self._clock(), self._settings.target_file_seconds, self._settings.idle_file_seconds
         return (age is not None and now - part.since >= age) or (idle is not None and now - part.last >= idle)
@@ -233,9 +285,17 @@ class RollingWriter:
         table = pa.Table.from_batches(self._unsplit, schema=self._schema)
         self._unsplit, self._unsplit_rows, self._unsplit_bytes = [], 0, 0
         for values, rows in split_by_values(table, self._keys(table)):
-            self._add(values, rows.to_batches(), rows.num_rows, rows.nbytes, self._unsplit_since)
+            self._add(values, rows.to_batches(), rows.num_rows, rows.nbytes, self._unsplit_since, self._unsplit_event)
 
-    def _add(self, key: tuple[Any, ...], batches: list[pa.RecordBatch], rows: int, size: int, since: float) -> None:
+    def _add(
+        self,
+        key: tuple[Any, ...],
+        batches: list[pa.RecordBatch],
+        rows: int,
+        size: int,
+        since: float,
+        before: int | None,
+    ) -> None:
         part = self._parts.pop(key, None) or _Part()
         self._parts[key] = part  # the dict's order is the order of last use
         part.batches += batches
@@ -245,6 +305,8 @@ class RollingWriter:
         part.last = self._clock()
         if part.file is None and part.rows == rows:
             part.since = since
+        if part.begun is None and self._event is not None:
+            part.begun = self._begins(batches, before)
         if part.rows >= self._block_rows or part.bytes >= self._block_bytes:
             self._flush(key, part)
         while self._buffered > self._most_buffered:
@@ -281,6 +343,8 @@ class RollingWriter:
         self.paths.append(part.path)
         part.file = self._open(part.stream, self._file_schema)
         part.file_rows = 0
+        if part.begun is None and self._event is not None:
+            part.begun = self._event.greatest  # rows of a file that ended by its size
         return part.file
 
     def _close_file(self, key: tuple[Any, ...], part: _Part) -> None:
@@ -297,3 +361,4 @@ class RollingWriter:
         part.path = part.stream = part.file = None
         part.file_rows = 0
         part.since = self._clock()
+        part.begun = None

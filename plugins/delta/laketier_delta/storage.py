@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from laketier.kit.event_time import check_event_time
 from laketier.spi import (
     CommitterInitContext,
     LakeStorage,
@@ -63,6 +64,7 @@ class DeltaStorage(LakeStorage):
     def tiering_factory(self, table: TableInfo) -> DeltaTieringFactory:
         location = self._warehouse.table(table.path)
         location.refuse_links()
+        check_event_time(self._options, table.schema)
         handle = handle_of(location, table)
         check_writable(
             handle,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from laketier.kit.parquet import Compression
+from laketier.kit.rolling import TimeSettings
 from laketier.spi import Passthrough, option
 
 
 @dataclass(frozen=True)
-class IcebergOptions:
+class IcebergOptions(TimeSettings):
     """Options of the Iceberg plugin. What is None follows the table's own ``write.*`` properties."""
 
     catalog_name: str | None = option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from laketier.kit.event_time import check_event_time
 from laketier.kit.parquet import Compression, ParquetSettings
 from laketier.spi import (
     CommitterInitContext,
@@ -127,6 +128,7 @@ class IcebergTieringFactory(LakeTieringFactory[WriteResult]):
 
 def writer_plan(table: TableInfo, loaded: Table, options: IcebergOptions) -> WriterPlan:
     """Make the plan for writers of ``table``. Options win over the table's ``write.*`` properties."""
+    check_event_time(options, table.schema)
     properties = loaded.metadata.properties
     codec = properties.get("write.parquet.compression-codec", "zstd").lower().replace("uncompressed", "none")
     known = codec in {c.value for c in Compression}
@@ -140,6 +142,10 @@ def writer_plan(table: TableInfo, loaded: Table, options: IcebergOptions) -> Wri
             row_group_rows=options.row_group_rows,
             buffer_bytes=options.buffer_bytes,
             max_open_files=options.max_open_files,
+            target_file_seconds=options.target_file_seconds,
+            idle_file_seconds=options.idle_file_seconds,
+            target_file_event_seconds=options.target_file_event_seconds,
+            event_time_column=options.event_time_column,
             compression=options.compression or (Compression(codec) if known else Compression.ZSTD),
         ),
         metrics=metrics_properties(properties),

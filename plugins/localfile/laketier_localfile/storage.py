@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from laketier.kit.event_time import check_event_time
 from laketier.kit.manifests import (
     ManifestChanges,
     ManifestCommitter,
@@ -88,6 +89,7 @@ class LocalFileStorage(LakeStorage):
     def tiering_factory(self, table: TableInfo) -> LocalFileTieringFactory:
         refuse_inferred(table)
         refuse_other(self._options, table.descriptor.properties, where=str(table.path))
+        check_event_time(self._options, table.schema)
         of_table(table.descriptor.properties, where=str(table.path)).check_options(
             self._options, file_schema(table.descriptor)
         )
