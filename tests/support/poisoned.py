@@ -16,8 +16,9 @@ from laketier.tables.metadata.memory import Entry
 
 
 @contextmanager
-def poisoned(config: LakeConfig, old: TableInfo) -> Iterator[MetadataCache]:
-    """In memory, with its handle, and on the disk. ``old``: as it was loaded once."""
+def poisoned(config: LakeConfig, old: TableInfo, *, believed: bool = True) -> Iterator[MetadataCache]:
+    """In memory, with its handle, and on the disk. ``old``: as it was loaded once. ``believed``: whether the cache has
+    no way to know better."""
     lake, key, cache = open_lake(config), table_key(config), metadata_cache()
     assert key is not None
     version = lake.storage.catalog().table_version(config.table)
@@ -27,5 +28,6 @@ def poisoned(config: LakeConfig, old: TableInfo) -> Iterator[MetadataCache]:
     cache._memory.put(Entry(key.text, key.alias, old, version, locations, 0, now, now))
     cache.flush()
     assert cache.disk.save(key.name, Saved(key.text, version, host_time(), locations, old.with_handle(None)))
-    assert cache.opened(lake) is old  # it is believed
+    if believed:
+        assert cache.opened(lake) is old
     yield cache

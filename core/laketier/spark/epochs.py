@@ -13,6 +13,7 @@ from laketier.config import LakeConfig
 from laketier.spark.checkpoint import Checkpoint, Unreadable
 from laketier.spark.target import prepare, round_log, warn_once
 from laketier.spi import ConfigError, Decision, LakeTieringFactory, TableState, Token, WriteMode
+from laketier.tables import distrust, trusted
 from laketier.tiering.round import TieringRound
 
 _REUSE_SECONDS = 60.0
@@ -54,8 +55,9 @@ def plan_epoch(
     config: LakeConfig, schema: pa.Schema, mode: WriteMode, epoch: int, query: str, token: Callable[[], Token]
 ) -> PlannedEpoch:
     """Prepare the table and look whether the epoch is there; an epoch that follows the one that this process planned
-    before uses the table as it was loaded then. ``query`` tells queries apart. Raises what `prepare` raises, and
-    `Refused`."""
+    before uses the table as it was loaded then. ``query`` tells queries apart. Of one that is planned once more, the
+    attempt before came to nothing, and so nothing is used that was kept. Raises what `prepare` raises, and `Refused`.
+    """
     key = (config.warehouse, str(config.table), str(config.pipeline), query)
     last = _prepared.get(key)
     now = time.monotonic()
@@ -69,10 +71,13 @@ def plan_epoch(
         # No restart since the epoch before, so this one can't be in the table; commit decides again anyway.
         planned, now = PlannedEpoch(last.factory, Begun(False, last.attempts_after)), last.loaded_at
     else:
+        if last is not None and epoch <= last.epoch:
+            distrust(config)
         named = token()
-        target = prepare(config, schema, mode, named)
-        tiering = TieringRound(target.factory, token=named, mode=mode)
-        planned = PlannedEpoch(target.factory, begun(tiering, target.state))
+        with trusted(config):
+            target = prepare(config, schema, mode, named)
+            tiering = TieringRound(target.factory, token=named, mode=mode)
+            planned = PlannedEpoch(target.factory, begun(tiering, target.state))
     _prepared[key] = _Prepared(config, schema, mode, epoch, now, planned.begun.attempts_after, planned.factory)
     return planned
 

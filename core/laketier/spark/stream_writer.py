@@ -27,6 +27,7 @@ from laketier.spark.report import EpochProgress, append_report
 from laketier.spark.schema import table_schema
 from laketier.spark.target import load, prepare, round_log, warn_once
 from laketier.spi import LakeTieringFactory, WriteMode
+from laketier.tables import trusted
 from laketier.tiering.publish import RoundResult
 from laketier.tiering.round import TieringRound
 
@@ -64,9 +65,10 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
         epoch = None if isinstance(checkpoint, Unreadable) else checkpoint.latest_epoch()
         schema = table_schema(self._schema)
         if isinstance(checkpoint, Unreadable) or epoch is None:
-            target = prepare(self._config, schema, self._mode)
-            self._factory = target.factory
-            self._attempts_after = begun(TieringRound(target.factory, mode=self._mode), target.state).attempts_after
+            with trusted(self._config):
+                target = prepare(self._config, schema, self._mode)
+                round_ = TieringRound(target.factory, mode=self._mode)
+                self._factory, self._attempts_after = target.factory, begun(round_, target.state).attempts_after
             return
         planned = plan_epoch(
             self._config,
@@ -95,7 +97,7 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Raises what `TieringRound.commit` raises; the query then ends, and a restart runs the epoch again."""
-        with said_once(self._config):
+        with said_once(self._config), trusted(self._config):
             self._commit(messages, batchId)
 
     def _commit(self, messages: Sequence[WriterCommitMessage | None], epoch: int) -> None:

@@ -88,11 +88,13 @@ class MetadataCache:
         key = table_key(lake.config)
         if key is None or not lake.config.metadata_cache:
             return None
-        entry = self._memory.get(key.text)
+        entry = self._kept(lake, key)
         if entry is not None:
             return self._as_named(entry.table.with_handle(None), entry.locations, key.alias) or entry.table
         saved = self.disk.read(key.name, key.text)
-        return None if saved is None else self._as_named(saved.table, saved.locations, key.alias) or saved.table
+        if saved is None or saved.table.path != lake.config.table:
+            return None
+        return self._as_named(saved.table, saved.locations, key.alias) or saved.table
 
     def _look(self, lake: Lake, *, with_handle: bool) -> TableInfo:
         key = table_key(lake.config) if lake.config.metadata_cache else None
@@ -103,7 +105,7 @@ class MetadataCache:
             self.counts.add("passed_by")
             return lake.load_table()
         began, now = self._clock(), None
-        entry = self._memory.get(key.text)
+        entry = self._kept(lake, key)
         if entry is not None:
             if not with_handle and self._may_stay_unchecked(lake, key, entry):
                 served = self._of(entry, key, with_handle=False)
@@ -119,7 +121,7 @@ class MetadataCache:
             if now is not None and now != entry.version:
                 self._busy.changed(key.text)
         with self._turns.of(key.text):
-            after = self._memory.get(key.text)
+            after = self._kept(lake, key)
             if after is not None and after is not entry and after.checked_at >= began:
                 served = self._of(after, key, with_handle=with_handle)
                 if served is not None:
@@ -130,6 +132,11 @@ class MetadataCache:
                 return saved
             self.counts.add("misses" if entry is None else "stale")
             return self._load(lake, key, now)
+
+    def _kept(self, lake: Lake, key: TableKey) -> Entry | None:
+        """What memory has of the table. Never another one's: a commit by it would be right, in the wrong table."""
+        entry = self._memory.get(key.text)
+        return entry if entry is None or entry.table.path == lake.config.table else None
 
     def _checked(
         self, lake: Lake, key: TableKey, entry: Entry, now: str | None, *, with_handle: bool
@@ -160,7 +167,7 @@ class MetadataCache:
 
     def _on_disk(self, lake: Lake, key: TableKey, now: str | None) -> TableInfo | None:
         saved = self.disk.read(key.name, key.text)
-        if saved is None or key.alias not in saved.locations:
+        if saved is None or key.alias not in saved.locations or saved.table.path != lake.config.table:
             return None
         age = (host_time() - saved.saved_at) / 1000
         unchecked = key.is_whole and 0 <= age < lake.config.metadata_cache_max_age and now is None
