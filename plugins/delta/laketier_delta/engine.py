@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ def panics_as_errors() -> Iterator[None]:
 _NOT_READ = re.compile(r"Unsupported: |Max catalog version error|Unsupported table features")
 _FEATURE = re.compile(r"Feature '([^']+)'")
 _GAP = "Expected contiguous commit files"
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 LISTINGS = 5
 """A folder that others add files to while it is listed may show a file and not the one that was made before it. So a
 gap in the log is one only when it is there each time."""
@@ -65,6 +67,8 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
             "there is no Delta table", where=location.uri, fix="Create it first, or check the warehouse and the name."
         ) from error
     except (DeltaError, FileNotFoundError) as error:
+        if _refused_by_the_system(error):
+            raise _unreached(location, error) from error
         if _NOT_READ.search(str(error)):
             raise not_read(error, location.uri) from error
         raise CorruptTable(
@@ -84,7 +88,12 @@ def _log_is_there(location: Location) -> bool:
         raise _unreached(location, error) from error
 
 
-def _unreached(location: Location, error: OSError) -> TableError:
+def _refused_by_the_system(error: Exception) -> bool:
+    """Whether a look at a file failed, which tells nothing of the table. delta-rs has no class of errors for it."""
+    return any(int(number) != errno.ENOENT for number in _OS_ERROR.findall(str(error)))
+
+
+def _unreached(location: Location, error: Exception) -> TableError:
     return TableError(
         "the Delta log can't be reached",
         where=location.uri,

@@ -32,6 +32,7 @@ from laketier_lance.fragments import FragmentRun, fragments_of, grouped
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.options import LanceOptions
 from laketier_lance.table import TABLE_UUID, metadata_of
+from laketier_lance.versions import versions_of
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -79,7 +80,7 @@ def bounds(location: str, storage: Mapping[str, str]) -> VersionBounds:
     dataset = open_dataset(location, storage)
     newest = int(dataset.version)
     try:
-        retained = {int(reference["version"]) for reference in dataset.version_refs()}
+        retained = set(versions_of(dataset))
         committed = dataset.get_version()["timestamp"]
     except LANCE_ERRORS as error:
         raise unreadable(location, error) from error

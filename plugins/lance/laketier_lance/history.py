@@ -11,6 +11,7 @@ from laketier.spi import LakeHistory, SnapshotInfo, TableInfo
 from laketier_lance.dataset import open_dataset, read_transaction
 from laketier_lance.options import LanceOptions
 from laketier_lance.table import EPOCH, PIPELINE, ROWS
+from laketier_lance.versions import versions_of
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class LanceHistory(LakeHistory):
         location, storage = self.table.location, self.options.storage_options()
         dataset = open_dataset(location, storage)
         found = []
-        for version in sorted((ref["version"] for ref in dataset.version_refs()), reverse=True)[:limit]:
+        for version in versions_of(dataset)[::-1][:limit]:
             transaction = read_transaction(dataset, version)
             properties = (transaction.transaction_properties if transaction is not None else None) or {}
             operation = "unknown" if transaction is None else type(transaction.operation).__name__.lower()

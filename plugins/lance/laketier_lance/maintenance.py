@@ -22,6 +22,7 @@ from laketier_lance.index_folders import FOLDER, empty_folders, remove_folders
 from laketier_lance.location import UNLINKED, local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.tracked import tracked
+from laketier_lance.versions import branches_of
 from laketier_lance.writer import attempt_of, delete_files
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class LanceMaintenance(LakeMaintenance):
         failpoint("orphans.between_files_and_versions")
         manifests = _manifests(files)
         self._refuse_detached(manifests)
-        branches = list(dataset.branches.list())
+        branches = branches_of(dataset)
         candidates = _candidates(
             files,
             modified_before,
@@ -123,7 +124,7 @@ class LanceMaintenance(LakeMaintenance):
         own = {path.removeprefix(folder) for path in manifests if path.startswith(folder)}
         expected = {path for path in own if _MANIFEST.fullmatch(path)}
         wanted = pa.array(names | expected, pa.string())
-        found = tracked(dataset, wanted)
+        found = tracked(dataset, wanted, folder)
         if not expected or not expected <= found:
             raise self._changed(f"of {len(expected)} manifests in {folder or 'the dataset'!r} not all were read")
         return found

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from laketier_lance.dataset import read_transaction, recent_transactions
 from laketier_lance.table import COMMIT_ID, PIPELINE, TABLE_UUID
+from laketier_lance.versions import versions_of
 
 if TYPE_CHECKING:
     from lance import LanceDataset, Transaction
@@ -85,7 +86,7 @@ def _transactions(dataset: LanceDataset, first: int, last: int) -> Iterator[tupl
     listing tells which, as to ask for each costs as much as to read it, and others may have made thousands."""
     recent = recent_transactions(dataset, last + 1 - first)
     older = range(first, last + 1 - len(recent))
-    retained = {int(reference["version"]) for reference in dataset.version_refs()} if older else set()
+    retained = set(versions_of(dataset)) if older else set()
     for version in older:
         if version in retained:
             yield version, read_transaction(dataset, version)

@@ -24,6 +24,7 @@ from laketier_lance.fragments import FragmentRun, fragments_of, grouped
 from laketier_lance.history import committed_at
 from laketier_lance.options import LanceOptions
 from laketier_lance.state import LanceTableState
+from laketier_lance.versions import versions_of
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -133,7 +134,7 @@ class LanceSource(LakeSource):
     def _version_at(self, dataset: LanceDataset, moment: int) -> int:
         """The newest version committed at ``moment`` or before: versions are in order, so by bisection."""
         storage = self.options.storage_options()
-        versions = sorted(ref["version"] for ref in dataset.version_refs())
+        versions = versions_of(dataset)
         low, high = 0, len(versions)
         while low < high:
             middle = (low + high) // 2
@@ -147,4 +148,4 @@ class LanceSource(LakeSource):
                 where=str(self.table.path),
                 fix="`laketier history` lists the versions that can be read.",
             )
-        return int(versions[low - 1])
+        return versions[low - 1]

@@ -16,6 +16,7 @@ import pyarrow as pa
 from laketier.spi import CorruptTable, TableDescriptor, TableInfo, TablePath
 from laketier_lance.dataset import LANCE_ERRORS, read_transaction, unreadable
 from laketier_lance.lance_schema import with_field_ids
+from laketier_lance.versions import versions_of
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -54,7 +55,7 @@ def table_uuid(dataset: LanceDataset, metadata: Mapping[bytes, bytes]) -> str:
     if stored is not None:
         return stored.decode()
     try:
-        oldest = min(reference["version"] for reference in dataset.version_refs())
+        oldest = versions_of(dataset)[0]
     except LANCE_ERRORS as error:
         raise unreadable(dataset.uri, error) from error
     transaction = read_transaction(dataset, oldest)

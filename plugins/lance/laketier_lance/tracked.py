@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from laketier_lance.versions import branches_of, manifests_of, refuse_unlisted
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -19,16 +22,21 @@ def needed(dataset: LanceDataset, paths: Sequence[str]) -> set[str]:
     names = {path: path.rpartition("/")[2] for path in paths}
     # A base need not be the root of a dataset; then its files are named without ``data/``.
     wanted = pa.array([*names, *names.values()], pa.string())
-    branches = [dataset.checkout_version((branch, None)) for branch in dataset.branches.list()]
-    found = set[str]().union(*(tracked(each, wanted) for each in (dataset, *branches)))
+    found = tracked(dataset, wanted)
+    for branch in branches_of(dataset):
+        found |= tracked(dataset.checkout_version((branch, None)), wanted, f"tree/{branch}/")
     return {path for path, name in names.items() if not found.isdisjoint((path, name))}
 
 
-def tracked(dataset: LanceDataset, wanted: pa.Array) -> set[str]:
-    """Those of the paths ``wanted`` that any version on the dataset's branch refers to."""
+def tracked(dataset: LanceDataset, wanted: pa.Array, folder: str = "") -> set[str]:
+    """Those of the paths ``wanted`` that any version on the dataset's branch, in ``folder``, refers to. Raises
+    `StorageError` unless each of its manifests was read: what only an unread one refers to would be deleted."""
+    manifests = manifests_of(dataset, folder)
+    wanted = pa.concat_arrays([wanted, pa.array(manifests, pa.string())])
     found: set[str] = set()
     for paths in _paths(dataset, max(_ROWS, len(wanted))):
         found.update(pc.unique(paths.filter(pc.is_in(paths, value_set=wanted))).to_pylist())
+    refuse_unlisted(dataset, manifests - found, partial(manifests_of, folder=folder))
     return found
 
 
