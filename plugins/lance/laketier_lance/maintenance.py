@@ -19,7 +19,7 @@ from laketier.spi import Feature, FeatureNotSupported, LakeMaintenance, OrphanFi
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, unreadable
 from laketier_lance.features import FORMAT
 from laketier_lance.index_folders import FOLDER, empty_folders, remove_folders
-from laketier_lance.location import UNLINKED, local_folder, local_path, refuse_links
+from laketier_lance.location import BRANCHES, UNLINKED, local_folder, local_path, refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.tracked import tracked
 from laketier_lance.versions import branches_of
@@ -103,7 +103,7 @@ class LanceMaintenance(LakeMaintenance):
         referred = self._referred("", dataset, names, manifests)
         for branch in branches:
             at_branch = dataset.checkout_version((branch, None))
-            referred |= self._referred(f"tree/{branch}/", at_branch, names, manifests)
+            referred |= self._referred(f"{BRANCHES}/{branch}/", at_branch, names, manifests)
         return [file for path, file in candidates.items() if not referred.intersection((path, path.rpartition("/")[2]))]
 
     def _is_own(self, path: str) -> bool:

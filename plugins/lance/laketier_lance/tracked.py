@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from laketier_lance.location import BRANCHES
 from laketier_lance.versions import branches_of, manifests_of, refuse_unlisted
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def needed(dataset: LanceDataset, paths: Sequence[str]) -> set[str]:
     wanted = pa.array([*names, *names.values()], pa.string())
     found = tracked(dataset, wanted)
     for branch in branches_of(dataset):
-        found |= tracked(dataset.checkout_version((branch, None)), wanted, f"tree/{branch}/")
+        found |= tracked(dataset.checkout_version((branch, None)), wanted, f"{BRANCHES}/{branch}/")
     return {path for path, name in names.items() if not found.isdisjoint((path, name))}
 
 
