@@ -39,7 +39,7 @@ def panics_as_errors() -> Iterator[None]:
 _NOT_READ = re.compile(r"Unsupported: |Max catalog version error|Unsupported table features")
 _FEATURE = re.compile(r"Feature '([^']+)'")
 _GAP = "Expected contiguous commit files"
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+_OS_ERROR = re.compile(r"(?:\(os error |\bOs \{ code: )(\d+)")
 LISTINGS = 5
 """A folder that others add files to while it is listed may show a file and not the one that was made before it. So a
 gap in the log is one only when it is there each time."""

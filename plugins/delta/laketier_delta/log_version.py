@@ -45,6 +45,24 @@ def log_bytes(location: Location, version: int) -> int | None:
     return _IN_MEMORY * total
 
 
+def leads_to(location: Location, version: int) -> bool:
+    """Whether a local log has all entries of ``version``, by their names: from the first one, or behind a checkpoint.
+    Then a version that can't be read is not one that was cleaned up. False in an object store, and where nobody can
+    tell."""
+    try:
+        names = os.listdir(location.local(LOG)) if location.is_local else []
+    except OSError:
+        return False
+    entries, checkpoints = _numbers(names, _ENTRY), _numbers(names, _LATER)
+    start = max((each for each in checkpoints if each <= version), default=-1)
+    return entries.issuperset(range(start + 1, version + 1)) and bool(names)
+
+
+def _numbers(names: list[str], kind: re.Pattern[str]) -> set[int]:
+    found = (kind.fullmatch(name) for name in names)
+    return {int(next(filter(None, match.groups()))) for match in found if match is not None}
+
+
 def _local(location: Location, known: str | None) -> str | None:
     folder = location.local(LOG)
     if known is not None and (match := _KNOWN.fullmatch(known)) is not None:
@@ -82,12 +100,11 @@ def _remote(location: Location) -> str | None:
 
 def _newest(names: list[str]) -> int | None:
     """The version of the newest entry; None where a checkpoint has taken its place, or there is none."""
-    entries = [int(match[1]) for name in names if (match := _ENTRY.fullmatch(name)) is not None]
+    entries = _numbers(names, _ENTRY)
     if not entries:
         return None
-    checkpoints = [int(match[1] or match[2]) for name in names if (match := _LATER.fullmatch(name)) is not None]
     newest = max(entries)
-    return newest if newest >= max(checkpoints, default=0) else None
+    return newest if newest >= max(_numbers(names, _LATER), default=0) else None
 
 
 def _entry(folder: Path, number: int) -> Path:

@@ -31,6 +31,7 @@ from laketier_delta.feed import with_change_types
 from laketier_delta.layout import bucket_of, fingerprint_of, relative_path
 from laketier_delta.location import Location
 from laketier_delta.log_file import LogFile
+from laketier_delta.log_version import leads_to
 from laketier_delta.nullability import declared
 from laketier_delta.partitions import partition_scalar
 from laketier_delta.protocol import check_deletions, check_readable
@@ -115,6 +116,9 @@ class DeltaSource(LakeSource):
                 raise SnapshotNotFound(f"the newest version is {handle.version()}")
             return open_table(self.location, request.snapshot_id)
         except (CorruptTable, SnapshotNotFound) as error:
+            # delta-rs leaves out of a listing what the storage can't tell of.
+            if isinstance(error, CorruptTable) and leads_to(self.location, request.snapshot_id):
+                raise
             raise SnapshotNotFound(
                 f"version {request.snapshot_id} can't be read",
                 where=self.location.uri,
