@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from depth import deep_where
-from faulty_s3 import BUCKET, KEY, REGION, Fault, FaultyS3, faulty_s3
+from faulty_s3 import BUCKET, DRAWN, KEY, REGION, Fault, FaultyS3, faulty_s3
 from laketier.kit import failpoints
 from laketier.registry import Lake, configure, open_lake
 from laketier.spi import LaketierError, Refused, Token
@@ -61,6 +61,15 @@ def options_of(format: str, s3: FaultyS3, folder: Path) -> dict[str, str]:
             "timeout": "1s",
         }
         return {f"lake.lance.storage.{key}": value for key, value in store.items()}
+    if format == "localfile":
+        store = {
+            "endpoint": s3.url,
+            "region": REGION,
+            "access_key_id": KEY,
+            "secret_access_key": KEY,
+            "timeout": "1s",
+        }
+        return {f"lake.localfile.storage.{key}": value for key, value in store.items()}
     catalog = {
         "type": "sql",
         "uri": f"sqlite:///{folder}/catalog.sqlite",
@@ -101,6 +110,13 @@ class Stored:
             import lance
 
             rows = lance.dataset(info.location, storage_options=dict(self.given)).to_table(columns=["id"])
+        elif self.format == "localfile":
+            import polars as pl
+
+            options = {f"aws_{key}": value for key, value in self.given.items() if key != "timeout"}
+            options["aws_allow_http"] = "true"
+            rows = pl.scan_parquet(f"{info.location}/**/*.parquet", storage_options=options).select("id").collect()
+            return sorted(rows["id"].to_list())
         else:
             from pyiceberg.catalog import load_catalog
 
@@ -130,13 +146,13 @@ def run_epoch(lake: Lake, epoch: int) -> tuple[RoundOutcome, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", deep_where([(seed,) for seed in SEEDS], lambda seed: seed > 0))
-@pytest.mark.parametrize("format", ["delta", "iceberg", "lance"])
+@pytest.mark.parametrize("format", ["delta", "iceberg", "lance", "localfile"])
 def test_every_row_once(format: str, seed: int, s3: FaultyS3, tmp_path: Path) -> None:
     stored = Stored.at(format, s3, tmp_path, f"{format}-{seed}")
     prepare_table(stored.lake, SCHEMA)
     epochs = EPOCHS if seed else FEW
     s3.injected.clear()
-    s3.arm(seed, SHARE)
+    s3.arm(seed, SHARE, tuple(Fault) if format == "localfile" else DRAWN)
     try:
         ends = [run_epoch(stored.lake, epoch) for epoch in range(epochs)]
     finally:
@@ -151,7 +167,11 @@ def test_every_row_once(format: str, seed: int, s3: FaultyS3, tmp_path: Path) ->
 @pytest.mark.parametrize("fault", [Fault.LOST_500, Fault.RESET])
 @pytest.mark.parametrize(
     ("format", "point", "suffix"),
-    [("delta", "publish.between_record_and_commit", ".json"), ("lance", "publish.before_commit", ".manifest")],
+    [
+        ("delta", "publish.between_record_and_commit", ".json"),
+        ("lance", "publish.before_commit", ".manifest"),
+        ("localfile", "publish.before_manifest", ".json"),
+    ],
 )
 def test_a_commit_whose_answer_is_lost_is_found(
     format: str, point: str, suffix: str, fault: Fault, s3: FaultyS3, tmp_path: Path

@@ -6,6 +6,7 @@ compare-and-set; hence the lock around it.
 
 from __future__ import annotations
 
+import io
 import random
 import socket
 import threading
@@ -100,8 +101,14 @@ class FaultyS3:
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         self.requests.append((_method(environ), environ["PATH_INFO"]))
         fault = self._draw(environ)
+        # Before the lock: a client that is frozen while it sends must not hold up the others.
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        if length:
+            sent = environ["wsgi.input"].read(length)
+            if len(sent) < length:  # the client was killed
+                raise _hung_up(environ)
+            environ["wsgi.input"] = io.BytesIO(sent)
         if fault in _STATUS and fault not in _AFTER:
-            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             return _error(fault, start_response)
         answer: list[Any] = []
         with self._lock:

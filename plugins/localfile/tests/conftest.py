@@ -214,11 +214,6 @@ def make_table(tmp_path: Path) -> Callable[..., Table]:
 
 
 @pytest.fixture
-def table_type() -> type[Table]:
-    return Table
-
-
-@pytest.fixture
 def table(make_table: Callable[..., Table]) -> Table:
     return make_table()
 

@@ -44,17 +44,18 @@ def _open(table: Any, epochs: range) -> Any:
     return table.open_child("", *epochs)
 
 
-def _run(table: Any, rounds: int, begin: Begin = _folding) -> None:
+def run(table: Any, rounds: int, begin: Begin = _folding, *, spread: float = 0.02, most: int = 6) -> None:
+    """``spread``: seconds within which a signal comes, after up to ``most`` epochs."""
     frozen: list[Any] = []
     try:
-        _turns(table, rounds, frozen, begin)
+        _turns(table, rounds, frozen, begin, spread, most)
     finally:
         for sleeper in frozen:
             os.kill(sleeper.pid, signal.SIGKILL)
             sleeper.join()
 
 
-def _turns(table: Any, rounds: int, frozen: list[Any], begin: Begin) -> None:
+def _turns(table: Any, rounds: int, frozen: list[Any], begin: Begin, spread: float, most: int) -> None:
     chance = random.Random(DRAWN)
     acknowledged = -1
     for turn in range(rounds):
@@ -63,13 +64,13 @@ def _turns(table: Any, rounds: int, frozen: list[Any], begin: Begin) -> None:
         watermark = table.committer().open().watermark("p")
         acknowledged = max(acknowledged, -1 if watermark is None else watermark.token.epoch - 1)
         child = begin(table, range(acknowledged + 1, acknowledged + 40))
-        for _ in range(chance.randint(1, 6)):
+        for _ in range(chance.randint(1, most)):
             said = child.answer()
             assert said is not None, what
             assert said.split()[0] in ("DONE", "PUBLISHED", "ALREADY_THERE"), f"{what}: {said}"
             acknowledged = int(said.split()[1])
         freeze = chance.random() < 0.15
-        shot = _Signal(child.pid, signal.SIGSTOP if freeze else signal.SIGKILL, chance.random() * 0.02)
+        shot = _Signal(child.pid, signal.SIGSTOP if freeze else signal.SIGKILL, chance.random() * spread)
         shot.wait()
         if freeze:
             frozen.append(child)
@@ -129,7 +130,7 @@ def _judge_files(table: Any) -> None:
 
 def test_killed_and_frozen_at_any_moment(table: Any) -> None:
     table.options = LocalFileOptions(fold_files=FOLD)
-    _run(table, 12)
+    run(table, 12)
     _judge_files(table)
 
 
@@ -138,7 +139,7 @@ def test_killed_and_frozen_at_any_moment(table: Any) -> None:
 @pytest.mark.parametrize("file_format", list(FileFormatName))
 def test_killed_and_frozen_200_times_at_any_moment(make_table: Any, file_format: FileFormatName) -> None:
     table = make_table(options=LocalFileOptions(file_format=file_format, fold_files=FOLD))
-    _run(table, 200)
+    run(table, 200)
     _judge_files(table)
 
 
@@ -156,7 +157,7 @@ def test_killed_and_frozen_200_times_while_open_files_grow(open_table: Any, file
 
 def _run_open(table: Any, rounds: int) -> None:
     table.create()
-    _run(table, rounds, _open)
+    run(table, rounds, _open)
     with table.writer() as writer:
         last = writer.next_epoch
         writer.write(last, [pa.record_batch([[last * 1000 + i for i in range(4)], ["r"] * 4], schema=SCHEMA)])

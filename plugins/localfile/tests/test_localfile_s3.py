@@ -16,9 +16,8 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 import pytest
+from localfile_s3 import S3Table
 
 from faulty_s3 import BUCKET, KEY, REGION, Fault, FaultyS3, faulty_s3
 from laketier.kit.parquet import Compression
@@ -65,16 +64,11 @@ def storage(s3: FaultyS3) -> Passthrough:
 
 
 @pytest.fixture
-def make(storage: Passthrough, table_type: Any) -> Callable[..., Any]:
+def make(s3: FaultyS3, storage: Passthrough) -> Callable[..., S3Table]:
     """Makes tables, each in a warehouse of its own."""
 
-    def made(*, create: bool = True, **options: Any) -> Any:
-        told = {name: options.pop(name) for name in ("schema", "partition_by", "primary_key") if name in options}
-        warehouse = f"s3://{BUCKET}/{uuid.uuid4().hex}"
-        table = table_type(warehouse, options=LocalFileOptions(storage=storage, **options), **told)
-        if create:
-            table.create()
-        return table
+    def made(**options: Any) -> S3Table:
+        return S3Table.of(s3, storage, **options)
 
     return made
 
@@ -82,23 +76,6 @@ def make(storage: Passthrough, table_type: Any) -> Callable[..., Any]:
 @pytest.fixture
 def table(make: Callable[..., Any]) -> Any:
     return make()
-
-
-def keys(s3: FaultyS3, table: Any) -> set[str]:
-    """Of the table, relative to it."""
-    prefix = f"{table.warehouse.removeprefix(f's3://{BUCKET}/')}/{table.path.database}/{table.path.table}/"
-    return {key.removeprefix(prefix) for key in s3.keys(prefix)}
-
-
-def plain(s3: FaultyS3, table: Any) -> list[int]:
-    """What a reader of others finds, by the files' names alone."""
-    root = table.info.location.removeprefix("s3://")
-    files = pafs.S3FileSystem(
-        endpoint_override=s3.url.removeprefix("http://"), scheme="http", access_key=KEY, secret_key=KEY, region=REGION
-    )
-    found = files.get_file_info(pafs.FileSelector(root, recursive=True))
-    paths = [info.path for info in found if info.path.endswith(".parquet")]
-    return sorted(i for path in paths for i in pq.read_table(path, filesystem=files).column("id").to_pylist())
 
 
 def ids(*epochs: int) -> list[int]:
@@ -112,11 +89,11 @@ def test_a_life_in_s3(s3: FaultyS3, table: Any) -> None:
     for epoch in range(3):
         assert table.round(epoch).snapshot_id == epoch + 1
     assert table.round(2, []).outcome is not RoundOutcome.PUBLISHED, "the epoch is there already"
-    assert table.read_ids() == plain(s3, table) == ids(0, 1, 2)
-    assert not any(key.startswith("__in_progress/") for key in keys(s3, table))
+    assert table.read_ids() == table.plain_ids() == ids(0, 1, 2)
+    assert not any(key.startswith("__in_progress/") for key in table.all_keys())
     table.storage.catalog().alter_table(table.path, [AddColumn(pa.field("note", pa.string()))])
     table.round(3, [{"id": 7, "region": "x"}], mode=WriteMode.OVERWRITE)
-    assert table.read_ids() == plain(s3, table) == [7]
+    assert table.read_ids() == table.plain_ids() == [7]
     assert table.scan().column("note").to_pylist() == [None]
     assert table.read_ids(snapshot_id=2) == ids(0, 1), "superseded files stay for time travel"
     assert [info.operation for info in table.storage.history(table.info).snapshots(3)] == [
@@ -132,7 +109,7 @@ def test_a_life_in_s3(s3: FaultyS3, table: Any) -> None:
     assert table.storage.catalog().list_tables() == [table.path, other.path]
     assert table.storage.catalog().list_tables("none") == []
     table.storage.catalog().drop_table(table.path)
-    assert keys(s3, table) == set()
+    assert table.all_keys() == set()
     assert table.storage.catalog().list_tables() == [other.path]
     with pytest.raises(TableNotFound):
         table.storage.catalog().drop_table(table.path)
@@ -142,12 +119,12 @@ def test_partitions_upserts_and_folds(s3: FaultyS3, make: Callable[..., Any]) ->
     table = make(partition_by=("region",), primary_key=("id",), fold_files=2)
     for epoch in range(4):
         table.round(epoch, [{"id": epoch, "region": "a/b ü=%"}, {"id": 10 + epoch, "region": None}])
-    assert table.read_ids() == plain(s3, table) == [0, 1, 2, 3, 10, 11, 12, 13]
-    folders = {key.partition("/")[0] for key in keys(s3, table) if key.endswith(".parquet")}
+    assert table.read_ids() == table.plain_ids() == [0, 1, 2, 3, 10, 11, 12, 13]
+    folders = {key.partition("/")[0] for key in table.all_keys() if key.endswith(".parquet")}
     assert folders == {"region=a%2Fb ü%3D%25", "region=__HIVE_DEFAULT_PARTITION__"}
     only = table.scan(filters=(Leaf("region", Op.EQ, "a/b ü=%"),), columns=("id",))
     assert sorted(only.column("id").to_pylist()) == [0, 1, 2, 3]
-    assert any(entry.startswith("__superseded/") for entry in keys(s3, table)), "small files were folded"
+    assert any(entry.startswith("__superseded/") for entry in table.all_keys()), "small files were folded"
 
 
 @pytest.mark.parametrize("name", [FileFormatName.JSON, FileFormatName.ARROW])
@@ -216,7 +193,7 @@ def test_a_put_whose_answer_says_nothing(s3: FaultyS3, table: Any, fault: Fault)
     s3.disarm()
     assert s3.injected[fault] >= 1
     assert (result.outcome, result.conflicts, result.snapshot_id) == (RoundOutcome.PUBLISHED, 0, 1)
-    assert table.read_ids() == plain(s3, table) == ids(0)
+    assert table.read_ids() == table.plain_ids() == ids(0)
 
 
 def test_a_rival_is_a_conflict(s3: FaultyS3, table: Any) -> None:
@@ -232,8 +209,8 @@ def test_a_rival_is_a_conflict(s3: FaultyS3, table: Any) -> None:
             committer.publish(stale, [staged], None)
         s3.disarm()
         committer.discard([staged])
-    assert table.read_ids() == plain(s3, table) == ids(100, 101, 102)
-    assert not any(key.startswith("__in_progress/") for key in keys(s3, table))
+    assert table.read_ids() == table.plain_ids() == ids(100, 101, 102)
+    assert not any(key.startswith("__in_progress/") for key in table.all_keys())
 
 
 def test_the_library_would_refuse_us_because_of_ourselves(s3: FaultyS3, storage: Passthrough) -> None:
@@ -272,7 +249,7 @@ def test_a_creation_that_is_not_known(s3: FaultyS3, make: Callable[..., Any], mo
     with pytest.raises(StorageError):
         table.create()
     s3.disarm()
-    assert len(keys(s3, table)) == 1
+    assert len(table.all_keys()) == 1
     table.create()
     assert [orphan.kind for orphan in table.storage.maintenance(table.info).orphans(2**62)] == ["manifest"]
 
@@ -284,7 +261,7 @@ def test_an_attempt_that_is_given_up_leaves_nothing(s3: FaultyS3, table: Any) ->
     """Neither objects nor unfinished uploads, which cost money and are seen by nobody."""
     schema = pa.schema([("id", pa.int64()), ("region", pa.string())])
     writer = table.factory.create_writer(WriterInitContext(new_attempt_id()))
-    before = keys(s3, table)
+    before = table.all_keys()
     text = "".join(uuid.uuid4().hex for _ in range(400))
     for _ in range(3):
         rows = [f"{uuid.uuid4().hex}{text}" for _ in range(1500)]
@@ -292,7 +269,7 @@ def test_an_attempt_that_is_given_up_leaves_nothing(s3: FaultyS3, table: Any) ->
     uploads = _force_uploads(writer)
     assert uploads
     writer.abort()
-    assert keys(s3, table) == before
+    assert table.all_keys() == before
     assert s3.client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", []) == []
 
 
@@ -328,10 +305,10 @@ def test_orphans_by_the_dates_of_the_store(s3: FaultyS3, table: Any) -> None:
     table.round(0)
     table.stage(table.ids(1))
     assert list_orphans(table.storage, table.info, grace=timedelta(days=1)).removed == ()
-    before = keys(s3, table)
+    before = table.all_keys()
     time.sleep(1.1)  # the store dates files by the second
     collect_orphans(table.storage, table.info, grace=timedelta(milliseconds=1))
-    gone = before - keys(s3, table)
+    gone = before - table.all_keys()
     assert [key.partition("-")[0] for key in gone] == ["__in_progress/part"]
     assert table.read_ids() == ids(0)
 
@@ -347,9 +324,9 @@ def test_a_killed_settlement_is_finished_by_the_next(s3: FaultyS3, table: Any) -
         committer.publish(state, [staged], None)
     s3.disarm()
     assert table.read_ids() == ids(0)
-    assert plain(s3, table) == []
+    assert table.plain_ids() == []
     assert committer.open().snapshot_id == 1
-    assert plain(s3, table) == ids(0)
+    assert table.plain_ids() == ids(0)
 
 
 def test_a_file_that_moves_while_it_is_read(s3: FaultyS3, table: Any) -> None:
@@ -363,7 +340,7 @@ def test_a_file_that_moves_while_it_is_read(s3: FaultyS3, table: Any) -> None:
     found = [batch.column("id").to_pylist() for split in plan.splits for batch in source.read(split, plan.schema)]
     assert found == [ids(0)]
     root = info.location.removeprefix(f"s3://{BUCKET}/")
-    for key in keys(s3, table):
+    for key in table.all_keys():
         if key.startswith("__superseded/"):
             s3.client.delete_object(Bucket=BUCKET, Key=f"{root}/{key}")
     with pytest.raises(CorruptTable, match="a data file of the snapshot is missing"):
