@@ -441,7 +441,7 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(ConfigError, match="obstore") as told:
         LocalFilePlugin().create_storage(LakeStorageConfig("s3://b/x", LocalFileOptions()))
-    assert "laketier-localfile[s3]" in str(told.value.fix)
+    assert "obstore>=0.12" in str(told.value.fix)
 
 
 def test_secrets_are_told_to_nobody(
