@@ -47,19 +47,6 @@ def test_local_files_in_an_object_store(run_suite: RunSuite) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.timeout(3600)
-def test_local_files_in_an_object_store_conform(run_suite: RunSuite) -> None:
-    """All of the suite, but for what a table on a server is not asked."""
-    name = "localfile-on-s3"
-    module = "localfile_on_s3"
-    run = run_suite(name, offers={name: module}, harnesses={name: f"{module}:Harness"})
-    outcomes = {test: result["outcome"] for test, result in run.report["results"].items()}
-    assert len(outcomes) > 500, run.output
-    failed = {test for test, outcome in outcomes.items() if outcome not in ("passed", "refused", "not interposed")}
-    assert failed == NOT_IN_THE_PACKAGE, run.output
-
-
-@pytest.mark.deep
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(binaries() is None, reason="no PostgreSQL here: no initdb, and no pgserver")
 def test_iceberg_with_a_catalog_in_postgresql(run_suite: RunSuite) -> None:
