@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import laketier.spark
 from laketier.maintenance.index_builds import build_index
 from laketier.maintenance.index_policy import IndexPolicy
+from laketier.maintenance.table_policies import INDEXES
 from laketier.registry import configure, open_lake
 from laketier.spark import indexing
-from laketier.spi import BuiltIndexPart, IndexKind, IndexMode, IndexPart, IndexPlan, IndexSpec, TableError
+from laketier.spi import (
+    BuiltIndexPart,
+    IndexKind,
+    IndexMode,
+    IndexPart,
+    IndexPlan,
+    IndexSpec,
+    TableDescriptor,
+    TableError,
+)
 from spark_lake import Landing, Target
 
 pytest.importorskip("laketier_lance")
@@ -66,3 +78,33 @@ def test_an_error_of_a_task_is_the_one_that_is_raised(spark: SparkSession, tmp_p
     laketier.spark.write(spark.range(9).selectExpr("id"), target.options())
     with pytest.raises(TableError, match="could not build part"):
         laketier.spark.create_index(spark, target.options(), "id", "inverted")
+
+
+def test_a_table_carries_its_policies_and_models_are_trained_in_tasks(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No part is built, and no model is trained, in the driver."""
+    lance_builder = pytest.importorskip("laketier_lance.index_builder").LanceIndexBuilder
+    target = Target(tmp_path, "lance")
+    lake = open_lake(configure(target.options()))
+    schema = pa.schema([("id", pa.int64()), ("v", pa.list_(pa.float32(), 4))])
+    said = [
+        {"column": "v", "kind": "ivf-flat", "options": {"num_partitions": 4}},
+        {"column": "id", "kind": "btree", "memory": "64 MiB"},
+    ]
+    descriptor = TableDescriptor(schema, properties={INDEXES: json.dumps(said)})
+    assert laketier.spark.maintain_indexes(spark, target.options()) == ()
+    lake.storage.catalog().create_table(lake.config.table, descriptor)
+    rows = spark.range(400, numPartitions=2).selectExpr("id", "transform(sequence(1, 4), n -> float(id % 97 + n)) AS v")
+    laketier.spark.write(rows, target.options())
+
+    def here(*_: object) -> None:
+        raise AssertionError("in the driver")
+
+    monkeypatch.setattr(lance_builder, "train", here)
+    monkeypatch.setattr(lance_builder, "build", here)
+    vectors, ids = laketier.spark.maintain_indexes(spark, target.options(), tasks=2)
+    assert (vectors.error, ids.error) == (None, None)
+    assert vectors.info is not None
+    assert ids.info is not None
+    assert (vectors.info.rows_indexed, ids.info.rows_indexed, len(vectors.info.segments)) == (400, 400, 2)

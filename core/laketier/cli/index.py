@@ -31,6 +31,7 @@ from laketier.maintenance.index_builds import (
 )
 from laketier.maintenance.index_policy import IndexPolicy
 from laketier.maintenance.index_upkeep import IndexUpkeep, maintain_lake_indexes
+from laketier.maintenance.table_policies import INDEXES, policies_of_table
 from laketier.registry import Lake
 from laketier.spi import ConfigError, IndexInfo, IndexMode, IndexResources, IndexSpec, LakeIndexer, TableInfo
 
@@ -119,15 +120,30 @@ def optimize(
     max_deleted: Annotated[
         float, typer.Option("--max-deleted", min=0, max=1, help="Build anew where a larger share of rows was deleted.")
     ] = 0.2,
+    policies_of: Annotated[
+        bool,
+        typer.Option("--table-policies", help="Do what the table's property laketier.indexes says, and nothing else."),
+    ] = False,
     processes: Processes = None,
     parts: Parts = None,
     json: Json = False,
 ) -> None:
     """Bring indexes up to date: add the rows that they lack, merge segments, build anew what deletes wore out."""
     lake, info = options.opened()
-    indexer = lake.indexer(info)
-    found = [find_index(indexer, name)] if name else list(indexer.indexes())
-    policies = [IndexPolicy(spec_of(each), 1, None, max_segments, max_deleted) for each in found]
+    if policies_of:
+        own = policies_of_table(info)
+        policies = [each for each in own if name in (None, each.spec.name)]
+        if not policies:
+            raise ConfigError(
+                f"the table has no policy{f' of {name!r}' if name else ''}",
+                where=f"property {INDEXES} of {info.path}",
+                why=f"it has {', '.join(each.spec.name for each in own) or 'none'}",
+                fix="Leave --table-policies out.",
+            )
+    else:
+        indexer = lake.indexer(info)
+        found = [find_index(indexer, name)] if name else list(indexer.indexes())
+        policies = [IndexPolicy(spec_of(each), 1, None, max_segments, max_deleted) for each in found]
     several = processes or default_processes()
     with index_progress() as told:
         most = parts or several * _PARTS_PER_PROCESS

@@ -23,7 +23,7 @@ from laketier.spi import ConfigError
 if TYPE_CHECKING:
     from laketier.config import LakeConfig
     from laketier.config.service import Service
-    from laketier.maintenance.index_builds import BuildParts
+    from laketier.maintenance.index_builds import BuildParts, Train
     from laketier.rounds.log_engine import LogEngine
     from laketier.service.logs import JsonLines
     from laketier.service.metrics import MeasuredStore
@@ -98,11 +98,11 @@ def serve(
                 tables.discover(listed)
                 opened, unopened = tables.opened()
                 check_opened(unopened, opened, origin=str(service))
-                with _engine(engine, described) as (runner, build):
+                with _engine(engine, described) as (runner, build, train):
                     settings = WorkerSettings(
                         lease_seconds=described.lease, drain_seconds=described.grace, until_idle=until_idle
                     )
-                    keeper = IndexKeeper(store, tables, here, build, lease_seconds=described.lease)
+                    keeper = IndexKeeper(store, tables, here, build, train=train, lease_seconds=described.lease)
                     open_files = OpenFileKeeper(tables) if engine == "local" else None
                     worker = TieringWorker(
                         store, tables, runner, settings, worker=here, keeper=keeper, open_files=open_files
@@ -269,15 +269,15 @@ def _exported(described: Service, store: MeasuredStore, worker: str) -> Iterator
 
 
 @contextmanager
-def _engine(name: str, service: Service) -> Iterator[tuple[LogEngine, BuildParts]]:
-    """What runs the tasks of rounds, and what builds the parts of indexes beside them."""
+def _engine(name: str, service: Service) -> Iterator[tuple[LogEngine, BuildParts, Train]]:
+    """What runs the tasks of rounds; and what builds the parts of indexes beside them, and trains their models."""
     if name == "local":
-        from laketier.maintenance.index_builds import build_here
+        from laketier.maintenance.index_builds import build_here, train_here
         from laketier.rounds.log_engine import LocalEngine
 
         engine = LocalEngine()
         try:
-            yield engine, build_here
+            yield engine, build_here, train_here
         except BaseException:
             # Tasks may hang, and whoever stops the worker has waited for them already.
             engine.close(wait=False)
@@ -289,11 +289,12 @@ def _engine(name: str, service: Service) -> Iterator[tuple[LogEngine, BuildParts
 
     require_pyspark()
     require_java()
-    from laketier.spark.indexing import build_in_tasks
+    from laketier.spark.indexing import build_in_tasks, train_in_task
     from laketier.spark.log_engine import SparkLogEngine
 
     session = get_or_create()
     for key, value in service.spark.items():
         session.conf.set(key, value)
     # Spark gives free cores to the oldest job first: a build leaves half of them to the rounds.
-    yield SparkLogEngine(session), build_in_tasks(session, at_once=max(1, session.sparkContext.defaultParallelism // 2))
+    build = build_in_tasks(session, at_once=max(1, session.sparkContext.defaultParallelism // 2))
+    yield SparkLogEngine(session), build, train_in_task(session)

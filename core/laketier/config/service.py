@@ -68,6 +68,10 @@ class TableSettings(Section):
     indexes: list[IndexSection] | None = Field(
         None, description="Indexes of the lake tables, which follow them by themselves."
     )
+    table_indexes: bool | None = Field(
+        None, description="Keep those that a lake table's property `laketier.indexes` names, too. `indexes` counts "
+        "more; false."
+    )  # fmt: skip
 
 
 class TableRule(TableSettings):

@@ -79,6 +79,12 @@ Train = Callable[[LakeIndexBuilder], LakeIndexBuilder]
 
 Told = Callable[[IndexProgress], None]
 
+
+def train_here(builder: LakeIndexBuilder) -> LakeIndexBuilder:
+    """Train in this process. A `Train`."""
+    return builder.train()
+
+
 E = TypeVar("E", bound=StrEnum)
 
 
@@ -89,7 +95,7 @@ def build_index(
     *,
     max_parts: int,
     build: BuildParts,
-    train: Train = lambda builder: builder.train(),
+    train: Train = train_here,
     told: Told = lambda _: None,
     resume: bool = True,
     resources: IndexResources = UNLIMITED,

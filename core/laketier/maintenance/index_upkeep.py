@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from laketier.maintenance.index_builds import BuildParts, Told, build_index
+from laketier.maintenance.index_builds import BuildParts, Told, Train, build_index, train_here
 from laketier.maintenance.index_policy import MODES, IndexDecision, IndexPolicy, IndexStep, decide_index
 from laketier.registry import Lake
 from laketier.registry.commands import naming_format
@@ -60,12 +60,23 @@ class IndexUpkeep:
         return self.info.rows_not_indexed / rows if rows else 0.0
 
 
+@dataclass(frozen=True)
+class _Work:
+    """How builds are carried out."""
+
+    build: BuildParts
+    train: Train
+    max_parts: int
+    told: Told
+
+
 def maintain_lake_indexes(
     lake: Lake,
     policies: Sequence[IndexPolicy],
     *,
     build: BuildParts,
     max_parts: int,
+    train: Train = train_here,
     told: Told = lambda _: None,
 ) -> tuple[IndexUpkeep, ...]:
     """Do what the policies of a table's indexes ask for, now. Driver. One that fails does not stop the others.
@@ -78,6 +89,7 @@ def maintain_lake_indexes(
         policies: Its policies.
         build: Builds parts.
         max_parts: The parts of a build at most. A new index never has more segments than its policy allows.
+        train: Trains the model of an index of vectors. In this process by default.
         told: Called as the builds go on.
 
     Returns:
@@ -100,7 +112,7 @@ def maintain_lake_indexes(
         except LaketierError as error:
             return tuple(IndexUpkeep(each.spec.name, (), None, 0.0, error) for each in policies)
         return tuple(
-            _maintained(lake, table, indexer, each, there.get(each.spec.name), build, max_parts, told)
+            _maintained(lake, table, indexer, each, there.get(each.spec.name), _Work(build, train, max_parts, told))
             for each in policies
         )
 
@@ -111,9 +123,7 @@ def _maintained(
     indexer: LakeIndexer,
     policy: IndexPolicy,
     info: IndexInfo | None,
-    build: BuildParts,
-    max_parts: int,
-    told: Told,
+    work: _Work,
 ) -> IndexUpkeep:
     began = time.monotonic()
     steps: list[IndexDecision] = []
@@ -125,7 +135,7 @@ def _maintained(
                 break
             steps.append(decision)
             log.info("index %s of %s: %s, as %s", policy.spec.name, table.path, decision.step.value, decision.why)
-            info = _carried_out(indexer, decision.step, info, policy, build, max_parts, told)
+            info = _carried_out(indexer, decision.step, info, policy, work)
     except LaketierError as error:
         failure = error
     return IndexUpkeep(policy.spec.name, tuple(steps), info, time.monotonic() - began, failure)
@@ -136,42 +146,39 @@ def _carried_out(
     step: IndexStep,
     info: IndexInfo | None,
     policy: IndexPolicy,
-    build: BuildParts,
-    max_parts: int,
-    told: Told,
+    work: _Work,
 ) -> IndexInfo:
     if step is IndexStep.MERGE:
         try:
             # Half as many, so that the next appends find room: each merge writes the small ones again.
             left = (policy.max_segments + 1) // 2
-            return _build(indexer, policy, step, left, build, told)
+            return _build(indexer, policy, step, left, work)
         except (FeatureNotSupported, TableError) as error:
             log.warning("index %s is built anew, as its segments can't be merged: %s", policy.spec.name, error)
             step = IndexStep.REBUILD
     rows = None if info is None else info.rows_not_indexed
     if info is not None and step is IndexStep.REBUILD:
         rows = info.rows_indexed + info.rows_not_indexed
-    most = max_parts if rows is None else min(max_parts, max(1, rows // _ROWS_PER_PART))
+    most = work.max_parts if rows is None else min(work.max_parts, max(1, rows // _ROWS_PER_PART))
     if step is not IndexStep.APPEND:
         most = min(most, policy.max_segments)
     try:
-        return _build(indexer, policy, step, most, build, told)
+        return _build(indexer, policy, step, most, work)
     except ConfigError as error:
         if step is IndexStep.APPEND:
             error.fix = "Give its policy the settings that it has, or build it anew: `laketier index create --replace`."
         raise
 
 
-def _build(
-    indexer: LakeIndexer, policy: IndexPolicy, step: IndexStep, max_parts: int, build: BuildParts, told: Told
-) -> IndexInfo:
+def _build(indexer: LakeIndexer, policy: IndexPolicy, step: IndexStep, max_parts: int, work: _Work) -> IndexInfo:
     return build_index(
         indexer,
         policy.spec,
         MODES[step],
         max_parts=max_parts,
-        build=build,
-        told=told,
+        build=work.build,
+        train=work.train,
+        told=work.told,
         resources=policy.resources,
     )
 

@@ -46,6 +46,7 @@ class ConfiguredTable:
         primary_key: The key that the service file gives the table. None where the source decides.
         change_column: The column with the change type that the service file names. None where the source decides.
         indexes: The indexes that follow the lake table.
+        table_indexes: Whether those that the lake table's own property names do, too.
     """
 
     source: str
@@ -60,6 +61,7 @@ class ConfiguredTable:
     primary_key: tuple[str, ...] | None = None
     change_column: str | None = None
     indexes: tuple[IndexSection, ...] = ()
+    table_indexes: bool = False
 
     @property
     def key(self) -> str:
@@ -206,6 +208,7 @@ def _configured(service: Service, rule: TableRule, name: str, origin: str) -> Co
         primary_key=None if (key := _of("primary_key", rule, defaults)) is None else tuple(key),
         change_column=_of("change_column", rule, defaults),
         indexes=indexes_of(rule, defaults, config.format, origin),
+        table_indexes=bool(_of("table_indexes", rule, defaults)),
     )
 
 

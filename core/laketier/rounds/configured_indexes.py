@@ -13,7 +13,7 @@ from laketier.spi import ConfigError, Feature, FeatureNotSupported, require
 def indexes_of(rule: TableSettings, defaults: TableSettings, format: str, origin: str) -> tuple[IndexSection, ...]:
     """The table's own, or those of all tables. Raises `ConfigError` where the format has none, and `PluginError`."""
     found = defaults.indexes if rule.indexes is None else rule.indexes
-    if found:
+    if found or (defaults.table_indexes if rule.table_indexes is None else rule.table_indexes):
         refuse_key(defaults.primary_key if rule.primary_key is None else rule.primary_key, origin)
         try:
             require(format, load_format(format).features, Feature.INDEXING)

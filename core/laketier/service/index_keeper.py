@@ -8,14 +8,15 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from laketier.maintenance.index_builds import BuildParts
+from laketier.maintenance.index_builds import BuildParts, Train, train_here
 from laketier.maintenance.index_policy import IndexPolicy, policy_of
 from laketier.maintenance.index_upkeep import IndexUpkeep, maintain_lake_indexes
-from laketier.registry import open_lake
+from laketier.maintenance.table_policies import policies_of_table, with_those_of_the_table
+from laketier.registry import Lake, open_lake
 from laketier.rounds.configured_indexes import refuse_key
 from laketier.service.state import IndexFigures, StateError, StateStore, UpkeepLease, Worker
 from laketier.service.tables import ServiceTables
-from laketier.spi import BuiltIndexPart, IndexPlan, LaketierError, StorageError
+from laketier.spi import BuiltIndexPart, IndexPlan, LaketierError, StorageError, TableNotFound
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class IndexKeeper:
         tables: The tables of the service.
         worker: This worker.
         build: Builds the parts of an index.
+        train: Trains the model of an index of vectors.
         max_parts: The parts of a build at most.
         lease_seconds: A worker that is silent for this long loses the table.
         idle_seconds: How often it asks whether a table is due.
@@ -45,6 +47,7 @@ class IndexKeeper:
     worker: Worker
     build: BuildParts
     max_parts: int = 8
+    train: Train = train_here
     lease_seconds: float = 120.0
     idle_seconds: float = 1.0
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
@@ -89,9 +92,13 @@ class IndexKeeper:
         try:
             table = self.tables.table(lease.name)
             policies = [policy_of(each) for each in table.indexes]
-            refuse_key(self.tables.log(table).table.primary_key, lease.name)
+            lake = open_lake(table.config)
+            if table.table_indexes:
+                policies = self._with_those_of(lake, policies)
+            if policies:
+                refuse_key(self.tables.log(table).table.primary_key, lease.name)
             done: Sequence[IndexUpkeep] = maintain_lake_indexes(
-                open_lake(table.config), policies, build=self._stoppable, max_parts=self.max_parts
+                lake, policies, build=self._stoppable, max_parts=self.max_parts, train=self.train
             )
         except LaketierError as error:
             done = [IndexUpkeep(each.spec.name, (), None, 0.0, error) for each in policies]
@@ -110,6 +117,17 @@ class IndexKeeper:
         steps = sum(len(each.steps) - (each.error is not None and bool(each.steps)) for each in done)
         figures = [_figures(each) for each in done]
         self.store.end_upkeep(lease, figures, steps, failed=failed, again_seconds=_again(policies))
+
+    def _with_those_of(self, lake: Lake, given: Sequence[IndexPolicy]) -> Sequence[IndexPolicy]:
+        try:
+            of_table = policies_of_table(lake.load_table())
+        except TableNotFound:
+            return given
+        policies, differ = with_those_of_the_table(given, of_table)
+        for name in differ:
+            message = "[table=%s] index %s: the service file and the table's property differ; the file counts"
+            log.warning(message, lake.config.table, name)
+        return policies
 
     def _stoppable(self, plan: IndexPlan) -> Iterator[BuiltIndexPart]:
         for each in self.build(plan):

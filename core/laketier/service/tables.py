@@ -120,7 +120,7 @@ class ServiceTables:
     def indexed(self) -> frozenset[str]:
         """The names of the tables that have indexes to keep."""
         with self._lock:
-            return frozenset(key for key, table in self._tables.items() if table.indexes)
+            return frozenset(key for key, table in self._tables.items() if table.indexes or table.table_indexes)
 
     def log(self, table: ConfiguredTable) -> TableLog:
         """The log of a table. Raises the error with which it could not be opened."""

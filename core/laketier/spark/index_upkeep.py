@@ -10,15 +10,17 @@ from pyspark.sql import SparkSession
 from laketier.config import LakeConfig
 from laketier.maintenance.index_policy import IndexPolicy
 from laketier.maintenance.index_upkeep import IndexUpkeep, maintain_lake_indexes
+from laketier.maintenance.table_policies import policies_of_table
 from laketier.registry import open_lake
-from laketier.spark.indexing import build_in_tasks, tasks_at_most
+from laketier.spark.indexing import build_in_tasks, tasks_at_most, train_in_task
 from laketier.spark.target import as_config
+from laketier.spi import TableNotFound
 
 
 def maintain_indexes(
     spark: SparkSession,
     config: LakeConfig | Mapping[str, Any],
-    policies: Sequence[IndexPolicy],
+    policies: Sequence[IndexPolicy] | None = None,
     *,
     tasks: int | None = None,
 ) -> tuple[IndexUpkeep, ...]:
@@ -30,7 +32,7 @@ def maintain_indexes(
     Args:
         spark: The session.
         config: The table.
-        policies: Its policies.
+        policies: Its policies. By default those that its property ``laketier.indexes`` has.
         tasks: The tasks of a build at most; twice the cores by default.
 
     Returns:
@@ -38,9 +40,20 @@ def maintain_indexes(
 
     Raises:
         FeatureNotSupported: The format builds no indexes.
-        ConfigError: The configuration does not fit.
+        ConfigError: The configuration, or the table's property, does not fit.
         TableError: The table could not be read.
         StorageError: The storage refused.
     """
     lake = open_lake(as_config(config, spark))
-    return maintain_lake_indexes(lake, policies, build=build_in_tasks(spark), max_parts=tasks or tasks_at_most(spark))
+    if policies is None:
+        try:
+            policies = policies_of_table(lake.load_table())
+        except TableNotFound:
+            return ()
+    return maintain_lake_indexes(
+        lake,
+        policies,
+        build=build_in_tasks(spark),
+        max_parts=tasks or tasks_at_most(spark),
+        train=train_in_task(spark),
+    )

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from laketier.cli.serve import serve
@@ -19,6 +20,7 @@ from laketier.config.service import load_service
 from laketier.kit import failpoints
 from laketier.kit.failpoints import observed
 from laketier.maintenance.index_builds import PART_BUILT, build_here
+from laketier.maintenance.table_policies import INDEXES as INDEXES_OF_TABLE
 from laketier.registry import configure, open_lake
 from laketier.rounds.log_engine import LocalEngine
 from laketier.service.failpoints import FINISHED
@@ -27,7 +29,7 @@ from laketier.service.state import IndexFigures, StateStore, Upkeep, Worker
 from laketier.service.status import status_document
 from laketier.service.tables import ServiceTables
 from laketier.service.worker import TieringWorker, WorkerSettings
-from laketier.spi import ConfigError, IndexInfo
+from laketier.spi import ConfigError, IndexInfo, TableDescriptor, TablePath
 from laketier_verification.lines import LinesTable
 
 lance = pytest.importorskip("lance")
@@ -182,6 +184,65 @@ def test_a_table_with_a_key_has_none(tmp_path: Path) -> None:
         run(file)
     assert indexes(tmp_path) == {}
     assert "with a primary key" in (upkeep(file).indexes[0].error or "")
+
+
+def create_with(folder: Path, indexes: list[dict[str, Any]]) -> None:
+    """The lake table, before the service, with policies of its own."""
+    values = {"lake.format": "lance", "lake.warehouse": str(folder / "lake"), "lake.table": "db.t"}
+    schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
+    descriptor = TableDescriptor(schema, properties={INDEXES_OF_TABLE: json.dumps(indexes)})
+    open_lake(configure(values)).storage.catalog().create_table(TablePath("db", "t"), descriptor)
+
+
+def test_a_table_carries_its_policies(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Those of the file count more, and it is said for which index they differ."""
+    file = described(tmp_path, [INDEXES[1] | {"max-segments": 5}])
+    create_with(tmp_path, INDEXES)
+    add(tmp_path, 20)
+    run(file)
+    assert set(indexes(tmp_path)) == {"id_idx"}, "nobody asked for those of the table"
+    document = json.loads(file.read_text())
+    document["defaults"]["table-indexes"] = True
+    file.write_text(json.dumps(document))
+    add(tmp_path, 20)
+    with caplog.at_level("WARNING"):
+        run(file)
+    assert {name: each.rows_indexed for name, each in indexes(tmp_path).items()} == {"id_idx": 40, "text_idx": 40}
+    assert "index id_idx: the service file and the table's property differ; the file counts" in caplog.text
+    assert "index text_idx: the service file" not in caplog.text
+
+
+def test_a_property_that_can_not_be_read_stops_no_round(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = described(tmp_path, [])
+    document = json.loads(file.read_text())
+    document["tables"][0] = {"source": "src", "table-indexes": True}
+    file.write_text(json.dumps(document))
+    create_with(tmp_path, [{"column": "id", "kind": "b-tree"}])
+    add(tmp_path, 20)
+    with caplog.at_level("WARNING"):
+        run(file)
+    assert indexes(tmp_path) == {}
+    assert "property laketier.indexes of db.t" in caplog.text
+    values = {"lake.format": "lance", "lake.warehouse": str(tmp_path / "lake"), "lake.table": "db.t"}
+    assert lance.dataset(open_lake(configure(values)).load_table().location).count_rows() == 20
+
+
+@pytest.mark.deep
+def test_serve_on_spark_keeps_indexes_up(tmp_path: Path) -> None:
+    """Three rounds, each by a service of its own; the parts are built in tasks of Spark."""
+    file = described(tmp_path, INDEXES)
+    document = json.loads(file.read_text())
+    document["spark"] = {"spark.sql.shuffle.partitions": "2"}
+    file.write_text(json.dumps(document))
+    words = [sys.executable, "-c", CLI, "serve", str(file), "--engine", "spark", "--until-idle"]
+    for count in (20, 20, 20):
+        add(tmp_path, count)
+        subprocess.run(words, check=True, capture_output=True, timeout=300)
+    text, ids = indexes(tmp_path)["text_idx"], indexes(tmp_path)["id_idx"]
+    assert (text.rows_indexed, text.rows_not_indexed, len(text.segments)) == (60, 0, 1)
+    assert (ids.rows_indexed, ids.rows_not_indexed) == (60, 0)
+    assert answers(tmp_path) == 60
+    assert upkeep(file).failures_total == 0
 
 
 @pytest.mark.parametrize(
