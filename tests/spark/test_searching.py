@@ -14,8 +14,20 @@ from typer.testing import CliRunner
 import laketier
 import laketier.spark
 from laketier.cli.app import app
+from laketier.kit import predicate_to_json
 from laketier.registry import configure, open_lake
-from laketier.spi import ConfigError, FeatureNotSupported, Leaf, Match, Nearest, Op, query_from_json, query_to_json
+from laketier.spi import (
+    ConfigError,
+    FeatureNotSupported,
+    Leaf,
+    Match,
+    MultiMatch,
+    Nearest,
+    Op,
+    Or,
+    query_from_json,
+    query_to_json,
+)
 from spark_lake import Target
 
 pytest.importorskip("laketier_lance")
@@ -164,6 +176,38 @@ def test_sql_asks_for_each_row_of_a_table(spark: SparkSession, target: Target, f
     assert sorted(tuple(row) for row in rows) == sorted(expected)
 
 
+def test_sql_filters_before_it_searches(spark: SparkSession, target: Target, function: str) -> None:
+    table = target.options()["lake.table"]
+    either = predicate_to_json(Or((Leaf("id", Op.LT, 5), Leaf("id", Op.GE, 190))))
+    for given, filters in [
+        ("'id < 100'", [Leaf("id", Op.LT, 100)]),
+        ("array('id >= 20', 'id < 100')", [Leaf("id", Op.GE, 20), Leaf("id", Op.LT, 100)]),
+        (f"'{either}'", [Or((Leaf("id", Op.LT, 5), Leaf("id", Op.GE, 190)))]),
+    ]:
+        rows = spark.sql(f"SELECT * FROM {function}('{table}', 'snow stone', 7, filter => {given})")
+        expected = _plain(target, "snow stone", k=7, filters=filters)
+        assert [row.asDict() for row in rows.collect()] == expected
+        assert expected
+    spark.createDataFrame([(word,) for word in WORDS], "word string").createOrReplaceTempView("asked")
+    each = spark.sql(
+        f"SELECT word, id FROM asked, LATERAL {function}('{table}', word, 2, filter => 'id > 90')"
+    ).collect()
+    found = [(word, row["id"]) for word in WORDS for row in _plain(target, word, k=2, filters=[Leaf("id", Op.GT, 90)])]
+    assert sorted(tuple(row) for row in each) == sorted(found)
+
+
+def test_sql_tells_how_it_searched(spark: SparkSession, target: Target, function: str) -> None:
+    table = target.options()["lake.table"]
+    (told,) = spark.sql(f"SELECT * FROM {function}_explain('{table}', 'snow', 5, filter => 'id > 3')").collect()
+    assert (told["index"], told.column, told.kind.lower()) == ("text_idx", "text", "inverted")
+    assert (told.rows_in_index, told.rows, told.rows_flat, told.found) == (200, 210, 10, 5)
+    assert told.share == pytest.approx(200 / 210)
+    assert told.milliseconds
+    assert all(time >= 0 for time in told.milliseconds.values())
+    asked = query_to_json(MultiMatch("snow", ("text",)))
+    assert spark.sql(f"SELECT found FROM {function}_explain('{table}', '{asked}')").first().found == 10
+
+
 def test_a_statement_keeps_the_snapshot_of_its_analysis(spark: SparkSession, target: Target, function: str) -> None:
     rows = spark.sql(f"SELECT * FROM {function}('{target.options()['lake.table']}', 'zebra')")
     laketier.spark.write(spark.sql("SELECT 999L AS id, 'zebra' AS text"), target.options())
@@ -181,6 +225,9 @@ def test_a_statement_keeps_the_snapshot_of_its_analysis(spark: SparkSession, tar
         ("'{table}', 7", "is no text"),
         ("'db.none', 'x'", "db.none"),
         ("'{table}', '{{\"type\": \"matsch\"}}'", "matsch"),
+        ("'{table}', 'x', filter => 'idd < 3'", "there is no column 'idd'"),
+        ("'{table}', 'x', filter => 3", "neither a constant text"),
+        ("'{table}', 'x', filter => 'id < 3 and id > 1'", "more than one comparison"),
     ],
 )
 def test_sql_says_what_is_wrong(spark: SparkSession, target: Target, function: str, call: str, said: str) -> None:

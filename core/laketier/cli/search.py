@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table as RichTable
 
-from laketier.cli.filters import parse_filter
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json
 from laketier.spi import SearchExplain, SearchQuery, query_from_json
+from laketier.tables.comparisons import parse_filter
 
 EPILOG = "Example: [bold]laketier search db.papers 'snow on lakes' -c lake.yaml -k 5 --columns id,text[/]"
 

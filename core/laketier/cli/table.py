@@ -9,13 +9,13 @@ import pyarrow as pa
 import typer
 from rich.table import Table as RichTable
 
-from laketier.cli.filters import parse_filter
 from laketier.cli.index import index_document
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment, watermark_document, watermark_text
 from laketier.registry import Lake
 from laketier.spi import Feature, FeatureNotSupported, Refused, ScanRequest, TableError, TableInfo, support_of
+from laketier.tables.comparisons import parse_filter
 from laketier.tables.scan import scan
 from laketier.tiering import pipelines
 

@@ -2,38 +2,61 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udtf
+from pyspark.sql.types import DoubleType, LongType, MapType, StringType, StructField, StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 
 from laketier.config import LakeConfig
+from laketier.kit import predicate_from_json, predicate_to_json
 from laketier.registry import Lake, open_lake
 from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spark.target import as_config
-from laketier.spi import ConfigError, SearchQuery, SearchRequest, TablePath, as_query, query_from_json
+from laketier.spi import (
+    ConfigError,
+    Predicate,
+    SearchQuery,
+    SearchRequest,
+    SearchResult,
+    SearchSnapshot,
+    TablePath,
+    as_query,
+    query_from_json,
+)
+from laketier.tables.comparisons import parse_filter
 
 NAME = "laketier_search"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ANY_TABLE = "any.table"
 """Stands for the table while the other keys are looked at: a call names its own."""
 _USAGE = f"{NAME}('db.table', 'words', 10)"
+_FILTERED = f"{NAME}('db.table', 'words', 10, filter => 'id < 100')"
 
 
 def register_search(spark: SparkSession, config: Mapping[str, Any], *, name: str = NAME) -> None:
-    """Make a table function of Spark SQL that searches tables of one lake. Driver.
+    """Make table functions of Spark SQL that search tables of one lake. Driver.
 
     ``SELECT * FROM laketier_search('db.papers', 'snow on lakes', 10)`` has the table's columns and ``_score``, or
     ``_distance`` where the query is the JSON of a `Nearest`. With LATERAL it takes its query from each row of another
     table. The table and ``k`` are constants: they decide the columns. All rows of a call see one snapshot, that of the
     moment in which Spark analyses the statement; a view, or a DataFrame, stays with it.
 
+    ``filter => 'id < 100'`` chooses the rows that are searched: a comparison, as ``--where`` of the command takes it,
+    an array of several that all have to hold, or a predicate as JSON (`laketier.kit.predicate_to_json`). It is a
+    constant.
+
+    A second function, ``<name>_explain``, takes the same and tells how it was searched: a row for each index that was
+    used, or one without, with the rows that no index covers and the milliseconds of each part.
+
     Args:
-        spark: The session that has the function.
+        spark: The session that has the functions.
         config: The lake, without ``lake.table``.
         name: The name of the function.
 
@@ -49,8 +72,9 @@ def register_search(spark: SparkSession, config: Mapping[str, Any], *, name: str
         raise ConfigError(
             "a snapshot is set", why="the function is for many tables", fix="Use `search` of `laketier.spark` for one."
         )
-    function: Any = udtf(_handler(lake))
-    spark.udtf.register(name, function)
+    for called, handler in ((name, _handler(lake)), (f"{name}_explain", _explaining(lake))):
+        function: Any = udtf(handler)
+        spark.udtf.register(called, function)
 
 
 @dataclass
@@ -58,6 +82,25 @@ class _Analysed(AnalyzeResult):
     """What the analysis found, handed to each task."""
 
     snapshot_id: int = 0
+    filters: str = "[]"
+
+
+_EXPLAINED = StructType(
+    [
+        StructField("query", StringType()),
+        StructField("index", StringType()),
+        StructField("column", StringType()),
+        StructField("kind", StringType()),
+        StructField("rows_in_index", LongType()),
+        StructField("rows", LongType(), nullable=False),
+        StructField("rows_flat", LongType(), nullable=False),
+        StructField("share", DoubleType(), nullable=False),
+        StructField("found", LongType(), nullable=False),
+        StructField("snapshot_id", LongType(), nullable=False),
+        StructField("milliseconds", MapType(StringType(), DoubleType()), nullable=False),
+    ]
+)
+"""One row for each index that was used; without one, a row whose ``index`` is null."""
 
 
 def _handler(config: LakeConfig) -> type:
@@ -65,37 +108,120 @@ def _handler(config: LakeConfig) -> type:
 
     class Search:
         @staticmethod
-        def analyze(table: AnalyzeArgument, query: AnalyzeArgument, k: AnalyzeArgument | None = None) -> AnalyzeResult:
-            lake = _lake(config, _constant(table, "table"))
-            asked = _request("any" if query.value is None else query.value, _rows(k))
-            opened = lake.searcher(lake.load_table()).at()
-            schema = asked.projected(opened.schema, where=str(lake.config.table))
-            return _Analysed(spark_schema(schema), snapshot_id=opened.snapshot_id)
+        def analyze(
+            table: AnalyzeArgument,
+            query: AnalyzeArgument,
+            k: AnalyzeArgument | None = None,
+            filter: AnalyzeArgument | None = None,
+        ) -> AnalyzeResult:
+            opened, asked = _analysed(config, table, query, k, filter)
+            schema = asked.projected(opened.schema, where=_constant(table, "table"))
+            return _Analysed(spark_schema(schema), snapshot_id=opened.snapshot_id, filters=_packed(asked.filters))
 
         def __init__(self, analysed: _Analysed) -> None:
             self._schema = analysed.schema
-            self._snapshot_id = analysed.snapshot_id
-            self._opened: Any = None
+            self._asking = _Asking(config, analysed)
 
-        def eval(self, table: str, query: str, k: int = 10) -> Iterator[tuple[Any, ...]]:
-            if query is None:
-                return
-            if self._opened is None:
-                lake = _lake(config, table)
-                self._opened = lake.searcher(lake.load_table()).at(self._snapshot_id)
-            request = _request(query, k)
-            if request.measure not in self._schema.fieldNames():
-                raise ConfigError(
-                    f"the query {query!r:.80} has {request.measure}, and the result has not",
-                    why="the columns are known before the rows, and only a constant query can be one for vectors",
-                    fix="Use `search_many` of `laketier.spark` with distance=True.",
-                )
+        def eval(self, table: str, query: str, k: int = 10, filter: Any = None) -> Iterator[tuple[Any, ...]]:
+            found = self._asking.answer(table, query, k, self._schema.fieldNames())
             as_read = reading_schema(self._schema)
-            for batch in self._opened.search(request).rows.to_batches():
+            for batch in [] if found is None else found.rows.to_batches():
                 for row in for_spark(batch, as_read).to_pylist(maps_as_pydicts="strict"):
                     yield tuple(row.values())
 
     return Search
+
+
+def _explaining(config: LakeConfig) -> type:
+    """As `_handler`, for the function that tells how."""
+
+    class Explain:
+        @staticmethod
+        def analyze(
+            table: AnalyzeArgument,
+            query: AnalyzeArgument,
+            k: AnalyzeArgument | None = None,
+            filter: AnalyzeArgument | None = None,
+        ) -> AnalyzeResult:
+            opened, asked = _analysed(config, table, query, k, filter)
+            return _Analysed(_EXPLAINED, snapshot_id=opened.snapshot_id, filters=_packed(asked.filters))
+
+        def __init__(self, analysed: _Analysed) -> None:
+            self._asking = _Asking(config, analysed)
+
+        def eval(self, table: str, query: str, k: int = 10, filter: Any = None) -> Iterator[tuple[Any, ...]]:
+            found = self._asking.answer(table, query, k)
+            if found is None:
+                return
+            told = found.explain
+            figures = (told.rows, told.rows_flat, told.share, found.rows.num_rows, found.snapshot_id)
+            for use in told.indexes or (None,):
+                index = (None,) * 4 if use is None else (use.name, use.column, use.kind, use.rows)
+                yield (query, *index, *figures, dict(told.milliseconds))
+
+    return Explain
+
+
+class _Asking:
+    """The snapshot of a statement, opened by a task with its first query."""
+
+    def __init__(self, config: LakeConfig, analysed: _Analysed) -> None:
+        self._config = config
+        self._snapshot_id = analysed.snapshot_id
+        self._filters = tuple(predicate_from_json(each) for each in json.loads(analysed.filters))
+        self._opened: SearchSnapshot | None = None
+
+    def answer(
+        self, table: str, query: str | None, k: int, columns: Sequence[str] | None = None
+    ) -> SearchResult | None:
+        """The answer to a query. None for none. ``columns``: those that the result has to have."""
+        if query is None:
+            return None
+        request = _request(query, k, self._filters)
+        if columns is not None and request.measure not in columns:
+            raise ConfigError(
+                f"the query {query!r:.80} has {request.measure}, and the result has not",
+                why="the columns are known before the rows, and only a constant query can be one for vectors",
+                fix="Use `search_many` of `laketier.spark` with distance=True.",
+            )
+        if self._opened is None:
+            lake = _lake(self._config, table)
+            self._opened = lake.searcher(lake.load_table()).at(self._snapshot_id)
+        return self._opened.search(request)
+
+
+def _analysed(
+    config: LakeConfig,
+    table: AnalyzeArgument,
+    query: AnalyzeArgument,
+    k: AnalyzeArgument | None,
+    filter: AnalyzeArgument | None,
+) -> tuple[SearchSnapshot, SearchRequest]:
+    lake = _lake(config, _constant(table, "table"))
+    opened = lake.searcher(lake.load_table()).at()
+    filters = _filters(filter, opened.schema)
+    return opened, _request("any" if query.value is None else query.value, _rows(k), filters)
+
+
+def _filters(argument: AnalyzeArgument | None, schema: pa.Schema) -> tuple[Predicate, ...]:
+    if argument is None:
+        return ()
+    given = argument.value
+    if not isinstance(given, str | list) or not all(isinstance(each, str) for each in given):
+        raise ConfigError(
+            "filter is neither a constant text nor a constant array of texts",
+            where=NAME,
+            fix=f"Call it as {_FILTERED}.",
+        )
+    texts = [given] if isinstance(given, str) else given
+    return tuple(
+        predicate_from_json(text) if text.lstrip().startswith("{") else parse_filter(text, schema, option="filter")
+        for text in texts
+    )
+
+
+def _packed(filters: Sequence[Predicate]) -> str:
+    return json.dumps([predicate_to_json(each) for each in filters])
 
 
 def _lake(config: LakeConfig, table: str) -> Lake:
@@ -116,8 +242,8 @@ def _rows(k: AnalyzeArgument | None) -> int:
     return k.value
 
 
-def _request(query: str, k: int) -> SearchRequest:
+def _request(query: str, k: int, filters: Sequence[Predicate] = ()) -> SearchRequest:
     if not isinstance(query, str):
         raise ConfigError(f"the query {query!r:.80} is no text", where=NAME, fix=f"Call it as {_USAGE}.")
     asked: SearchQuery = query_from_json(query) if query.lstrip().startswith("{") else as_query(query)
-    return SearchRequest(query=asked, k=k)
+    return SearchRequest(query=asked, k=k, filters=tuple(filters))

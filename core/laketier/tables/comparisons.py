@@ -1,4 +1,4 @@
-"""``--where 'total >= 10'``: one comparison as text."""
+"""One comparison as text, as people write it: ``total >= 10``. For commands and SQL."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ _SPELLINGS = {"==": "=", "<>": "!=", "=>": ">=", "=<": "<="}
 _QUOTED = re.compile(r"""\s*(?:'(?P<single>(?:[^']|'')*)'|"(?P<double>(?:[^"]|"")*)")\s*""", re.DOTALL)
 _BARE = re.compile(r"[^,'\"]*")
 _MORE = re.compile(r"(?i)\s(?:and|or)\s|[<>=]")
-_EXAMPLE = "For example --where 'total >= 10', --where \"region in ('eu', 'us')\" or --where 'paid is null'."
+_EXAMPLE = "For example `total >= 10`, `region in ('eu', 'us')` or `paid is null`."
 
 
-def parse_filter(text: str, schema: pa.Schema) -> Leaf:
-    """Read ``column op value``, with the value typed by the column. Raises `ConfigError`."""
-    where = f"--where {text!r}"
+def parse_filter(text: str, schema: pa.Schema, *, option: str = "--where") -> Leaf:
+    """Read ``column op value``, with the value typed by the column. ``option`` is how the text was given, for messages.
+    Raises `ConfigError`."""
+    where = f"{option} {text!r}"
     match = _of_a_column(text, schema) or _FILTER.match(text)
     if match is None:
         raise ConfigError("the text is no comparison", where=where, why=f"it has none of {_known()}", fix=_EXAMPLE)
@@ -118,7 +119,7 @@ def _too_much(text: str, where: str) -> ConfigError:
     return ConfigError(
         f"there is more than one comparison: {text.strip()!r}",
         where=where,
-        fix="Give --where once for each (all must hold), and quote a text that has such words or signs in it.",
+        fix="Give each by itself (all must hold), and quote a text that has such words or signs in it.",
     )
 
 
