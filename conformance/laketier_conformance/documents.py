@@ -187,7 +187,7 @@ class Documents:
         """What tasks built that got the builder as an engine sends it. ``at_once``: each part twice, at the same time;
         the second counts."""
         plan = self.indexer.plan(spec or self.spec, parts, mode)
-        wire = pickle.dumps(plan.builder)
+        wire = pickle.dumps(plan.builder.train())
 
         def build(part: Any) -> BuiltIndexPart:
             built: BuiltIndexPart = pickle.loads(wire).build(part)  # noqa: S301 - as an engine sends it to its tasks

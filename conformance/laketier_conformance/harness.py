@@ -22,6 +22,8 @@ arguments) with any of these:
 - ``text_options: Mapping[str, Any]``: settings by which a full-text index (`IndexKind.INVERTED`) of the format keeps
   each word of a text, in lower case and otherwise as it is, and where it stands. Without it the format's own settings
   count.
+- ``vector_options: Mapping[str, Mapping[str, Any]]``: by kind of index of vectors (``ivf-flat``), settings that fit 150
+  vectors of four numbers. Without them the format's own settings count.
 
 Where one of ``expire``, ``compact`` and ``delete_rows`` is not there, the report says that nothing showed its effect.
 A member that a format can't have is left out, or None: whatever a member raises is an error of the harness
@@ -54,6 +56,7 @@ _MEMBERS = (
     "delete_rows",
     "secret_options",
     "text_options",
+    "vector_options",
 )
 
 
@@ -106,6 +109,15 @@ class Harness:
         """Empty when the author gave none."""
         with _blamed("text_options"):
             return dict(getattr(self._supplied, "text_options", None) or {})
+
+    @property
+    def vector_options(self) -> Mapping[str, Mapping[str, Any]]:
+        """Empty when the author gave none."""
+        with _blamed("vector_options"):
+            return {
+                str(kind): dict(options)
+                for kind, options in (getattr(self._supplied, "vector_options", None) or {}).items()
+            }
 
     @property
     def roll_back(self) -> Hook | None:

@@ -262,7 +262,7 @@ RULES = (
         "index-answers",
         "What a query finds through an index is what a look at each row finds, whatever happened to the table.",
         _CAPABILITIES,
-        ("test_index_answers.py",),
+        ("test_index_answers.py", "test_vector_answers.py"),
     ),
     Rule(
         "search",

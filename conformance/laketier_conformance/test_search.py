@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import pickle
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -31,14 +29,12 @@ from laketier.spi import (
 from laketier_conformance.documents import ALL, PHRASES, QUERIES, TEXTS, Documents, documents, size_of
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.harness import Harness
-from laketier_conformance.lake import Lake, token
+from laketier_conformance.lake import Lake
+from laketier_conformance.points import ASKED, Pointed, same_places
 
 Unproven = Callable[[str, str], None]
 WORDED = pytest.mark.needs(Feature.SEARCH, Feature.INDEXING)
 VECTORED = pytest.mark.needs(Feature.SEARCH, Feature.VECTORS)
-DIMENSIONS = 4
-VECTORS = pa.schema([*TEXTS, ("v", pa.list_(pa.float32(), DIMENSIONS))])
-ASKED = ((0.25, -1.0, 2.5, 0.5), (0.0, 0.0, 0.0, 1.0), (-3.0, 2.0, 1.0, -0.125))
 METRICS = ("l2", "cosine", "dot")
 
 
@@ -47,53 +43,6 @@ def texts(lake: Lake, harness: Harness) -> Documents:
     """A table of rows in four files, without an index. Of a format that can't search it, it is empty."""
     texts = Documents.of(lake, harness)
     return texts.filled() if support_of(lake.plugin.features, Feature.SEARCH).full else texts
-
-
-@dataclass(frozen=True)
-class Pointed:
-    """A table of texts and vectors."""
-
-    texts: Documents
-
-    @classmethod
-    def of(cls, lake: Lake, harness: Harness, *, rounds: int = 3, rows: int = 50) -> Pointed:
-        """Some rounds of one file each."""
-        lake.storage.searcher(lake.create(name="db.plain").info)  # a format without it refuses here
-        made = cls(Documents(lake.create(VECTORS), harness.text_options))
-        for epoch in range(rounds):
-            made.append(epoch, range(epoch * rows, (epoch + 1) * rows))
-        return made
-
-    def append(self, epoch: int, ids: Sequence[int]) -> None:
-        """A round."""
-        columns = documents(ids).columns
-        vectors = pa.array(map(vector_of, ids), VECTORS.field("v").type)
-        self.texts.table.publish_arrow([pa.record_batch([*columns, vectors], schema=VECTORS)], token(epoch))
-        self.texts.ids.extend(ids)
-
-    def ranked(self, query: Nearest, keep: Callable[[int], bool] = lambda _: True) -> list[tuple[float, int]]:
-        """The distances of all rows, the nearest first, equal ones in the order of the table."""
-        vectors = ((row_id, vector_of(row_id)) for row_id in self.texts.order if keep(row_id))
-        far = [(distance(query.metric or "l2", query.vector, each), row_id) for row_id, each in vectors if each]
-        return sorted(far, key=lambda pair: pair[0])
-
-
-def vector_of(row_id: int) -> list[float] | None:
-    """The vector of a row, exact in any float. Some are null, and some are there twice."""
-    if row_id % 11 == 3:
-        return None
-    seed = row_id - 1 if row_id % 10 == 7 and row_id % 11 != 4 else row_id
-    return [((seed * step) % 41 - 20) / 8 for step in (7, 11, 17, 29)]
-
-
-def distance(metric: str, one: Sequence[float], other: Sequence[float]) -> float:
-    """As a search tells it."""
-    product = math.fsum(a * b for a, b in zip(one, other, strict=True))
-    if metric == "l2":
-        return math.fsum((a - b) ** 2 for a, b in zip(one, other, strict=True))
-    if metric == "dot":
-        return 1 - product
-    return 1 - product / (math.hypot(*one) * math.hypot(*other))
 
 
 # -- words ----------------------------------------------------------------------------------------------------------
@@ -290,26 +239,9 @@ def test_the_nearest_are_those_of_a_look_at_each(lake: Lake, harness: Harness, m
             wanted = points.ranked(query)
             for k in (1, 5, 40, ALL):
                 rows = points.texts.searcher.search(query, k=k, columns=["id"]).rows
-                _same_places(rows, wanted[:k], wanted, f"the {k} nearest to {vector} by {metric}")
+                same_places(rows, wanted[:k], wanted, f"the {k} nearest to {vector} by {metric}")
                 expect(rows.schema.names, ["id", "_distance"], "the columns of the nearest")
     assert len({far for far, _ in points.ranked(Nearest(ASKED[0], metric="l2"))}) < 120, "no two are equally far"
-
-
-def _same_places(rows: pa.Table, wanted: list[tuple[float, int]], whole: list[tuple[float, int]], told: str) -> None:
-    """``wanted``: those that have to come; ``whole``: all, for the distance of any."""
-    ids, distances = rows["id"].to_pylist(), rows["_distance"].to_pylist()
-    far = {row_id: each for each, row_id in whole}
-    expect(len(ids), len(wanted), f"{told}: how many there are")
-    odd = [i for i in ids if i not in far]
-    assert not odd, f"{told}: rows {odd} have no vector, or are none of the table"
-    expect(distances, sorted(distances), f"{told}: the distances are in order")
-    expect(distances, pytest.approx([far[i] for i in ids], abs=1e-4), f"{told}: their distances")
-    expect(distances, pytest.approx([each for each, _ in wanted], abs=1e-4), f"{told}: none is left out")
-    place = {row_id: at for at, (_, row_id) in enumerate(whole)}
-    for (one, a), (other, b) in itertools.pairwise(zip(ids, distances, strict=True)):
-        assert a < b or vector_of(one) != vector_of(other) or place[one] < place[other], (
-            f"{told}: rows {one} and {other} are equally far, and not in the order of the table"
-        )
 
 
 @VECTORED
@@ -319,13 +251,13 @@ def test_a_filter_chooses_the_vectors_that_are_compared(lake: Lake, harness: Har
     query, leaf = Nearest(ASKED[0], metric="l2"), Leaf("size", Op.EQ, 4)
     whole = points.ranked(query)
     rows = points.texts.searcher.search(query, k=4, columns=["id"], filters=[leaf]).rows
-    _same_places(rows, points.ranked(query, lambda i: size_of(i) == 4)[:4], whole, "the 4 nearest where size = 4")
+    same_places(rows, points.ranked(query, lambda i: size_of(i) == 4)[:4], whole, "the 4 nearest where size = 4")
     if harness.delete_rows is None:
         unproven("searches of rows that others delete", "the format's harness has no delete_rows")
         return
     points.texts.deleted(harness, [row_id for _, row_id in whole[:10]])
     rows = points.texts.searcher.search(query, k=5, columns=["id"]).rows
-    _same_places(rows, whole[10:15], whole[10:], "the 5 nearest after others deleted the 10 nearest")
+    same_places(rows, whole[10:15], whole[10:], "the 5 nearest after others deleted the 10 nearest")
 
 
 @VECTORED

@@ -18,7 +18,12 @@ import conformance_pages
 FOLDER = Path(__file__).parent / "wrong_plugins"
 INTERPOSED = ("test_effects.py::", "test_looks.py::", "test_operations.py::", "test_power.py::")
 EACH_STEP = ("--lake-steps=0",)
-OF_INDEXES = ("test_index_answers.py::", "test_search.py::", "test_power.py::test_indexes_survive")
+OF_INDEXES = (
+    "test_index_answers.py::",
+    "test_vector_answers.py::",
+    "test_search.py::",
+    "test_power.py::test_indexes_survive",
+)
 """The small correct format has no indexes: Lance is the one that they are about."""
 HELPERS = {
     "crooked",

@@ -16,6 +16,12 @@ class LanceHarness:
 
     engine_modules = ("lance",)
     text_options: ClassVar[Mapping[str, Any]] = {"with_position": True, "stem": False, "remove_stop_words": False}
+    vector_options: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "ivf-flat": {"num_partitions": 4},
+        "ivf-sq": {"num_partitions": 4},
+        "ivf-pq": {"num_partitions": 4, "num_sub_vectors": 2, "num_bits": 4},
+        "ivf-hnsw-flat": {"num_partitions": 2},
+    }
 
     def roll_back(self, storage: LakeStorage, table: TableInfo, snapshot_id: int) -> None:
         """Lance's own way back to an older version."""

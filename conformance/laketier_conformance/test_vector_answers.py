@@ -1,0 +1,82 @@
+"""Indexes of vectors answer: the nearest through one are those of a look at each row, with their true distances."""
+
+from __future__ import annotations
+
+import pytest
+
+from laketier.spi import Feature, FeatureNotSupported, IndexKind, IndexMode, IndexSpec, Nearest
+from laketier_conformance import foreign
+from laketier_conformance.expect import expect
+from laketier_conformance.harness import Harness
+from laketier_conformance.lake import Lake
+from laketier_conformance.points import ASKED, Pointed, same_places, vector_of
+
+VECTORED = pytest.mark.needs(Feature.SEARCH, Feature.INDEXING, Feature.VECTORS)
+EXACT = (IndexKind.IVF_FLAT, IndexKind.IVF_PQ, IndexKind.IVF_SQ)
+"""Kinds that compare each vector where all partitions are looked into, and rank what they found by the vectors."""
+GRAPHS = (IndexKind.IVF_HNSW_FLAT,)
+"""Kinds that walk a graph, and may miss some."""
+RECALL = 0.9
+BEST, MOST = 20, 1000
+NAME = "of_v"
+
+
+@VECTORED
+@pytest.mark.parametrize("kind", [*EXACT, *GRAPHS])
+def test_the_nearest_through_an_index(lake: Lake, harness: Harness, kind: IndexKind) -> None:
+    """Built in parts, with rows beside it, appended to, merged, with rows deleted, compacted, replaced. A format need
+    not build each kind, nor add to each."""
+    points = Pointed.of(lake, harness)
+    spec = IndexSpec(NAME, "v", kind, harness.vector_options.get(kind.value, {}))
+    try:
+        points.texts.indexer.plan(spec, 1)
+    except FeatureNotSupported:
+        return
+    points.texts.index(2, spec=spec)  # of three files
+    _finds_the_nearest(points, kind, f"a {kind} index")
+    points.append(3, range(1000, 1040))
+    _finds_the_nearest(points, kind, f"a {kind} index, and 40 rows that it does not cover")
+    same = IndexSpec(NAME, "v", kind)
+    if _is_done(points, same, IndexMode.APPEND):
+        _finds_the_nearest(points, kind, f"a {kind} index that was appended to")
+        if _is_done(points, same, IndexMode.MERGE):
+            _finds_the_nearest(points, kind, f"a {kind} index whose segments were merged")
+    if harness.delete_rows is not None:
+        points.texts.deleted(harness, [*range(0, 150, 4), 1001, 1002])
+        _finds_the_nearest(points, kind, f"a {kind} index of rows of which others deleted some")
+    if harness.compact is not None:
+        foreign.compact(points.texts.table, harness)
+        _finds_the_nearest(points, kind, f"a {kind} index of files that were compacted")
+    points.texts.index(2, IndexMode.REPLACE, spec)
+    (info,) = points.texts.indexer.indexes()
+    expect(info.rows_not_indexed, 0, f"the rows that a {kind} index lacks that was replaced")
+    _finds_the_nearest(points, kind, f"a {kind} index that was replaced")
+
+
+def _is_done(points: Pointed, spec: IndexSpec, mode: IndexMode) -> bool:
+    try:
+        points.texts.index(1, mode, spec)
+    except FeatureNotSupported:
+        return False
+    (info,) = points.texts.indexer.indexes()
+    expect(info.rows_not_indexed, 0, f"the rows that an index lacks after mode {mode}")
+    return True
+
+
+def _finds_the_nearest(points: Pointed, kind: IndexKind, told: str) -> None:
+    for vector in ASKED:
+        query = Nearest(vector, nprobes=MOST, refine=MOST)
+        whole = points.ranked(query)
+        answer = points.texts.searcher.search(query, k=BEST, columns=["id"])
+        assert answer.explain.indexes, f"{told} is not used"
+        about = f"{told}: the {BEST} nearest to {vector}"
+        if kind in EXACT:
+            same_places(answer.rows, whole[:BEST], whole, about)
+            continue
+        ids = answer.rows["id"].to_pylist()
+        far = {row_id: each for each, row_id in whole}
+        assert set(ids) <= set(far), f"{about}: {sorted(set(ids) - set(far))} have no vector, or are none of the table"
+        expect(answer.rows["_distance"].to_pylist(), pytest.approx([far[each] for each in ids], abs=1e-4), about)
+        nearest = {tuple(vector_of(each) or ()) for _, each in whole[:BEST]}
+        found = sum(tuple(vector_of(each) or ()) in nearest for each in ids)
+        assert found >= RECALL * BEST, f"{about}: {found} of them were found"
