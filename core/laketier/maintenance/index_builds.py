@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 PART_BUILT = "index.part_built"
 """A failpoint: after a part was built, before the next one, or before all are published."""
+TRAINING, TRAINED = "index.training", "index.trained"
+"""Failpoints: before and after what all parts share is trained. No part is built yet."""
 _PLANS = 5
 """Plans of one build at most. Each keeps what the one before built of rows that are unchanged."""
 
@@ -157,7 +159,9 @@ def _published(
             log.info("index %s: %d parts of an earlier build are kept", spec.name, len(plan.kept))
     for attempt in range(1, _PLANS + 1):
         if plan.parts and plan.builder.needs_training:
+            failpoint(TRAINING)
             plan = replace(plan, builder=train(plan.builder))
+            failpoint(TRAINED)
         built = _built(plan, build, told)
         try:
             return indexer.publish(plan, built)

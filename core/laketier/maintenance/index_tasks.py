@@ -11,10 +11,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from laketier.kit import failpoint
 from laketier.spi import BuiltIndexPart, ConfigError, IndexPart, IndexResources, LakeIndexBuilder
 
 _STATUS, _FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _TEMPORARY = "TMPDIR"
+
+PART_BEGUN, PART_DONE = "index.part_begun", "index.part_done"
+"""Failpoints of the task: before its part is built, and after, before the driver knows."""
 
 
 def build_part(builder: LakeIndexBuilder, part: IndexPart, resources: IndexResources) -> BuiltIndexPart:
@@ -33,8 +37,10 @@ def build_part(builder: LakeIndexBuilder, part: IndexPart, resources: IndexResou
         TableError: As `LakeIndexBuilder.build`.
     """
     _forget_peak()
+    failpoint(PART_BEGUN)
     with _spilling_to(resources.spill):
         built = builder.build(part)
+    failpoint(PART_DONE)
     return replace(built, peak_memory=_peak())
 
 
