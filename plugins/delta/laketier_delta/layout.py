@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from laketier.kit import confined
+from laketier.kit.file_names import ID, PREFIX, SUFFIX, FileNames, NameSettings, attempt_of_spelling, spelled
 from laketier.kit.partition import OddPartitionValues, folder_for_odd
 from laketier.spi import BucketSpec, CorruptTable, IncompatibleData, IncompatibleTable
 from laketier_delta.partitions import log_text
@@ -20,9 +21,9 @@ BUCKETS_PROPERTY = "laketier.buckets"
 PRIMARY_KEY_PROPERTY = "laketier.primary-key"
 """The table property that holds the names of the primary key's columns as JSON."""
 
-_PATTERN = r"laketier-(?P<fingerprint>[0-9a-f]{16})-(?P<attempt>[0-9a-f]{32})-\d+(-b(?P<bucket>\d+))?\.parquet"
-_NAME = re.compile(rf"{_PATTERN}\Z")
-_NAME_IN_BYTES = re.compile(_PATTERN.encode())
+_CORE = rf"laketier-(?P<fingerprint>[0-9a-f]{{16}})-(?P<attempt>{ID})-\d+(?:-b(?P<bucket>\d+))?"
+_NAME = re.compile(rf"(?:^|/){PREFIX}(?P<core>{_CORE}){SUFFIX}\.parquet\Z")
+_CORE_IN_BYTES = re.compile(_CORE.encode())
 _ELSEWHERE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/")
 """A URI with a scheme, of Hadoop's with one slash (``file:/tmp/x``) too, or an absolute path."""
 _LONGEST = 200
@@ -36,16 +37,23 @@ def file_path(
     stem: str,
     bucket: int | None,
     odd: OddPartitionValues = OddPartitionValues.REFUSE,
+    names: NameSettings | None = None,
 ) -> str:
-    """A name for a data file, relative to the table. ``stem`` makes it unguessable.
+    """A name for a data file, relative to the table. ``stem`` makes it unguessable, and ``names`` stand around it.
 
     Folders are Hive's, percent-encoded as delta-rs does: by the protocol the log's partition values alone count, but
     Polars and others read them from the folders.
     """
     pairs = zip(columns, values, strict=True)
     folders = "".join(f"{quote(column, safe='')}={_folder(column, value, odd)}/" for column, value in pairs)
-    suffix = "" if bucket is None else f"-b{bucket}"
-    return f"{folders}{stem}{suffix}.parquet"
+    numbered = "" if bucket is None else f"-b{bucket}"
+    prefix, suffix = ("", "") if names is None else (names.file_prefix, names.file_suffix)
+    return f"{folders}{prefix}{stem}{numbered}{suffix}.parquet"
+
+
+def stem_of(fingerprint: str, attempt: str, number: int, names: FileNames = FileNames.ATTEMPT) -> str:
+    """What makes the name of a file unguessable, and tells its schema and its attempt."""
+    return f"laketier-{fingerprint}-{spelled(attempt, names)}-{number:05}"
 
 
 def relative_path(encoded: str) -> str:
@@ -82,13 +90,20 @@ def attempt_of(path: str, columns: Sequence[str]) -> str | None:
     prefixes = [f"{quote(column, safe='')}=" for column in columns]
     if match is None or len(folders) != len(prefixes) or not all(map(str.startswith, folders, prefixes)):
         return None
-    return match["attempt"]
+    return attempt_of_spelling(match["attempt"])
 
 
-def names_in(text: bytes) -> set[str]:
-    """The names, without folders, of all files of laketier's that are mentioned in ``text``. They need no quoting in
-    any encoding of a path, and nobody can guess one."""
-    return {match[0].decode() for match in _NAME_IN_BYTES.finditer(text)}
+def core_of(name: str) -> str | None:
+    """What of the name of a file of laketier's nobody can guess: the name without what users chose. None for other
+    files."""
+    match = _NAME.search(name)
+    return match["core"] if match else None
+
+
+def cores_in(text: bytes) -> set[str]:
+    """The `core_of` all files of laketier's that are mentioned in ``text``. They need no quoting in any encoding of a
+    path. What stands around one may not be a name's: bytes before a text can look like letters."""
+    return {match[0].decode() for match in _CORE_IN_BYTES.finditer(text)}
 
 
 def spec_id_of(columns: Sequence[str]) -> int:

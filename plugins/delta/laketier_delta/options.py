@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from laketier.kit.file_names import NameSettings
 from laketier.kit.parquet import ParquetSettings
 from laketier.kit.partition import OddPartitionValues
 from laketier.spi import Passthrough, option
 
 
 @dataclass(frozen=True)
-class DeltaOptions(ParquetSettings):
+class DeltaOptions(ParquetSettings, NameSettings):
     """Options of the Delta format, each set by ``lake.delta.<name with dashes>``."""
 
     odd_partition_values: OddPartitionValues = option(

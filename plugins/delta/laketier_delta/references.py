@@ -1,7 +1,8 @@
 """Finds the files of laketier that the Delta log still names: in some version that can still be read, or as a
 tombstone.
 
-A file is known by its name alone. Names of laketier's files are unguessable, while their paths have many spellings:
+A file is known by its name alone, and by that part of it which is not the users' choice. Names of laketier's files are
+unguessable, while their paths have many spellings:
 percent-encoded, absolute (after a clone), through a link.
 """
 
@@ -17,7 +18,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from laketier.spi import CorruptTable, IncompatibleTable
-from laketier_delta.layout import names_in
+from laketier_delta.layout import core_of, cores_in
 from laketier_delta.location import LOG
 from laketier_delta.table_features import advice
 
@@ -38,7 +39,8 @@ def unreferenced(filesystem: pafs.FileSystem, root: str, names: Iterable[str]) -
     checkpoints as possible. Raises `CorruptTable` when the newest version can't be put together, and
     `IncompatibleTable` for checkpoints of version 2.
     """
-    left = set(names)
+    cores = _cores(names)
+    left = set(cores)
     read: set[str] = set()
     with ThreadPoolExecutor(REQUESTS) as pool:
         while left:
@@ -55,20 +57,20 @@ def unreferenced(filesystem: pafs.FileSystem, root: str, names: Iterable[str]) -
             if not missing:
                 break
             # Somebody cleans the log up. Other files take the place of those: look again.
-    return left
+    return {cores[core] for core in left}
 
 
 def live(filesystem: pafs.FileSystem, root: str, names: Iterable[str]) -> set[str]:
     """Those of ``names`` that what makes up the newest version names: its files, and what it removed of late. Reads
     the newest checkpoint and the entries after it. Raises as `unreferenced`."""
-    wanted = set(names)
+    cores = _cores(names)
     while True:
         log = LogFiles.of(filesystem, f"{root}/{LOG}")
         log.check_whole()
         with ThreadPoolExecutor(REQUESTS) as pool:
             found = list(pool.map(lambda path: _names(filesystem, path), log.newest()))
         if None not in found:
-            return wanted.intersection(name for names_of in found for name in names_of or ())
+            return {cores[core] for cores_of in found for core in cores_of or () if core in cores}
 
 
 @dataclass(frozen=True)
@@ -131,12 +133,17 @@ class LogFiles:
         return needed
 
 
+def _cores(names: Iterable[str]) -> dict[str, str]:
+    """Names by what nobody can guess of them."""
+    return {core: name for name in names if (core := core_of(name)) is not None}
+
+
 def _names(filesystem: pafs.FileSystem, path: str) -> set[str] | None:
-    """All names in a file of the log; None when it is gone. Raises `CorruptTable`."""
+    """The `core_of` all names in a file of the log; None when it is gone. Raises `CorruptTable`."""
     try:
         if not path.endswith(".parquet"):
             with filesystem.open_input_stream(path) as stream:
-                return names_in(stream.read())
+                return cores_in(stream.read())
         with filesystem.open_input_file(path) as stream, pq.ParquetFile(stream) as checkpoint:
             return _names_in_checkpoint(checkpoint, path)
     except FileNotFoundError:
@@ -153,7 +160,7 @@ def _names_in_checkpoint(checkpoint: pq.ParquetFile, path: str) -> set[str]:
             paths = batch.column(name).drop_null().field("path").to_pylist()
             if name == "sidecar" and paths:
                 raise _version_two(path)
-            found |= names_in("\n".join(paths).encode())
+            found |= cores_in("\n".join(paths).encode())
     return found
 
 

@@ -65,6 +65,7 @@ class DeltaStorage(LakeStorage):
         location = self._warehouse.table(table.path)
         location.refuse_links()
         check_event_time(self._options, table.schema)
+        self._options.check_names(FORMAT)
         handle = handle_of(location, table)
         check_writable(
             handle,

@@ -13,13 +13,14 @@ import pyarrow.types as pt
 from laketier.bucketing import assigner_for
 from laketier.kit import conform
 from laketier.kit.durable import fsync_directory, fsync_file
+from laketier.kit.file_names import NameSettings
 from laketier.kit.local_folder import LocalFolder
 from laketier.kit.parquet import ClosedFile, RollingParquetWriter
 from laketier.kit.partition import OddPartitionValues
 from laketier.kit.staged import remove
 from laketier.spi import LakeWriter, StagedFile, TableError, TableInfo, WriteResult
 from laketier_delta.char_limits import check_lengths
-from laketier_delta.layout import file_path, partition_values
+from laketier_delta.layout import file_path, partition_values, stem_of
 from laketier_delta.location import LOG, Location
 from laketier_delta.nullability import relaxed
 from laketier_delta.options import DeltaOptions
@@ -40,6 +41,7 @@ class DeltaWriter(LakeWriter[WriteResult]):
         self._table = table
         self._limits = limits
         self._odd = options.odd_partition_values
+        self._names: NameSettings = options
         self._location = location
         self._attempt = attempt
         self._filesystem = location.filesystem
@@ -82,8 +84,8 @@ class DeltaWriter(LakeWriter[WriteResult]):
     def _create(self, key: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
         values, bucket = (key[:-1], key[-1]) if self._assigner else (key, None)
         partition_values(self._partition_columns, values)
-        stem = f"laketier-{self._table.schema_fingerprint}-{self._attempt}-{len(self._files.paths):05}"
-        path = file_path(self._partition_columns, values, stem, bucket, self._odd)
+        stem = stem_of(self._table.schema_fingerprint, self._attempt, len(self._files.paths), self._names.file_names)
+        path = file_path(self._partition_columns, values, stem, bucket, self._odd, self._names)
         if bucket is not None:
             self._buckets[path] = bucket
         target = f"{self._location.root}/{path}"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from laketier.kit.file_names import NameSettings
 from laketier.kit.parquet import Compression
 from laketier.kit.rolling import TimeSettings
 from laketier.spi import Passthrough, option
 
 
 @dataclass(frozen=True)
-class IcebergOptions(TimeSettings):
+class IcebergOptions(TimeSettings, NameSettings):
     """Options of the Iceberg plugin. What is None follows the table's own ``write.*`` properties."""
 
     catalog_name: str | None = option(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from laketier.kit.event_time import check_event_time
+from laketier.kit.file_names import NameSettings
 from laketier.kit.parquet import Compression, ParquetSettings
 from laketier.spi import (
     CommitterInitContext,
@@ -129,6 +130,7 @@ class IcebergTieringFactory(LakeTieringFactory[WriteResult]):
 def writer_plan(table: TableInfo, loaded: Table, options: IcebergOptions) -> WriterPlan:
     """Make the plan for writers of ``table``. Options win over the table's ``write.*`` properties."""
     check_event_time(options, table.schema)
+    options.check_names(FORMAT)
     properties = loaded.metadata.properties
     codec = properties.get("write.parquet.compression-codec", "zstd").lower().replace("uncompressed", "none")
     known = codec in {c.value for c in Compression}
@@ -149,6 +151,7 @@ def writer_plan(table: TableInfo, loaded: Table, options: IcebergOptions) -> Wri
             compression=options.compression or (Compression(codec) if known else Compression.ZSTD),
         ),
         metrics=metrics_properties(properties),
+        names=NameSettings(options.file_names, options.file_prefix, options.file_suffix),
         data=_data_folder(loaded.metadata.location.rstrip("/"), properties.get("write.data.path")),
         io=Passthrough({key: str(value) for key, value in loaded.io.properties.items()}),
     )

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from laketier.kit.file_names import ID, PREFIX, SUFFIX, NameSettings, attempt_of_spelling, spelled
 from laketier.kit.parquet import ClosedFile, ParquetSettings, RollingParquetWriter
 from laketier.spi import LakeWriter, Passthrough, StagedFile, TableInfo, WriteResult
 from laketier_iceberg.files import Files
 from laketier_iceberg.metrics import Leaf, collect, leaves
 from laketier_iceberg.partitions import PartitionPlan
 
-_NAME = re.compile(r"(^|/)\d{5,}-(?P<attempt>[0-9a-f]{32})-\d{5,}\.parquet\Z")
+_NAME = re.compile(rf"(?:^|/){PREFIX}\d{{5,}}-(?P<attempt>{ID})-\d{{5,}}{SUFFIX}\.parquet\Z")
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class WriterPlan:
     """Where data files go: below the table's location, or elsewhere (``write.data.path``)."""
     io: Passthrough
     """Properties of the table's FileIO; may hold secrets."""
+    names: NameSettings = field(default_factory=NameSettings)
 
     @property
     def base(self) -> str:
@@ -43,7 +45,7 @@ class WriterPlan:
 def attempt_of(path: str) -> str | None:
     """The attempt that wrote a data file. None for files of other writers."""
     match = _NAME.search(path)
-    return match["attempt"] if match else None
+    return attempt_of_spelling(match["attempt"]) if match else None
 
 
 class IcebergWriter(LakeWriter[WriteResult]):
@@ -92,7 +94,9 @@ class IcebergWriter(LakeWriter[WriteResult]):
             self._files.delete(path)
 
     def _create(self, partition: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
-        location = f"{self._plan.data}/{self._split_index:05d}-{self._attempt}-{self._count:05d}.parquet"
+        names = self._plan.names
+        stem = f"{self._split_index:05d}-{spelled(self._attempt, names.file_names)}-{self._count:05d}"
+        location = f"{self._plan.data}/{names.file_prefix}{stem}{names.file_suffix}.parquet"
         self._count += 1
         return location, self._files.create(location)
 

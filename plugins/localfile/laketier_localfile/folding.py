@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from laketier.bucketing import assigner_for
+from laketier.kit.file_names import FileNames
 from laketier.kit.manifests import FileEntry, FoldSettings, ManifestSnapshot, ManifestState
 from laketier.kit.partition import OddPartitionValues
 from laketier.spi import StagedFile, TableInfo, TablePath, WriterInitContext, new_attempt_id
 from laketier_localfile.file_formats.known import of_table
 from laketier_localfile.growing import finish_open
-from laketier_localfile.naming import FileNames, Naming
+from laketier_localfile.naming import Naming
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.source import LocalFileSource
 from laketier_localfile.table import LocalFileTable

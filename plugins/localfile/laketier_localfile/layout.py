@@ -24,12 +24,13 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from laketier.kit import confined
+from laketier.kit.file_names import FileNames, spelled
 from laketier.kit.manifests import ManifestLayout
 from laketier.kit.partition import OddPartitionValues, folder_for_odd
 from laketier.spi import IncompatibleData, OutsideTable
 from laketier_localfile.features import IDENTIFIER
 from laketier_localfile.names import ADOPTABLE, SUFFIX
-from laketier_localfile.naming import FileNames, attempt_in, bucket_in, core_of, is_name, spelled
+from laketier_localfile.naming import attempt_in, bucket_in, core_of, is_name
 from laketier_localfile.parquet import details
 from laketier_localfile.time_pattern import HIVE_NULL, is_time_folder
 

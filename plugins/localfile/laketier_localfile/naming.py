@@ -9,40 +9,19 @@ the commit, and taken off again to find the file where it was staged.
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 
+from laketier.kit.file_names import ID, attempt_of_spelling
 from laketier.kit.manifests import FileEntry
 from laketier.spi import ConfigError
 from laketier_localfile.names import SUFFIX
 
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID_DIGITS = 26
-_FREE_BITS = 122
-"""Of a UUID, besides its version and variant."""
-# An odd factor has an inverse modulo a power of two: each id has one spelling, and each spelling one id.
-_SPREAD = 0x278DDE6E5FD29E1CF9E3779B97F4A7C15
-_GATHER = pow(_SPREAD, -1, 1 << _FREE_BITS)
-
-_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-_ID = rf"[0-9a-f]{{32}}|{_UUID}|[0-7][0-9A-HJKMNP-TV-Z]{{25}}"
-_CORE = rf"part-\d{{5,}}-(?:b(?P<bucket>\d{{5,}})-)?(?P<id>{_ID})-\d{{4,}}"
+_CORE = rf"part-\d{{5,}}-(?:b(?P<bucket>\d{{5,}})-)?(?P<id>{ID})-\d{{4,}}"
 _WORD = r"[0-9A-Za-z.@+_-]*"
 _NAME = re.compile(rf"(?P<before>(?:[0-9A-Za-z]{_WORD})?)(?P<core>{_CORE})(?P<after>{_WORD}?)(?P<end>{SUFFIX})\Z")
 _PREFIX = re.compile(r"(?:[0-9A-Za-z][0-9A-Za-z.@+_-]{0,63})?\Z")
 _SUFFIX = re.compile(r"(?:[A-Za-z.@+_-][0-9A-Za-z.@+_-]{0,63})?\Z")
-
-
-class FileNames(Enum):
-    """How names of data files tell them apart."""
-
-    ATTEMPT = "attempt"
-    SERIAL = "serial"
-    UUID = "uuid"
-    UUIDV7 = "uuidv7"
-    ULID = "ulid"
 
 
 @dataclass(frozen=True)
@@ -96,48 +75,10 @@ def is_name(name: str) -> bool:
 def attempt_in(name: str) -> str | None:
     """The attempt in the name of a data file. None for other names."""
     match = _NAME.match(name)
-    return None if match is None else _attempt(match["id"])
+    return None if match is None else attempt_of_spelling(match["id"])
 
 
 def bucket_in(name: str) -> int | None:
     """The bucket in the name of a data file. None for names without one."""
     match = _NAME.match(name)
     return None if match is None or match["bucket"] is None else int(match["bucket"])
-
-
-def spelled(attempt: str, names: FileNames) -> str:
-    """The id of an attempt in a name: `FileNames.UUIDV7` and `FileNames.ULID` sort by time, and `FileNames.UUID` looks
-    random. An attempt that `laketier.spi.new_attempt_id` did not make is spelled as it is."""
-    if names in (FileNames.ATTEMPT, FileNames.SERIAL) or not re.fullmatch(_UUID, _dashed(attempt)):
-        return attempt
-    number = int(attempt, 16)
-    if names is FileNames.ULID:
-        return "".join(_CROCKFORD[number >> (5 * place) & 31] for place in reversed(range(_ULID_DIGITS)))
-    if names is FileNames.UUIDV7:
-        return _dashed(attempt)
-    return str(uuid.UUID(int=_as_uuid(_free_bits(number) * _SPREAD % (1 << _FREE_BITS), version=4)))
-
-
-def _attempt(spelling: str) -> str:
-    if len(spelling) == _ULID_DIGITS:
-        number = 0
-        for digit in spelling:
-            number = number << 5 | _CROCKFORD.index(digit)
-        return f"{number:032x}"
-    plain = spelling.replace("-", "")
-    if len(plain) == len(spelling) or plain[12] == "7":
-        return plain
-    return f"{_as_uuid(_free_bits(int(plain, 16)) * _GATHER % (1 << _FREE_BITS), version=7):032x}"
-
-
-def _dashed(attempt: str) -> str:
-    return "-".join((attempt[:8], attempt[8:12], attempt[12:16], attempt[16:20], attempt[20:]))
-
-
-def _free_bits(number: int) -> int:
-    """Of a UUID: 48 bits, 12 bits and 62 bits, with the version and the variant between them taken out."""
-    return (number >> 80) << 74 | (number >> 64 & 0xFFF) << 62 | number & (1 << 62) - 1
-
-
-def _as_uuid(bits: int, *, version: int) -> int:
-    return (bits >> 74) << 80 | version << 76 | (bits >> 62 & 0xFFF) << 64 | 0b10 << 62 | bits & (1 << 62) - 1

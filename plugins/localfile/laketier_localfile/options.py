@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from laketier.kit.file_names import FileNames
 from laketier.kit.parquet_tuning import ParquetTuning
 from laketier.kit.partition import OddPartitionValues
 from laketier.spi import Passthrough, option
-from laketier_localfile.naming import FileNames
 
 
 class FileFormatName(enum.Enum):

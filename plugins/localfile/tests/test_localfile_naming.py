@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laketier.kit.file_names import FileNames, spelled
 from laketier.kit.manifests import FileEntry, files_at
 from laketier.spi import ConfigError, LakeStorageConfig, WriteMode, attempt_began_at, new_attempt_id
 from laketier_localfile.layout import attempt_of, attempt_of_staged, base_name, final_path, staged_path
-from laketier_localfile.naming import FileNames, Naming, core_of, spelled
+from laketier_localfile.naming import Naming, core_of
 from laketier_localfile.options import FileFormatName, LocalFileOptions
 from laketier_localfile.plugin import LocalFilePlugin
 
