@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from laketier.kit.file_identity import is_absent
 from laketier.spi import CommitError, Conflict, CorruptTable, IncompatibleTable, TableError, TableInfo, TableNotFound
 from laketier_delta.location import LOG, Location
 from laketier_delta.table_features import advice
@@ -51,7 +52,7 @@ def open_table(location: Location, version: int | None = None) -> DeltaTable:
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
-        handle = _opened(location, version)
+        handle = _opened(location, version) if version is not None else _newest(location)
         _refuse_empty(location, handle.version())
         return handle
     except TableNotFoundError as error:
@@ -155,6 +156,24 @@ def not_read(error: Exception, where: str) -> IncompatibleTable:
         why=str(error).strip(),
         fix=advice([feature[1]] if feature else []),
     )
+
+
+def _newest(location: Location) -> DeltaTable:
+    """delta-rs leaves an entry of the log out where the storage could not tell of it, and takes the table for an older
+    one. So a local log is asked for the next entry; one that is there may be a commit that came meanwhile."""
+    handle = _opened(location, None)
+    following = handle.version() + 1
+    if not location.is_local or is_absent(entry := location.local(f"{LOG}/{following:020}.json")):
+        return handle
+    handle = _opened(location, None)
+    if handle.version() < following and not is_absent(entry):
+        raise TableError(
+            "delta-rs left out the newest entry of the Delta log",
+            where=str(entry),
+            why="the storage could not tell of it",
+            fix="Look for errors of the disk or the mount, then run it again.",
+        )
+    return handle
 
 
 def _opened(location: Location, version: int | None) -> DeltaTable:
