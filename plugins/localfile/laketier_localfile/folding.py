@@ -28,9 +28,11 @@ class FoldingTable(LocalFileTable):
 
     @property
     def folding(self) -> FoldSettings | None:
-        if not self.options.fold_files:
+        options = self.options
+        if not options.fold_files:
             return None
-        return FoldSettings(self.options.fold_files, self.options.fold_file_bytes)
+        most = min(options.fold_file_bytes, options.target_file_bytes)
+        return FoldSettings(options.fold_files, most, options.target_file_rows)
 
     def named(self, number: int, added: Sequence[FileEntry]) -> Sequence[FileEntry]:
         return self._naming.applied(number, added)

@@ -43,6 +43,17 @@ def folding(make_table: Callable[..., Any], files: int = 3, **options: Any) -> A
     return make_table(options=LocalFileOptions(fold_files=files), **options)
 
 
+def test_files_as_large_as_the_writer_makes_them_are_not_folded_in_vain(make_table: Callable[..., Any]) -> None:
+    """They would be as many as before, and small, so each commit would write all of them again."""
+    table = make_table(options=LocalFileOptions(fold_files=3, target_file_rows=4))
+    for epoch in range(9):
+        table.round(epoch, table.ids(epoch, 5))
+    assert table.read_ids() == sorted(epoch * 1000 + i for epoch in range(9) for i in range(5))
+    assert max(levels(table)) <= 2
+    assert sum(len(table.log.read(number).added) for number in range(10)) < 30
+    assert sum(entry.rows < 4 for entry in live(table)) <= 6
+
+
 def live(table: Any) -> list[FileEntry]:
     head, _ = table.log.head()
     return files_at(table.log, head.number)

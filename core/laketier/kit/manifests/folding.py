@@ -22,6 +22,7 @@ from typing import Any
 
 from laketier.kit.manifests.manifest import FileEntry
 
+_ANY_ROWS = 1 << 62
 _AT_ONCE = 4
 """So many times the files of an ordinary set, or of the commit itself, are read and written at most by one commit."""
 
@@ -31,14 +32,16 @@ Group = tuple[tuple[tuple[str, str | None], ...], int | None]
 @dataclass(frozen=True)
 class FoldSettings:
     """When small files are folded. ``files``: how many small files of one level a partition and bucket keeps, at least
-    2. ``file_bytes``: a file is small below this size."""
+    2. ``file_bytes``: a file is small below this size. ``file_rows``: and with fewer rows. Both are no more than where
+    a writer ends a file: files as large as their writer makes them would be folded in vain, by each commit anew."""
 
     files: int
     file_bytes: int
+    file_rows: int = _ANY_ROWS
 
     def is_small(self, entry: FileEntry) -> bool:
         """Whether ``entry`` counts. A file that still grows does not: what it becomes is not known yet."""
-        return entry.bytes < self.file_bytes and not entry.is_open
+        return entry.bytes < self.file_bytes and entry.rows < self.file_rows and not entry.is_open
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class Room:
 
     def to_plain(self) -> dict[str, int]:
         """As JSON's own types."""
-        return {"files": self.settings.files, "file_bytes": self.settings.file_bytes, "room": self.files}
+        rows = {} if self.settings.file_rows == _ANY_ROWS else {"file_rows": self.settings.file_rows}
+        return {"files": self.settings.files, "file_bytes": self.settings.file_bytes, **rows, "room": self.files}
 
     @classmethod
     def from_plain(cls, plain: Any) -> Room | None:
@@ -60,7 +64,10 @@ class Room:
         if not isinstance(plain, Mapping):
             return None
         numbers = [number for name in ("files", "file_bytes", "room") if type(number := plain.get(name)) is int]
-        return cls(FoldSettings(numbers[0], numbers[1]), numbers[2]) if len(numbers) == 3 else None
+        rows = plain.get("file_rows", _ANY_ROWS)
+        if len(numbers) != 3 or type(rows) is not int:
+            return None
+        return cls(FoldSettings(numbers[0], numbers[1], rows), numbers[2])
 
 
 def room_after(settings: FoldSettings, head: Room | None, added: Sequence[FileEntry]) -> Room | None:
