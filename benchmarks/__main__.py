@@ -15,8 +15,8 @@ from rich.console import Console
 from benchmarks import dataset, lakes
 from benchmarks.report import Section, save, show
 
-SECTIONS = ("lanes", "microbatch", "commit", "small-epochs", "file-formats", "arrow", "read")
-_BARE = {"commit", "small-epochs", "file-formats"}
+SECTIONS = ("lanes", "microbatch", "commit", "small-epochs", "open-files", "file-formats", "arrow", "read")
+_BARE = {"commit", "small-epochs", "open-files", "file-formats"}
 _PACKAGES = ("pyspark", "pyarrow", "pylance", "pyiceberg", "deltalake")
 
 
@@ -49,6 +49,10 @@ def main() -> None:
         from benchmarks import small_epochs
 
         finished(small_epochs.run(arguments.epochs, work, say))
+    if "open-files" in wanted:
+        from benchmarks import open_files
+
+        finished(open_files.run(arguments.epochs, work, say))
     if "file-formats" in wanted:
         from benchmarks import file_formats
 
@@ -92,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rows", type=int, default=32_000_000, help="rows of the batch sections (32,000,000)")
     parser.add_argument("--repetitions", type=int, default=5, help="measured runs of each case (5)")
     parser.add_argument(
-        "--epochs", type=int, default=1_000, help="epochs of the sections commit and small-epochs (1,000)"
+        "--epochs", type=int, default=1_000, help="epochs of the sections commit, small-epochs and open-files (1,000)"
     )
     parser.add_argument("--batches", type=int, default=40, help="batches per visit of the microbatch section (40)")
     parser.add_argument("--formats", nargs="+", help="only these formats")

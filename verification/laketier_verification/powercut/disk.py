@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from laketier_verification.powercut.trace import Op
@@ -84,6 +84,12 @@ class Disk:
             file = self.inodes[parent.now()[name]]
             assert isinstance(file, File)
             file.now = file.now[: op.offset].ljust(op.offset, b"\0") + op.data + file.now[op.offset + len(op.data) :]
+        elif op.kind == "copy":
+            source, source_name = self._parent(op.other)
+            copied = self.inodes[source.now()[source_name]]
+            assert isinstance(copied, File)
+            data = copied.now[op.offset : op.offset + op.size]
+            self.apply(replace(op, kind="write", other="", data=data))
         elif op.kind == "sync":
             self._sync(self.inodes[0] if op.path == self.root else self.inodes[parent.now()[name]])
         elif op.kind in ("unlink", "rmdir"):
@@ -189,7 +195,9 @@ class Disk:
 
 
 def _torn(draw: random.Random) -> Callable[[File], bytes]:
-    """Of what was not synced: nothing, all, a part, the length with zeros, or pages that were not written."""
+    """Of what was not synced: nothing, all, a part, the length with zeros, or pages that were not written. Where bytes
+    were appended, those before them stay: a write harms no other bytes, as each log that is appended to takes for
+    granted (SQLite's "powersafe overwrite")."""
 
     def contents(file: File) -> bytes:
         if file.now == file.durable:
@@ -199,7 +207,7 @@ def _torn(draw: random.Random) -> Callable[[File], bytes]:
             return file.durable
         if how == 1:
             return file.now
-        cut = draw.randint(0, len(file.now))
+        cut = draw.randint(len(file.durable) if file.now.startswith(file.durable) else 0, len(file.now))
         if how == 2:
             return file.now[:cut]
         if how == 3:

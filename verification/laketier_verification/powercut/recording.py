@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -66,9 +66,11 @@ def cuts(recording: Recording) -> Iterator[tuple[int, Disk, int, str]]:
 
 @dataclass
 class Judge:
-    """Judges each state once. ``wrong`` tells the first few that were not right."""
+    """Judges each state once. ``wrong`` tells the first few that were not right. ``rule`` raises for a warehouse that
+    is not right after so many steps."""
 
     folder: Path
+    rule: Callable[[Path, int], None] = judge
     judged: set[tuple[int, int]] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)
     seen: int = 0
@@ -86,7 +88,7 @@ class Judge:
             state.mkdir(parents=True)
             materialise(tree, state)
             try:
-                judge(state, acknowledged)
+                self.rule(state, acknowledged)
             except Exception as error:  # noqa: BLE001 - whatever it is, the state is not right
                 right = False
                 self.wrong.append(f"after {acknowledged} steps, {when}; {what}: {type(error).__name__}: {error}")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 CALLS = (
     "openat,open,creat,lseek,write,pwrite64,writev,pwritev,pwritev2,fsync,fdatasync,sync_file_range,link,linkat,symlink,"
-    "symlinkat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,truncate,ftruncate,fallocate,mmap,close"
+    "symlinkat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,truncate,ftruncate,fallocate,copy_file_range,mmap,close"
 )
 _CALL = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\) = (?P<result>-?\d+)(?:<(?P<opened>.*)>)?(?: .*)?\Z", re.DOTALL)
 _HEX = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
@@ -25,7 +25,8 @@ _NAME = re.compile(r'(?:(?:\d+|AT_FDCWD)<((?:\\x[0-9a-f]{2}|[^<>])*)>, )?"((?:\\
 
 @dataclass(frozen=True)
 class Op:
-    """One operation. ``kind``: create, write, sync, link, unlink, rename, mkdir, rmdir or mark. Paths are absolute.
+    """One operation. ``kind``: create, write, copy (``size`` bytes at ``offset``, of the same place in the file
+    ``other``), sync, link, unlink, rename, mkdir, rmdir or mark. Paths are absolute.
     A sync's ``site`` is the code that asked for it, where the process said so; a mark's ``site`` is its text."""
 
     kind: str
@@ -33,6 +34,7 @@ class Op:
     other: str = ""
     offset: int = 0
     data: bytes = b""
+    size: int = 0
     site: str = ""
 
     def __str__(self) -> str:
@@ -102,6 +104,13 @@ def _operations(calls: Iterator[tuple[str, str, str]], folder: str, marks: str) 
         elif name in ("fsync", "fdatasync", "lseek", "write", "pwrite64", "ftruncate", "fallocate"):
             if is_inside(at[1]):
                 yield from _on_descriptor(name, at, texts, arguments, result, offsets)
+        elif name == "copy_file_range":
+            (_, source), (_, target) = descriptors
+            if is_inside(target):
+                begins = {int(offset) for offset in re.findall(r"\[(\d+)", arguments)}
+                if not is_inside(source) or len(begins) != 1:
+                    raise NotImplementedError(f"copy_file_range({arguments})")
+                yield Op("copy", target, source, offset=begins.pop(), size=int(result))
         elif name not in ("close", "mmap"):
             paths = _paths(arguments)
             if any(map(is_inside, paths)):
