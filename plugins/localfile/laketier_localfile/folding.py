@@ -15,6 +15,7 @@ from laketier_localfile.file_formats.known import of_table
 from laketier_localfile.growing import finish_open
 from laketier_localfile.naming import Naming
 from laketier_localfile.options import LocalFileOptions
+from laketier_localfile.outside import file_schema
 from laketier_localfile.source import LocalFileSource
 from laketier_localfile.table import LocalFileTable
 from laketier_localfile.writer import LocalFileWriter
@@ -43,7 +44,7 @@ class FoldingTable(LocalFileTable):
         return Naming(options.file_prefix, options.file_suffix, options.file_names is FileNames.SERIAL)
 
     def finish_open(self, state: ManifestState, entry: FileEntry) -> StagedFile:
-        schema = state.manifests.metadata(state.manifests.read(entry.schema)).schema
+        schema = file_schema(state.manifests.metadata(state.manifests.read(entry.schema)))
         chosen = of_table(state.metadata.properties, where=str(self.location))
         return finish_open(self.location, entry, schema, chosen, self.options)
 

@@ -129,10 +129,12 @@ class LocalFileSource(ManifestSource):
             with naming_damage(where):
                 if published.fitted:
                     yield from fitted_batches(file, published.path, published.bytes, chosen, split, schema)
-                elif wanted.written.names and stretch is not None:
-                    yield from chosen.read_open(stretch.rows_of(file), published.path, wanted)
                 elif wanted.written.names:
-                    for batch in chosen.read(file, published.path, wanted):
+                    if stretch is None:
+                        batches = chosen.read(file, published.path, wanted)
+                    else:
+                        batches = chosen.read_open(stretch.rows_of(file), published.path, wanted)
+                    for batch in batches:
                         yield with_constants(batch, outside, schema) if outside else batch
                 else:
                     yield with_constants(_without_columns(wanted.rows, wanted.schema), outside, schema)
