@@ -24,7 +24,6 @@ FORMATS = ("json", "csv", "arrow")
 WAYS = {
     "open": {"lake.localfile.open-files": "true"},
     "folded": {},
-    "neither": {"lake.localfile.fold-files": "0"},
 }
 
 

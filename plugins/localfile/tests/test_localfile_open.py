@@ -286,15 +286,16 @@ def test_columns_that_change_end_a_file(open_table: Any) -> None:
 
 
 def test_open_files_are_never_folded_and_finished_ones_are(open_table: Any) -> None:
-    table = open_table("json", target_file_rows="4", fold_files="2")
-    with table.writer() as writer:
-        for epoch in range(9):
-            writer.write(epoch, [rows_of(epoch, 5)])
-            assert table.read_ids() == ids_of(*range(epoch + 1), count=5)
-        assert any(entry.level for entry in table.files())
-        assert [entry.rows for entry in open_files(table)] == [1]
-        assert [table.changed_ids(n, n + 1) for n in (1, 5, 9)] == [ids_of(n, count=5) for n in (0, 4, 8)]
-    assert table.read_by_others()["DuckDB"] == ids_of(*range(9), count=5)
+    table = open_table("json", fold_files="2")
+    for life in range(5):
+        with table.writer() as writer:
+            for epoch in (2 * life, 2 * life + 1):
+                writer.write(epoch, [rows_of(epoch)])
+                assert table.read_ids() == ids_of(*range(epoch + 1))
+                assert [entry.rows for entry in open_files(table)] == [4 if epoch % 2 == 0 else 8]
+    assert sorted(entry.level for entry in table.files()) == [0, 1, 1]
+    assert table.changed_ids(1, table.log.head()[0].number + 1) == ids_of(*range(10))
+    assert table.read_by_others()["DuckDB"] == ids_of(*range(10))
 
 
 def test_sums_of_manifests_have_the_last_length_alone(open_table: Any) -> None:
