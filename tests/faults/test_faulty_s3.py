@@ -152,7 +152,7 @@ def test_every_row_once(format: str, seed: int, s3: FaultyS3, tmp_path: Path) ->
     prepare_table(stored.lake, SCHEMA)
     epochs = EPOCHS if seed else FEW
     s3.injected.clear()
-    s3.arm(seed, SHARE, tuple(Fault) if format == "localfile" else DRAWN)
+    s3.arm(seed, SHARE, (*DRAWN, Fault.CONFLICT) if format == "localfile" else DRAWN)
     try:
         ends = [run_epoch(stored.lake, epoch) for epoch in range(epochs)]
     finally:

@@ -41,6 +41,7 @@ class Fault(Enum):
     EXPIRED = "expired credentials"
     REFUSED = "412 without a look"
     CONFLICT = "409 to a conditional put"
+    DENIED = "no leave"
 
 
 _STATUS = {
@@ -50,8 +51,10 @@ _STATUS = {
     Fault.EXPIRED: ("400 Bad Request", "ExpiredToken"),
     Fault.REFUSED: ("412 Precondition Failed", "PreconditionFailed"),
     Fault.CONFLICT: ("409 Conflict", "ConditionalRequestConflict"),
+    Fault.DENIED: ("403 Forbidden", "AccessDenied"),
 }
-DRAWN = tuple(fault for fault in Fault if fault is not Fault.CONFLICT)
+DRAWN = tuple(fault for fault in Fault if fault not in (Fault.CONFLICT, Fault.DENIED))
+"""What a store does now and then by itself, and every library has to live with."""
 _AFTER = (Fault.LOST_500, Fault.RESET, Fault.TIME_OUT)
 
 

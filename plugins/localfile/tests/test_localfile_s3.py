@@ -394,6 +394,11 @@ def test_errors_say_what_to_do(s3: FaultyS3, table: Any, storage: Passthrough, m
     with pytest.raises(StorageError, match="the store refused while writing a data file") as told:
         table.stage(table.ids(1))
     assert "Set new credentials" in str(told.value.fix)
+    s3.always_put(Fault.DENIED, MANIFEST)
+    with pytest.raises(StorageError, match="the store refused while publishing") as told:
+        replace(table, path=TablePath("db", "denied")).create()
+    assert "AccessDenied" in str(told.value.why)
+    assert "PutObject" in str(told.value.fix)
     s3.disarm()
     monkeypatch.setattr(client, "RETRIES", 0)
     options = replace(table.options, storage=Passthrough({**storage, "endpoint": "http://127.0.0.1:9"}))
