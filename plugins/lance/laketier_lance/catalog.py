@@ -36,6 +36,7 @@ from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.latest import latest_version, manifest_bytes
 from laketier_lance.location import BRANCHES, SUFFIX, listed, local_path, table_location
 from laketier_lance.options import LanceOptions
+from laketier_lance.private import data_path
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
 from laketier_lance.types import check_types
 from laketier_lance.writer import DATA
@@ -114,7 +115,7 @@ class LanceCatalog(LakeCatalog):
             if not missing and not alterations:
                 # A change of types writes files anew; also another process may have made it, and been killed then.
                 fragments = (fragment.metadata for fragment in dataset.get_fragments())
-                files = [f"{DATA}/{file.path}" for fragment in fragments for file in fragment.files]
+                files = [f"{DATA}/{data_path(file)}" for fragment in fragments for file in fragment.files]
                 make_durable(location, dataset.version, files)
                 break
             altered = [field for field, old in zip(wanted, info.schema, strict=True) if not field.equals(old)]

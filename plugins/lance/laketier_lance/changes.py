@@ -31,6 +31,7 @@ from laketier_lance.dataset import LANCE_ERRORS, open_dataset, read_transaction,
 from laketier_lance.fragments import FragmentRun, fragments_of, grouped
 from laketier_lance.lance_schema import with_field_ids
 from laketier_lance.options import LanceOptions
+from laketier_lance.private import data_path
 from laketier_lance.table import TABLE_UUID, metadata_of
 from laketier_lance.versions import versions_of
 
@@ -202,7 +203,7 @@ def _at(location: str, storage: Mapping[str, str], version: int) -> LanceDataset
 def _states(fragments: Iterable[LanceFragment]) -> _States:
     """Of each: its files, and its list of deleted rows."""
     metadata = ((fragment.fragment_id, fragment.metadata) for fragment in fragments)
-    return {number: (*(file.path for file in each.files), str(each.deletion_file)) for number, each in metadata}
+    return {number: (*(data_path(file) for file in each.files), str(each.deletion_file)) for number, each in metadata}
 
 
 def _operation(newest: LanceDataset, version: int) -> str | None:

@@ -34,7 +34,7 @@ from laketier_lance.durable import make_durable
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.location import local_folder, refuse_links
 from laketier_lance.options import LanceOptions
-from laketier_lance.private import with_metadata
+from laketier_lance.private import data_path, with_metadata
 from laketier_lance.state import LanceTableState, find_commit
 from laketier_lance.table import COMMIT_ID, EPOCH, LAST, LOST_PREFIX, PIPELINE, ROWS, TABLE_UUID, watermark_key
 from laketier_lance.tracked import needed
@@ -293,4 +293,4 @@ class LanceCommitter(LakeCommitter[WriteResult]):
 
 def _data_files(fragments: Iterable[FragmentMetadata]) -> set[str]:
     """The paths of the data files of ``fragments``, as results name them."""
-    return {f"{DATA}/{file.path}" for fragment in fragments for file in fragment.files}
+    return {f"{DATA}/{data_path(file)}" for fragment in fragments for file in fragment.files}

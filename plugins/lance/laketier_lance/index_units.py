@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from laketier_lance.private import data_path
+
 if TYPE_CHECKING:
     from lance import LanceDataset
 
@@ -15,7 +17,7 @@ def unit_rows(dataset: LanceDataset, column: str) -> dict[str, int]:
     found = {}
     for fragment in dataset.get_fragments():
         metadata = fragment.metadata
-        files = [file.path for file in metadata.files if ids.intersection(file.fields)]
+        files = [data_path(file) for file in metadata.files if ids.intersection(file.fields)]
         overlays = getattr(metadata, "overlays", None) or ()
         found["@".join([str(metadata.id), *files, *map(repr, overlays)])] = int(metadata.num_rows)
     return found

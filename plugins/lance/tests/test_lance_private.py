@@ -7,7 +7,7 @@ import pytest
 
 from laketier.spi import PluginBroken
 from laketier_lance.lance_schema import field_ids
-from laketier_lance.private import with_metadata
+from laketier_lance.private import data_path, with_metadata
 
 
 def test_a_schema_is_pickled_as_its_metadata_and_a_message_for_each_field(table):
@@ -38,3 +38,10 @@ def test_schema_metadata_may_hold_any_text(table):
     kept = with_metadata(table.open().lance_schema, {b"a": "ü\n\"'\\".encode(), b"": b""})
     assert kept.to_pyarrow().metadata == {b"a": "ü\n\"'\\".encode(), b"": b""}
     assert field_ids(kept) == field_ids(table.open().lance_schema)
+
+
+def test_the_path_of_a_data_file_is_the_one_that_pylance_tells(table):
+    table.append(0, 1, 2)
+    files = [file for fragment in table.open().get_fragments() for file in fragment.metadata.files]
+    assert files
+    assert [data_path(file) for file in files] == [file.path for file in files]

@@ -130,10 +130,11 @@ def _is_older(removed: FileEntry | None) -> bool:
     return removed is None or removed.continues
 
 
-def files_at(manifests: ManifestLog, number: int) -> list[FileEntry]:
-    """The live data files of snapshot ``number``, in the order in which they were added."""
+def files_at(manifests: ManifestLog, number: int, known: Manifest | None = None) -> list[FileEntry]:
+    """The live data files of snapshot ``number``, in the order in which they were added. ``known``: its manifest, where
+    it was read already."""
     blocks = []
-    for block in blocks_back_from(manifests, number):
+    for block in blocks_back_from(manifests, number, known=known):
         blocks.append(block)
         if block.resets:
             break
@@ -149,12 +150,15 @@ def find_commit(manifests: ManifestLog, number: int, commit_id: str) -> Commit |
     return None
 
 
-def blocks_back_from(manifests: ManifestLog, number: int, *, down_to: int = 0) -> Iterator[Block]:
+def blocks_back_from(
+    manifests: ManifestLog, number: int, *, down_to: int = 0, known: Manifest | None = None
+) -> Iterator[Block]:
     """Read blocks that cover the manifests ``down_to`` to ``number``, newest first, in as few documents as exist.
-    Raises `CorruptTable` where the chain of digests breaks."""
+    ``known``: a manifest that was read already, and is not read again. Raises `CorruptTable` where the chain of digests
+    breaks."""
     end, expected = number + 1, ""
     while end > down_to:
-        block = _largest_block(manifests, end, down_to)
+        block = _largest_block(manifests, end, down_to, known)
         if expected and block.sha256 != expected:
             raise CorruptTable(
                 f"manifest {block.last} is not the one that manifest {block.last + 1} follows",
@@ -184,7 +188,7 @@ def write_rollups(manifests: ManifestLog, number: int) -> None:
         log.warning("the rollup at snapshot %d of %s was not written", number, manifests.store.root, exc_info=True)
 
 
-def _largest_block(manifests: ManifestLog, end: int, down_to: int) -> Block:
+def _largest_block(manifests: ManifestLog, end: int, down_to: int, known: Manifest | None = None) -> Block:
     size = 1
     while end % (size * manifests.manifests_per_rollup) == 0 and end - size * manifests.manifests_per_rollup >= down_to:
         size *= manifests.manifests_per_rollup
@@ -201,6 +205,8 @@ def _largest_block(manifests: ManifestLog, end: int, down_to: int) -> Block:
         except CorruptTable as error:
             log.warning("reading the manifests instead of a damaged rollup: %s", error)
         size //= manifests.manifests_per_rollup
+    if known is not None and known.number == end - 1:
+        return Block.of(known)
     return Block.of(manifests.read(end - 1))
 
 

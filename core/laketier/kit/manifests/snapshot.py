@@ -53,10 +53,12 @@ class ManifestSnapshot:
 
     def files(self) -> list[FileEntry]:
         """The data files of the snapshot, in the order in which they were added."""
-        return files_at(self.manifests, self.manifest.number)
+        return files_at(self.manifests, self.manifest.number, self.manifest)
 
     def written_with(self, entry: FileEntry) -> pa.Schema:
         """The table's columns when a file was written. The file has no other columns, and may have narrower types."""
+        if entry.schema == self.manifest.metadata_at:
+            return self.schema
         if entry.schema not in self._schemas:
             self._schemas[entry.schema] = self.manifests.metadata(self.manifests.read(entry.schema)).schema
         return self._schemas[entry.schema]
