@@ -16,6 +16,7 @@ import pyarrow as pa
 from laketier.kit.conform import conform
 from laketier.kit.event_time import EventTime
 from laketier.kit.failpoints import failpoint
+from laketier.kit.file_counts import FILE_COUNTS, FileEnd
 from laketier.kit.partition import split_by_values
 from laketier.spi.options import option
 
@@ -90,6 +91,7 @@ class ClosedFile:
     bytes: int
     partition: tuple[Any, ...]
     footer: Any
+    ended: FileEnd = FileEnd.TASK
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ class RollingWriter:
             self._split()
         for key, part in list(self._parts.items()):
             self._flush(key, part)
-            self._close_file(key, part)
+            self._close_file(key, part, FileEnd.TASK)
         self._parts.clear()
         return self._closed
 
@@ -228,7 +230,7 @@ class RollingWriter:
     def is_due(self) -> bool:
         """Whether `checkpoint` would close a file that is old or idle."""
         return self._rolls_by_time and any(
-            self._is_over(part) for part in self._parts.values() if part.rows or part.file is not None
+            self._over(part) is not None for part in self._parts.values() if part.rows or part.file is not None
         )
 
     def abandon(self) -> None:
@@ -249,9 +251,10 @@ class RollingWriter:
         if self._unsplit and now - self._unsplit_since >= waits:
             self._split()
         for key, part in list(self._parts.items()):
-            if self._is_over(part) and (part.rows or part.file is not None):
+            why = self._over(part)
+            if why is not None and (part.rows or part.file is not None):
                 self._flush(key, part)
-                self._close_file(key, part)
+                self._close_file(key, part, why)
 
     def _roll_by_event(self, event: EventTime, batch: pa.RecordBatch) -> int | None:
         """Let the event time go on to that of ``batch``, and close what is past before its rows come. Returns the time
@@ -269,16 +272,18 @@ class RollingWriter:
         for key, part in list(self._parts.items()):
             if event.is_past(part.begun, event.greatest) and (part.rows or part.file is not None):
                 self._flush(key, part)
-                self._close_file(key, part)
+                self._close_file(key, part, FileEnd.EVENT_TIME)
 
     def _begins(self, batches: list[pa.RecordBatch], before: int | None) -> int | None:
         """The event time at which a file begins whose first rows are these."""
         ends = None if self._event is None else self._event.ends(batches)
         return before if ends is None else ends[0] if before is None else max(before, ends[0])
 
-    def _is_over(self, part: _Part) -> bool:
+    def _over(self, part: _Part) -> FileEnd | None:
         now, age, idle = self._clock(), self._settings.target_file_seconds, self._settings.idle_file_seconds
-        return (age is not None and now - part.since >= age) or (idle is not None and now - part.last >= idle)
+        if age is not None and now - part.since >= age:
+            return FileEnd.AGE
+        return FileEnd.IDLE if idle is not None and now - part.last >= idle else None
 
     def _split(self) -> None:
         assert self._keys is not None
@@ -332,13 +337,13 @@ class RollingWriter:
             part.file_rows += piece.num_rows
             full = part.file_rows >= self._settings.target_file_rows
             if full or file.tell() >= self._settings.target_file_bytes:
-                self._close_file(key, part)
+                self._close_file(key, part, FileEnd.ROWS if full else FileEnd.BYTES)
 
     def _open_file(self, key: tuple[Any, ...], part: _Part) -> GrowingFile:
         open_parts = [k for k, other in self._parts.items() if other.file is not None]
         if len(open_parts) >= self._settings.max_open_files:
             self._flush(open_parts[0], self._parts[open_parts[0]])
-            self._close_file(open_parts[0], self._parts[open_parts[0]])
+            self._close_file(open_parts[0], self._parts[open_parts[0]], FileEnd.OPEN_FILES)
         part.path, part.stream = self._create(key)
         self.paths.append(part.path)
         part.file = self._open(part.stream, self._file_schema)
@@ -347,7 +352,7 @@ class RollingWriter:
             part.begun = self._event.greatest  # rows of a file that ended by its size
         return part.file
 
-    def _close_file(self, key: tuple[Any, ...], part: _Part) -> None:
+    def _close_file(self, key: tuple[Any, ...], part: _Part, why: FileEnd) -> None:
         if part.file is None:
             return
         assert part.path is not None
@@ -357,7 +362,8 @@ class RollingWriter:
         failpoint("stage.after_close_before_fsync")
         if self._on_closed is not None:
             self._on_closed(part.path)
-        self._closed.append(ClosedFile(part.path, part.file_rows, size, key, footer))
+        self._closed.append(ClosedFile(part.path, part.file_rows, size, key, footer, why))
+        FILE_COUNTS.ended(why)
         part.path = part.stream = part.file = None
         part.file_rows = 0
         part.since = self._clock()

@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from laketier.service.cache_metrics import CACHE_METRICS, cache_families
+from laketier.service.file_metrics import FILE_METRICS, file_families
 from laketier.service.index_metrics import INDEX_METRICS, index_families
 from laketier.service.looked import SharedLook
 from laketier.service.schedule import State
@@ -122,6 +123,7 @@ METRICS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     (SECONDS[0], "histogram", (), SECONDS[1]),
     *INDEX_METRICS,
     *CACHE_METRICS,
+    *FILE_METRICS,
 )
 """Name, kind, labels and meaning of each; the page about metrics says the same."""
 
@@ -145,10 +147,12 @@ class TableCollector(Collector):
             up.add_metric([service], 0)
             yield up
             yield from cache_families()
+            yield from file_families()
             return
         up.add_metric([service], 1)
         yield up
         yield from cache_families()
+        yield from file_families()
         alive = GaugeMetricFamily(*WORKERS, labels=["service"])
         alive.add_metric([service], sum(each.is_heard_of(looked.at, self._lease_seconds) for each in looked.workers))
         yield alive

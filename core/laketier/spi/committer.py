@@ -88,12 +88,14 @@ class LakeCommitResult:
         rows: Added rows.
         files: Added data files.
         bytes: The bytes of the added files.
+        folded: Small files of earlier commits that it also wrote as fewer.
     """
 
     snapshot_id: int
     rows: int
     files: int
     bytes: int
+    folded: int = 0
 
 
 class LakeCommitter(ABC, Generic[WR]):

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laketier.kit.file_counts import FILE_COUNTS
 from laketier.kit.manifests import FileEntry, FoldSettings, Manifest, files_at
 from laketier.kit.manifests import folding as folding_rule
 from laketier.kit.manifests.document import encode
@@ -427,3 +428,12 @@ def test_no_commit_reads_more_bytes_than_an_ordinary_set_has() -> None:
 @pytest.mark.parametrize("plain", [None, 3, {}, {"files": 3}, {"files": "3", "file_bytes": 1, "room": 0}, ["files"]])
 def test_what_a_manifest_says_of_room_and_is_not_understood_is_looked_at_again(plain: Any) -> None:
     assert Room.from_plain(plain) is None
+
+
+def test_a_commit_tells_how_many_files_it_folded(make_table: Any) -> None:
+    _, before = FILE_COUNTS.now()
+    table = make_table(options=LocalFileOptions(fold_files=2))
+    told = [table.round(epoch, [{"id": epoch, "region": "r"}]).commit.folded for epoch in range(5)]
+    _, after = FILE_COUNTS.now()
+    assert told[:3] == [0, 0, 2]
+    assert sum(told) == sum(len(table.log.read(number).folded) for number in range(6)) == after - before

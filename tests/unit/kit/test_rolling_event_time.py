@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laketier.kit.event_time import EventTime, check_event_time
+from laketier.kit.file_counts import FILE_COUNTS, FileEnd
 from laketier.kit.rolling import RollingSettings, RollingWriter
 from laketier.spi import ConfigError
 
@@ -42,7 +44,7 @@ class Rows:
 class Writer:
     """Batches in, the ids of each file out."""
 
-    def __init__(self, folder: Path, *, keyed: bool = False, **settings: Any) -> None:
+    def __init__(self, folder: Path, *, keyed: bool = False, block_rows: int = 1000, **settings: Any) -> None:
         def create(partition: tuple[Any, ...]) -> tuple[str, pa.NativeFile]:
             path = str(folder / f"{len(list(folder.iterdir()))}")
             return path, pa.OSFile(path, "wb")
@@ -54,7 +56,7 @@ class Writer:
             create,
             Rows,
             RollingSettings(**wanted),
-            block_rows=1000,
+            block_rows=block_rows,
             block_bytes=1 << 20,
             keys=(lambda table: [table["key"]]) if keyed else None,
         )
@@ -126,6 +128,21 @@ def test_a_file_that_ended_by_its_size_gives_its_time_to_none(tmp_path: Path) ->
     writer.write(65)  # an hour after the first file, and not after the second, which began at 50
     writer.write(111)
     assert writer.files() == [[0, 1], [2, 3], [4]]
+
+
+def test_each_file_says_what_ended_it_and_the_process_counts_them(tmp_path: Path) -> None:
+    before, _ = FILE_COUNTS.now()
+    writer = Writer(tmp_path, keyed=True, block_rows=1, target_file_rows=2, max_open_files=2)
+    writer.write(0, 1, key="rows")
+    writer.write(2, key="past")
+    writer.write(100, key="a")
+    for key in ("b", "c"):
+        writer.write(101, key=key)
+    ended = [file.ended for file in writer.rolling.close()]
+    assert ended[:2] == [FileEnd.ROWS, FileEnd.EVENT_TIME]
+    assert set(ended[2:]) == {FileEnd.TASK, FileEnd.OPEN_FILES}
+    after, _ = FILE_COUNTS.now()
+    assert {why: after[why] - before[why] for why in set(ended)} == Counter(ended)
 
 
 @given(st.lists(st.lists(st.none() | st.integers(-300, 300), min_size=1, max_size=4), max_size=12), st.booleans())

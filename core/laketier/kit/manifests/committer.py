@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from laketier.kit.failpoints import failpoint
+from laketier.kit.file_counts import FILE_COUNTS
 from laketier.kit.manifests.folding import Room, due, room_after, room_of
 from laketier.kit.manifests.growth import growth_of
 from laketier.kit.manifests.manifest import FileEntry, Manifest
@@ -80,6 +81,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         except Conflict:
             remove(self.table.store, [file.path for file in (*finished.staged, *folded.staged)])
             raise
+        FILE_COUNTS.folded(len(folded.paths))
         failpoint("publish.after_manifest_before_renames")
         self.table.finish(state.manifests, published)
         return LakeCommitResult(
@@ -87,6 +89,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
             rows=sum(entry.arrived_rows for entry in added),
             files=len(added),
             bytes=sum(entry.arrived_bytes for entry in added),
+            folded=len(folded.paths),
         )
 
     @property
