@@ -25,7 +25,9 @@ from laketier.spi import (
     Overtaken,
     StagedFileLost,
     TableDescriptor,
+    Token,
     UnknownOutcome,
+    Watermark,
     WriteMode,
     WriterInitContext,
     new_attempt_id,
@@ -335,6 +337,27 @@ def test_open_files_are_no_orphans(open_table: Any) -> None:
         second.write(2, [rows_of(2)])
     assert maintenance.orphans(1 << 60) == []
     assert table.read_by_others()["DuckDB"] == ids_of(0, 1, 2)
+
+
+@pytest.mark.parametrize("mode", [WriteMode.APPEND, WriteMode.OVERWRITE])
+def test_an_open_file_that_an_unfinished_commit_takes_away_is_no_orphan(
+    open_table: Any, monkeypatch: pytest.MonkeyPatch, mode: WriteMode
+) -> None:
+    """It lies where it was staged until somebody finishes the commit, and older snapshots need it."""
+    table = open_table("json")
+    table.writer().write(0, [rows_of(0)])
+    monkeypatch.setenv("LAKETIER_FAILPOINTS", "publish.after_manifest_before_renames=error")
+    with pytest.raises(Exception, match=r"publish.after_manifest"):
+        table.committer(mode).publish(table.committer().open(), [table.stage(table.ids(1))], token("p", 1))
+    monkeypatch.delenv("LAKETIER_FAILPOINTS")
+    maintenance = table.storage.maintenance(table.info)
+    assert [file for file in maintenance.orphans(1 << 60) if file.kind == "data"] == []
+    table.committer().open()
+    assert table.read_ids(snapshot_id=1) == ids_of(0)
+
+
+def token(pipeline: str, epoch: int) -> Watermark:
+    return Watermark(Token(pipeline, "batch", epoch), new_attempt_id(), rows=4, committed_at=0)
 
 
 # -- recovery ---------------------------------------------------------------------------------------------------------

@@ -193,7 +193,10 @@ class ManifestTable(ABC):
         still have some, as none follows an unfinished one, and those that are open are where they were staged; where
         files stay, this reads all manifests."""
         if self.layout.staged_as is not None:
-            return {self.layout.staged_path(entry.path) for entry in (*head.added, *head.open)}
+            # What it takes away may have been open, and lies where it was staged until the commit is finished.
+            before = manifests.read(head.number - 1).open_files if head.resets else ()
+            paths = [*(entry.path for entry in (*head.added, *head.open, *before)), *head.removed]
+            return {self.layout.staged_path(path) for path in paths}
         earlier = (manifests.read(number) for number in range(head.number))
         return {entry.path for manifest in (*earlier, head) for entry in manifest.added}
 
