@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from laketier.kit.confine import confined
-from laketier.kit.table_store import Files
+from laketier.kit.table_store import StagingArea
 from laketier.spi.errors import CommitError, OutsideTable, StagedFileLost, StorageError
 from laketier.spi.maintenance import OrphanFile
 from laketier.spi.writer import WriteResult
@@ -21,7 +21,7 @@ AttemptOf = Callable[[str], str | None]
 """Returns the attempt that staged a file, by its path. None for a file that no writer of the format stages."""
 
 
-def check_staged(folder: Files, results: Sequence[WriteResult], *, attempt_of: AttemptOf, where: str) -> None:
+def check_staged(folder: StagingArea, results: Sequence[WriteResult], *, attempt_of: AttemptOf, where: str) -> None:
     """Check each file of ``results`` before it is published. Raises `StagedFileLost` unless it is in ``folder`` with
     the size that its writer wrote. Raises `OutsideTable` for a path that leads out of the folder, or a file of
     another attempt. One request for each file, all at once. An eager clean-up by other tools may delete staged
@@ -114,13 +114,13 @@ def _foreign(path: str, attempt: str, attempt_of: AttemptOf, *, where: str) -> s
     return None if found == attempt else f"attempt {found} did"
 
 
-def remove_files(folder: Files, orphans: Sequence[OrphanFile]) -> list[OrphanFile]:
+def remove_files(folder: StagingArea, orphans: Sequence[OrphanFile]) -> list[OrphanFile]:
     """Delete orphans with `remove`, for `LakeMaintenance.remove_orphans`. Returns the files that are gone."""
     gone = remove(folder, [file.path for file in orphans])
     return [file for file in orphans if file.path in gone]
 
 
-def remove(folder: Files, paths: Sequence[str]) -> set[str]:
+def remove(folder: StagingArea, paths: Sequence[str]) -> set[str]:
     """Delete files, and return those that are gone, missing files too. A file that can't be deleted, or is outside
     of ``folder``, is logged, and the other files are deleted."""
 

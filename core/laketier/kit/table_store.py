@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 from laketier.kit.local_folder import FoundFile
 
 
-class Files(Protocol):
+class StagingArea(Protocol):
     """What checks and deletes staged files needs of the place where they lie."""
 
     @property

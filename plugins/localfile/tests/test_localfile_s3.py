@@ -446,7 +446,7 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(ConfigError, match="obstore") as told:
         LocalFilePlugin().create_storage(LakeStorageConfig("s3://b/x", LocalFileOptions()))
-    assert "obstore>=0.12" in str(told.value.fix)
+    assert "obstore>=0.12.1" in str(told.value.fix)
 
 
 def test_secrets_are_told_to_nobody(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from one_store import KEY, REGION, make_bucket, store
 
 from laketier.registry import hookimpl
-from laketier.spi import Passthrough
+from laketier.spi import Feature, Passthrough, Support, unsupported
 from laketier_conformance.harness import Warehouse
 from laketier_localfile.conformance import Harness as LocalHarness
+from laketier_localfile.features import FEATURES
 from laketier_localfile.plugin import LocalFilePlugin
 
 
@@ -27,6 +29,10 @@ class Harness(LocalHarness):
 
 class LocalFileOnS3(LocalFilePlugin):
     identifier: ClassVar[str] = "localfile-on-s3"
+    features: ClassVar[Mapping[Feature, Support]] = {
+        **FEATURES,
+        Feature.PLAIN_PARQUET: unsupported("Spark would ask the store with settings of its own"),
+    }
 
 
 @hookimpl

@@ -49,7 +49,7 @@ def library() -> ModuleType:
             "tables in S3 need the library obstore, which is not installed",
             where="lake.warehouse",
             why=str(error),
-            fix="Run `pip install 'obstore>=0.12,<0.13'`, the extra s3 of laketier-localfile, for the driver and for "
+            fix="Run `pip install 'obstore>=0.12.1,<0.13'`, the extra s3 of laketier-localfile, for the driver and for "
             "every executor.",
         ) from error
     return obstore

@@ -201,7 +201,7 @@ class S3Store(TableStore):
     def drop(self, sign: str, table_file: str) -> None:
         """The table is gone once ``table_file`` is. Only what was listed before is deleted: a new table may be made in
         its place while its files still go, and names are never used again."""
-        held = self.read(table_file)
+        before = self.read(table_file)
         listed = [file.path for file in self.files()]
         other = next((path for path in listed if f"/{sign}/" in path), None)
         if other is not None:
@@ -211,7 +211,7 @@ class S3Store(TableStore):
                 why="dropping the table deletes its whole folder",
                 fix="Move the other table elsewhere, or drop it first.",
             )
-        if self.read(table_file) != held:
+        if self.read(table_file) != before:
             raise FileNotFoundError(f"{self.where(table_file)} is another table's by now")
         self.delete(table_file)
         failpoint("drop.after_rename")
