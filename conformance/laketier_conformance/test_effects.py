@@ -54,8 +54,17 @@ def _made_whole(table: Table, epoch: int, told: str) -> None:
 
 def test_a_round_is_killed(table: Table, runs: Interposed) -> None:
     """Of one task: the effects of another are the same again."""
+    catalog = table.lake.storage.catalog()
+    known, rows = catalog.table_version(table.path), table.ids
     for epoch, run in enumerate(killed_at_each(runs, _round)):
-        _made_whole(table, epoch, runs.told(run, "killed before"))
+        told = runs.told(run, "killed before")
+        still = known is not None and catalog.table_version(table.path, known) == known
+        assert not still or table.ids == rows, (
+            f"{told}: who knew a version of the table is told that it is the newest, and it has other rows: expected "
+            f"another version or None, and found rows {table.ids} where {rows} were before"
+        )
+        _made_whole(table, epoch, told)
+        known, rows = catalog.table_version(table.path), table.ids
 
 
 def test_a_replay_is_killed(table: Table, runs: Interposed) -> None:

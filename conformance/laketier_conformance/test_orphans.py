@@ -7,11 +7,22 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
+import pyarrow as pa
 import pytest
 
 from laketier.kit import failpoints
 from laketier.maintenance.orphans import Collection, collect_orphans, list_orphans
-from laketier.spi import Collected, Feature, FeatureNotSupported, LaketierError, StorageError, WriteMode, support_of
+from laketier.spi import (
+    AddColumn,
+    Collected,
+    Conflict,
+    Feature,
+    FeatureNotSupported,
+    LaketierError,
+    StorageError,
+    WriteMode,
+    support_of,
+)
 from laketier.tiering import RoundOutcome
 from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED
 from laketier_conformance.children import Child, ChildDied
@@ -31,6 +42,30 @@ def collect(table: Table, grace: timedelta = NONE) -> Collection:
     # Files and horizon are told apart by milliseconds, and a file system's clock may lag behind by some.
     time.sleep(0.02)
     return collect_orphans(table.lake.storage, table.info, grace=grace)
+
+
+def test_what_went_well_leaves_no_orphans(lake: Lake, table: Table) -> None:
+    """Neither rounds nor a commit that lost a race leave files that somebody has to collect, nor does the creation of
+    a table or a new column."""
+    lake.create()
+    table.append(0)
+    late = table.committer()
+    state, staged = late.open(), table.staged(ids_of(7))
+    table.append(1)
+    with refused(Conflict, "a state is published on that a round made stale"):
+        late.publish(state, [staged], None)
+    late.discard([staged])
+    late.close()
+    table.append(1)
+    features = lake.plugin.features
+    if support_of(features, Feature.OVERWRITE).full:
+        table.round(token(2), [ids_of(2)], WriteMode.OVERWRITE)
+    if support_of(features, Feature.ADD_COLUMN).full:
+        lake.storage.catalog().alter_table(table.path, [AddColumn(pa.field("extra", pa.int64()))])
+    time.sleep(0.02)
+    listed = list_orphans(lake.storage, table.info, grace=NONE).orphans
+    left = [each.path for each in listed if each.kind != "record"]  # each watermark supersedes the one before
+    expect(left, [], "the orphans of a table after rounds, a refused commit and an overwrite that went well")
 
 
 def test_what_nobody_published_goes(lake: Lake, table: Table) -> None:

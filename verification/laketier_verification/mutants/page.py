@@ -12,7 +12,7 @@ from laketier_verification.mutants.targets import TARGETS
 PAGE = SUMMARIES.with_suffix(".md")
 _ABOUT = {
     "feather": "the conformance suite on Feather, which has no partitions, buckets or files that move, and on "
-    "localfile, which shares the kit",
+    "localfile, which shares the kit; the modules of it that a format asks for, such as folding, are localfile's",
     "localfile": "the conformance suite on localfile, and on Feather, which shares the kit; the kit is tried whole, "
     "and localfile's own modules by a sample of their own",
     "delta": "the conformance suite on Delta",

@@ -80,14 +80,22 @@ def _harnesses(format: str) -> tuple[str, ...]:
     return tuple(f"laketier_{format}.{name}" for name in ("conformance", "harness"))
 
 
-_MANIFESTS = ("laketier.kit.manifests", "laketier.kit.staged", "laketier.kit.durable", "laketier.kit.warehouse")
+_MANIFESTS = (
+    "laketier.kit.manifests",
+    "laketier.kit.local_store",
+    "laketier.kit.staged",
+    "laketier.kit.durable",
+    "laketier.kit.warehouse",
+)
 """What Feather and localfile share."""
+_ON_REQUEST = tuple(f"laketier.kit.manifests.{name}" for name in ("folding", "growth", "open_files"))
+"""What a format of manifests may ask for: Feather does not, and localfile does."""
 _DURABLE = ("laketier.kit.durable",)
 """What the table libraries leave to each plugin. Some of it no format of manifests needs."""
 TARGETS = {
     target.name: target
     for target in (
-        _suite("feather", "feather_lake.plugin", *_MANIFESTS),
+        _suite("feather", "feather_lake.plugin", *_MANIFESTS, but=_ON_REQUEST),
         _suite("localfile", "laketier_localfile", *_MANIFESTS, but=_harnesses("localfile")),
         *(_suite(name, f"laketier_{name}", *_DURABLE, but=_harnesses(name)) for name in ("delta", "iceberg", "lance")),
         Target(
