@@ -77,6 +77,7 @@ def test_statements_are_swapped_when_the_second_does_not_need_the_first(tmp_path
 
 def test_what_is_for_people_is_left_alone(tmp_path: Path) -> None:
     assert not mistakes(tmp_path, "log.warning('%d', 1)", "failpoint('a')", "assert a == b")
+    assert not mistakes(tmp_path, "if a in b:", "    log.error('%s is kept', a)")
     assert not mistakes(tmp_path, "raise OSError(f'{a + 1}', b=1)") - {
         ("another exception", "raise OSError(f'{a + 1}', b=1)", "raise RuntimeError")
     }

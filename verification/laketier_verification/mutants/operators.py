@@ -68,7 +68,7 @@ def _dropped(owner: ast.AST, name: str, block: list[ast.stmt], at: int) -> Itera
         isinstance(statement, ast.Assign) and isinstance(statement.targets[0], (ast.Attribute, ast.Subscript))
     ):
         yield instead(FORGET, gone, "pass")
-    elif isinstance(statement, ast.If) and not statement.orelse:
+    elif isinstance(statement, ast.If) and not statement.orelse and not _is_silent(statement):
         last = statement.body[-1]
         # Only who comes to the block can notice that it is gone.
         operator, came = DROP_GUARD if isinstance(last, ast.Raise) else SKIP_CHECK, statement.body[0].lineno
@@ -190,6 +190,9 @@ def _makes_a_list(node: ast.AST) -> bool:
 
 
 def _is_silent(statement: ast.stmt) -> bool:
+    """Also a condition on which something is only said."""
+    if isinstance(statement, ast.If) and not statement.orelse:
+        return all(map(_is_silent, statement.body))
     return isinstance(statement, ast.Expr) and called(statement.value) in _SILENT
 
 
