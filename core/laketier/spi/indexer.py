@@ -32,6 +32,8 @@ class IndexKind(StrEnum):
     """As ``ivf-flat``; each vector as codes of its sub-vectors, by a codebook that is trained."""
     IVF_SQ = "ivf-sq"
     """As ``ivf-flat``; each number of a vector as a byte."""
+    IVF_RQ = "ivf-rq"
+    """As ``ivf-flat``; each vector as a few bits for each of its numbers, turned by one rotation."""
     IVF_HNSW_FLAT = "ivf-hnsw-flat"
     """As ``ivf-flat``, with a graph of neighbours in each partition. So are the other two."""
     IVF_HNSW_PQ = "ivf-hnsw-pq"

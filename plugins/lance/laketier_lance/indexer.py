@@ -15,7 +15,6 @@ from laketier.spi import (
     CommitError,
     ConfigError,
     Conflict,
-    Feature,
     FeatureNotSupported,
     IndexInfo,
     IndexMode,
@@ -38,6 +37,7 @@ from laketier_lance.index_record import forget_records, records, taken_over
 from laketier_lance.index_resume import parts_that_fit, without
 from laketier_lance.index_settings import (
     LANCE_KINDS,
+    NOT_BUILT,
     as_it_is,
     check_options,
     is_vector,
@@ -133,7 +133,7 @@ class LanceIndexer(LakeIndexer):
             raise ConfigError(f"max_parts = {max_parts} is less than 1", where=self._location)
         if spec.kind not in LANCE_KINDS:
             raise FeatureNotSupported(
-                Feature.INDEXING.value, format=FORMAT, reason=f"indexes of kind {spec.kind} are not built yet"
+                f"an index of kind {spec.kind}", format=FORMAT, reason=NOT_BUILT.get(spec.kind, "Lance has none")
             )
         if spec.column not in dataset.schema.names:
             near = get_close_matches(spec.column, dataset.schema.names, n=1)

@@ -27,6 +27,7 @@ from laketier.maintenance.index_builds import spec_of
 from laketier.maintenance.orphans import collect_orphans
 from laketier.spi import (
     ConfigError,
+    FeatureNotSupported,
     IndexKind,
     IndexMode,
     IndexSpec,
@@ -273,6 +274,7 @@ def test_what_can_not_be_built_is_refused(texts) -> None:
         (replace(SPEC, options={"with_positions": True}), ConfigError, "Did you mean 'with_position'"),
         (replace(SPEC, options={"stem": 1}), ConfigError, "not of type bool"),
         (IndexSpec("x", "size", IndexKind.BTREE, {"stem": True}), ConfigError, "it has none"),
+        (replace(SPEC, options={"custom_stop_words": "and or"}), FeatureNotSupported, "does not keep them"),
         (replace(SPEC, name="x"), None, ""),
     ]:
         if kind is not None:

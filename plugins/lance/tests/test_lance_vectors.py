@@ -335,7 +335,15 @@ def test_what_no_model_can_be_trained_on_is_refused(make_table) -> None:
     refused(ConfigError, "larger than 512 MiB", spec(flat, num_partitions=2**23), rows=np.zeros((2, DIMENSION)))
     refused(ConfigError, "not vectors of a fixed size", IndexSpec("x", "id", flat))
     bytes_ = pa.schema([("id", pa.int64()), ("v", pa.list_(pa.uint8(), DIMENSION))])
-    refused(FeatureNotSupported, "not built yet", spec(flat), rows=np.ones((10, DIMENSION)), schema=bytes_)
+    refused(FeatureNotSupported, "whose vectors are of bytes", spec(flat), rows=np.ones((10, DIMENSION)), schema=bytes_)
+    refused(FeatureNotSupported, "an index of kind ivf-rq, because .*one rotation", spec(IndexKind.IVF_RQ))
+
+
+def test_several_vectors_in_a_row_are_refused(make_table) -> None:
+    table = make_table(pa.schema([("id", pa.int64()), ("v", pa.list_(pa.list_(pa.float32(), 2)))]))
+    lance.write_dataset(pa.table([[1], [[[1.0, 2.0], [3.0, 4.0]]]], schema=table.schema), table.location, mode="append")
+    with pytest.raises(FeatureNotSupported, match="has several vectors in a row"):
+        indexer(table).plan(spec(IndexKind.IVF_FLAT), 1)
 
 
 @pytest.mark.parametrize("width", [pa.float16(), pa.float64()])
