@@ -89,10 +89,10 @@ class LanceIndexer(LakeIndexer):
         kept = [taken for each in fits if (taken := taken_over(self._location, each)) is not None]
         if not kept:
             return plan
-        if is_vector(plan.spec.kind) and model is None and isinstance(plan.builder, LanceIndexBuilder):
+        if is_vector(plan.spec.kind) and isinstance(plan.builder, LanceIndexBuilder):
             # All of them say that they have the same, and none is believed.
             found = [model_of(self._location, self._options.storage_options(), each.segment) for each in kept]
-            said = json.loads(kept[0].settings).get("model")
+            said = json.loads(kept[0].settings).get("model") if model is None else model.digest
             kept = [each for each, one in zip(kept, found, strict=True) if one.digest == said]
             if not kept:
                 return plan

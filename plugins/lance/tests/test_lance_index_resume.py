@@ -322,6 +322,27 @@ def test_a_model_is_read_from_the_files_and_not_believed(papers) -> None:
     assert (len(again.units), again.trained) == (3, 1)
 
 
+def test_an_append_does_not_believe_a_model_either(papers) -> None:
+    """A part of the index's own settings whose files are of another model."""
+    Counted().index(papers, NEAR)
+    for number in range(FRAGMENTS, FRAGMENTS + 2):
+        add(papers, number)
+    plain = replace(NEAR, options={})
+    (lost,) = left_behind(papers, plain, 1, 2, IndexMode.APPEND)
+    (strange,) = left_behind(papers, replace(NEAR, name="other"), 1)
+    folder, theirs = (Path(papers.location, "_indices", each.segment) for each in (lost, strange))
+    told, foreign = (json.loads((at / RECORD).read_text()) for at in (folder, theirs))
+    files = json.loads(foreign["built"]["payload"])["files"]
+    told["built"]["payload"] = json.dumps(json.loads(told["built"]["payload"]) | {"files": files})
+    told["digests"] = foreign["digests"]
+    for file in foreign["digests"]:
+        shutil.copyfile(theirs / file, folder / file)
+    (folder / RECORD).write_text(json.dumps(told))
+    again = Counted()
+    again.index(papers, plain, 2, IndexMode.APPEND)
+    assert len(again.units) == 2
+
+
 def later(table) -> None:
     """Waits until the clock of the file system has moved on."""
     now = storage_time(table.location, LanceOptions())
