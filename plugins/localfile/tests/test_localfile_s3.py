@@ -362,6 +362,8 @@ def test_a_writer_of_a_dropped_table(table: Any) -> None:
             table.create()
         with pytest.raises((Conflict, StagedFileLost)):
             committer.publish(state, [staged], None)
+        with pytest.raises(Conflict, match="dropped meanwhile"):
+            committer.publish(state, [], None)
         if not recreated:
             table.create()
     assert table.read_ids() == []
