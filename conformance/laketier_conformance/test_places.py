@@ -201,8 +201,8 @@ def test_a_table_below_another_one(table: Table, unproven: Callable[[str, str], 
     """Somebody's warehouse is inside of a table's folder. Dropping the table is refused, or leaves the other one as it
     is."""
     folder = local_folder(table.info.location)
-    if folder is None:
-        unproven("tables below others", "the table is in no local folder")
+    if folder is None or _place(table, "notes") is None:
+        unproven("tables below others", "the table is in no local folder of its name")
         return
     table.append(0)
     inner = replace(table.lake, location=str(folder / "theirs"))
