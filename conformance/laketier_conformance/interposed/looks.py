@@ -28,7 +28,7 @@ class Looks:
         self._child, self._lake = child, lake
         self._folder = os.path.realpath(folder)
         self._run = Run("")
-        self._first: dict[str, Any] = {}
+        self.first: dict[str, Any] = {}
 
     @classmethod
     @contextmanager
@@ -37,9 +37,9 @@ class Looks:
         looks = cls(child, lake, folder)
         with (
             tempfile.TemporaryDirectory(prefix="looks-") as place,
-            Supervisor(looks._decide, Path(place, "s"), look_of) as by,
+            Supervisor(looks.decide, Path(place, "s"), look_of) as by,
         ):
-            looks._first = {"supervised": str(by.path), "looks": True}
+            looks.first = {"supervised": str(by.path), "looks": True}
             try:
                 yield looks
             finally:
@@ -49,7 +49,7 @@ class Looks:
         """Make one request, and fail its look number ``at``, of which the first is 0, with an input/output error. Looks
         that are alike and follow each other are one, which fails once."""
         run = self._run = Run(do, at)
-        first, self._first = self._first, {}
+        first, self.first = self.first, {}
         try:
             run.answer = self._child.ask(self._lake, do, **first, **request)
         except ChildDied:
@@ -60,7 +60,8 @@ class Looks:
         """For a message: which look failed."""
         return f"EIO from a look, {run.decided.below(self._lake.location)}"
 
-    def _decide(self, look: Effect) -> int:
+    def decide(self, look: Effect) -> int:
+        """For `Supervisor`: the number of the error in which a look ends, 0 for none."""
         run = self._run
         if not any(f"{path}/".startswith(f"{self._folder}/") for path in look.on):
             return 0

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -66,11 +67,15 @@ def folders(table: Any) -> set[str]:
 
 
 @given(st.sampled_from(UNITS), st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 31)))
+@example(UNITS[-1], datetime(1969, 12, 31, 23, 59, 59, 1))
 def test_each_moment_lies_within_its_span_whatever_its_resolution(unit: Transform, moment: datetime) -> None:
     for resolution in ("s", "ms", "us", "ns"):
         if resolution == "ns" and not 1678 < moment.year < 2262:
             continue
-        column = pa.array([moment], pa.timestamp("us")).cast(pa.timestamp(resolution), safe=False)
+        # A cast alone would bring moments before 1970 nearer to it, into the next second.
+        exact = pa.array([moment], pa.timestamp("us"))
+        coarse = {"s": "second", "ms": "millisecond"}.get(resolution)
+        column = (pc.floor_temporal(exact, unit=coarse) if coarse else exact).cast(pa.timestamp(resolution))
         (ordinal,) = ordinals(column, unit).to_pylist()
         span = TimeSpan(unit, ordinal)
         assert span.parts == tuple(moment.strftime(f"{moment.year:04}|%m|%d|%H|%M").split("|"))[: len(span.parts)]

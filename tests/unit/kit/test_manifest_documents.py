@@ -270,10 +270,15 @@ def test_what_older_readers_would_read_wrongly_has_a_version_of_its_own() -> Non
     assert version(_manifest(metadata=keyless, removed=("1" * 32 + ".text",))) == 2
 
 
-def test_a_transform_is_not_written() -> None:
+def test_a_transform_comes_back_in_a_manifest_that_older_versions_refuse() -> None:
+    """They would take the value of a partition for that of a column."""
     transformed = replace(DESCRIPTOR, partition_by=(spi.PartitionField.parse("bucket(4, id)"),))
-    with pytest.raises(ValueError, match="by the value of a column only"):
-        _manifest(metadata=transformed).encode()
+    document = _manifest(metadata=transformed).encode()
+    manifest = Manifest.decode(document, Path("m"), TextTable.layout)
+    assert manifest.metadata is not None
+    assert manifest.metadata.partition_by == transformed.partition_by
+    versions = [json.loads(each)["body"]["version"] for each in (document, _manifest().encode())]
+    assert versions[0] > versions[1]
 
 
 @pytest.mark.parametrize("removed", [(), ("1" * 32 + ".text", "2" * 32 + ".text")])

@@ -165,13 +165,13 @@ class ManifestLog:
         """
         hint = self._hint()
         known = number = self._last_listed() if hint is None else hint[0]
-        while self._exists(number + 1):
+        while self.exists(number + 1):
             number += 1
         if hint is None:
             return self.read(number), False
         try:
             head = self._read(number)
-            if number > known and not self._exists(known):
+            if number > known and not self.exists(known):
                 raise FileNotFoundError
         except FileNotFoundError as error:
             name = self.name(known)
@@ -204,9 +204,9 @@ class ManifestLog:
         """Name the newest manifest, without reading it. None where its files are not known to be in place, or where
         something deleted manifests: whoever loads the table sees to either."""
         hint = self._hint()
-        if hint is None or self._exists(hint[0] + 1):
+        if hint is None or self.exists(hint[0] + 1):
             return None
-        identity, head, table = map(self.store.identity, self._names_of_version(hint[0]))
+        identity, head, table = map(self.store.identity, self.names_of_version(hint[0]))
         if identity is None or head is None or table is None or self._hint() != hint:
             return None
         return f"{self.table_uuid}/{hint[0]}/{hint[1]}/{identity}/{head}/{table}"
@@ -220,11 +220,12 @@ class ManifestLog:
         manifests = cls(place, layout, parts[0], 2)
         number, identity = int(parts[1]), manifests.store.identity
         as_they_were = all(
-            identity(name) == part for name, part in zip(manifests._names_of_version(number), parts[3:], strict=True)
+            identity(name) == part for name, part in zip(manifests.names_of_version(number), parts[3:], strict=True)
         )
-        return as_they_were and not manifests._exists(number + 1)
+        return as_they_were and not manifests.exists(number + 1)
 
-    def _names_of_version(self, number: int) -> tuple[str, str, str]:
+    def names_of_version(self, number: int) -> tuple[str, str, str]:
+        """The files that `version` stands for, relative to the table."""
         return self.name(number), f"{self.home}/{_HEAD_FILE}", self.layout.table_file
 
     def sync_names(self) -> None:
@@ -246,7 +247,7 @@ class ManifestLog:
         """The manifest of snapshot ``number``. Raises `SnapshotNotFound`."""
         if number == head.number:
             return head
-        if not 0 <= number < head.number or not self._exists(number):
+        if not 0 <= number < head.number or not self.exists(number):
             raise SnapshotNotFound(
                 f"there is no snapshot {number}",
                 where=self.store.root,
@@ -308,7 +309,7 @@ class ManifestLog:
             return
         if hint[0] < number or hint == (number, sha256):
             return
-        if hint[0] > number and self._exists(number + 1) and self.read(number + 1).previous == sha256:
+        if hint[0] > number and self.exists(number + 1) and self.read(number + 1).previous == sha256:
             return
         self.store.delete(self.name(number))
         self.store.sync(self.home)
@@ -349,7 +350,8 @@ class ManifestLog:
             )
         return max(numbers)
 
-    def _exists(self, number: int) -> bool:
+    def exists(self, number: int) -> bool:
+        """Whether manifest ``number`` is there."""
         return self.store.exists(self.name(number))
 
 
