@@ -311,6 +311,7 @@ _REQUESTS = {
     "drop_index": child_indexes.drop_index,
     "create": _create,
     "make": _make,
+    "make_again": _make,
     "alter": _alter,
     "drop": _drop,
     "collect": _collect,

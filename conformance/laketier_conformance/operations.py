@@ -77,7 +77,7 @@ def _replay(lake: Lake, number: int) -> Request:
 
 def _create_again(lake: Lake, number: int) -> Request:
     _made(lake, number)
-    return {"do": "make"}
+    return {"do": "make_again"}
 
 
 def _overwrite(lake: Lake, number: int) -> Request:

@@ -13,6 +13,8 @@ from laketier_conformance.interposed.effects import UNKNOWN_PEER, Effect, is_now
 
 BELOW, ELSEWHERE = "files of the warehouse", "other files"
 _FORKS = "laketier_conformance.forks"
+NEEDS_NO_EFFECT = frozenset({"make_again"})
+"""Requests that a format may answer with a look: the table is there, and durable."""
 
 
 class Sight:
@@ -55,9 +57,9 @@ class Sight:
     def ended(self, do: str, effects: list[Effect], before: list[str]) -> None:
         """A request came to its end, with these effects."""
         self.unseen.update(dict.fromkeys(before))
-        if not effects:
+        if not effects and do not in NEEDS_NO_EFFECT:
             self.unseen[f"a request to {do}: it had no effect on a file or a socket"] = None
-        elif not any(effect.is_send or self._is_below(effect) for effect in effects):
+        elif effects and not any(effect.is_send or self._is_below(effect) for effect in effects):
             some = effects[0].on[-1]
             self.unseen[f"a request to {do}: its effects are on files elsewhere alone, such as {some}"] = None
 

@@ -162,11 +162,11 @@ def _newest(location: Location) -> DeltaTable:
     """delta-rs leaves an entry of the log out where the storage could not tell of it, and takes the table for an older
     one. So a local log is asked for the next entry; one that is there may be a commit that came meanwhile."""
     handle = _opened(location, None)
-    following = handle.version() + 1
-    if not location.is_local or is_absent(entry := location.local(f"{LOG}/{following:020}.json")):
+    next_version = handle.version() + 1
+    if not location.is_local or is_absent(entry := location.local(f"{LOG}/{next_version:020}.json")):
         return handle
     handle = _opened(location, None)
-    if handle.version() < following and not is_absent(entry):
+    if handle.version() < next_version and not is_absent(entry):
         raise TableError(
             "delta-rs left out the newest entry of the Delta log",
             where=str(entry),
