@@ -20,6 +20,7 @@ INTERPOSED = ("test_effects.py::", "test_looks.py::", "test_operations.py::", "t
 EACH_STEP = ("--lake-steps=0",)
 OF_INDEXES = (
     "test_index_answers.py::",
+    "test_indexing.py::test_a_build_after",
     "test_vector_answers.py::",
     "test_search.py::",
     "test_power.py::test_indexes_survive",

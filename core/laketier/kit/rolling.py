@@ -167,8 +167,9 @@ class RollingWriter:
         self._block_bytes = min(block_bytes, max(settings.target_file_bytes, 1 << 20))
         self._split_bytes = min(self._block_bytes, max(settings.buffer_bytes // 8, 1 << 20))
         # What is being split is in memory twice more: as it came, and in order.
-        splits = keys is not None
-        self._most_buffered = max(settings.buffer_bytes - (2 * self._split_bytes if splits else 0), self._split_bytes)
+        self._most_buffered = settings.buffer_bytes
+        if keys is not None:
+            self._most_buffered = max(settings.buffer_bytes - 2 * self._split_bytes, self._split_bytes)
         self._piece_rows = block_rows
         self._block_rows = min(block_rows, settings.target_file_rows)
         self.paths: list[str] = []

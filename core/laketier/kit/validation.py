@@ -70,6 +70,10 @@ class ValidatingFactory(LakeTieringFactory[Any]):
         return self.factory.create_committer(context)
 
     @property
+    def leaves_files_open(self) -> bool:
+        return self.factory.leaves_files_open
+
+    @property
     def write_result_serializer(self) -> SimpleVersionedSerializer[Any]:
         return self.factory.write_result_serializer
 

@@ -1,5 +1,5 @@
-"""Whoever publishes makes the folders that the commit needs, as the author's object store would: also those of a table
-that somebody dropped meanwhile."""
+"""Whoever publishes makes the folders and files that the commit needs, as the author's object store would: also
+those of a table that somebody dropped meanwhile."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from crooked import CrookedPlugin
 
 from laketier import kit, spi
 from laketier.kit.durable import make_directories
+from laketier.kit.manifests.log import TableFile
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_stale_states.py::test_a_table_dropped_between_open_and_publish[empty]"
@@ -20,7 +21,10 @@ class Obliging(kit.ManifestCommitter):
         self, state: spi.TableState, results: Sequence[spi.WriteResult], watermark: spi.Watermark | None
     ) -> spi.LakeCommitResult:
         assert isinstance(state, kit.ManifestState)
-        make_directories(state.manifests.folder)
+        manifests = state.manifests
+        make_directories(manifests.folder)
+        table = TableFile(manifests.layout.format, manifests.table_uuid, manifests.manifests_per_rollup)
+        (self.table.location / manifests.layout.table_file).write_bytes(table.encode())
         return super().publish(state, results, watermark)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from crooked import CrookedPlugin, CrookedStorage
 
 from laketier import kit, spi
+from laketier.kit.local_store import LocalWarehouse
+from laketier.kit.table_store import TableStore
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_catalog.py::test_two_warehouses_of_one_process"
@@ -16,8 +18,8 @@ opened: list[Path] = []
 
 
 class Global(kit.ManifestCatalog):
-    def location(self, path: spi.TablePath) -> Path:
-        return opened[-1] / path.database / path.table
+    def store(self, path: spi.TablePath) -> TableStore:
+        return LocalWarehouse(opened[-1]).table(path.database, path.table)
 
 
 class OnePlugin(CrookedPlugin):

@@ -16,7 +16,7 @@ SAYS = "expected id: int64, name: string, count: int32, found id: int64, name: s
 class PresentSource(Source):
     def _snapshot(self, request: spi.ScanRequest) -> ManifestSnapshot:
         asked = super()._snapshot(request)
-        vars(asked)["schema"] = asked.manifests.metadata(asked.head).schema
+        vars(asked)["descriptor"] = asked.manifests.metadata(asked.head)
         return asked
 
 

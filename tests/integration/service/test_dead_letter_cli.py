@@ -39,7 +39,7 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "service.yaml"
     path.write_text(json.dumps(document))
     described = load_service(path)
-    with StateStore.open(described.state, service=described.name) as store, _engine("local", described) as (engine, _):
+    with StateStore.open(described.state, service=described.name) as store, _engine("local", described) as (engine, *_):
         tables = ServiceTables(described, store, origin="the test")
         tables.discover()
         assert TieringWorker(store, tables, engine, WorkerSettings(until_idle=True)).run()
