@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from laketier.kit.time_spans import PER_SECOND
 from laketier.spi.errors import ConfigError
 
-_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _DAY = 86_400
 
 
@@ -38,7 +38,7 @@ class EventTime:
     def __init__(self, column: str, kind: pa.DataType, seconds: int) -> None:
         self._column = column
         self._seconds = seconds
-        self._unit = _PER_SECOND[kind.unit] if pt.is_timestamp(kind) else 1
+        self._unit = PER_SECOND[kind.unit] if pt.is_timestamp(kind) else 1
         self._days = pt.is_date32(kind)
         self.greatest: int | None = None
         """The greatest time that was seen; None before the first."""

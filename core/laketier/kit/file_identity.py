@@ -18,6 +18,16 @@ def is_absent(path: Path | str) -> bool:
     return False
 
 
+def is_there(path: Path | str) -> bool:
+    """Whether a file or folder has this name, also through links. Raises `OSError` where it can't be looked at: from
+    Python 3.14 on, `pathlib.Path.exists` takes each error for an absence."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def file_identity(path: Path | str) -> str | None:
     """Names a local file and its content, on this host: device, inode, size, and when it was changed. A file that was
     written, replaced or put back has another name, also where its size and date were kept. None where there is none, or

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 
 from laketier.kit.durable import create_exclusively, fsync_directory, make_directories
-from laketier.kit.file_identity import file_identity
+from laketier.kit.file_identity import file_identity, is_there
 from laketier.kit.local_folder import FoundFile, LocalFolder
 from laketier.kit.table_folder import TableFolder
 from laketier.kit.table_store import TableStore, Warehouse
@@ -39,7 +39,7 @@ class LocalStore(TableStore):
         return self._at(path).read_bytes()
 
     def exists(self, path: str) -> bool:
-        return self._at(path).exists()
+        return is_there(self._at(path))
 
     def create(self, path: str, data: bytes) -> None:
         name = self._at(path)
@@ -105,7 +105,7 @@ class LocalStore(TableStore):
         except FileNotFoundError:
             return
         except NotADirectoryError as error:
-            if not self.location.exists():
+            if not is_there(self.location):
                 raise
             raise IncompatibleTable(
                 "a file lies in the table's place", where=self.root, fix="Use another table name."

@@ -85,12 +85,13 @@ def split_by_values(
         yield _decode(distinct[0].as_py(), dictionaries), table
         return
     order = pc.sort_indices(codes)
-    (ordered,) = _taken(table, order).combine_chunks().to_batches()
+    schema, plain = table.schema, _without_views(table.schema)
+    (ordered,) = (table if plain is schema else table.cast(plain)).take(order).combine_chunks().to_batches()
     runs = pc.run_end_encode(codes.take(order), run_end_type=pa.int64())
     start = 0
     for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        copied = pa.concat_batches([ordered.slice(start, end - start)])
-        yield _decode(code, dictionaries), pa.Table.from_batches([copied])
+        copied = pa.Table.from_batches([pa.concat_batches([ordered.slice(start, end - start)])])
+        yield _decode(code, dictionaries), copied if plain is schema else copied.cast(schema)
         start = end
 
 
@@ -102,11 +103,11 @@ def _encodable(array: pa.Array) -> pa.Array:
     return array.cast(_without_view(kind))
 
 
-def _taken(table: pa.Table, order: pa.Array) -> pa.Table:
-    """Arrow can't take from views."""
-    schema = table.schema
+def _without_views(schema: pa.Schema) -> pa.Schema:
+    """A schema for the same values that Arrow can take and copy; ``schema`` itself where it can. It can't take from
+    views, and a copy of some views keeps what all of them look at."""
     plain = pa.schema([field.with_type(_without_view(field.type)) for field in schema])
-    return table.take(order) if plain.equals(schema) else table.cast(plain).take(order).cast(schema)
+    return schema if plain.equals(schema) else plain
 
 
 def _without_view(kind: pa.DataType) -> pa.DataType:

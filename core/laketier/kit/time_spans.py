@@ -19,7 +19,8 @@ from laketier.spi.table import Transform
 UNITS = (Transform.YEAR, Transform.MONTH, Transform.DAY, Transform.HOUR, Transform.MINUTE)
 """The transforms of time, widest first."""
 
-_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""How many of a timestamp's unit make a second."""
 _SECONDS = {Transform.DAY: 86_400, Transform.HOUR: 3_600, Transform.MINUTE: 60}
 _PER_DAY = {Transform.DAY: 1, Transform.HOUR: 24, Transform.MINUTE: 1_440}
 _MONTHS = 12
@@ -85,7 +86,7 @@ def ordinals(column: pa.Array, unit: Transform) -> pa.Array:
     if pt.is_date32(column.type):
         days = column.cast(pa.int32()).cast(pa.int64())
     else:
-        per_second = _PER_SECOND[column.type.unit]
+        per_second = PER_SECOND[column.type.unit]
         seconds = _SECONDS.get(unit, _SECONDS[Transform.DAY])
         days = _floor_divided(column.view(pa.int64()), per_second * seconds)
     if unit not in (Transform.YEAR, Transform.MONTH):

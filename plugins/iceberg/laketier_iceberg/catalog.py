@@ -10,6 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
+from laketier.kit.file_identity import is_there
 from laketier.spi import (
     AddColumn,
     BucketSpec,
@@ -175,7 +176,7 @@ class IcebergCatalog(LakeCatalog):
     def list_tables(self, database: str | None = None) -> list[TablePath]:
         from pyiceberg.exceptions import NoSuchNamespaceError
 
-        if self._settings.embedded and not self._settings.database.exists():
+        if self._settings.embedded and not is_there(self._settings.database):
             return []
         catalog = connect(self._settings)
         namespaces = [(database,)] if database is not None else catalog.list_namespaces()
@@ -200,7 +201,7 @@ class IcebergCatalog(LakeCatalog):
 
     def _refuse_foreign_folder(self, path: TablePath) -> None:
         location = self._location(path)
-        if location is None or not Path(location).exists():
+        if location is None or not is_there(location):
             return
         if not Path(location).is_dir():
             raise IncompatibleTable(
@@ -222,7 +223,7 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
     `UnsupportedType` for what is newer than pyiceberg."""
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
-    if settings.embedded and not settings.database.exists():
+    if settings.embedded and not is_there(settings.database):
         raise _not_found(path, why=f"the warehouse {settings.warehouse} has no {EMBEDDED_FILE}")
     catalog = connect(settings)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from laketier.kit.durable import fsync_directory, fsync_file, fsync_published, make_directories
+from laketier.kit.file_identity import is_there
 from laketier_lance.location import local_path
 
 VERSIONS = "_versions"
@@ -32,6 +33,6 @@ def make_durable(location: str, version: int, files: Iterable[str] = ()) -> None
     versions = local / VERSIONS
     # Lance names manifests by version, or by its complement so that the newest is listed first.
     for name in (f"{2**64 - 1 - version}.manifest", f"{version}.manifest"):
-        if (versions / name).exists():
+        if is_there(versions / name):
             fsync_published(versions / name)
     fsync_directory(versions)
