@@ -197,9 +197,9 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         target = state.version + 1
         if self._first_attempt is None:
             self._first_attempt = state.version
-        transactions = [(_SCANNED, target)]
-        if state.reset >= 0:
-            transactions.append((_RESET, state.reset))
+        # Also where there was no reset: version 0 is before all rounds, so it takes none back. delta-rs finds an id in
+        # the newest entry at once, and reads the log back to its checkpoint, and that too, for one that is nowhere.
+        transactions = [(_SCANNED, target), (_RESET, max(state.reset, 0))]
         if watermark is not None:
             # The entry can become no other version than this one, so the record can name it beforehand.
             pointer = self._records.put(watermark.carried_by(target))

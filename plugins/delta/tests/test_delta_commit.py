@@ -671,3 +671,18 @@ def test_a_commit_info_that_tells_nothing_is_none(lake, info):
     assert (newest.snapshot_id, newest.rows, newest.committed_at) == (2, None, None)
     moment = 1 << 50
     assert sorted(lake.read(as_of=moment)["id"].to_pylist()) == [0]
+
+
+def test_a_table_that_was_never_reset_says_so_in_its_newest_entry(lake, support):
+    """delta-rs reads the whole log back for a transaction that is nowhere, at each look. And an epoch stays refused
+    that a reset took back."""
+    lake.create()
+    lake.epoch(0)
+    assert DeltaTable(lake.uri).transaction_version("laketier/reset") == 0
+    assert lake.committer().open().watermark("p").token.epoch == 0
+    lake.epoch(1)
+    DeltaTable(lake.uri).restore(1)
+    lake.epoch(0, pipeline="q")
+    assert DeltaTable(lake.uri).transaction_version("laketier/reset") == 3
+    with pytest.raises(RolledBack):
+        lake.committer().open().watermark("p")

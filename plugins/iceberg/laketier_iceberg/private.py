@@ -3,8 +3,8 @@
 It is one method, `MetastoreCatalog._update_and_stage_table`. A catalog without a server calls it in `commit_table`, and
 writes the metadata that it returns. Nothing public stands between the two, and there alone can the times of a commit be
 put in order that adds no snapshot: a change of the schema, or the repair of a table. pyiceberg takes these times from
-the host's clock, which may be behind. Catalogs behind a server (REST) have no such place: the server writes the
-metadata, by its own clock.
+the host's clock, which may be behind. There alone, too, can a commit be kept from copying the table's whole history.
+Catalogs behind a server (REST) have no such place: the server writes the metadata, by its own clock.
 
 ``tests/test_iceberg_private.py`` says what is relied on. The plugin's dependencies keep untried versions out.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from copy import copy
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -46,13 +47,33 @@ def keep_times(catalog: Catalog) -> bool:
     stage = patched._update_and_stage_table
 
     def stage_in_order(current_table: Table | None, *rest: Any) -> Any:
-        staged = stage(current_table, *rest)
+        staged = stage(None if current_table is None else _sharing(current_table), *rest)
         if current_table is not None:
             staged.metadata = _finish.get()(current_table.metadata, staged.metadata)
         return staged
 
     patched._update_and_stage_table = stage_in_order
     return True
+
+
+class _Shared(list[Any]):
+    """A list that a deep copy shares what is in it with: snapshots and lines of logs, which nobody changes."""
+
+    def __add__(self, more: Any) -> _Shared:
+        return _Shared([*self, *more])
+
+    def __deepcopy__(self, _: Any) -> _Shared:
+        return _Shared(self)
+
+
+def _sharing(table: Table) -> Table:
+    """``table`` with metadata of which pyiceberg copies all but the history. It copies all of what it commits, each
+    snapshot with its summary: a third of the time of a commit after 400."""
+    metadata = table.metadata
+    history = {name: _Shared(getattr(metadata, name)) for name in ("snapshots", "snapshot_log", "metadata_log")}
+    sharing = copy(table)
+    sharing.metadata = metadata.model_copy(update=history)
+    return sharing
 
 
 def commit_mended(table: Table, now: int) -> None:

@@ -50,3 +50,32 @@ def test_a_pyiceberg_without_that_place_is_refused_by_its_version(events: Any, m
     monkeypatch.delattr(MetastoreCatalog, "_update_and_stage_table")
     with pytest.raises(PluginBroken, match=r"pyiceberg \d.* stages commits in a way"):
         keep_times(catalog)
+
+
+def test_a_commit_shares_the_history_of_the_table_and_writes_all_of_it(events: Any) -> None:
+    """pyiceberg copies each snapshot for each commit. What is shared stays as it was, and is written whole."""
+    events.round(events.token(0), events.batch(0, 0 + 1))
+    events.round(events.token(1), events.batch(1, 1 + 1))
+    before = events.table().metadata
+    told = before.model_dump_json()
+    staged: list[Any] = []
+    catalog = events.table().catalog
+    stage = catalog._update_and_stage_table
+
+    def noted(*of: Any) -> Any:
+        staged.append(stage(*of))
+        return staged[-1]
+
+    catalog._update_and_stage_table = noted
+    try:
+        events.round(events.token(2), events.batch(2, 2 + 1))
+    finally:
+        catalog._update_and_stage_table = stage
+    made = staged[-1].metadata
+    assert len(made.snapshots) == len(before.snapshots) + 1 == len(made.snapshot_log)
+    assert all(made.snapshot_by_id(each.snapshot_id) is each for each in before.snapshots), "no copy"
+    assert before.model_dump_json() == told
+    vars(connect(events.storage._settings))["_parsed"].clear()
+    stored = events.table().metadata
+    assert stored == made
+    assert stored is not made, "read from its file"

@@ -34,7 +34,7 @@ from laketier_lance.durable import make_durable
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
 from laketier_lance.location import local_folder, refuse_links
 from laketier_lance.options import LanceOptions
-from laketier_lance.private import data_path, with_metadata
+from laketier_lance.private import data_path, with_metadata, with_plain_paths
 from laketier_lance.state import LanceTableState, find_commit
 from laketier_lance.table import COMMIT_ID, EPOCH, LAST, LOST_PREFIX, PIPELINE, ROWS, TABLE_UUID, watermark_key
 from laketier_lance.tracked import needed
@@ -97,7 +97,7 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         self._check_files(results)
         if not fragments:
             refuse_dropped(self._location, self._options.storage_options())  # staged files lie in the table's folder
-        present = [fragment.metadata for fragment in dataset.get_fragments()]
+        present = with_plain_paths(fragment.metadata for fragment in dataset.get_fragments())
         self._refuse_live(results, present)
         replaced = replaced_files(results, {str(fragment.id) for fragment in present}, where=self._location)
         schema = with_metadata(dataset.lance_schema, self._metadata(state, watermark))

@@ -7,7 +7,7 @@ JSON). It checks what it gets and what it makes: when pylance changes this, a co
 with a wrong schema.
 
 `data_path` is what ``DataFile.path`` gives, which makes a class of text each time that it is asked: 43 µs a file, for
-each file of a table in each commit.
+each file of a table in each commit. pylance's own commit asks for it as well: `with_plain_paths` answers it with text.
 
 ``tests/test_lance_private.py`` says what is relied on. The plugin's dependencies keep untried versions out.
 """
@@ -15,14 +15,15 @@ each file of a table in each commit.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from laketier.spi import PluginBroken
 from laketier_lance.lance_schema import field_ids
 
 if TYPE_CHECKING:
-    from lance.fragment import DataFile
+    from lance.fragment import DataFile, FragmentMetadata
     from lance.schema import LanceSchema
 
 
@@ -57,6 +58,29 @@ def with_metadata(schema: LanceSchema, metadata: Mapping[bytes, bytes]) -> Lance
 def data_path(file: DataFile) -> str:
     """The path of a data file, relative to the folder of data."""
     return file._path
+
+
+def with_plain_paths(fragments: Iterable[FragmentMetadata]) -> list[FragmentMetadata]:
+    """The same fragments, for a commit. Their data files tell their paths as plain text from now on, so they may be no
+    one else's."""
+    found = list(fragments)
+    plain = _plain_data_file()
+    for fragment in found:
+        for file in fragment.files:
+            file.__class__ = plain
+    return found
+
+
+@cache
+def _plain_data_file() -> type[DataFile]:
+    from lance.fragment import DataFile
+
+    class PlainDataFile(DataFile):
+        """A data file of which pylance's commit asks the path."""
+
+        path = property(data_path)
+
+    return PlainDataFile
 
 
 def _bytes(value: bytes | str) -> bytes:

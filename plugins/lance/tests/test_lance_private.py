@@ -7,7 +7,7 @@ import pytest
 
 from laketier.spi import PluginBroken
 from laketier_lance.lance_schema import field_ids
-from laketier_lance.private import data_path, with_metadata
+from laketier_lance.private import data_path, with_metadata, with_plain_paths
 
 
 def test_a_schema_is_pickled_as_its_metadata_and_a_message_for_each_field(table):
@@ -45,3 +45,15 @@ def test_the_path_of_a_data_file_is_the_one_that_pylance_tells(table):
     files = [file for fragment in table.open().get_fragments() for file in fragment.metadata.files]
     assert files
     assert [data_path(file) for file in files] == [file.path for file in files]
+
+
+def test_a_commit_takes_files_that_tell_their_paths_as_plain_text(table):
+    table.append(0, 1, 2)
+    told = [fragment.metadata for fragment in table.open().get_fragments()]
+    plain = with_plain_paths(fragment.metadata for fragment in table.open().get_fragments())
+    files = [file for fragment in plain for file in fragment.files]
+    assert [type(file.path) for file in files] == [str] * len(files)
+    assert [fragment.to_json() for fragment in plain] == [fragment.to_json() for fragment in told]
+    table.append(1, 3)
+    now = {file.path for fragment in table.open().get_fragments() for file in fragment.metadata.files}
+    assert {file.path for file in files} < now

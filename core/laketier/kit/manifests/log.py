@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from laketier.kit.local_store import folder_of, store_of
 from laketier.kit.manifests.document import FORMAT_VERSION, decode, digest_of, encode, whole
+from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
-from laketier.kit.manifests.manifest import Manifest
+from laketier.kit.manifests.manifest import Description, Manifest
 from laketier.kit.table_store import TableStore
 from laketier.spi.errors import (
     Conflict,
@@ -37,6 +39,8 @@ _HEAD_FILE = "head.json"
 _SUFFIX = ".json"
 _NUMBER = re.compile(r"\d{1,19}")
 _UUID = re.compile(r"[0-9a-f]{32}")
+
+M = TypeVar("M", Manifest, Description)
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,8 @@ class TableFile:
 
 @dataclass(frozen=True)
 class ManifestLog:
-    """The manifests of one table. Driver only, but for plain data. Keeps nothing in memory. ``place``: the table's
-    folder on a disk, or another `TableStore`."""
+    """The manifests of one table. Driver only, but for plain data. Keeps nothing of its own in memory (`kept` does of
+    large documents). ``place``: the table's folder on a disk, or another `TableStore`."""
 
     place: Path | TableStore
     layout: ManifestLayout
@@ -135,8 +139,11 @@ class ManifestLog:
 
     def read(self, number: int) -> Manifest:
         """Read a manifest. Raises `CorruptTable` when it is missing, damaged, or another one's."""
+        return self._checked(number, "manifest", self._decode)
+
+    def _checked(self, number: int, kind: str, build: Callable[[bytes, str], M]) -> M:
         try:
-            return self._read(number)
+            return self._read(number, kind, build)
         except FileNotFoundError as error:
             raise CorruptTable(
                 "a manifest is missing",
@@ -145,10 +152,13 @@ class ManifestLog:
                 fix="Restore the file from a backup.",
             ) from error
 
-    def _read(self, number: int) -> Manifest:
+    def _decode(self, data: bytes, where: str) -> Manifest:
+        return Manifest.decode(data, where, self.layout)
+
+    def _read(self, number: int, kind: str, build: Callable[[bytes, str], M]) -> M:
         store, name = self.store, self.name(number)
         where = store.where(name)
-        manifest = Manifest.decode(store.read(name), where, self.layout)
+        manifest = DOCUMENTS.get(store, name, kind, lambda data: build(data, where))
         if manifest.number != number or manifest.table_uuid != self.table_uuid:
             raise CorruptTable(
                 "the file is another manifest",
@@ -170,7 +180,7 @@ class ManifestLog:
         if hint is None:
             return self.read(number), False
         try:
-            head = self._read(number)
+            head = self._read(number, "manifest", self._decode)
             if number > known and not self.exists(known):
                 raise FileNotFoundError
         except FileNotFoundError as error:
@@ -236,10 +246,13 @@ class ManifestLog:
 
     def metadata(self, manifest: Manifest) -> TableDescriptor:
         """Read the table's description at ``manifest``."""
-        holder = manifest if manifest.metadata is not None else self.read(manifest.metadata_at)
+        if manifest.metadata is not None:
+            return manifest.metadata
+        number = manifest.metadata_at
+        holder = self._checked(number, "description", Description.decode)
         if holder.metadata is None:
             raise CorruptTable(
-                "the manifest holds no description of the table", where=self.store.where(self.name(holder.number))
+                "the manifest holds no description of the table", where=self.store.where(self.name(number))
             )
         return holder.metadata
 

@@ -256,6 +256,28 @@ class Manifest:
         )
 
 
+@dataclass(frozen=True)
+class Description:
+    """What a manifest says of its table: the ``metadata``, if it has some. Its files, of which there may be many, are
+    neither decoded nor checked, beyond the checksum of all."""
+
+    table_uuid: str
+    number: int
+    metadata: TableDescriptor | None
+
+    @classmethod
+    def decode(cls, data: bytes, path: Path | str) -> Description:
+        """Of a manifest's document. Raises as `Manifest.decode`."""
+        return decode(data, path, cls._from_body)
+
+    @classmethod
+    def _from_body(cls, body: dict[str, Any], _: str) -> Description:
+        metadata = body["metadata"]
+        return cls(
+            body["table_uuid"], whole(body["number"]), None if metadata is None else _descriptor_from_plain(metadata)
+        )
+
+
 def names_formats(entries: Iterable[FileEntry]) -> bool:
     """Whether one of them says which file format it has."""
     return any(FORMAT_DETAIL in entry.details for entry in entries)

@@ -13,9 +13,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from laketier.kit.manifests.document import decode, encode, version_for, whole
+from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ROLLUPS, ManifestLog
 from laketier.kit.manifests.manifest import (
@@ -195,11 +197,7 @@ def _largest_block(manifests: ManifestLog, end: int, down_to: int, known: Manife
     while size > 1:
         name = _rollup_name(manifests, end - size, end - 1)
         try:
-            return decode(
-                manifests.store.read(name),
-                manifests.store.where(name),
-                lambda body, _: Block.from_body(body, manifests.layout),
-            )
+            return DOCUMENTS.get(manifests.store, name, "rollup", partial(_decoded, manifests, name))
         except FileNotFoundError:
             pass
         except CorruptTable as error:
@@ -208,6 +206,10 @@ def _largest_block(manifests: ManifestLog, end: int, down_to: int, known: Manife
     if known is not None and known.number == end - 1:
         return Block.of(known)
     return Block.of(manifests.read(end - 1))
+
+
+def _decoded(manifests: ManifestLog, name: str, data: bytes) -> Block:
+    return decode(data, manifests.store.where(name), lambda body, _: Block.from_body(body, manifests.layout))
 
 
 def _rollup_name(manifests: ManifestLog, first: int, last: int) -> str:
