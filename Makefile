@@ -148,6 +148,7 @@ reports-third-party: test-third-party $(READY) ## the same of the formats of oth
 .PHONY: test-faults
 test-faults: java $(READY) ## the whole fault matrix, bare and on Spark, and random kills; writes docs/proof/faults.md
 	$(BIN)/python -m laketier_verification.faults matrix --fresh
+	$(BIN)/python -m laketier_verification.faults open --fresh
 	$(BIN)/python -m laketier_verification.faults random
 	$(BIN)/python -m laketier_verification.faults spark --fresh
 	$(BIN)/python -m laketier_verification.faults docs

@@ -20,6 +20,7 @@ import feather_lake.plugin
 import pyarrow as pa
 import pytest
 
+from laketier import open_writer
 from laketier.cli.app import main
 from laketier.cli.service import require_server
 from laketier.spi import ConfigError, Feature, Token, host_time, unsupported
@@ -188,7 +189,7 @@ def test_a_broken_plugin_is_listed_with_its_cause(tmp_path: Path) -> None:
     assert found["localfile"]["error"] is None
 
 
-@pytest.mark.parametrize("command", ["orphans", "repair"])
+@pytest.mark.parametrize("command", ["orphans", "open-files", "repair"])
 def test_what_a_format_does_not_maintain_is_told_by_its_name(
     cli: Cli, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,7 +204,7 @@ def test_what_a_format_does_not_maintain_is_told_by_its_name(
 def test_every_command_has_help_with_an_example(cli: Cli) -> None:
     groups = ["demo", "formats", "run", "read", "status", "history", "doctor", "conformance"]
     commands = [(name,) for name in groups] + [("pipeline", name) for name in ("show", "adopt", "rewind", "forget")]
-    commands += [("maintain", name) for name in ("orphans", "repair")]
+    commands += [("maintain", name) for name in ("orphans", "open-files", "repair")]
     for command in commands:
         answer = cli(*command, "--help")
         assert answer.code == 0
@@ -478,3 +479,24 @@ def test_a_short_grace_needs_a_word(cli: Cli, table: tuple[str, ...]) -> None:
     assert (refused.code, "--no-other-writers" in refused.err) == (2, True)
     assert cli("maintain", "orphans", *table, "--older-than", "0s", "--delete", "--no-other-writers").code == 0
     assert "is not a duration" in cli("maintain", "orphans", *table, "--older-than", "soon").err
+
+
+def test_open_files_are_listed_and_finished_only_when_told(cli: Cli, tmp_path: Path) -> None:
+    words = ("db.t", "-f", "localfile", "-w", str(tmp_path / "lake"))
+    keys = {"lake.format": "localfile", "lake.warehouse": str(tmp_path / "lake"), "lake.table": "db.t"}
+    keys |= {"lake.localfile.open-files": "true", "lake.localfile.file-format": "json"}
+    schema = pa.schema([("id", pa.int64())])
+    for pipeline in ("clicks", "views"):
+        open_writer({**keys, "lake.pipeline": pipeline}, schema).write(0, [pa.record_batch([[1, 2]], schema=schema)])
+    command = ("maintain", "open-files", *words)
+    listed = cli(*command)
+    assert listed.code == 0
+    assert "2 open files, 4 rows\nnothing was changed" in listed.out
+    assert [file["pipeline"] for file in cli(*command, "--json").json()["left"]] == ["clicks", "views"]
+    done = cli(*command, "--pipeline", "clicks", "--finish")
+    assert (done.code, "1 finished" in done.out) == (0, True)
+    (left,) = cli(*command, "--json").json()["files"]
+    assert (left["pipeline"], left["rows"], left["epoch"]) == ("views", 2, 0)
+    assert cli(*command, "--finish", "--json").json()["left"] == []
+    assert cli(*command).out == "no open files\n"
+    assert len(list((tmp_path / "lake/db/t").glob("part-*.json"))) == 2

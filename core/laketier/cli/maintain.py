@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment
 from laketier.maintenance.orphans import DEFAULT_GRACE, Collection, collect_orphans, list_orphans
-from laketier.spi import ConfigError, Feature, OrphanFile, attempt_began_at, require
+from laketier.spi import ConfigError, Feature, OpenDataFile, OrphanFile, attempt_began_at, require
 from laketier.tiering.horizon import Horizon, lower_horizon, show_horizon
 
 app = typer.Typer(help="Keep tables tidy.", no_args_is_help=True)
@@ -141,6 +142,72 @@ def repair(
             say("nothing was changed; --apply repairs it")
     if left:
         raise typer.Exit(1)
+
+
+@app.command(
+    "open-files",
+    epilog="Example: [bold]laketier maintain open-files sales.orders -c lake.yaml --pipeline clicks --finish[/]",
+)
+@takes_lake
+def open_files(
+    options: LakeOptions,
+    pipeline: Annotated[
+        str | None, typer.Option("--pipeline", "-p", help="Only the files of this pipeline.", metavar="PIPELINE")
+    ] = None,
+    finish: Annotated[bool, typer.Option("--finish", help="Finish them. Without --finish nothing is changed.")] = False,
+    json: Json = False,
+) -> None:
+    """List the data files that pipelines keep open across epochs; finish them with --finish.
+
+    Other readers see the rows of a file once it is finished. Its pipeline's next commit does that. For a pipeline that
+    never comes back, --finish does it: it writes what was recorded as another file, in a commit that adds no rows. It
+    is safe while the pipeline runs, or wakes up: its next epoch goes into a new file.
+
+    The exit code is 1 when files could not be finished.
+    """
+    lake, info = options.opened()
+    maintenance = lake.maintenance(info)
+    found = [file for file in maintenance.open_files() if pipeline is None or file.pipeline == pipeline]
+    pipelines = sorted({file.pipeline for file in found})
+    left = maintenance.finish_open_files(pipelines) if finish and found else found
+    if json:
+        print_json({"files": [asdict(file) for file in found], "left": [asdict(file) for file in left]})
+    else:
+        _print_open(found, left, finish=finish)
+    if finish and left:
+        raise typer.Exit(1)
+
+
+def _print_open(found: Sequence[OpenDataFile], left: Sequence[OpenDataFile], *, finish: bool) -> None:
+    if not found:
+        say("no open files")
+        return
+    out = RichTable()
+    for column in ("pipeline", "file", "rows", "size", "begun", "last epoch", "committed"):
+        out.add_column(column, overflow="fold")
+    for file in found:
+        out.add_row(
+            file.pipeline,
+            file.path,
+            f"{file.rows:,}",
+            decimal(file.bytes),
+            _moment(file.began_at),
+            "" if file.epoch is None else str(file.epoch),
+            _moment(file.committed_at),
+        )
+    console().print(out)
+    say(f"{len(found)} open files, {sum(file.rows for file in found):,} rows")
+    if not finish:
+        say("nothing was changed; --finish finishes them")
+        return
+    still = {file.path for file in left}
+    say(f"{sum(file.path not in still for file in found)} finished")
+    for file in left:
+        say(f"still open: {file.path} (see the log above: for want of room, or begun meanwhile)", err=True)
+
+
+def _moment(at: int | None) -> str:
+    return "" if at is None else moment(at)
 
 
 def parse_duration(text: str) -> timedelta:

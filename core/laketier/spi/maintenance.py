@@ -47,6 +47,29 @@ class TableFinding:
     fix: str = ""
 
 
+@dataclass(frozen=True, order=True)
+class OpenDataFile:
+    """A data file that the process of a pipeline leaves open across epochs, as the table knows it.
+
+    Attributes:
+        pipeline: The pipeline whose epochs it grows by.
+        path: The path relative to the table's location, with ``/``, which it gets once it is finished.
+        rows: The rows that were recorded.
+        bytes: The length that was recorded. What lies behind it belongs to nobody.
+        began_at: When it was begun, by the clock of the host that did so, in ms since the epoch. None if unknown.
+        epoch: The last epoch of the pipeline in the table. None if the table knows none.
+        committed_at: When that epoch was committed, by its driver's clock, in ms since the epoch. None if unknown.
+    """
+
+    pipeline: str
+    path: str
+    rows: int
+    bytes: int
+    began_at: int | None = None
+    epoch: int | None = None
+    committed_at: int | None = None
+
+
 class LakeMaintenance(ABC):
     """The maintenance of one table. Made by `LakeStorage.maintenance`, for a format with `Feature.ORPHAN_COLLECTION`.
     Driver."""
@@ -98,3 +121,28 @@ class LakeMaintenance(ABC):
             FeatureNotSupported: The format has no findings to repair.
         """
         raise FeatureNotSupported("repair", reason="it has no findings that could be repaired")
+
+    def open_files(self) -> Sequence[OpenDataFile]:
+        """List the data files that pipelines left open. Reads the table afresh, and changes nothing.
+
+        Returns:
+            The files. None of them in a format whose files do not stay open across epochs.
+        """
+        return ()
+
+    def finish_open_files(self, pipelines: Sequence[str]) -> Sequence[OpenDataFile]:
+        """Finish the files that pipelines left open, as each pipeline's next commit would, in one atomic commit without
+        rows that keeps all watermarks. The processes need not be dead: one that lives, or wakes up, writes its next
+        epoch into another file.
+
+        Args:
+            pipelines: Whose files to finish.
+
+        Returns:
+            The files of these pipelines that are still open, for which the storage had no room.
+
+        Raises:
+            Conflict: Other commits came first each time.
+            CorruptTable: What was recorded of a file is not there.
+        """
+        return ()

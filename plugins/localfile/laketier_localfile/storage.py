@@ -131,7 +131,8 @@ class LocalFileStorage(LakeStorage):
 
     def maintenance(self, table: TableInfo) -> ManifestMaintenance:
         refuse_inferred(table)
-        return ManifestMaintenance(self._table(table))
+        # It commits, too: what pipelines left open is finished as writers of these options would.
+        return ManifestMaintenance(FoldingTable(place_of(table.location, self._options.storage), self._options))
 
     def _table(self, table: TableInfo) -> LocalFileTable:
         return LocalFileTable(place_of(table.location, self._options.storage))

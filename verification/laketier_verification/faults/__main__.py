@@ -1,4 +1,4 @@
-"""``python -m laketier_verification.faults matrix | spark | random | list | docs`` for the matrix, and
+"""``python -m laketier_verification.faults matrix | open | spark | random | list | docs`` for the matrix, and
 ``races | readers | foreign | union | service``."""
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from laketier_verification.faults import report
 from laketier_verification.faults.cells import Cell
 from laketier_verification.faults.matrix import FORMATS, BareLane, Result, run_bare, run_spark, scratch
+from laketier_verification.faults.open_files import FILE_FORMATS, LANES, run_open
 
 ROOT = Path(__file__).parents[3]
 MATRIX = ROOT / "artifacts" / "faults" / "matrix.json"
@@ -90,6 +91,15 @@ def matrix(format: Formats = None, only: Only = "*", json: Json = MATRIX, fresh:
     if fresh:
         show.forget(("bare",), formats)
     show.all(run_bare(formats, lambda cell: _chosen(only, cell), show.begun))
+
+
+@app.command("open")
+def open_files(only: Only = "*", json: Json = MATRIX, fresh: Fresh = False) -> None:
+    """Local files that stay open from epoch to epoch, in each file format that can be appended to."""
+    show = _Show(json)
+    if fresh:
+        show.forget(LANES, ("localfile",))
+    show.all(run_open(FILE_FORMATS, lambda cell: _chosen(only, cell), show.begun))
 
 
 @app.command()

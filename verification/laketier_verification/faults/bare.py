@@ -16,6 +16,8 @@ from laketier.registry import configure, open_lake
 from laketier.spi import (
     Decision,
     LaketierError,
+    LakeTieringFactory,
+    OpenFilesSlot,
     Refused,
     ScanRequest,
     Token,
@@ -25,6 +27,7 @@ from laketier.spi import (
 )
 from laketier.tables import prepare_table
 from laketier.tiering import RetryPolicy, TieringRound, write_task
+from laketier.tiering.open_files import finish_open_files
 from laketier_verification.faults import mutations, work
 from laketier_verification.faults.progress import Progress, follow
 
@@ -35,8 +38,10 @@ def live(request: dict[str, Any]) -> dict[str, Any]:
     """One life of the driver. Returns how it ended; a killed one returns nothing.
 
     Keys of ``request``: ``warehouse``, ``format``, ``progress``, ``epochs``, ``rows``, and what `_run_epoch` and
-    `_limit` take; ``failpoints`` as in LAKETIER_FAILPOINTS; ``record`` to return each failpoint passed with its epoch;
-    ``broken`` names one of `mutations`.
+    `_limit` take; ``keys``: more of the table's configuration; ``open_files``: leave files open from epoch to epoch,
+    and finish them at the end; ``failpoints`` as in LAKETIER_FAILPOINTS; ``record`` to return each failpoint passed
+    with its epoch; ``broken`` names one of `mutations`. Instead of epochs: ``collect`` orphans, or ``finish_by_hand``
+    what the pipeline left open.
     """
     os.environ[VARIABLE] = request.get("failpoints", "")
     if "broken" in request:
@@ -44,6 +49,7 @@ def live(request: dict[str, Any]) -> dict[str, Any]:
     passed: list[tuple[str, int]] = []
     progress = Progress(Path(request["progress"]))
     now = -1
+    slot = OpenFilesSlot() if request.get("open_files") else None
 
     def note(name: str) -> None:
         passed.append((name, now))
@@ -51,7 +57,7 @@ def live(request: dict[str, Any]) -> dict[str, Any]:
     def run_epoch(epoch: int, content: str) -> None:
         nonlocal now
         now = epoch
-        _run_epoch(request, progress.run, epoch, content)
+        _run_epoch(request, progress.run, epoch, content, slot)
 
     with ExitStack() as stack:
         if request.get("record"):
@@ -60,8 +66,12 @@ def live(request: dict[str, Any]) -> dict[str, Any]:
             _limit(request)
             if request.get("collect"):
                 _collect(request)
+            elif request.get("finish_by_hand"):
+                _finish_by_hand(request)
             else:
                 follow(progress, request["epochs"], lambda epoch: _content(request, epoch), run_epoch)
+                if slot is not None:
+                    finish_open_files(_factory(request), slot, ending=True)
         except Exception as error:  # noqa: BLE001 - the parent decides what it means
             return {**ending(error), "passed": passed}
         finally:
@@ -90,7 +100,13 @@ def _content(request: dict[str, Any], epoch: int) -> str:
 
 def _lake(request: dict[str, Any]) -> Any:
     values = {"lake.format": request["format"], "lake.warehouse": request["warehouse"], "lake.table": work.TABLE}
+    values |= request.get("keys", {})
     return open_lake(configure(values, environment={}))
+
+
+def _factory(request: dict[str, Any]) -> LakeTieringFactory[Any]:
+    lake = _lake(request)
+    return lake.tiering_factory(lake.load_table())
 
 
 def _collect(request: dict[str, Any]) -> None:
@@ -102,10 +118,18 @@ def _collect(request: dict[str, Any]) -> None:
     collect_orphans(lake.storage, lake.storage.catalog().load_table(lake.config.table), grace=timedelta(0))
 
 
-def _run_epoch(request: dict[str, Any], run: str, epoch: int, content: str) -> None:
+def _finish_by_hand(request: dict[str, Any]) -> None:
+    """As `laketier maintain open-files --finish` does."""
+    lake = _lake(request)
+    left = lake.maintenance(lake.load_table()).finish_open_files([work.PIPELINE])
+    if left:
+        raise AssertionError(f"still open: {left}")
+
+
+def _run_epoch(request: dict[str, Any], run: str, epoch: int, content: str, slot: OpenFilesSlot | None = None) -> None:
     """``tasks``: how many. ``begin`` False: the engine gives no place for a first look. ``duplicates``: each task runs
     twice, and one result is taken. ``overwrite``: the epoch that replaces the table; ``overwrite_by``: the write mode
-    that it does it with. ``fence``, ``pipeline``."""
+    that it does it with. ``fence``, ``pipeline``. ``slot``: where the first task leaves files open."""
     lake = _lake(request)
     info = prepare_table(lake, work.SCHEMA)
     factory = lake.storage.tiering_factory(info)
@@ -127,7 +151,9 @@ def _run_epoch(request: dict[str, Any], run: str, epoch: int, content: str) -> N
         for index in range(tasks):
             copies = []
             for _ in range(2 if request.get("duplicates") else 1):
-                context = WriterInitContext(attempt=new_attempt_id(), split_index=index, mode=mode)
+                context = WriterInitContext(
+                    attempt=new_attempt_id(), split_index=index, mode=mode, open_files=slot if index == 0 else None
+                )
                 rows = work.batch_of(ids[index::tasks], request.get("width", 8))
                 copies.append(write_task(factory, [rows], context, replaced if index == 0 else ()))
             messages.append(copies[-1])

@@ -66,16 +66,16 @@ def bare_cells(format: str, passage: Passage, replacing: Mapping[str, Passage]) 
 
     for point in passage.points:
         hit = passage.hit(point)
-        yield cell("kill", point, partial(_kill, point=point, hit=hit))
-        yield cell("kill in the first epoch", point, partial(_kill, point=point, hit=1))
+        yield cell("kill", point, partial(kill, point=point, hit=hit))
+        yield cell("kill in the first epoch", point, partial(kill, point=point, hit=1))
         yield cell("kill, and kill the recovery", point, partial(_kill_twice, point=point, hit=hit, second=point))
         yield cell(
             "kill, and kill the recovery before its answer",
             point,
             partial(_kill_twice, point=point, hit=hit, second=ACK_BEFORE),
         )
-        yield cell("error once", point, partial(_error, point=point, hit=f"@{hit}"))
-        yield cell("error each time", point, partial(_error, point=point, hit=""))
+        yield cell("error once", point, partial(error, point=point, hit=f"@{hit}"))
+        yield cell("error each time", point, partial(error, point=point, hit=""))
         if EPOCH in passage.hits[point]:
             yield cell("pause while a second driver finishes", point, partial(_overtaken, point=point, hit=hit))
             yield cell(
@@ -100,7 +100,7 @@ def bare_cells(format: str, passage: Passage, replacing: Mapping[str, Passage]) 
     yield from (cell(*rest) for rest in sabotage.of(format))
 
 
-def _kill(pipeline: Pipeline, point: str, hit: int) -> None:
+def kill(pipeline: Pipeline, point: str, hit: int) -> None:
     pipeline.die(f"{point}=kill@{hit}")
     pipeline.finish()
 
@@ -114,7 +114,7 @@ def _kill_twice(pipeline: Pipeline, point: str, hit: int, second: str) -> None:
     pipeline.finish()
 
 
-def _error(pipeline: Pipeline, point: str, hit: str) -> None:
+def error(pipeline: Pipeline, point: str, hit: str) -> None:
     """It goes on by itself, or ends with the error; either is fine."""
     result = pipeline.live(f"{point}=error{hit}", "finished", "failed", record=True)
     if point not in [name for name, _ in result["passed"]]:

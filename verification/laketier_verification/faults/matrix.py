@@ -148,7 +148,7 @@ def run_bare(formats: Sequence[str], chosen: Chosen, begun: Begun) -> Iterator[R
             cells = [cell for cell in lane.cells if chosen(cell)]
             begun(f"bare {name}", len(cells))
             for number, cell in enumerate(cells):
-                with _removed(folder / f"cell-{number}") as place:
+                with removed(folder / f"cell-{number}") as place:
                     yield lane.run(cell, place)
 
 
@@ -166,7 +166,7 @@ def run_spark(formats: Sequence[str], chosen: Chosen, begun: Begun, *, every: bo
                 cells = [cell for cell in spark_cells(name, points, FORMATS.index(name), every=every) if chosen(cell)]
                 begun(f"Spark {name}", len(cells))
                 for number, cell in enumerate(cells):
-                    with _removed(folder / f"cell-{number}") as place:
+                    with removed(folder / f"cell-{number}") as place:
                         result = run_cell(cell, SparkPipeline(name, place, processes, lane=cell.lane))
                         if result.status == "failed":
                             processes.kill()  # what is left of it is no concern of the next cell
@@ -176,7 +176,8 @@ def run_spark(formats: Sequence[str], chosen: Chosen, begun: Begun, *, every: bo
 
 
 @contextmanager
-def _removed(folder: Path) -> Iterator[Path]:
+def removed(folder: Path) -> Iterator[Path]:
+    """A folder that may be made, and is gone afterwards."""
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 

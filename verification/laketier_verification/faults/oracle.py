@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,22 +49,52 @@ def _pylance(info: TableInfo, column: str) -> pa.Table:
     return lance.dataset(info.location).to_table(columns=[column])
 
 
-def _pyarrow(info: TableInfo, column: str) -> pa.Table:
+def _plain(info: TableInfo, column: str) -> pa.Table:
     """As plain readers of Hive-style folders do: whatever lies at a final path, and no laketier metadata."""
+    root = Path(info.location)
+    paths = (path for path in root.rglob("*") if path.is_file())
+    files = [path for path in paths if not any(part.startswith("_") for part in path.relative_to(root).parts)]
+    nothing = pa.table({column: pa.array([], info.schema.field(column).type)})
+    by_suffix = {suffix: sorted(str(path) for path in files if path.suffix == suffix) for suffix in _PLAIN}
+    unknown = [path for path in files if path.suffix not in _PLAIN]
+    if unknown:
+        raise ValueError(f"no reader knows {unknown}")
+    found = [_PLAIN[suffix](names, column) for suffix, names in by_suffix.items() if names]
+    return pa.concat_tables([nothing, *(table.cast(nothing.schema) for table in found)])
+
+
+def _parquet(files: Sequence[str], column: str) -> pa.Table:
     import pyarrow.dataset as ds
 
-    root = Path(info.location)
-    files = [p for p in root.rglob("*.parquet") if not any(x.startswith("_") for x in p.relative_to(root).parts)]
-    if not files:
-        return pa.table({column: pa.array([], info.schema.field(column).type)})
-    return ds.dataset([str(path) for path in files], format="parquet").to_table(columns=[column])
+    return ds.dataset(files, format="parquet").to_table(columns=[column])
+
+
+def _duckdb(files: Sequence[str], column: str, function: str) -> pa.Table:
+    import duckdb
+
+    found = duckdb.execute(f'SELECT "{column}" FROM {function}(?)', [list(files)]).fetchall()
+    return pa.table({column: [value for (value,) in found]})
+
+
+def _polars_ipc(files: Sequence[str], column: str) -> pa.Table:
+    import polars
+
+    return polars.concat([polars.read_ipc(file, columns=[column]) for file in files]).to_arrow()
+
+
+_PLAIN: Mapping[str, Callable[[Sequence[str], str], pa.Table]] = {
+    ".parquet": _parquet,
+    ".json": partial(_duckdb, function="read_json"),
+    ".csv": partial(_duckdb, function="read_csv"),
+    ".arrow": _polars_ipc,
+}
 
 
 _READERS: Mapping[str, Callable[[TableInfo, str], pa.Table]] = {
     "delta": _deltalake,
     "iceberg": _pyiceberg,
     "lance": _pylance,
-    "localfile": _pyarrow,
+    "localfile": _plain,
 }
 
 

@@ -29,6 +29,7 @@ def _fits(text: str, pattern: str) -> bool:
 
 
 _UNSYNCED = "Loss of unsynced data is not part of this matrix: tests of their own look at the order of syncs."
+_POWER = "Power cuts at each step are tests of their own, for JSON and Arrow (`tests/faults/test_syscalls.py`)."
 
 CRASH_POINTS = (
     CrashPoint("`write.mid_file`", "invisible; the staged file is an orphan", [("kill*", "write.mid_file")], _UNSYNCED),
@@ -100,9 +101,31 @@ CRASH_POINTS = (
     CrashPoint(
         "`recover.open_file`",
         "exactly what was recorded, its end at the end, as a file of its own",
-        (),
-        "Not played here, where no file is left open. The tests of localfile's open files kill and freeze writers 200 "
-        "times per file format while their files grow, in the middle of a recovery too, and cut the power.",
+        [
+            ("kill with a file open", "*"),
+            ("kill while a file gets its end", "*"),
+            ("kill while the last files are finished", "*"),
+            ("error once, a file open", "*"),
+            ("write behind what was recorded of an open file", "*"),
+        ],
+        _POWER,
+    ),
+    CrashPoint(
+        "`recover.open_file.crash_during_recovery`",
+        "another finishes it; half a copy is an orphan",
+        [("kill who finishes an open file*", "*"), ("fail who finishes an open file", "*")],
+        _POWER,
+    ),
+    CrashPoint(
+        "`recover.open_file.zombie`",
+        "refused, or its next rows go into another file; what was finished stays as it is",
+        [("pause with a file open*", "*"), ("pause who finishes an open file*", "*")],
+        "The plugin's tests freeze writers by SIGSTOP at random moments, too.",
+    ),
+    CrashPoint(
+        "`recover.open_file.damaged`",
+        "a loud error that names the file; nothing is filled or published",
+        [("lose an open file", "*"), ("cut an open file", "*"), ("change an open file", "*")],
     ),
     CrashPoint(
         "`recover.tmp_and_dest_both_missing`", "a loud error", [("lose a published file before its rename", "*")]

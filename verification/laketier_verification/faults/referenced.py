@@ -127,13 +127,20 @@ def _localfile(info: TableInfo) -> Referenced:
     known = {"_laketier_manifests/table.json", f"_laketier_manifests/{uuid}/head.json"}
     known |= {path.relative_to(root).as_posix() for path in [*manifests, *(folder / uuid / "rollups").glob("*.json")]}
     current: set[str] = set()
+    body: dict[str, Any] = {}
     for path in manifests:
         body = _body(path)
         added = {entry["path"] for entry in body["added"]}
         current = added if body["kind"] == "overwrite" else current.difference(body.get("removed", ())) | added
         known |= added
         known |= {f"__superseded/{name.rpartition('/')[2]}.superseded" for name in added}
+    growing = [*body["added"], *body.get("open", ())]
+    known |= {f"__in_progress/{each['path'].rpartition('/')[2]}.inprogress" for each in growing if _is_open(each)}
     return Referenced(frozenset(known), frozenset(current))
+
+
+def _is_open(entry: dict[str, Any]) -> bool:
+    return bool(entry.get("growth", {}).get("open"))
 
 
 def _body(path: Path) -> dict[str, Any]:

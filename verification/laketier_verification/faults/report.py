@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from laketier_verification.faults.matrix import Result
+from laketier_verification.faults.open_files import LANES
 from laketier_verification.faults.points import CRASH_POINTS
 
 _SPARK = ("batch", "split", "stream")
@@ -85,7 +86,7 @@ def page(results: Sequence[Result]) -> str:
     """The whole page."""
     ran = [result for result in results if result.status != "not run"]
     formats = sorted({result.format for result in results})
-    lanes = [lane for lane in ("bare", *_SPARK, "random") if any(result.lane == lane for result in results)]
+    lanes = [lane for lane in ("bare", *LANES, *_SPARK, "random") if any(result.lane == lane for result in results)]
     parts = [_HEAD.format(runs=len(ran), lives=sum(len(result.lives) for result in ran))]
     parts.append(f"| lane | format | {_COLUMNS} |\n|---|---|{_RULE.replace(' ', '')}|")
     for lane in lanes:
@@ -138,8 +139,9 @@ and each file must be one that the table needs or one that orphan collection fin
 `make test-faults` plays all cells and writes this page from what they showed. Here: {runs} runs of cells, with {lives}
 lives of drivers.
 
-- **lanes**: `bare` is a plain process that drives rounds with a small durable progress log; `batch`, `split` and
-  `stream` are laketier's lanes on Spark; `random` are SIGKILLs at moments drawn from a seed, in the bare lane.
+- **lanes**: `bare` is a plain process that drives rounds with a small durable progress log; in `open json`, `open csv`
+  and `open arrow` it leaves a file open from epoch to epoch; `batch`, `split` and `stream` are laketier's lanes on
+  Spark; `random` are SIGKILLs at moments drawn from a seed, in the bare lane.
 - **torn**: epochs of which a reader saw a part. **orphans**: files that no snapshot needs, which orphan collection
   finds. **leaked**: those that it does not find, or live files that it would delete.
 - **seconds**: as measured, on a machine that did other work as well: from the start of the next driver until the

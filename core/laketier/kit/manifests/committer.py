@@ -38,10 +38,12 @@ class _Folded:
 
 @dataclass(frozen=True)
 class ManifestCommitter(LakeCommitter[WriteResult]):
-    """One attempt at the next manifest of a `ManifestTable`. Driver. Needs write access to the table's folder."""
+    """One attempt at the next manifest of a `ManifestTable`. Driver. Needs write access to the table's folder.
+    ``finishes``: pipelines whose open files a commit without a pipeline finishes."""
 
     table: ManifestTable
     context: CommitterInitContext
+    finishes: frozenset[str] = frozenset()
 
     def open(self) -> ManifestState:
         return self.table.open()
@@ -117,7 +119,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         """Finish what the pipeline's former processes left open. An overwrite takes such files away as they are."""
         if self._resets:
             return Finished()
-        return finish(self.table, state, left_open(state.head, pipeline, named))
+        return finish(self.table, state, left_open(state.head, {pipeline, *self.finishes}, named))
 
     def _fold(self, state: ManifestState, added: Sequence[FileEntry], removed: Sequence[str]) -> _Folded:
         """Write small files as one where that is due. Nothing here may hold up the commit: where it fails, the files

@@ -1,4 +1,5 @@
-"""The orphans of a table: staged files that nobody published, and temporary files of killed writers."""
+"""What processes left: the orphans of a table (staged files that nobody published, and temporary files of killed
+writers), and the files of pipelines that are still open."""
 
 from __future__ import annotations
 
@@ -6,12 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from laketier.kit.local_folder import FoundFile
+from laketier.kit.manifests.committer import ManifestCommitter
 from laketier.kit.manifests.log import ManifestLog
+from laketier.kit.manifests.manifest import FileEntry, Manifest
+from laketier.kit.manifests.open_files import left_open
 from laketier.kit.manifests.table import ManifestTable
 from laketier.kit.staged import remove_files
-from laketier.spi.maintenance import LakeMaintenance, OrphanFile
+from laketier.spi.context import CommitterInitContext
+from laketier.spi.errors import Conflict
+from laketier.spi.maintenance import LakeMaintenance, OpenDataFile, OrphanFile
+from laketier.spi.writer import attempt_began_at, new_attempt_id
 
 _TEMPORARY = ".tmp"
+_TRIES = 20
+"""Each is a copy of the files, and a stream of small epochs wins some of these races."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,40 @@ class ManifestMaintenance(LakeMaintenance):
 
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
         return remove_files(self.table.store, orphans)
+
+    def open_files(self) -> Sequence[OpenDataFile]:
+        head, _ = self.table.manifests().head()
+        return sorted(self._open(head, entry) for entry in head.open_files)
+
+    def finish_open_files(self, pipelines: Sequence[str]) -> Sequence[OpenDataFile]:
+        chosen = frozenset(pipelines)
+        for tries_left in reversed(range(_TRIES)):
+            committer = ManifestCommitter(self.table, CommitterInitContext(new_attempt_id()), finishes=chosen)
+            state = committer.open()
+            if not left_open(state.head, chosen):
+                return []
+            try:
+                committer.publish(state, [], None)
+            except Conflict:
+                if not tries_left:
+                    raise
+            else:
+                break
+        return [file for file in self.open_files() if file.pipeline in chosen]
+
+    def _open(self, head: Manifest, entry: FileEntry) -> OpenDataFile:
+        pipeline = "" if entry.growth is None else entry.growth.pipeline
+        attempt = self.table.layout.attempt_of(self.table.layout.staged_path(entry.path))
+        watermark = head.watermark(pipeline)
+        return OpenDataFile(
+            pipeline=pipeline,
+            path=entry.path,
+            rows=entry.rows,
+            bytes=entry.bytes,
+            began_at=None if attempt is None else attempt_began_at(attempt),
+            epoch=None if watermark is None else watermark.token.epoch,
+            committed_at=None if watermark is None else watermark.committed_at,
+        )
 
     def _staged(self) -> list[OrphanFile]:
         """What lies where files are staged. All in a folder of its own is the format's; elsewhere its names tell."""

@@ -32,12 +32,12 @@ class Finished:
     paths: list[str] = field(default_factory=list)
 
 
-def left_open(head: Manifest, pipeline: str, named: Collection[str]) -> list[FileEntry]:
-    """The open files of ``pipeline`` that a commit after ``head`` does not name."""
+def left_open(head: Manifest, pipelines: Collection[str], named: Collection[str] = ()) -> list[FileEntry]:
+    """The open files of ``pipelines`` that a commit after ``head`` does not name."""
     return [
         entry
         for entry in head.open_files
-        if entry.growth is not None and entry.growth.pipeline == pipeline and entry.path not in named
+        if entry.growth is not None and entry.growth.pipeline in pipelines and entry.path not in named
     ]
 
 
