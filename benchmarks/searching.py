@@ -29,7 +29,7 @@ from laketier.spi import SearchRequest, TextQuery, query_to_json
 from laketier_verification.search.questions import questions
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 FRAGMENTS = 64
 SEGMENTS = (1, 8, 64)
@@ -37,6 +37,7 @@ TAILS = (0.0, 0.01, 0.1)
 TYPES = ("term", "all-of", "phrase")
 BEST = 10
 COLUMN = "text"
+_WARM = 100
 
 
 def latencies(spark: SparkSession, work: Path, rows: pa.Table, count: int, say: Callable[[str], None]) -> Section:
@@ -97,7 +98,7 @@ def _timed(documents: Documents, asked: Sequence[TextQuery]) -> tuple[list[float
     ours: list[float] = []
     theirs: list[float] = []
     same = 0
-    warm = asked[:100]
+    warm = asked[:_WARM]
     for number, question in enumerate([*warm, *asked]):
         request = SearchRequest(query=question, k=BEST, columns=("id",))
         began = time.perf_counter()
@@ -138,19 +139,23 @@ def batch(spark: SparkSession, work: Path, rows: pa.Table, count: int, say: Call
     )
     queries.count()
 
-    def on_spark() -> int:
-        return laketier.spark.search_many(spark, documents.options, queries, k=BEST, columns=["id"]).count()
+    def on_spark(asking: DataFrame) -> int:
+        return laketier.spark.search_many(spark, documents.options, asking, k=BEST, columns=["id"]).count()
 
-    def on_driver() -> int:
+    def on_driver(questions: Sequence[TextQuery]) -> int:
         snapshot = documents.snapshot()
-        requests = (SearchRequest(query=each, k=BEST, columns=("id",)) for each in asked)
+        requests = (SearchRequest(query=each, k=BEST, columns=("id",)) for each in questions)
         return sum(snapshot.search(each).rows.num_rows for each in requests)
 
-    for name, ask in (("search_many, 2 tasks at a time", on_spark), ("one after the other, driver", on_driver)):
-        for repetition in range(2):
-            say(f"{name}, {repetition} of 1")
-            with measured(samples.setdefault(name, [])):
-                found[name] = ask()
+    say("warming up")
+    on_spark(queries.limit(_WARM))
+    on_driver(asked[:_WARM])
+    say("search_many")
+    with measured(samples.setdefault(on_tasks := "search_many, 2 tasks at a time", [])):
+        found[on_tasks] = on_spark(queries)
+    say("driver")
+    with measured(samples.setdefault(alone := "one after the other, driver", [])):
+        found[alone] = on_driver(asked)
     for name, taken in samples.items():
         best = taken[-1]
         section.rows.append(
@@ -163,7 +168,7 @@ def batch(spark: SparkSession, work: Path, rows: pa.Table, count: int, say: Call
                 "rows": found[name],
             }
         )
-    section.notes.append("After a run that was not counted.")
+    section.notes.append(f"After {_WARM} questions that were not counted.")
     return section
 
 
@@ -173,6 +178,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="paragraphs of English at most")
     parser.add_argument("--questions", type=int, default=1_000, help="questions of each case (1,000)")
     parser.add_argument("--batch", type=int, default=10_000, help="questions of the batch (10,000)")
+    parser.add_argument("--only", choices=("latencies", "batch"), help="one of the two (both)")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--work", type=Path, default=Path("build/bench"), help="where everything goes (build/bench)")
     given = parser.parse_args()
@@ -191,8 +197,10 @@ def main() -> None:
             save(sections, {"rows": len(rows)}, given.json)
 
     with spark_session(work) as spark:
-        finished(latencies(spark, work, rows, given.questions, say))
-        finished(batch(spark, work, rows, given.batch, say))
+        if given.only != "batch":
+            finished(latencies(spark, work, rows, given.questions, say))
+        if given.only != "latencies":
+            finished(batch(spark, work, rows, given.batch, say))
     shutil.rmtree(work / "searching")
 
 

@@ -163,6 +163,8 @@ class Nearest:
     exact: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.vector, str | bytes | bytearray):  # each character would be a number
+            raise ConfigError(f"a vector is a {type(self.vector).__name__}", fix="Give a list of numbers.")
         try:
             vector = tuple(float(each) for each in self.vector)
         except (TypeError, ValueError, OverflowError) as error:

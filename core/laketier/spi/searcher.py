@@ -42,6 +42,12 @@ class SearchRequest:
         object.__setattr__(self, "query", as_query(self.query))
         if type(self.k) is not int or not 1 <= self.k <= MOST_ROWS:
             raise ConfigError(f"k is {self.k!r}", fix=f"Ask for 1 to {MOST_ROWS:,} rows.")
+        for each in self.filters:
+            if not isinstance(each, Predicate):
+                raise ConfigError(
+                    f"the filter {each!r:.80} is a {type(each).__name__}",
+                    fix="Give predicates, such as Leaf('id', Op.LT, 100).",
+                )
 
     @property
     def measure(self) -> str:
@@ -207,6 +213,8 @@ class LakeSearcher(ABC):
         Returns:
             The best rows.
         """
+        if isinstance(columns, str):  # its characters would be names
+            raise ConfigError(f"columns is the text {columns!r:.80}", fix="Give a list of names.")
         request = SearchRequest(
             query=as_query(query),
             k=k,

@@ -90,6 +90,7 @@ class LanceIndexBuilder(LakeIndexBuilder):
                 f"Lance could not build part {part.number} of index {self.spec.name!r}",
                 where=self.location,
                 why=reason(error),
+                fix=_dictionary(self.spec),
             ) from error
         rows = sum(there[unit] for unit in part.units)
         if self.model is not None and self.model != model_of(
@@ -126,6 +127,22 @@ class LanceIndexBuilder(LakeIndexBuilder):
         if self.model is None:
             return options
         return {key: value for key, value in options.items() if key not in TRAINING} | self.model.arguments()
+
+
+def _dictionary(spec: IndexSpec) -> str:
+    """What to do where a tokenizer found no dictionary, which Lance names by a folder alone. Empty for others."""
+    name = str(spec.options.get("base_tokenizer") or "")
+    if name.startswith("lindera"):
+        return (
+            "Use base_tokenizer = icu, which needs no files: no package ships a dictionary that this version of Lance "
+            "reads. One of your own goes below LANCE_LANGUAGE_MODEL_HOME on each host."
+        )
+    if name.startswith("jieba"):
+        return (
+            "Put its dictionary below LANCE_LANGUAGE_MODEL_HOME on each host, or use base_tokenizer = icu, which "
+            "needs no files."
+        )
+    return ""
 
 
 def built_part(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -211,9 +212,11 @@ class LanceSearchSnapshot(SearchSnapshot):
         made_for = self._metric_of(column)
         metric = query.metric or made_for or "l2"
         indexed = made_for == metric and not query.exact
+        asked_for = pa.array(query.vector, pa.float64()).cast(kind.value_type)
+        self._check_vector(asked_for, metric, column)
         nearest: dict[str, Any] = {
             "column": column,
-            "q": pa.array(query.vector, kind.value_type),
+            "q": asked_for,
             "metric": metric,
             "use_index": indexed,
         }
@@ -229,6 +232,24 @@ class LanceSearchSnapshot(SearchSnapshot):
         found = self._ranked.best({"nearest": nearest}, DISTANCE, k, condition, limited=True, descending=False)
         asked.milliseconds["nearest"] = _since(begun)
         return found
+
+    def _check_vector(self, vector: pa.Array, metric: str, column: str) -> None:
+        """Refuse what has no distance to any row: Lance would find nothing, without an error."""
+        numbers = [float(each) for each in vector.to_pylist()]
+        if not all(map(math.isfinite, numbers)):
+            raise ConfigError(
+                f"the query's vector has a number that is too large for {column!r}",
+                where=self._name,
+                why=f"the column holds {vector.type}",
+                fix="Make the query's vector as those of the table were made.",
+            )
+        if metric == "cosine" and not any(numbers):
+            raise ConfigError(
+                "the query's vector is all zeros",
+                where=self._name,
+                why="it has no direction, which the metric cosine compares",
+                fix="Ask with another vector, or with metric = l2.",
+            )
 
     def _only_vector_column(self) -> str:
         columns = [each.name for each in self._schema if _is_vector(each.type)]

@@ -18,6 +18,8 @@ from laketier.spi import (
     ConfigError,
     FeatureNotSupported,
     Hybrid,
+    IndexKind,
+    IndexSpec,
     LakeStorageConfig,
     Leaf,
     Match,
@@ -26,6 +28,7 @@ from laketier.spi import (
     Op,
     Phrase,
     SnapshotNotFound,
+    TableError,
     TableInfo,
     TablePath,
 )
@@ -219,6 +222,42 @@ def test_a_multi_match_has_the_score_of_the_best_column(tmp_path: Path) -> None:
     assert dict(zip(both["id"].to_pylist(), both["_score"].to_pylist(), strict=True)) == pytest.approx(expected)
     with pytest.raises(ConfigError, match="the columns doc, title have full-text indexes"):
         found.search("snow")
+
+
+@pytest.mark.parametrize(
+    ("vector", "metric", "says"),
+    [((1e39, *[0.0] * 7), "l2", "too large"), ([0.0] * 8, "cosine", "all zeros"), ([1e-60] * 8, "cosine", "all zeros")],
+)
+def test_a_vector_that_is_near_to_nothing_is_refused(
+    searcher: LanceSearcher, vector: Any, metric: str, says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says):
+        searcher.search(Nearest(tuple(vector), column="vector", metric=metric))
+
+
+def test_lists_are_no_texts(searcher: LanceSearcher) -> None:
+    for text in ("12345678", b"12345678"):
+        with pytest.raises(ConfigError, match=r"a vector is a (str|bytes)"):
+            Nearest(text)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="columns is the text 'id'"):
+        searcher.search("lake", columns="id")
+    wrong: Any = ("id = 1", None)
+    for each in wrong:
+        with pytest.raises(ConfigError, match=r"the filter .* is a (str|NoneType)"):
+            searcher.search("lake", filters=[each])
+
+
+@pytest.mark.parametrize("tokenizer", ["lindera/ipadic", "jieba/default"])
+def test_a_dictionary_that_is_missing_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokenizer: str
+) -> None:
+    monkeypatch.setenv("LANCE_LANGUAGE_MODEL_HOME", str(tmp_path / "none"))
+    lance.write_dataset(_rows(50, 0, 1), tmp_path / "db" / "t.lance")
+    storage = LancePlugin().create_storage(LakeStorageConfig(str(tmp_path), LanceOptions()))
+    indexer = storage.indexer(storage.catalog().load_table(TablePath("db", "t")))
+    plan = indexer.plan(IndexSpec("doc_idx", "doc", IndexKind.INVERTED, {"base_tokenizer": tokenizer}), 1)
+    with pytest.raises(TableError, match="base_tokenizer = icu"):
+        plan.builder.build(plan.parts[0])
 
 
 @pytest.mark.parametrize(
