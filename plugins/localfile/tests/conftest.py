@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -115,15 +115,7 @@ class Table:
 
     def read_by_others(self) -> dict[str, list[int]]:
         """The ids that the lines give which people are told to read the table with."""
-        found = {}
-        for reader, line in LocalFilePlugin().open_with(self.info).items():
-            if reader in ("DuckDB", "Polars"):
-                names: dict[str, Any] = {}
-                *imports, last = line.split("; ")
-                exec("; ".join(imports), names)  # noqa: S102 - the line that people are told to run
-                rows = eval(last, names)  # noqa: S307
-                found[reader] = sorted(row[0] for row in (rows.fetchall() if reader == "DuckDB" else rows.rows()))
-        return found
+        return read_as_told(LocalFilePlugin().open_with(self.info))
 
     def files(self) -> list[FileEntry]:
         """The live files of the newest snapshot."""
@@ -157,6 +149,19 @@ class Table:
                 "options": options,
             }
         )
+
+
+def read_as_told(lines: Mapping[str, str]) -> dict[str, list[int]]:
+    """The ids that the lines of `LakeStoragePlugin.open_with` give in DuckDB and Polars."""
+    found = {}
+    for reader, line in lines.items():
+        if reader in ("DuckDB", "Polars"):
+            names: dict[str, Any] = {}
+            *imports, last = line.split("; ")
+            exec("; ".join(imports), names)  # noqa: S102 - the line that people are told to run
+            rows = eval(last, names)  # noqa: S307
+            found[reader] = sorted(row[0] for row in (rows.fetchall() if reader == "DuckDB" else rows.rows()))
+    return found
 
 
 @dataclass

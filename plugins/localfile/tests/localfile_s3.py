@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
-from conftest import Table
+from conftest import Table, read_as_told
 from localfile_child import Child
 
 from faulty_s3 import BUCKET, KEY, REGION, FaultyS3
 from laketier.kit.manifests import ManifestLog
 from laketier.spi import Passthrough
+from laketier_localfile.file_formats.known import of_table
+from laketier_localfile.names import PARQUET
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.place import place_of
 from laketier_localfile.table import LocalFileTable
@@ -72,10 +75,22 @@ class S3Table(Table):
         return sorted(i for path in paths for i in pq.read_table(path, filesystem=files).column("id").to_pylist())
 
     def read_by_others(self) -> dict[str, list[int]]:
-        options = {"aws_endpoint_url": self.s3.url, "aws_region": REGION, "aws_allow_http": "true"}
-        options |= {"aws_access_key_id": KEY, "aws_secret_access_key": KEY}
-        rows = pl.scan_parquet(f"s3://{BUCKET}/{self.location}/**/*.parquet", storage_options=options).collect()
-        return {"Polars": sorted(rows["id"].to_list()), "pyarrow": self.plain_ids()}
+        """Over HTTP where a reader takes the file format from a store; and of a copy of the bucket, which boto3 fetched,
+        by the lines that people are told to read a folder with."""
+        chosen = of_table(self.info.descriptor.properties)
+        found = {}
+        if chosen.name == PARQUET:
+            options = {"aws_endpoint_url": self.s3.url, "aws_region": REGION, "aws_allow_http": "true"}
+            options |= {"aws_access_key_id": KEY, "aws_secret_access_key": KEY}
+            rows = pl.scan_parquet(f"s3://{BUCKET}/{self.location}/**/*.parquet", storage_options=options).collect()
+            found = {"Polars in the bucket": sorted(rows["id"].to_list()), "pyarrow in the bucket": self.plain_ids()}
+        with tempfile.TemporaryDirectory() as folder:
+            for key in self.plain_files():
+                copy = Path(folder, key.relative_to(self.location))
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                self.s3.client.download_file(BUCKET, str(key), str(copy))
+            found.update(read_as_told(chosen.open_with(folder, self.schema)))
+        return found
 
     def child(self, failpoints: str, *epochs: int, mode: str = "append", pipeline: str = "p", **options: Any) -> Child:
         told = {"storage": self.options.storage, **options}

@@ -44,26 +44,38 @@ def _open(table: Any, epochs: range) -> Any:
     return table.open_child("", *epochs)
 
 
-def run(table: Any, rounds: int, begin: Begin = _folding, *, spread: float = 0.02, most: int = 6) -> None:
-    """``spread``: seconds within which a signal comes, after up to ``most`` epochs."""
+def run(
+    table: Any,
+    rounds: int,
+    begin: Begin = _folding,
+    *,
+    spread: float = 0.02,
+    most: int = 6,
+    ahead: int = 40,
+    seed: str = DRAWN,
+) -> None:
+    """``spread``: seconds within which a signal comes, after up to ``most`` epochs. ``ahead``: how many a process would
+    write that nobody stops."""
     frozen: list[Any] = []
     try:
-        _turns(table, rounds, frozen, begin, spread, most)
+        _turns(table, rounds, frozen, begin, spread, most, ahead, seed)
     finally:
         for sleeper in frozen:
             os.kill(sleeper.pid, signal.SIGKILL)
             sleeper.join()
 
 
-def _turns(table: Any, rounds: int, frozen: list[Any], begin: Begin, spread: float, most: int) -> None:
-    chance = random.Random(DRAWN)
+def _turns(
+    table: Any, rounds: int, frozen: list[Any], begin: Begin, spread: float, most: int, ahead: int, seed: str
+) -> None:
+    chance = random.Random(seed)
     acknowledged = -1
     for turn in range(rounds):
-        what = f"turn {turn}, seed {DRAWN}"
+        what = f"turn {turn}, seed {seed}"
         # A frozen process may have gone further than anybody heard; whoever begins before the newest epoch is refused.
         watermark = table.committer().open().watermark("p")
         acknowledged = max(acknowledged, -1 if watermark is None else watermark.token.epoch - 1)
-        child = begin(table, range(acknowledged + 1, acknowledged + 40))
+        child = begin(table, range(acknowledged + 1, acknowledged + ahead))
         for _ in range(chance.randint(1, most)):
             said = child.answer()
             assert said is not None, what

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from localfile_s3 import S3Table
-from test_localfile_kills import FOLD, run
+from test_localfile_kills import DRAWN, FOLD, run
 
-from faulty_s3 import DRAWN, KEY, REGION, Fault, FaultyS3, faulty_s3
+from faulty_s3 import DRAWN as FAULTS
+from faulty_s3 import KEY, REGION, Fault, FaultyS3, faulty_s3
 from laketier.kit.manifests import files_at
 from laketier.spi import Conflict, Passthrough, RolledBack
+from laketier_localfile.options import FileFormatName
 
-_BRIEF = tuple(fault for fault in DRAWN if fault not in (Fault.TIME_OUT, Fault.EXPIRED))
+_BRIEF = tuple(fault for fault in FAULTS if fault not in (Fault.TIME_OUT, Fault.EXPIRED))
+TURNS = int(os.environ.get("LAKETIER_KILLS", "50"))
 SPREAD = 0.4
 """Seconds within which a signal comes: an epoch takes about half of that here."""
 
@@ -115,9 +119,20 @@ def _judge_files(table: Any) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.timeout(3600)
-def test_killed_and_frozen_200_times_at_any_moment(table: S3Table) -> None:
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("file_format", "part"),
+    [
+        *((FileFormatName.PARQUET, part) for part in range(4)),
+        *((each, 0) for each in FileFormatName if each != "parquet"),
+    ],
+)
+def test_killed_and_frozen_at_any_moment(
+    s3: FaultyS3, storage: Passthrough, file_format: FileFormatName, part: int
+) -> None:
+    """200 signals for Parquet, and a quarter of that for each of the others."""
     # The dump of all stacks after some minutes ends a process whose server's threads come and go.
     faulthandler.cancel_dump_traceback_later()
-    run(table, 200, spread=SPREAD, most=3)
+    table = S3Table.of(s3, storage, fold_files=FOLD, file_format=file_format)
+    run(table, TURNS, spread=SPREAD, most=2, ahead=8, seed=f"{DRAWN}-{part}")
     _judge_files(table)
