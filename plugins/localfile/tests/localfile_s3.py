@@ -75,7 +75,7 @@ class S3Table(Table):
         return sorted(i for path in paths for i in pq.read_table(path, filesystem=files).column("id").to_pylist())
 
     def read_by_others(self) -> dict[str, list[int]]:
-        """Over HTTP where a reader takes the file format from a store; and of a copy of the bucket, which boto3 fetched,
+        """Over HTTP where a reader takes the file format from a store; and of a copy of the table, which boto3 fetched,
         by the lines that people are told to read a folder with."""
         chosen = of_table(self.info.descriptor.properties)
         found = {}

@@ -124,7 +124,7 @@ def _judge_files(table: Any) -> None:
     ("file_format", "part"),
     [
         *((FileFormatName.PARQUET, part) for part in range(4)),
-        *((each, 0) for each in FileFormatName if each != "parquet"),
+        *((each, 0) for each in FileFormatName if each is not FileFormatName.PARQUET),
     ],
 )
 def test_killed_and_frozen_at_any_moment(
