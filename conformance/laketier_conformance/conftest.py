@@ -51,7 +51,7 @@ def opened(format_name: str, harness: Harness) -> Opened:
         folder.mkdir(parents=True, exist_ok=True)
         warehouse = harness.setup(folder)
         try:
-            yield Lake(format_name, warehouse.location, warehouse.options)
+            yield Lake(format_name, warehouse.location, warehouse.options, dates_by=harness.dates_by)
         finally:
             harness.teardown(warehouse)
 

@@ -19,6 +19,8 @@ arguments) with any of these:
 - ``secret_options(folder: pathlib.Path) -> Mapping[str, str]``: options (those below ``lake.<format>.``) by which a
   warehouse in ``folder`` can be used, with ``{secret}`` for each password. By default each option that is a `Secret`,
   that is named like one, or that is handed on to a library.
+- ``dates_by: datetime.timedelta``: how finely the storage dates files, where that is coarser than a millisecond, as in
+  S3. The suite waits as long before it takes a file for older than another.
 - ``text_options: Mapping[str, Any]``: settings by which a full-text index (`IndexKind.INVERTED`) of the format keeps
   each word of a text, in lower case and otherwise as it is, and where it stands. Without it the format's own settings
   count.
@@ -37,6 +39,7 @@ import importlib.metadata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +58,7 @@ _MEMBERS = (
     "compact",
     "delete_rows",
     "secret_options",
+    "dates_by",
     "text_options",
     "vector_options",
 )
@@ -103,6 +107,15 @@ class Harness:
             if isinstance(found, str):
                 raise TypeError(f"{found!r} is one text, where a tuple of names of modules was expected")
             return tuple(found)
+
+    @property
+    def dates_by(self) -> timedelta:
+        """A millisecond when the author gave none."""
+        with _blamed("dates_by"):
+            found = getattr(self._supplied, "dates_by", None)
+            if not isinstance(found, timedelta | None):
+                raise TypeError(f"{found!r} is no timedelta")
+            return timedelta(milliseconds=1) if found is None else found
 
     @property
     def text_options(self) -> Mapping[str, Any]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,8 @@ class Lake:
     format: str
     location: str
     options: Mapping[str, str]
+    dates_by: timedelta = field(default=timedelta(milliseconds=1), kw_only=True)
+    """How finely the storage dates files."""
 
     @property
     def plugin(self) -> LakeStoragePlugin:
@@ -115,6 +119,11 @@ class Lake:
     def table(self, name: str) -> Table:
         """A table that is there."""
         return Table(self, TablePath.parse(name))
+
+    def let_age(self) -> None:
+        """Wait until what was written before is older than now by the storage's dates; its clock may lag behind by
+        some milliseconds."""
+        time.sleep(0.02 + self.dates_by.total_seconds())
 
     def files(self) -> set[str]:
         """All files below the warehouse; nothing where it is no local folder."""

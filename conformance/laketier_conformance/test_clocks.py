@@ -120,7 +120,7 @@ def test_a_live_round_and_a_collector(table: Table, collector: int) -> None:
     for epoch, (stager, driver) in enumerate(itertools.product(CLOCKS, (-10 * DAY, 10 * DAY))):
         tiering = begun(table, epoch)
         messages = staged(table, tiering, epoch, stager)
-        time.sleep(0.02)
+        table.lake.let_age()
         with shifted(collector):
             collect_orphans(table.lake.storage, table.info, grace=NONE)
         with shifted(driver):
@@ -191,7 +191,7 @@ def test_a_horizon_in_the_future(table: Table) -> None:
     )
     again = begun(table, 1)
     under_way = staged(table, TieringRound(table.factory), 1)
-    time.sleep(0.02)  # the storage's clock may lag behind this host's by some milliseconds
+    table.lake.let_age()
     was, now = lower_horizon(table.factory, table.info.table_uuid)
     expect(was, future, "the horizon that was lowered")
     assert abs(now - host_time()) < 60_000, f"a horizon is lowered to about now: found {now}, and it is {host_time()}"

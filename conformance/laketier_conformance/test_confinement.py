@@ -4,7 +4,6 @@ reaches no file but its own attempt's. And nothing that is not whole gets into i
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -269,7 +268,7 @@ def test_a_file_that_was_collected_after_a_lost_answer_is_not_published(
 def test_listing_changes_nothing(lake: Lake, table: Table, around: Surroundings | None) -> None:
     table.append(0)
     staged = table.staged(ids_of(1))
-    time.sleep(0.02)
+    lake.let_age()
     before = everything(Path(lake.location)) if around is not None else {}
     found = list_orphans(lake.storage, table.info, grace=timedelta(0)).orphans
     assert {file.path for file in staged.files} <= {file.path for file in found}, (
@@ -291,7 +290,7 @@ def test_collection_follows_no_link_in_the_table(lake: Lake, table: Table, aroun
         around.copy(staged.files[0].path)
         _plant_links(around)
     before = {} if around is None else around.around()
-    time.sleep(0.02)
+    lake.let_age()
     collect_orphans(lake.storage, table.info, grace=timedelta(0))
     expect(
         touched(before, {} if around is None else around.around()),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -449,7 +448,7 @@ def test_orphans(keyed: Keyed) -> None:
     """Live files and those of older snapshots stay; what a lost attempt staged goes."""
     keyed.round(1, _epoch_1(keyed))
     lost = keyed.staged({1: "lost"}, keyed.files(1))
-    time.sleep(0.02)  # files and horizon are told apart by milliseconds
+    keyed.table.lake.let_age()
     collected = collect_orphans(keyed.table.lake.storage, keyed.table.info, grace=NONE)
     assert {file.path for file in lost.files} <= {file.path for file in collected.removed}, (
         "a collection removes the files of an attempt that lost"

@@ -33,7 +33,7 @@ def adopt(
     table is there in the end, or nothing. Idempotent.
 
     Args:
-        folder: ``warehouse/database/table``.
+        folder: ``warehouse/database/table``, a path or a URI such as ``s3://bucket/prefix/database/table``.
         lake_format: ``lake.format``.
         partitions: Whether folders named ``column=value`` are the table's partitions.
         types: Types of columns whose files disagree.

@@ -27,7 +27,7 @@ Types = Annotated[
 
 
 def adopt(
-    folder: Annotated[str, typer.Argument(help="The folder of the files: WAREHOUSE/DATABASE/TABLE.")],
+    folder: Annotated[str, typer.Argument(help="The folder of the files: WAREHOUSE/DATABASE/TABLE, a path or a URI.")],
     lake_format: Annotated[str, typer.Option("--format", "-f", help="lake.format", show_default=False)],
     partitions: Annotated[
         bool, typer.Option("--partitions", help="Folders named column=value are the table's partitions.")

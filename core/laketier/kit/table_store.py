@@ -36,6 +36,10 @@ class TableStore(ABC):
     """Whether a write that failed may still come to pass after the caller was told. Then nothing that it would need is
     deleted."""
 
+    needs_no_folder: ClassVar[bool] = False
+    """Whether `create` takes a name also where the table is gone. Then a writer has to look after each commit whether
+    its table is still there."""
+
     @property
     @abstractmethod
     def root(self) -> str:

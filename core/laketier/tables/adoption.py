@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 
@@ -24,23 +24,33 @@ def adopt_folder(
 ) -> AdoptedTable:
     """Make a table of the files of a folder, where they lie. Driver. All of it, or nothing; idempotent.
 
-    ``folder``: ``warehouse/database/table``. ``partitions``: whether folders named ``column=value`` are partitions.
-    ``types``: of columns whose files disagree. ``options``: other keys of the lake, such as those that the format has
-    of its own. Raises as `LakeAdoption.adopt`, and `ConfigError` for a folder whose
-    name is no table's.
+    ``folder``: ``warehouse/database/table``, a path or a URI such as ``s3://bucket/prefix/database/table``.
+    ``partitions``: whether folders named ``column=value`` are partitions. ``types``: of columns whose files disagree.
+    ``options``: other keys of the lake, such as those that the format has of its own. Raises as `LakeAdoption.adopt`,
+    and `ConfigError` for a folder whose name is no table's.
     """
-    location = Path(os.path.abspath(folder))
+    location = _absolute(folder)
+    above, _, name = location.rpartition("/")
+    warehouse, _, database = above.rpartition("/")
     try:
-        path = TablePath(location.parent.name, location.name)
+        path = TablePath(database, name)
+        if warehouse.endswith((":", ":/")):
+            raise ConfigError(f"{location!r} has no warehouse above the table")
     except ConfigError as error:
         raise ConfigError(
             error.what,
-            where=str(location),
+            where=location,
             why="a table is named by its folder and by the one above it",
             fix="Rename the folder: letters, digits, _ and -, as in /data/lake/sales/orders.",
         ) from error
-    named = {"lake.format": lake_format, "lake.warehouse": str(location.parent.parent), "lake.table": str(path)}
+    named = {"lake.format": lake_format, "lake.warehouse": warehouse or "/", "lake.table": str(path)}
     config = configure({**(options or {}), **named}, origin="the command line")
     lake = open_lake(config)
     with naming_storage_errors("the folder was adopted"):
         return lake.adoption().adopt(path, partitions=partitions, types=types, on_progress=on_progress)
+
+
+def _absolute(folder: str | os.PathLike[str]) -> str:
+    """Without slashes at its end. A URI is taken as it is."""
+    given = os.fspath(folder)
+    return given.rstrip("/") if urlsplit(given).scheme and "://" in given else os.path.abspath(given)

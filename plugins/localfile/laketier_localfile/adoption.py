@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -27,9 +26,9 @@ from laketier_localfile.entries import adopted_table, canonical_text, entry_of, 
 from laketier_localfile.file_formats.known import file_format
 from laketier_localfile.layout import LAYOUT, MANIFESTS
 from laketier_localfile.looking import LyingFile, Progress, look_at, measure, only_value, refuse_strangers
-from laketier_localfile.lying import LyingFiles, left_of_table, refuse_within_table
+from laketier_localfile.lying import LyingPlace
+from laketier_localfile.lying_place import lying_place_of
 from laketier_localfile.rebuilding import rebuild
-from laketier_localfile.table import refuse_several_devices
 
 _FIX = "Run `laketier schema rebuild`."
 
@@ -48,34 +47,36 @@ class LocalFileAdoption(LakeAdoption):
         types: Mapping[str, pa.DataType] | None = None,
         on_progress: Progress = None,
     ) -> AdoptedTable:
-        location = self.catalog.location(path)
-        if not (location / LAYOUT.table_file).exists():
-            _refuse_lost(location)
+        place = lying_place_of(self.catalog.store(path))
+        if not place.store.exists(LAYOUT.table_file):
+            _refuse_lost(place)
         there = self._there(path)
         if there is not None:
             return there
-        with access("looking at the folder", location):
-            refuse_within_table(location)
-            lying = LyingFiles.below(location)
+        with access("looking at the folder", place.where):
+            place.refuse_within_table()
+            lying = place.files()
             asked = self.catalog.options.file_format
-            chosen = lying.only_of(None if asked is None else file_format(asked.value), location)
-            refuse_several_devices(location)
+            chosen = lying.only_of(None if asked is None else file_format(asked.value), place.where)
+            place.refuse_unfit()
             schemas = SchemaSet(chosen.spelling)
-            looked_at = look_at(location, lying, chosen, schemas, on_progress)
-            refuse_strangers(chosen, schemas, location)
+            looked_at = look_at(place, lying, chosen, schemas, on_progress)
+            refuse_strangers(chosen, schemas, place)
             hive = HivePartitions.of([file.path for file in looked_at]) if partitions else HivePartitions()
             schema = hive.added_to(schemas.schema(types))
-            files = measure(location, lying, looked_at, schema, on_progress)
+            files = measure(place, lying, looked_at, schema, on_progress)
         in_names = any(name not in file.schema.names for file in files for name in hive.names)
         descriptor = TableDescriptor(
             schema,
             tuple(map(PartitionField, hive.names)),
             properties=properties_of(chosen, in_names=in_names),
         )
-        entries = [entry_of(file, descriptor, _of_folders(location, file, schema, hive.names)) for file in files]
-        info = self.catalog.create_of(
-            path, descriptor, entries, origin=ADOPTED, last_look=lambda: lying.refuse_changed(location)
-        )
+        entries = [entry_of(file, descriptor, _of_folders(place, file, schema, hive.names)) for file in files]
+
+        def last_look() -> None:
+            lying.refuse_changed(place.files(), place.where)
+
+        info = self.catalog.create_of(path, descriptor, entries, origin=ADOPTED, last_look=last_look)
         return adopted_table(info, entries, lying.left_out)
 
     def rebuild(
@@ -95,31 +96,31 @@ class LocalFileAdoption(LakeAdoption):
             info = self.catalog.load_table(path)
         except TableNotFound:
             return None
-        first = self.catalog.table_type(self.catalog.location(path)).manifests().read(0)
+        first = self.catalog.table_type(self.catalog.store(path)).manifests().read(0)
         if first.origin != ADOPTED:
             raise IncompatibleTable(
                 "the folder is a table of laketier already",
-                where=str(self.catalog.location(path)),
+                where=self.catalog.store(path).root,
                 fix=f"Read it as {path}.",
             )
         return adopted_table(info, first.added, {}, made=False)
 
 
-def _refuse_lost(location: Path) -> None:
+def _refuse_lost(place: LyingPlace) -> None:
     """Raise `IncompatibleTable` for what is left of a table of ours: some of its files may not count, and pipelines
     that it knew would begin anew."""
-    left = left_of_table(location)
+    left = place.left_of_table()
     if left is not None:
         raise IncompatibleTable(
             "the folder is a table of laketier whose manifests are gone",
-            where=str(location),
+            where=place.where,
             why=f"it holds {left}, and no {MANIFESTS}/table.json",
             fix=_FIX,
         )
 
 
 def _of_folders(
-    location: Path, file: LyingFile, schema: pa.Schema, names: tuple[str, ...]
+    place: LyingPlace, file: LyingFile, schema: pa.Schema, names: tuple[str, ...]
 ) -> tuple[tuple[str, str | None], ...]:
     """What the folders of a file say, as the text that a manifest has. Raises `IncompatibleData` where the file says
     something else."""
@@ -129,11 +130,11 @@ def _of_folders(
     for name, text in values_of(file.path):
         canonical = canonical_text(text, schema.field(name).type)
         if name in file.schema.names and file.rows:
-            inside = only_value(location, file, schema.field(name))
+            inside = only_value(place, file, schema.field(name))
             if inside != canonical:
                 raise IncompatibleData(
                     f"{file.path!r} holds {inside!a} of column {name!r}, and its folder says {text!a}",
-                    where=str(location),
+                    where=place.where,
                     fix="Move the file to its own folder, or do without partitions.",
                 )
         found.append((name, canonical))

@@ -11,7 +11,7 @@ from laketier.spi import CorruptTable, SchemaChange, TableDescriptor, TableInfo,
 from laketier_localfile.file_formats.known import of_table
 from laketier_localfile.kept import refuse_other
 from laketier_localfile.layout import MANIFESTS
-from laketier_localfile.lying import left_of_table
+from laketier_localfile.lying_place import lying_place_of
 from laketier_localfile.names import FILE_FORMAT, PARQUET
 from laketier_localfile.options import LocalFileOptions
 from laketier_localfile.outside import OUTSIDE
@@ -47,7 +47,7 @@ class LocalFileCatalog(ManifestCatalog):
             return super().load_table(path)
         except TableNotFound as error:
             store = self.store(path)
-            left = None if store.folder is None else left_of_table(store.folder)
+            left = lying_place_of(store).left_of_table()
             if left is None:
                 raise
             # Another process may have created it in between, and then what was found is not left of one.

@@ -13,7 +13,6 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from laketier.kit import LocalFolder
 from laketier.kit.manifests import FileEntry, Manifest, ManifestLog, ManifestSnapshot
 from laketier.kit.manifests.manifest import REBUILT
 from laketier.spi import (
@@ -28,6 +27,7 @@ from laketier.spi import (
 )
 from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.layout import IN_PROGRESS, LAYOUT
+from laketier_localfile.lying_place import lying_place_of
 from laketier_localfile.rebuilding import what_is_left
 from laketier_localfile.source import LocalFileSource
 
@@ -68,21 +68,21 @@ class LenientCatalog(LocalFileCatalog):
         try:
             return super().load_table(path)
         except CorruptTable as error:
-            location = self.location(path)
-            left = what_is_left(self, location, durable=False)
-            staged = sum(1 for _ in LocalFolder(location).files(IN_PROGRESS))
+            place = lying_place_of(self.store(path))
+            left = what_is_left(self, place, durable=False)
+            staged = sum(1 for _ in place.store.files(IN_PROGRESS))
             log.warning(
                 "%s is read by inference, as lake.localfile.require-metadata is false: %s. Its rows are those of all "
                 "%s files in place; %s staged files are left out. Whether these are the rows of whole commits is not "
                 "known. Writers are refused until you run `laketier schema rebuild %s`.%s",
-                location,
+                place.where,
                 error.what,
                 f"{len(left.entries):,}",
                 f"{staged:,}",
                 path,
                 "".join(f" {sentence}" for sentence in left.told),
             )
-            info = TableInfo(path, left.descriptor, INFERRED, str(location))
+            info = TableInfo(path, left.descriptor, INFERRED, place.where)
             return info.with_handle(InferredFiles(left.descriptor, left.entries))
 
 

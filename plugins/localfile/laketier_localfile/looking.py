@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.types as pt
 
-from laketier.codecs.decoding import BadValue, raise_if_nobodys
+from laketier.codecs.decoding import raise_if_nobodys
 from laketier.codecs.said import said, shown
-from laketier.kit import LocalFolder
-from laketier.kit.durable import fsync_directory
 from laketier.kit.partition import partition_text
 from laketier.spi import CorruptTable, IncompatibleData, UnsupportedType
 from laketier.tables.inference import SchemaSet
 from laketier.tables.promotion import Spelling
 from laketier_localfile.file_formats.interface import FileFormat, Measured, Wanted
 from laketier_localfile.layout import attempt_of
-from laketier_localfile.lying import Identity, LyingFiles, identity_of
+from laketier_localfile.lying import LyingFiles, LyingPlace
 from laketier_localfile.parquet import Stats
 
 _THREADS = 4
@@ -67,7 +62,7 @@ class LyingFile:
 
 
 def look_at(
-    location: Path,
+    place: LyingPlace,
     lying: LyingFiles,
     chosen: FileFormat,
     schemas: SchemaSet,
@@ -82,25 +77,26 @@ def look_at(
 
     def look(path: str) -> LyingFile | None:
         is_own = attempt_of(path) is not None
-        with _unchanged(location, path, lying.files[path], durable=durable) as file:
+        whole = not chosen.tells_by_ranges
+        with place.opened(path, lying.files[path], durable=durable, whole=whole) as file:
             told = chosen.tell(file, path, lying.files[path][0], own=is_own)
         if told is None:
             return None
         return LyingFile(path, lying.files[path][0], chosen, is_own, told.schema, told.measured, told.schema)
 
-    found = _all(location, paths, look, on_progress)
+    found = _all(place, paths, look, on_progress)
     for path, each in zip(paths, found, strict=True):
         if each is None:
             lying.left_out[path] = "it has no records"
         else:
             schemas.add(each.schema, each.path)
-    for folder in {os.path.dirname(path) for path in paths if durable}:
-        fsync_directory(location / folder)
+    if durable:
+        place.sync({path.rpartition("/")[0] for path in paths})
     return [each for each in found if each is not None]
 
 
 def measure(
-    location: Path,
+    place: LyingPlace,
     lying: LyingFiles,
     files: Sequence[LyingFile],
     schema: pa.Schema,
@@ -115,16 +111,16 @@ def measure(
 
     def one(path: str) -> LyingFile:
         file = by_path[path]
-        with _unchanged(location, path, lying.files[path], durable=durable) as data:
+        with place.opened(path, lying.files[path], durable=durable, whole=True) as data:
             found = file.file_format.measure(data, path, file.bytes, schema, own=file.is_own)
         return replace(file, measured=found, measured_as=schema)
 
     by_path = {file.path: file for file in files}
-    return _all(location, sorted(by_path), one, on_progress)
+    return _all(place, sorted(by_path), one, on_progress)
 
 
 def _all(
-    location: Path,
+    place: LyingPlace,
     paths: Sequence[str],
     look: Callable[[str], T],
     on_progress: Progress,
@@ -157,7 +153,7 @@ def _all(
     if failed:
         raise IncompatibleData(
             f"{len(failed):,} of {len(paths):,} files can't be read",
-            where=str(location),
+            where=place.where,
             why=f"{'; '.join(failed[:_NAMED])}{'; …' if len(failed) > _NAMED else ''}",
             fix="Move them away, or name them _… so that plain readers skip them, too.",
         )
@@ -180,18 +176,7 @@ def _rows_of(file: LyingFile, data: pa.NativeFile, schema: pa.Schema) -> Iterato
     return file.file_format.lying_rows(data, file.path, file.bytes, schema)
 
 
-@contextmanager
-def _unchanged(location: Path, path: str, known: Identity, *, durable: bool) -> Iterator[pa.NativeFile]:
-    """The file, open. Raises `BadValue` where it is not what it was."""
-    with os.fdopen(LocalFolder(location).open(path), "rb") as file:
-        if identity_of(os.fstat(file.fileno())) != known:
-            raise BadValue("it changed while it was looked at")
-        if durable:
-            os.fsync(file.fileno())
-        yield pa.PythonFile(file, mode="r")
-
-
-def refuse_strangers(chosen: FileFormat, schemas: SchemaSet, location: Path) -> None:
+def refuse_strangers(chosen: FileFormat, schemas: SchemaSet, place: LyingPlace) -> None:
     """Raise `IncompatibleData` for two files of CSV without a common column: the first line of one is no header, as it
     seems, and its first record would be lost."""
     if chosen.spelling is not Spelling.CSV:
@@ -201,7 +186,7 @@ def refuse_strangers(chosen: FileFormat, schemas: SchemaSet, location: Path) -> 
         if not set(schema.names) & set(found[0][1].names):
             raise IncompatibleData(
                 f"{found[0][0]!r} and {file!r} have no column in common",
-                where=str(location),
+                where=place.where,
                 why=f"by their first lines one has {shown(str(found[0][1].names), 200)}, and the other "
                 f"{shown(str(schema.names), 200)}: a line of names is missing, as it seems",
                 fix="Write a line of names as the first of each file, or move one of them away.",
@@ -209,7 +194,7 @@ def refuse_strangers(chosen: FileFormat, schemas: SchemaSet, location: Path) -> 
 
 
 def only_value(
-    location: Path,
+    place: LyingPlace,
     file: LyingFile,
     column: pa.Field,
     texts: Callable[[pa.Array], Iterable[str | None]] | None = None,
@@ -217,14 +202,14 @@ def only_value(
     """The text of the one value that a file has of a partition column. ``texts``: those of an array's values, where the
     partition is more than the column. Raises `IncompatibleData` for several."""
     values: set[str | None] = set()
-    with pa.OSFile(str(location / file.path)) as data:
+    with place.reopened(file.path, whole=not file.file_format.tells_by_ranges) as data:
         for batch in _rows_of(file, data, pa.schema([column])):
             found = batch.column(0).unique()
             values.update(map(partition_text, found.to_pylist()) if texts is None else texts(found))
             if len(values) > 1:
                 raise IncompatibleData(
                     f"{file.path!r} has several values of the partition column {column.name!r}",
-                    where=str(location),
+                    where=place.where,
                     fix="Split the file by that column, or do without partitions.",
                 )
     return next(iter(values), None)

@@ -1,31 +1,34 @@
-"""The data files that lie in a folder, as plain readers find them."""
+"""The data files that lie in a folder, as plain readers find them, and what is asked of the place where they lie."""
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
+
+import pyarrow as pa
 
 from laketier.kit.confine import escapes
 from laketier.kit.manifests import Manifest
-from laketier.spi import CorruptTable, IncompatibleData, IncompatibleTable, OutsideTable, TableNotFound
+from laketier.kit.table_store import TableStore
+from laketier.spi import CorruptTable, IncompatibleData, IncompatibleTable, OutsideTable
 from laketier_localfile.file_formats.interface import FileFormat
 from laketier_localfile.file_formats.known import KNOWN, of_name
-from laketier_localfile.layout import IN_PROGRESS, LAYOUT, LOST, MANIFESTS, STAGED_SUFFIX, attempt_of, is_adoptable
+from laketier_localfile.layout import LAYOUT, is_adoptable
 from laketier_localfile.names import FILE_FORMAT
 
 _NAMED = 3
 
-Identity = tuple[int, int, int]
-"""Size, time of change in ns, inode."""
-_FOREIGN = (
+Identity = tuple[int, int, int | str]
+"""What tells whether a file is still the same: its size, its date, and its inode or tag."""
+FOREIGN = (
     ("_delta_log", "Delta Lake"),
     (".hoodie", "Hudi"),
     ("_versions", "Lance"),
     ("_laketier_manifests", "laketier"),
 )
+"""Folders by which a folder is known to be a table's."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +38,16 @@ class LyingFiles:
     files: dict[str, Identity]
     left_out: dict[str, str]
 
-    @classmethod
-    def below(cls, location: Path) -> LyingFiles:
-        """List them. Raises `TableNotFound`, `OutsideTable` for a link, which plain readers would follow, and
-        `IncompatibleTable` for folders of tables and of other file systems."""
-        found = cls({}, {})
-        try:
-            device = os.stat(location).st_dev
-            _walk(found, location, "", device)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise TableNotFound("there is no such folder", where=str(location)) from error
-        return found
+    def add(self, path: str, identity: Identity, *, where: str) -> None:
+        """Take a file in, or leave it out by its name. Raises `OutsideTable`."""
+        if not is_adoptable(path):
+            self.left_out[path] = "its name is that of no data file"
+        elif (why := escapes(path)) is not None:
+            raise OutsideTable(f"{path!a} can't be a file of a table", where=where, why=why, fix="Rename it.")
+        else:
+            self.files[path] = identity
 
-    def only_of(self, chosen: FileFormat | None, location: Path, *, may_be_empty: bool = False) -> FileFormat:
+    def only_of(self, chosen: FileFormat | None, where: str, *, may_be_empty: bool = False) -> FileFormat:
         """The one format of the files; those of others are left out where it is ``chosen``. Raises `IncompatibleData`
         for several, and where there is none."""
         by_format: dict[str, list[str]] = {}
@@ -58,7 +58,7 @@ class LyingFiles:
             there = ", ".join(f"{len(paths):,} of {name} ({paths[0]!r})" for name, paths in sorted(by_format.items()))
             raise IncompatibleData(
                 "the folder holds files of several formats",
-                where=str(location),
+                where=where,
                 why=f"there are {there}, and a table has one file format",
                 fix=f"Say which: lake.localfile.file-format ({FILE_FORMAT}); or move the others away.",
             )
@@ -71,121 +71,124 @@ class LyingFiles:
         if not self.files and not may_be_empty:
             raise IncompatibleData(
                 f"the folder holds no file of {wanted}" if wanted else "the folder holds no data file",
-                where=str(location),
+                where=where,
                 why=f"it holds {len(self.left_out):,} other files" if self.left_out else "it is empty",
                 fix="Name a folder that holds files named *.parquet, *.json, *.csv, *.arrow or *.vortex.",
             )
         return KNOWN[wanted]
 
-    def refuse_changed(self, location: Path, found: LyingFiles | None = None) -> None:
-        """Raise `IncompatibleTable` unless the same files lie there as before, and none has changed. ``found``: what
-        lies there now."""
+    def refuse_changed(self, there: LyingFiles, where: str) -> None:
+        """Raise `IncompatibleTable` unless the same files lie ``there`` now as before, and none has changed."""
         apart = self.left_out.keys() - self.files.keys()
-        there = (found or LyingFiles.below(location)).files
-        now = {path: each for path, each in there.items() if path not in apart}
+        now = {path: each for path, each in there.files.items() if path not in apart}
         changed = sorted(path for path in now.keys() | self.files.keys() if now.get(path) != self.files.get(path))
         if changed:
             raise IncompatibleTable(
                 f"{len(changed):,} files changed while the folder was looked at: {', '.join(changed[:_NAMED])}",
-                where=str(location),
+                where=where,
                 why="something still writes there",
                 fix="Stop what writes into the folder, and run it again.",
             )
 
 
-def refuse_within_table(location: Path) -> None:
-    """Raise `IncompatibleTable` for a folder within that of a table: its files would be of two tables, of which one
-    moves away what the other needs."""
-    for folder in location.parents:
-        for name, kind in _FOREIGN:
-            if (folder / name).is_dir():
-                raise IncompatibleTable(
-                    "the folder lies within a table",
-                    where=str(location),
-                    why=f"{folder} is a table of {kind}",
-                    fix="Move the folder out of that table, and adopt it there.",
-                )
+class LyingPlace(ABC):
+    """A folder of files that somebody wrote: a table's place, before it is one or after it was."""
+
+    @property
+    @abstractmethod
+    def store(self) -> TableStore:
+        """The place, as a table has it."""
+
+    @property
+    def where(self) -> str:
+        """The place, for messages."""
+        return self.store.root
+
+    @abstractmethod
+    def is_there(self) -> bool:
+        """Whether there is anything."""
+
+    @abstractmethod
+    def files(self) -> LyingFiles:
+        """List the files. Raises `TableNotFound`, `OutsideTable` for what plain readers would follow out of it, and
+        `IncompatibleTable` for folders of tables and, on a disk, of other file systems."""
+
+    @abstractmethod
+    def opened(
+        self, path: str, known: Identity, *, durable: bool, whole: bool
+    ) -> AbstractContextManager[pa.NativeFile]:
+        """The file, open. ``durable``: make it so first, as its writer may not have. ``whole``: it is read from end to
+        end, perhaps more than once. Raises `BadValue` where it is seen not to be what it was."""
+
+    @abstractmethod
+    def reopened(self, path: str, *, whole: bool) -> AbstractContextManager[pa.NativeFile]:
+        """The file, open once more. It was looked at, and will be."""
+
+    @abstractmethod
+    def sync(self, folders: Iterable[str]) -> None:
+        """Make the names in these folders durable."""
+
+    @abstractmethod
+    def refuse_unfit(self) -> None:
+        """Raise `UnsafeTable` where the place can't hold a table."""
+
+    @abstractmethod
+    def refuse_within_table(self) -> None:
+        """Raise `IncompatibleTable` for a folder within that of a table: its files would be of two tables, of which one
+        moves away what the other needs."""
+
+    @abstractmethod
+    def left_of_table(self) -> str | None:
+        """A file that a table of laketier left there, None where there is none. Cheap for folders of others."""
+
+    @abstractmethod
+    def superseded(self, lying: LyingFiles) -> Collection[str]:
+        """Those of the files that were about to be taken away: they have their places among the superseded already."""
+
+    @abstractmethod
+    def names(self, folder: str) -> list[str]:
+        """The names of files and folders directly in a folder. Empty where it is gone."""
+
+    @abstractmethod
+    def move_aside(self, names: Iterable[str]) -> None:
+        """Give these folders and files of manifests, in this order, names that end in `LOST`. From the moment on at
+        which it returns, no writer of the old table can publish unseen."""
 
 
-def _walk(lying: LyingFiles, location: Path, prefix: str, device: int) -> None:
-    with os.scandir(location / prefix) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    _refuse_tables(location / prefix, [entry.name for entry in found], top=not prefix)
-    for entry in found:
-        path = f"{prefix}{entry.name}"
-        if entry.name.startswith(("_", ".")):
-            continue
-        if entry.is_symlink():
-            raise OutsideTable(
-                f"{path!r} is a symbolic link",
-                where=str(location),
-                why="plain readers follow it, and a table has only what lies in its own folder",
-                fix="Put the file itself there, or name the link _….",
-            )
-        status = entry.stat(follow_symlinks=False)
-        if stat.S_ISDIR(status.st_mode):
-            _walk(lying, location, f"{path}/", device)
-        elif not stat.S_ISREG(status.st_mode) or not is_adoptable(path):
-            lying.left_out[path] = "its name is that of no data file"
-        elif (why := escapes(path)) is not None:
-            raise OutsideTable(f"{path!a} can't be a file of a table", where=str(location), why=why, fix="Rename it.")
-        elif status.st_dev != device:
-            raise IncompatibleTable(
-                f"{path!r} is on another file system than the folder",
-                where=str(location),
-                why="files that are replaced are moved, which works only within one",
-                fix="Put all files on one file system.",
-            )
-        else:
-            lying.files[path] = identity_of(status)
+def within_table(where: str, table: str, kind: str) -> IncompatibleTable:
+    """What `LyingPlace.refuse_within_table` raises."""
+    return IncompatibleTable(
+        "the folder lies within a table",
+        where=where,
+        why=f"{table} is a table of {kind}",
+        fix="Move the folder out of that table, and adopt it there.",
+    )
 
 
-def left_of_table(location: Path) -> str | None:
-    """A file that a table of laketier left there, None where there is none. Cheap for folders of others."""
-    if not any((location / name).is_dir() for name in LAYOUT.own_folders):
-        return None
-    for path in (location / MANIFESTS).glob(f"*{LOST}"):
-        return str(path.relative_to(location))
-    for path in (location / MANIFESTS).glob("*/head.json"):
-        if _had_rows(path.parent):
-            return str(path.relative_to(location))
-    deleted = not (location / MANIFESTS).exists()  # it is made before the others
-    for folder, folders, names in os.walk(location):
-        for name in names:
-            own = attempt_of(name) is not None and not name.endswith(STAGED_SUFFIX)
-            if own or (deleted and is_adoptable(name)):
-                return os.path.relpath(os.path.join(folder, name), location)
-        folders[:] = [name for name in folders if name not in (MANIFESTS, IN_PROGRESS)]
-    return None
-
-
-def _had_rows(manifests: Path) -> bool:
+def had_rows(store: TableStore, manifests: str) -> bool:
     """Whether a chain of manifests is more than the creation of an empty table, which can be made again."""
-    if (manifests / f"{1:020}.json").exists():
+    if store.exists(f"{manifests}/{1:020}.json"):
         return True
+    first = f"{manifests}/{0:020}.json"
     try:
-        return bool(Manifest.read(manifests / f"{0:020}.json", LAYOUT).added)
+        return bool(Manifest.decode(store.read(first), store.where(first), LAYOUT).added)
     except FileNotFoundError:
         return False
     except CorruptTable:
         return True
 
 
-def _refuse_tables(folder: Path, names: Sequence[str], *, top: bool) -> None:
-    """A folder of any format's own means that another table's rules say which of the files count."""
-    marks = [(name, kind) for name, kind in _FOREIGN if name in names and not (top and kind == "laketier")]
-    if "metadata" in names:
-        marks += [("metadata", "Iceberg") for _ in folder.glob("metadata/*.metadata.json")]
+def refuse_tables(where: str, names: Collection[str], metadata: Callable[[], bool], *, top: bool) -> None:
+    """Raise `IncompatibleTable` for a folder with these ``names``. A folder of any format's own means that another
+    table's rules say which of the files count. ``metadata``: whether there are Iceberg's files in that folder."""
+    marks = [(name, kind) for name, kind in FOREIGN if name in names and not (top and kind == "laketier")]
+    if "metadata" in names and metadata():
+        marks.append(("metadata", "Iceberg"))
     if marks:
         name, kind = marks[0]
         raise IncompatibleTable(
             f"the folder is a table of {kind}",
-            where=str(folder),
+            where=where,
             why=f"it holds {name}, which says what of the other files counts",
             fix="Read it as such a table, and write its rows into a new one.",
         )
-
-
-def identity_of(status: os.stat_result) -> Identity:
-    """What tells whether a file is still the same."""
-    return status.st_size, status.st_mtime_ns, status.st_ino

@@ -33,13 +33,6 @@ def warehouse_of(warehouse: str, options: LocalFileOptions) -> Path | Warehouse:
     """What ``lake.warehouse`` names. Raises `ConfigError` and `FeatureNotSupported`."""
     if local_warehouse(warehouse) is not None:
         return warehouse_folder(warehouse, format=IDENTIFIER, features=FEATURES)
-    if not options.require_metadata:
-        raise FeatureNotSupported(
-            "reading tables without their manifests on S3",
-            format=IDENTIFIER,
-            reason="files are looked at as those of a disk",
-            fix="Leave lake.localfile.require-metadata out, and restore the table's manifests.",
-        )
     if options.open_files:
         raise FeatureNotSupported(
             "files that stay open across epochs on S3",

@@ -12,17 +12,13 @@ publish into it, unseen, while a new one is made.
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pyarrow as pa
 
-from laketier.kit import LocalFolder
 from laketier.kit.access import access
-from laketier.kit.durable import create_exclusively, fsync_directory
 from laketier.kit.failpoints import failpoint
 from laketier.kit.manifests import FileEntry, Manifest, ManifestLog, files_at
 from laketier.kit.manifests.log import ROLLUPS, TableFile
@@ -48,12 +44,13 @@ from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.entries import adopted_table, canonical_text, entry_of, properties_of
 from laketier_localfile.file_formats.interface import FileFormat
 from laketier_localfile.file_formats.known import file_format, of_name, of_table
-from laketier_localfile.layout import IN_PROGRESS, LAYOUT, LOST, attempt_of, bucket_of, superseded_path
+from laketier_localfile.layout import IN_PROGRESS, LAYOUT, LOST, attempt_of, bucket_of
 from laketier_localfile.looking import LyingFile, Progress, look_at, measure, only_value
-from laketier_localfile.lying import LyingFiles
+from laketier_localfile.lying import LyingFiles, LyingPlace
+from laketier_localfile.lying_place import lying_place_of
 from laketier_localfile.names import PARQUET
 from laketier_localfile.partitioning import Partitioning
-from laketier_localfile.table import LocalFileTable, refuse_several_devices
+from laketier_localfile.table import LocalFileTable
 from laketier_localfile.time_pattern import is_below_time
 
 log = logging.getLogger(__name__)
@@ -61,6 +58,7 @@ log = logging.getLogger(__name__)
 _WIDTHS = {Transform.BUCKET: 1, Transform.TRUNCATE: 1}
 _UUID = re.compile(r"[0-9a-f]{32}\Z")
 _NO_ROLLUPS = 1 << 62
+_TABLE = LAYOUT.table_file.rpartition("/")[2]
 _WATERMARKS_LOST = (
     "The watermarks of all pipelines are lost: which epochs the files hold is not known. Each pipeline is refused "
     "until `laketier pipeline adopt` says its last epoch, or `laketier pipeline forget` that it never wrote here."
@@ -82,29 +80,29 @@ def rebuild(
     on_progress: Progress,
 ) -> AdoptedTable:
     """See `LakeAdoption.rebuild`."""
-    location = catalog.location(path)
-    if not location.is_dir():
-        raise TableNotFound("there is no such folder", where=str(location))
-    with access("looking at the table", location):
-        _refuse_whole(location)
-        refuse_several_devices(location)
-        chain = _whole_chain(location)
+    place = lying_place_of(catalog.store(path))
+    if not place.is_there():
+        raise TableNotFound("there is no such folder", where=place.where)
+    with access("looking at the table", place.where):
+        _refuse_whole(place)
+        place.refuse_unfit()
+        chain = _whole_chain(place)
         if chain is not None:
             return _restored(catalog, path, chain)
-        _refuse_staged(location, leave_staged=leave_staged)
-        lying = _lying(location)
-        if not lying.files and not _remains(location):
-            raise TableNotFound("there is no table, and nothing left of one", where=str(location))
-        _format_of(catalog, location, lying, _newest(location, quietly=True))  # raises while nothing is moved yet
-        _move_aside(location)
+        _refuse_staged(place, leave_staged=leave_staged)
+        lying = _lying(place)
+        if not lying.files and not _remains(place):
+            raise TableNotFound("there is no table, and nothing left of one", where=place.where)
+        _format_of(catalog, place, lying, _newest(place, quietly=True))  # raises while nothing is moved yet
+        _move_aside(place)
         failpoint("rebuild.after_move_aside")
         # Once more: what a writer published just before is in its place by now, or staged.
-        _refuse_staged(location, leave_staged=leave_staged)
-        found = what_is_left(catalog, location, primary_key, types, on_progress)
+        _refuse_staged(place, leave_staged=leave_staged)
+        found = what_is_left(catalog, place, primary_key, types, on_progress)
 
     def last_look() -> None:
-        _refuse_staged(location, leave_staged=leave_staged)
-        found.lying.refuse_changed(location, _lying(location))
+        _refuse_staged(place, leave_staged=leave_staged)
+        found.lying.refuse_changed(_lying(place), place.where)
 
     info = catalog.create_of(path, found.descriptor, found.entries, origin=REBUILT, last_look=last_look)
     told = (*found.told, _WATERMARKS_LOST, _NO_HISTORY)
@@ -124,7 +122,7 @@ class WhatIsLeft:
 
 def what_is_left(
     catalog: LocalFileCatalog,
-    location: Path,
+    place: LyingPlace,
     primary_key: tuple[str, ...] = (),
     types: Mapping[str, pa.DataType] | None = None,
     on_progress: Progress = None,
@@ -132,19 +130,19 @@ def what_is_left(
     durable: bool = True,
 ) -> WhatIsLeft:
     """Look at all files that are in their places. Writes nothing. ``durable``: the files are synced."""
-    lying = _lying(location)
-    newest = _newest(location)
-    chosen = _format_of(catalog, location, lying, newest)
+    lying = _lying(place)
+    newest = _newest(place)
+    chosen = _format_of(catalog, place, lying, newest)
     schemas = SchemaSet(chosen.spelling)
-    looked_at = look_at(location, lying, chosen, schemas, on_progress, durable=durable)
-    descriptor, told = _described(location, looked_at, chosen, schemas, newest, primary_key, types or {})
-    files = measure(location, lying, looked_at, descriptor.schema, on_progress, durable=durable)
+    looked_at = look_at(place, lying, chosen, schemas, on_progress, durable=durable)
+    descriptor, told = _described(place, looked_at, chosen, schemas, newest, primary_key, types or {})
+    files = measure(place, lying, looked_at, descriptor.schema, on_progress, durable=durable)
     partitioning = Partitioning.of(descriptor)
     entries = [
         entry_of(
             file,
             descriptor,
-            tuple((field.name, _value_of(location, file, field, partitioning)) for field in partitioning.fields),
+            tuple((field.name, _value_of(place, file, field, partitioning)) for field in partitioning.fields),
             None if descriptor.buckets is None else bucket_of(file.path),
         )
         for file in files
@@ -152,21 +150,21 @@ def what_is_left(
     return WhatIsLeft(lying, descriptor, entries, (*_known(newest), *told))
 
 
-def _refuse_whole(location: Path) -> None:
+def _refuse_whole(place: LyingPlace) -> None:
     try:
-        manifests = LocalFileTable(location).manifests()
+        manifests = LocalFileTable(place.store).manifests()
         head, _ = manifests.head()
         for _ in blocks_back_from(replace(manifests, manifests_per_rollup=_NO_ROLLUPS), head.number):
             pass
         manifests.metadata(head)
     except LaketierError:
         return
-    raise IncompatibleTable("the table's manifests are whole", where=str(location), fix="There is nothing to rebuild.")
+    raise IncompatibleTable("the table's manifests are whole", where=place.where, fix="There is nothing to rebuild.")
 
 
-def _whole_chain(location: Path) -> ManifestLog | None:
+def _whole_chain(place: LyingPlace) -> ManifestLog | None:
     """The one chain that was a table, whole, where only ``table.json`` does not name it any more."""
-    chains = [log for uuid in _uuids(location) if _was_table(log := _log(location, uuid))]
+    chains = [_log(place, uuid) for uuid in _uuids(place) if _was_table(place, uuid)]
     if len(chains) != 1:
         return None
     try:
@@ -180,104 +178,85 @@ def _whole_chain(location: Path) -> ManifestLog | None:
 
 
 def _restored(catalog: LocalFileCatalog, path: TablePath, chain: ManifestLog) -> AdoptedTable:
-    location = chain.location
-    _aside(location / LAYOUT.table_file)
+    place = lying_place_of(chain.store)
+    place.move_aside([_TABLE])
     table = TableFile(LAYOUT.format, chain.table_uuid, _rolled_up(chain) or catalog.manifests_per_rollup)
     try:
-        create_exclusively(location / LAYOUT.table_file, table.encode())
+        place.store.create(LAYOUT.table_file, table.encode())
     except FileExistsError as error:
-        raise IncompatibleTable("another process rebuilt the table meanwhile", where=str(location)) from error
+        raise IncompatibleTable("another process rebuilt the table meanwhile", where=place.where) from error
     info = catalog.load_table(path)
-    entries = files_at(LocalFileTable(location).manifests(), info.snapshot_id or 0)
+    entries = files_at(LocalFileTable(place.store).manifests(), info.snapshot_id or 0)
     told = "Only table.json was lost, and is written again: history and watermarks are as they were."
     return adopted_table(info, entries, {}, told=(told,))
 
 
 def _rolled_up(chain: ManifestLog) -> int | None:
     """How many manifests the smallest rollups sum up, which ``table.json`` said."""
-    names = [path.stem.split("-") for path in (chain.folder / ROLLUPS).glob("*-*.json")]
-    sizes = [int(last) - int(first) + 1 for first, last in names if first.isdecimal() and last.isdecimal()]
+    names = [name.removesuffix(".json").split("-") for name in chain.store.names(f"{chain.home}/{ROLLUPS}")]
+    spans = [name for name in names if len(name) == 2 and all(part.isdecimal() for part in name)]
+    sizes = [int(last) - int(first) + 1 for first, last in spans]
     return min((size for size in sizes if size >= 2), default=None)
 
 
-def _refuse_staged(location: Path, *, leave_staged: bool) -> None:
-    staged = sorted(file.path for file in LocalFolder(location).files(IN_PROGRESS))
+def _refuse_staged(place: LyingPlace, *, leave_staged: bool) -> None:
+    staged = sorted(file.path for file in place.store.files(IN_PROGRESS))
     if staged and not leave_staged:
         raise IncompatibleTable(
             f"{len(staged):,} files are staged, and some may be published",
-            where=str(location),
+            where=place.where,
             why=f"without manifests nobody knows whether {staged[0]} is of a commit that was acknowledged",
             fix="Stop all writers. If these files are left by failed rounds, or their rounds are run again, go on with "
             "--leave-staged: they stay where they are, and are not in the table.",
         )
 
 
-def _lying(location: Path) -> LyingFiles:
+def _lying(place: LyingPlace) -> LyingFiles:
     """Without what an overwrite or an upsert was about to take away: it has its place among the superseded already."""
-    lying = LyingFiles.below(location)
-    folder = LocalFolder(location)
-    for path in list(lying.files):
-        there = folder.status(superseded_path(path))
-        if there is not None and there.st_ino == lying.files[path][2]:
-            del lying.files[path]
-            lying.left_out[path] = "it was superseded"
+    lying = place.files()
+    for path in place.superseded(lying):
+        del lying.files[path]
+        lying.left_out[path] = "it was superseded"
     return lying
 
 
-def _format_of(catalog: LocalFileCatalog, location: Path, lying: LyingFiles, newest: Manifest | None) -> FileFormat:
+def _format_of(catalog: LocalFileCatalog, place: LyingPlace, lying: LyingFiles, newest: Manifest | None) -> FileFormat:
     """The table's file format, by the newest manifest or else by its files; those of others are left out. Raises
     `IncompatibleData` where it can't be told."""
     if newest is not None and newest.metadata is not None:
-        known = of_table(newest.metadata.properties, where=str(location))
-        lying.only_of(known, location, may_be_empty=True)
+        known = of_table(newest.metadata.properties, where=place.where)
+        lying.only_of(known, place.where, may_be_empty=True)
         return known
     if not lying.files:
         return file_format(PARQUET)
     asked = catalog.options.file_format
     own = {each.name for path in lying.files if attempt_of(path) is not None and (each := of_name(path)) is not None}
     name = asked.value if asked is not None else next(iter(own)) if len(own) == 1 else None
-    return lying.only_of(None if name is None else file_format(name), location)
+    return lying.only_of(None if name is None else file_format(name), place.where)
 
 
-def _remains(location: Path) -> bool:
-    return any(_was_table(_log(location, uuid)) for uuid in _uuids(location)) or any(
-        name.endswith(LOST) for name in _names(location)
-    )
+def _remains(place: LyingPlace) -> bool:
+    return any(_was_table(place, uuid) for uuid in _uuids(place)) or any(name.endswith(LOST) for name in _names(place))
 
 
-def _move_aside(location: Path) -> None:
-    for uuid in _uuids(location):
-        _aside(location / LAYOUT.folder / uuid)
-    _aside(location / LAYOUT.table_file)
-    if (location / LAYOUT.folder).is_dir():
-        fsync_directory(location / LAYOUT.folder)
+def _move_aside(place: LyingPlace) -> None:
+    place.move_aside([*_uuids(place), _TABLE])
 
 
-def _aside(path: Path) -> None:
-    target = path.with_name(f"{path.name}{LOST}")
-    number = 0
-    while target.exists():
-        number += 1
-        target = path.with_name(f"{path.name}.{number}{LOST}")
-    try:
-        os.rename(path, target)
-    except FileNotFoundError:
-        return
-
-
-def _newest(location: Path, *, quietly: bool = False) -> Manifest | None:
+def _newest(place: LyingPlace, *, quietly: bool = False) -> Manifest | None:
     """The newest manifest of any chain that can still be read, with the table's description."""
     found: list[Manifest] = []
-    for name in _names(location):
-        folder = location / LAYOUT.folder / name
-        if not ((name.endswith(LOST) or _UUID.match(name)) and folder.is_dir() and _is_of_table(folder)):
+    store = place.store
+    for name in _names(place):
+        if not ((name.endswith(LOST) or _UUID.match(name)) and _is_of_table(place, name)):
             continue
         described = None
-        for file in sorted(folder.glob("*.json")):
-            if not file.stem.isdecimal():
+        for file in sorted(place.names(f"{LAYOUT.folder}/{name}")):
+            if not (file.endswith(".json") and file.removesuffix(".json").isdecimal()):
                 continue
+            path = f"{LAYOUT.folder}/{name}/{file}"
             try:
-                manifest = Manifest.read(file, LAYOUT)
+                manifest = Manifest.decode(store.read(path), store.where(path), LAYOUT)
             except (LaketierError, OSError) as error:
                 if not quietly:
                     log.warning("a manifest can't be read: %s", error)
@@ -290,7 +269,7 @@ def _newest(location: Path, *, quietly: bool = False) -> Manifest | None:
 
 
 def _described(
-    location: Path,
+    place: LyingPlace,
     files: list[LyingFile],
     chosen: FileFormat,
     schemas: SchemaSet,
@@ -320,7 +299,7 @@ def _described(
         told = (*told, "If the table had a primary key, it has none now: --primary-key gives it one.")
     if not files:
         raise CorruptTable(
-            "neither manifests nor data files tell the table's columns", where=str(location), fix="Create it anew."
+            "neither manifests nor data files tell the table's columns", where=place.where, fix="Create it anew."
         )
     fields = [each.with_nullable(each.nullable and each.name not in primary_key) for each in schema]
     in_names = any(name not in file.schema.names for file in files for name in hive.names)
@@ -362,11 +341,11 @@ def _names_all(table: pa.Schema, file: pa.Schema) -> bool:
     return set(file.names) <= set(table.names)
 
 
-def _value_of(location: Path, file: LyingFile, field: PartitionField, partitioning: Partitioning) -> str | None:
+def _value_of(place: LyingPlace, file: LyingFile, field: PartitionField, partitioning: Partitioning) -> str | None:
     """A folder's name may be a digest, so the value is read; files that were adopted may not have it."""
     column = partitioning.schema.field(field.column)
     if column.name in file.schema.names:
-        return only_value(location, file, column, lambda found: partitioning.texts_of(field, found.cast(column.type)))
+        return only_value(place, file, column, lambda found: partitioning.texts_of(field, found.cast(column.type)))
     return canonical_text(dict(values_of(file.path)).get(column.name), column.type)
 
 
@@ -383,25 +362,23 @@ def _known(newest: Manifest | None) -> tuple[str, ...]:
     )
 
 
-def _uuids(location: Path) -> list[str]:
-    return sorted(name for name in _names(location) if _UUID.match(name))
+def _uuids(place: LyingPlace) -> list[str]:
+    return sorted(name for name in _names(place) if _UUID.match(name))
 
 
-def _names(location: Path) -> list[str]:
-    try:
-        return os.listdir(location / LAYOUT.folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+def _names(place: LyingPlace) -> list[str]:
+    return place.names(LAYOUT.folder)
 
 
-def _log(location: Path, uuid: str) -> ManifestLog:
-    return ManifestLog(location, LAYOUT, uuid, _NO_ROLLUPS)
+def _log(place: LyingPlace, uuid: str) -> ManifestLog:
+    return ManifestLog(place.store, LAYOUT, uuid, _NO_ROLLUPS)
 
 
-def _was_table(chain: ManifestLog) -> bool:
+def _was_table(place: LyingPlace, uuid: str) -> bool:
     """A creation that was killed, or lost a race, left one manifest and no head."""
-    return _is_of_table(chain.folder)
+    return _is_of_table(place, uuid)
 
 
-def _is_of_table(folder: Path) -> bool:
-    return (folder / "head.json").exists() or (folder / f"{1:020}.json").exists()
+def _is_of_table(place: LyingPlace, name: str) -> bool:
+    folder = f"{LAYOUT.folder}/{name}"
+    return any(place.store.exists(f"{folder}/{file}") for file in ("head.json", f"{1:020}.json"))

@@ -17,7 +17,7 @@ from laketier.kit.parquet_reader import naming_damage
 from laketier.spi import CorruptTable, LakeSplit, Predicate, columns_of
 from laketier_localfile.adopted import fitted_batches
 from laketier_localfile.claims import digest_of, format_of
-from laketier_localfile.file_formats.interface import Wanted
+from laketier_localfile.file_formats.interface import FileFormat, Wanted
 from laketier_localfile.file_formats.known import file_format
 from laketier_localfile.layout import LAYOUT, superseded_path
 from laketier_localfile.names import PARQUET
@@ -113,7 +113,7 @@ class LocalFileSource(ManifestSource):
         outside = {name: text for name, text in split.partition if name in schema.names and name not in written.names}
         wanted = Wanted(without(schema, tuple(outside)), asked, split.rows or 0)
         stretch = Stretch(published.start, published.end, published.head) if published.end else None
-        with self._opened(published) as file:
+        with self._opened(published, chosen) as file:
             try:
                 checked = file if stretch is None else stretch.bytes_of(file)
                 is_it = chosen.check(checked, published.bytes, published.digest)
@@ -139,16 +139,16 @@ class LocalFileSource(ManifestSource):
                 else:
                     yield with_constants(_without_columns(wanted.rows, wanted.schema), outside, schema)
 
-    def _opened(self, published: PublishedFile) -> pa.NativeFile:
+    def _opened(self, published: PublishedFile, chosen: FileFormat) -> pa.NativeFile:
         """The data file, wherever it is. A file that is digested from end to end is fetched as a whole."""
         bucket = in_s3(self.table.place)
         if bucket is None:
             return _opened(self.table.location, published.path)
         from laketier_localfile.s3.settle import places
 
-        checked = places(LAYOUT.data_path(published.path, where="a split"))
+        checked = places(LAYOUT.data_path(published.path, where="a split", adopted=True))
         try:
-            return bucket.open(*checked) if published.file_format == PARQUET else bucket.fetch(*checked)
+            return bucket.open(*checked) if chosen.tells_by_ranges else bucket.fetch(*checked)
         except FileNotFoundError as error:
             raise _missing(bucket.where(published.path)) from error
 

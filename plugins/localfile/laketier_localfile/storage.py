@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from laketier.kit.event_time import check_event_time
 from laketier.kit.manifests import (
@@ -15,7 +14,6 @@ from laketier.kit.manifests import (
 )
 from laketier.spi import (
     CommitterInitContext,
-    FeatureNotSupported,
     LakeCommitter,
     LakeStorage,
     LakeStorageConfig,
@@ -120,13 +118,6 @@ class LocalFileStorage(LakeStorage):
         return ManifestChanges(self.source(table))
 
     def adoption(self) -> LocalFileAdoption:
-        if not isinstance(self._warehouse, Path):
-            raise FeatureNotSupported(
-                "adopt and rebuild on S3",
-                format=IDENTIFIER,
-                reason="what lies there is looked at, and made durable, as files of a disk",
-                fix="Copy the files into a local warehouse and adopt them there, or tier them into a new table.",
-            )
         return LocalFileAdoption(self.catalog())
 
     def maintenance(self, table: TableInfo) -> ManifestMaintenance:

@@ -69,6 +69,8 @@ class S3Table(Table):
             access_key=KEY,
             secret_key=KEY,
             region=REGION,
+            connect_timeout=60,
+            request_timeout=60,
         )
         found = files.get_file_info(pafs.FileSelector(f"{BUCKET}/{self.location}", recursive=True))
         paths = [info.path for info in found if info.path.endswith(".parquet")]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import ClassVar
-
-from one_store import KEY, REGION, make_bucket, store
 
 from laketier.registry import hookimpl
 from laketier.spi import Feature, Passthrough, Support, unsupported
@@ -17,14 +16,23 @@ from laketier_localfile.plugin import LocalFilePlugin
 
 
 class Harness(LocalHarness):
+    """``engine_modules``: the package of this plugin is none, though it is not the plugin's own."""
+
     buckets = 0
+    dates_by = timedelta(seconds=1)
+    engine_modules = ("obstore", "moto", "boto3", "botocore", "werkzeug", "vortex", "zstandard")
 
     def setup(self, _: Path) -> Warehouse:
+        from one_store import KEY, REGION, make_bucket, store
+
         self.buckets += 1
         make_bucket(f"plain{self.buckets}")
         options = {"endpoint": store(), "region": REGION, "access_key_id": KEY, "secret_access_key": KEY}
         self.storage = Passthrough(options)
         return Warehouse(f"s3://plain{self.buckets}/warehouse", {f"storage.{k}": v for k, v in options.items()})
+
+    def secret_options(self, _: Path) -> Mapping[str, str]:
+        return {"storage.secret_access_key": "{secret}"}
 
 
 class LocalFileOnS3(LocalFilePlugin):

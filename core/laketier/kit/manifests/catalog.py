@@ -126,12 +126,12 @@ class ManifestCatalog(LakeCatalog):
         """Create a table of files that lie there. All of it or nothing: its first manifest names them, and is the
         table's only when ``table.json`` is. ``last_look`` raises unless the files are still what ``added`` says.
         Raises `IncompatibleTable` where another process made a table meanwhile."""
-        location = self.location(path)
+        store = self.store(path)
         wanted = self._checked(descriptor)
-        with access("creating the table", location):
+        with access("creating the table", store.root):
             ours = create_manifests(
                 self.table_type,
-                location,
+                store,
                 wanted,
                 self.manifests_per_rollup,
                 added=tuple(added),
@@ -140,7 +140,7 @@ class ManifestCatalog(LakeCatalog):
             )
         if not ours:
             raise IncompatibleTable(
-                "another process made a table of the folder meanwhile", where=str(location), fix="Look at that table."
+                "another process made a table of the folder meanwhile", where=store.root, fix="Look at that table."
             )
         return self.load_table(path)
 

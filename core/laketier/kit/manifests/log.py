@@ -317,8 +317,9 @@ class ManifestLog:
         """Look again after the name was taken: if the table is there or past it, and does not descend from it, the name
         was free only because someone deleted manifests, and what was published there is part of nothing."""
         hint = self._hint()
-        if hint is None:
+        if hint is None or self.store.needs_no_folder:
             self._refuse_dropped(number)
+        if hint is None:
             return
         if hint[0] < number or hint == (number, sha256):
             return
@@ -334,7 +335,8 @@ class ManifestLog:
 
     def _refuse_dropped(self, number: int) -> None:
         """Where there is no head file any more, there may be no table: on storage without folders, a name in a dropped
-        table can be taken like any other."""
+        or rebuilt table can be taken like any other. Both take ``table.json`` away first, so a commit that still finds
+        it came before."""
         try:
             if TableFile.read(self.place, self.layout).table_uuid == self.table_uuid:
                 return

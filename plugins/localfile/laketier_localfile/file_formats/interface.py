@@ -83,6 +83,8 @@ class FileFormat(ABC):
     """What the columns of several files are joined by."""
     tells_types: ClassVar[bool] = True
     """Whether a file says the types of its columns. Others are read as columns that the table chose."""
+    tells_by_ranges: ClassVar[bool] = False
+    """Whether a file is told, checked and read by parts of it. Others are gone through from end to end."""
 
     @abstractmethod
     def suffix(self, options: LocalFileOptions) -> str:

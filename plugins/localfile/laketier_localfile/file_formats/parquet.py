@@ -27,6 +27,7 @@ class Parquet(FileFormat):
     name = PARQUET
     suffixes = (".parquet",)
     lying_suffixes = (".parquet",)
+    tells_by_ranges = True
 
     def suffix(self, options: LocalFileOptions) -> str:
         return ".parquet"

@@ -14,6 +14,7 @@ from laketier.spi import StorageError
 
 _CODE = re.compile(r"<Code>([A-Za-z0-9]{1,80})</Code>")
 _MESSAGE = re.compile(r"<Message>([^<]{1,300})</Message>")
+_ODD_KEY = re.compile(r'invalid path: (?:Error parsing )?Path "(.*?)"(?::| contained)', re.DOTALL)
 _STATUS = re.compile(r"status code: (\d{3})")
 _CAUSE = re.compile(r"\b(Connection refused|dns error|operation timed out|timed out|certificate|TimedOut)\b")
 
@@ -80,6 +81,14 @@ def is_final(error: Exception) -> bool:
 
 
 def _storage_error(error: Exception, doing: str, where: str) -> StorageError:
+    odd = _ODD_KEY.search(str(error))
+    if odd is not None:
+        return StorageError(
+            f"an object there has a key that is no path, met while {doing}",
+            where=where,
+            why=f"its key is {ascii(odd[1])[:200]}, and the library lists no such keys",
+            fix="Rename or delete that object: no writer of laketier makes one.",
+        )
     code, status, message = code_of(error), status_of(error), _MESSAGE.search(str(error))
     if status is None:
         cause = _CAUSE.search(str(error))

@@ -37,11 +37,33 @@ AT_ONCE = 16
 _WAITS = (0.1, 0.5, 2.0)
 """Seconds before a put of unknown outcome is sent again."""
 _DELETED_AT_ONCE = 1000
+_LISTED_AT_ONCE = 1000
 _FETCHED = 8 << 20
 _CLOCK = "__in_progress/.clock-"
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An object of a listing. ``path``: relative to the table. ``modified_at``: ms since the epoch."""
+
+    path: str
+    bytes: int
+    modified_at: int
+    tag: str
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any], cut: int) -> Listed:
+        """What the library says of it, without the first ``cut`` characters of its key."""
+        moment = int(found["last_modified"].timestamp() * 1000)
+        return cls(found["path"][cut:], found["size"], moment, found["e_tag"] or "")
+
+    @property
+    def identity(self) -> tuple[int, int, str]:
+        """What tells it from another one of its name."""
+        return self.bytes, self.modified_at, self.tag
 
 
 @dataclass(frozen=True)
@@ -54,10 +76,14 @@ class S3Store(TableStore):
     storage: Passthrough
 
     may_land_late: ClassVar[bool] = True
+    needs_no_folder: ClassVar[bool] = True
 
     @property
     def root(self) -> str:
-        return f"s3://{self.bucket}/{self.prefix}"
+        return f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+
+    def where(self, path: str) -> str:
+        return f"{self.root}/{path}".rstrip("/")
 
     # -- documents --------------------------------------------------------------------------------------------------
 
@@ -110,14 +136,23 @@ class S3Store(TableStore):
     # -- data files -------------------------------------------------------------------------------------------------
 
     def files(self, folder: str = "", *, recursive: bool = True) -> Iterator[FoundFile]:
-        cut = len(self.prefix) + 1
+        for found in self.objects(folder):
+            if escapes(found.path) is None and (recursive or "/" not in found.path[len(folder) :].lstrip("/")):
+                yield FoundFile(found.path, found.bytes, found.modified_at)
+
+    def objects(self, folder: str = "") -> Iterator[Listed]:
+        """All objects below a folder, also those that can't be files of a table. Raises `StorageError`."""
+        for page in self.pages(folder):
+            yield from page
+
+    def pages(self, folder: str = "") -> Iterator[list[Listed]]:
+        """The same, as the store gives them: up to a thousand by one request."""
+        cut = len(self.prefix) + 1 if self.prefix else 0
         start = self._key(folder) if folder else self.prefix
         with naming("listing the table's files", self.where(folder)):
-            for chunk in library().list(self._client.store, start):
-                for found in chunk:
-                    path = found["path"][cut:]
-                    if escapes(path) is None and (recursive or "/" not in path[len(folder) :].lstrip("/")):
-                        yield FoundFile(path, found["size"], int(found["last_modified"].timestamp() * 1000))
+            for chunk in library().list(self._client.store, start or None, chunk_size=_LISTED_AT_ONCE):
+                # Of a key that ends with a slash, as some tools make for folders, the library cuts that off.
+                yield [each for each in (Listed.of(found, cut) for found in chunk) if each.path]
 
     def sizes(self, paths: Sequence[str]) -> Mapping[str, int | None]:
         found = self.at_once(self._head, paths)
@@ -231,7 +266,7 @@ class S3Store(TableStore):
         return client_of(self.bucket, self.storage)
 
     def _key(self, path: str) -> str:
-        return f"{self.prefix}/{confined(path, where=self.root)}"
+        return "/".join(filter(None, (self.prefix, confined(path, where=self.root))))
 
     def _head(self, path: str) -> Any:
         try:
@@ -306,4 +341,6 @@ def _listed(client: Client, prefix: str, where: str) -> tuple[list[str], list[st
     with naming("listing", where):
         found = library().list_with_delimiter(client.store, prefix or None)
     cut = len(prefix) + 1 if prefix else 0
-    return [each["path"][cut:] for each in found["objects"]], [each[cut:] for each in found["common_prefixes"]]
+    names = [each["path"][cut:] for each in found["objects"]]
+    # Some tools make a key with a slash at its end for a folder, and the library cuts that off.
+    return [name for name in names if name], [each[cut:] for each in found["common_prefixes"]]
