@@ -218,12 +218,16 @@ def damage(table: S3Table) -> None:
     table.s3.client.put_object(Bucket=BUCKET, Key=f"{table.location}/{table.log.name(1)}", Body=b"damaged")
 
 
-def test_a_writer_that_slept_while_the_table_was_rebuilt(table: S3Table) -> None:
-    """It is told that its table is gone: a key of the old one can be taken, and is given back."""
+@pytest.mark.parametrize("noted", [False, True])
+def test_a_writer_that_slept_while_the_table_was_rebuilt(table: S3Table, noted: bool) -> None:
+    """It is told that its table is gone: a key of the old one can be taken, and is given back. ``noted``: another one
+    that slept wrote the head file of the old table anew."""
     table.round(0)
     table.round(1)
     committer = table.committer()
     state, staged = committer.open(), table.stage(table.ids(9))
+    head = f"{table.log.home}/head.json"
+    noted_before = table.log.store.read(head)
     seen: list[str] = []
 
     def at(name: str) -> None:
@@ -233,6 +237,8 @@ def test_a_writer_that_slept_while_the_table_was_rebuilt(table: S3Table) -> None
             with pytest.raises(IncompatibleTable, match="1 files are staged"):
                 rebuilt(table)
             rebuilt(table, leave_staged=True)
+            if noted:
+                put(table, head, noted_before)
 
     with failpoints.observed(at), pytest.raises(Conflict, match="dropped meanwhile"):
         committer.publish(state, [staged], None)
