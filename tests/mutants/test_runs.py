@@ -19,6 +19,7 @@ from laketier_verification.mutants.recall import mended, recalled
 from laketier_verification.mutants.report import Told
 from laketier_verification.mutants.results import KILLED, NEAR, SURVIVED, Result, Results, drawn
 from laketier_verification.mutants.rules import OTHER, rule_of
+from laketier_verification.mutants.sample import NotFinished, Sample, interval
 from laketier_verification.mutants.source import Module
 from laketier_verification.mutants.summary import Summary, summaries
 from laketier_verification.mutants.survivors import Argued, argued, stale
@@ -192,6 +193,60 @@ def test_a_summary_outlives_the_results(tmp_path: Path, module: Module) -> None:
     assert "## tiering" in made
     assert "## spi" in made
     assert "## rounds" not in made
+
+
+def test_a_sample_tells_of_what_was_drawn_alone(tmp_path: Path, module: Module) -> None:
+    """And of nothing before each survivor has met all tests: those that wait may be noticed yet."""
+    order, results, sample = drawn(module.mutants, 7), Results(tmp_path / "results.jsonl"), Sample(3, 7)
+
+    def found(number: int, outcome: str) -> None:
+        key = order[number].key
+        results.add(Result(key, module.digest(key.function), 1, outcome))
+
+    def told() -> Told:
+        return Told.of("tiering", {"broken": module}, results, [], sample)
+
+    for number, outcome in ((0, KILLED), (1, NEAR), (3, SURVIVED), (4, SURVIVED)):
+        found(number, outcome)
+    with pytest.raises(NotFinished, match=r"2 of the 3 mutants drawn by seed 7 .* --sample 3 --seed 7"):
+        told()
+    found(1, SURVIVED)
+    found(2, KILLED)
+    assert (told().score.tried, told().score.noticed, told().total) == (3, 2, len(module.mutants))
+    Summary.of(told()).write(tmp_path)
+    [summary] = summaries(tmp_path)
+    assert summary.sample == sample
+    low, high = summary.score.interval
+    assert f"Noticed: 2 of 3, so between {low:.0f} % and {high:.0f} % of all, with 95% confidence." in page(tmp_path)
+
+
+def test_a_sample_of_another_format_that_notices(
+    tmp_path: Path, module: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts for what was drawn, and its survivors have still to meet the target's own tests."""
+    monkeypatch.setattr(report, "FOLDER", tmp_path)
+    monkeypatch.setattr(Target, "modules", lambda _: {"broken": module})
+    first, second, third = (mutant.key for mutant in drawn(module.mutants, 1)[:3])
+    feather, localfile = (Results(tmp_path / f"{name}.jsonl") for name in ("feather", "localfile"))
+    for results, key, outcome in (
+        (feather, first, SURVIVED),
+        (localfile, first, KILLED),
+        (localfile, second, SURVIVED),
+        (localfile, third, KILLED),
+    ):
+        results.add(Result(key, module.digest(key.function), 1, outcome))
+    with pytest.raises(NotFinished, match="1 of the 2 mutants"):
+        report.known_of("feather", Sample(2, 1))
+    told = report.known_of("feather", Sample(1, 1))
+    assert (told.score.tried, told.score.noticed, told.elsewhere) == (1, 1, {"localfile": 1})
+
+
+def test_the_interval() -> None:
+    """Against what the tables of Wilson's interval say."""
+    assert [round(end, 1) for end in interval(95, 100)] == [88.8, 97.8]
+    assert [round(end, 1) for end in interval(10, 10)] == [72.2, 100.0]
+    assert [round(end, 1) for end in interval(0, 10)] == [0.0, 27.8]
+    assert interval(0, 0) == (0.0, 100.0), "nothing is known"
 
 
 def test_the_page_is_made_of_the_summaries() -> None:

@@ -20,6 +20,7 @@ from laketier_verification.mutants.loop import Loop
 from laketier_verification.mutants.page import PAGE, page
 from laketier_verification.mutants.recall import mended, recalled
 from laketier_verification.mutants.results import NEAR, SURVIVED, Results, drawn
+from laketier_verification.mutants.sample import NotFinished, Sample
 from laketier_verification.mutants.source import Key, Module, Mutant
 from laketier_verification.mutants.summary import SUMMARIES, Summary
 from laketier_verification.mutants.survivors import argued, stale
@@ -29,9 +30,10 @@ from laketier_verification.mutants.targets import FOLDER, ROOT, TARGETS, Target
 def main() -> None:
     """Exit code 1 when a mutant survived that nobody argued, or an argument is about none."""
     arguments = _parser().parse_args()
+    sample = Sample(arguments.sample, arguments.seed) if arguments.sample else None
     if arguments.docs:
         if arguments.target:
-            told = report.known_of(arguments.target)
+            told = _known_of(arguments.target, sample)
             old = Summary.read(SUMMARIES / f"{told.name}.json") if arguments.recall else None
             (mended(old, told) if old else Summary.of(told)).write()
         PAGE.write_text(page(), encoding="utf-8")
@@ -39,7 +41,8 @@ def main() -> None:
     target = TARGETS[arguments.target or "feather"]
     modules = target.modules()
     mutants = drawn((mutant for module in modules.values() for mutant in module.mutants), arguments.seed)
-    chosen = [mutant for mutant in mutants if re.search(arguments.only, _text(mutant))]
+    drawn_first = mutants[: arguments.sample] if sample else mutants
+    chosen = [mutant for mutant in drawn_first if re.search(arguments.only, _text(mutant))]
     if arguments.survivors_of:
         left = report.survivors_of(arguments.survivors_of)
         chosen = [mutant for mutant in chosen if mutant.key in left]
@@ -63,7 +66,7 @@ def main() -> None:
         code = _run(target, modules, chosen, results, met_all, arguments)
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             sys.exit(f"pytest ended with exit code {code}")
-    told = report.known_of(target.name)
+    told = _known_of(target.name, sample)
     if arguments.json:
         print(json.dumps(Summary.of(told).plain(), indent=2))
     else:
@@ -72,6 +75,13 @@ def main() -> None:
     for entry in about_none:
         print(f"argued, and there is no such mutant: {entry}", file=sys.stderr)
     sys.exit(bool(told.unargued or about_none or told.argued_and_noticed))
+
+
+def _known_of(target: str, sample: Sample | None) -> report.Told:
+    try:
+        return report.known_of(target, sample)
+    except NotFinished as unfinished:
+        sys.exit(f"{target}: {unfinished}")
 
 
 def _run(
@@ -125,6 +135,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--seed", type=int, default=1, help="of the order in which mutants are drawn; default: %(default)s"
+    )
+    parser.add_argument(
+        "--sample",
+        type=int,
+        default=0,
+        metavar="COUNT",
+        help="only the first COUNT in that order; once each has met all tests, the score of these alone is told, with "
+        "the interval in which that of all lies",
     )
     parser.add_argument("--only", default="", metavar="REGEX", help="mutants whose line of --list it matches")
     parser.add_argument("--survivors-of", choices=sorted(TARGETS), help="only what survived in another target")

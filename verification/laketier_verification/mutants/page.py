@@ -6,9 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from laketier_verification.mutants.report import Score
+from laketier_verification.mutants.sample import SURE
 from laketier_verification.mutants.summary import SUMMARIES, Summary, Survivor, summaries
 from laketier_verification.mutants.targets import TARGETS
 
+_OF_ROWS = """\
+A row tells of the code of its commit, and code of later commits may do better or worse. A first look is a score that
+can only rise: many survivors have met only the first tests that reach them.
+"""
+_FEW_WAIT = 1 / 8
+"""Of those tried, how many may not have met all tests yet, so that the list of survivors is worth reading."""
 PAGE = SUMMARIES.with_suffix(".md")
 _ABOUT = {
     "feather": "the conformance suite on Feather, which has no partitions, buckets or files that move, and on "
@@ -48,7 +55,9 @@ its own in `docs/proof/mutants/`, and this page from all of those.
   waits for all the others.
 - **A test that does not end** counts as one that noticed. Its limit is half a minute and fifteen times its usual
   time.
-- **Samples** are drawn by a hash of seed and mutant, so the mutants tried so far are a fair sample of all of them.
+- **Samples** are drawn by a hash of seed and mutant. `--sample COUNT --seed SEED` tries the first so many of them
+  until each was noticed or has met all its tests, and tells the score of these alone, with the interval that Wilson's
+  formula gives for the score of all.
 - **Resuming**: results are appended to `artifacts/mutants/`. A run goes on where another ended. A result counts only
   for the text of the function for which it was found. Where these files are lost, `--recall` takes what the summary of
   a target tells of code that is still the same, and `--docs --recall` puts into it which survivors were noticed since.
@@ -72,14 +81,24 @@ def page(folder: Path = SUMMARIES) -> str:
     for summary in known:
         parts.append(f"## {summary.target}\n\nBy {_ABOUT[summary.target]}. {_sample(summary)}\n")
         parts += [_rows(view, scores) for view, scores in summary.scores.items()]
+        if _is_first_look(summary):
+            file = f"{SUMMARIES.name}/{summary.target}.json"
+            parts.append(f"[The file of the target]({file}) names its survivors, most of which may be noticed yet.\n")
+            continue
         open_ones = [each for each in summary.survivors if not (each.why or each.ours)]
         parts.append(_survivors("Survivors that nobody argued", open_ones))
         parts.append(_survivors("Survivors that change nothing", [each for each in summary.survivors if each.why]))
     return "\n".join(parts)
 
 
+def _is_first_look(summary: Summary) -> bool:
+    return summary.waiting > _FEW_WAIT * summary.score.tried
+
+
 def _sample(summary: Summary) -> str:
     tried = summary.score.tried
+    if summary.sample is not None:
+        return _drawn(summary)
     drawn = "All" if tried + summary.not_viable == summary.mutants else "A sample:"
     shared = "".join(f" {count} of those noticed only on {name}." for name, count in summary.elsewhere.items())
     if TARGETS[summary.target].by_the_suite and not summary.score.ours:
@@ -90,17 +109,37 @@ def _sample(summary: Summary) -> str:
     )
 
 
+def _drawn(summary: Summary) -> str:
+    assert summary.sample is not None
+    score, sample = summary.score, summary.sample
+    low, high = score.interval
+    shared = "".join(f" {count} of them on {name} alone." for name, count in summary.elsewhere.items())
+    return (
+        f"A sample of {sample.count} of {summary.mutants} mutants, drawn with seed {sample.seed}, and each survivor "
+        f"met all tests that reach it; {summary.not_viable} could not be made, and {score.equivalent} are argued. Noticed: "
+        f"{score.noticed} of {score.tried - score.equivalent}, so between {low:.0f} % and {high:.0f} % of all, with "
+        f"{SURE:.0%} confidence.{shared} At commit {summary.commit} of {summary.date}."
+    )
+
+
 def _table(known: Iterable[Summary]) -> str:
     lines = [
         "## Scores\n",
-        "| code | mutants | tried | noticed | argued | noticed of the rest | by our own tests | with them |",
-        "|---|" + "---:|" * 7,
+        _OF_ROWS,
+        "| code | of | mutants | tried | noticed | argued | noticed of the rest | by our own tests | with them |",
+        "|---|---|" + "---:|" * 7,
     ]
     for summary in known:
         name, score = summary.target, summary.score
+        of_all = f"{score.percent:.1f} %"
+        if summary.sample is not None:
+            low, high = score.interval
+            of_all += f" (of all: {low:.0f} to {high:.0f} %)"
+        elif _is_first_look(summary):
+            of_all = f"first look: {of_all}"
         lines.append(
-            f"| [{name}](#{name}) | {summary.mutants} | {score.tried} | {score.noticed} | {score.equivalent} "
-            f"| {score.percent:.1f} % | {score.ours} | {score.with_ours:.1f} % |"
+            f"| [{name}](#{name}) | {summary.commit[:8]}, {summary.date} | {summary.mutants} | {score.tried} "
+            f"| {score.noticed} | {score.equivalent} | {of_all} | {score.ours} | {score.with_ours:.1f} % |"
         )
     return "\n".join(lines) + "\n"
 

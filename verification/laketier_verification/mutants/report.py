@@ -11,6 +11,7 @@ from rich.table import Table
 
 from laketier_verification.mutants.results import NEAR, NOT_VIABLE, SURVIVED, Result, Results
 from laketier_verification.mutants.rules import rule_of
+from laketier_verification.mutants.sample import Sample, interval
 from laketier_verification.mutants.source import Key, Module
 from laketier_verification.mutants.survivors import Argued, argued
 from laketier_verification.mutants.targets import FOLDER, TARGETS
@@ -41,6 +42,11 @@ class Score:
         return 100 * self.noticed / could if could else 100.0
 
     @property
+    def interval(self) -> tuple[float, float]:
+        """Between which percentages the score of all lies, where these are a sample."""
+        return interval(self.noticed, self.tried - self.equivalent)
+
+    @property
     def with_ours(self) -> float:
         """The same, when our own tests count as well."""
         could = self.tried - self.equivalent
@@ -50,7 +56,8 @@ class Score:
 @dataclass(frozen=True)
 class Told:
     """All that is known of a target. ``total``: its mutants, of which some were drawn. ``ours``: what our own tests
-    notice, for a target of the suite. ``elsewhere``: how many the suite noticed on another format alone."""
+    notice, for a target of the suite. ``elsewhere``: how many the suite noticed on another format alone. ``sample``:
+    those that were drawn for a score, and nothing is told of others."""
 
     name: str
     total: int
@@ -59,13 +66,22 @@ class Told:
     entries: Sequence[Argued]
     ours: Mapping[Key, Result]
     elsewhere: Mapping[str, int]
+    sample: Sample | None = None
 
     @classmethod
-    def of(cls, name: str, modules: Mapping[str, Module], results: Results, entries: Sequence[Argued]) -> Told:
+    def of(
+        cls,
+        name: str,
+        modules: Mapping[str, Module],
+        results: Results,
+        entries: Sequence[Argued],
+        sample: Sample | None = None,
+    ) -> Told:
         """From the file of results, and those of other targets that share modules. A test of any format's suite that
-        notices is enough, so what two formats share has the same score for both."""
-        mine = {result.key: result for result in results.of(modules)}
-        suites, ours = (_elsewhere(name, modules, by_the_suite=suite) for suite in (True, False))
+        notices is enough, so what two formats share has the same score for both. Raises `NotFinished` of a sample."""
+        within = sample.keys(modules) if sample else None
+        mine = {result.key: result for result in results.of(modules) if within is None or result.key in within}
+        suites, ours = (_elsewhere(name, modules, by_the_suite=suite, within=within) for suite in (True, False))
         known, only_there = dict(mine), Counter[str]()
         for key, (other, result) in suites.items() if _is_suite(name) else ():
             if result.noticed and not (key in mine and mine[key].noticed):
@@ -73,10 +89,12 @@ class Told:
                 only_there[other] += 1
             elif key not in mine:
                 known[key] = replace(result, outcome=NEAR) if result.outcome == SURVIVED else result
+        if sample is not None:
+            sample.refuse_unfinished({key: result.outcome for key, result in known.items()}, within or ())
         viable = [result for result in known.values() if result.outcome != NOT_VIABLE]
         total = sum(len(module.mutants) for module in modules.values())
         by_ours = {key: result for key, (_, result) in ours.items() if result.noticed} if _is_suite(name) else {}
-        return cls(name, total, viable, len(known) - len(viable), entries, by_ours, dict(only_there))
+        return cls(name, total, viable, len(known) - len(viable), entries, by_ours, dict(only_there), sample)
 
     def is_argued(self, result: Result) -> bool:
         """A line says why nobody could notice."""
@@ -123,9 +141,9 @@ def operator(result: Result) -> str:
     return result.key.operator
 
 
-def known_of(target: str) -> Told:
-    """What the file of a target says now."""
-    return Told.of(target, TARGETS[target].modules(), Results(FOLDER / f"{target}.jsonl"), argued())
+def known_of(target: str, sample: Sample | None = None) -> Told:
+    """What the file of a target says now, of all or of a sample."""
+    return Told.of(target, TARGETS[target].modules(), Results(FOLDER / f"{target}.jsonl"), argued(), sample)
 
 
 def noticed_elsewhere(name: str, modules: Mapping[str, Module]) -> set[Key]:
@@ -138,15 +156,17 @@ def _is_suite(name: str) -> bool:
     return name in TARGETS and TARGETS[name].by_the_suite
 
 
-def _elsewhere(name: str, modules: Mapping[str, Module], *, by_the_suite: bool) -> dict[Key, tuple[str, Result]]:
-    """What other targets found of the same mutants, those first that noticed."""
+def _elsewhere(
+    name: str, modules: Mapping[str, Module], *, by_the_suite: bool, within: Container[Key] | None = None
+) -> dict[Key, tuple[str, Result]]:
+    """What other targets found of the same mutants, or of those within, those first that noticed."""
     found: dict[Key, tuple[str, Result]] = {}
     for other, target in TARGETS.items():
         if other == name or target.by_the_suite != by_the_suite:
             continue
         shared = {each: module for each, module in modules.items() if each in target.modules()}
         for result in Results(FOLDER / f"{other}.jsonl").of(shared) if shared else ():
-            if result.noticed or result.key not in found:
+            if (within is None or result.key in within) and (result.noticed or result.key not in found):
                 found[result.key] = (other, result)
     return found
 
@@ -184,3 +204,9 @@ def show(told: Told) -> None:
         f"to be equivalent: {score.percent:.1f} % ({told.not_viable} not viable)",
         highlight=False,
     )
+    if told.sample is not None:
+        low, high = score.interval
+        console.print(
+            f"drawn by chance, and each met all tests: between {low:.1f} and {high:.1f} % of all {told.total}",
+            highlight=False,
+        )

@@ -13,6 +13,7 @@ from typing import Any
 
 from laketier_verification.mutants.report import Score, Told, module, operator, rule
 from laketier_verification.mutants.results import NEAR, Result
+from laketier_verification.mutants.sample import Sample
 from laketier_verification.mutants.targets import ROOT, TARGETS
 
 SUMMARIES = ROOT / "docs" / "proof" / "mutants"
@@ -44,7 +45,8 @@ class Survivor:
 class Summary:
     """``commit`` and ``date`` of the sources that were broken. ``mutants``: all there are, of which ``score.tried`` and
     ``not_viable`` were drawn. ``waiting``: survivors that have met only their first tests. ``elsewhere``: how many of
-    those noticed were noticed by the suite on another format alone. ``scores``: by view, then by name."""
+    those noticed were noticed by the suite on another format alone. ``scores``: by view, then by name. ``sample``: what
+    was drawn for the score, where it is not of all that was tried."""
 
     target: str
     commit: str
@@ -56,6 +58,7 @@ class Summary:
     score: Score
     scores: Mapping[str, Mapping[str, Score]]
     survivors: Sequence[Survivor]
+    sample: Sample | None = None
 
     @classmethod
     def of(cls, told: Told) -> Summary:
@@ -74,6 +77,7 @@ class Summary:
             told.score,
             {name: told.by(of) for name, of in VIEWS},
             [Survivor.of(told, result) for result in left],
+            told.sample,
         )
 
     @classmethod
@@ -89,6 +93,7 @@ class Summary:
                     for view, scores in plain["scores"].items()
                 },
                 "survivors": [Survivor(**each) for each in plain["survivors"]],
+                "sample": Sample(**plain["sample"]) if plain.get("sample") else None,
             }
         )
 
