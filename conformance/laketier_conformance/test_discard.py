@@ -48,6 +48,18 @@ def test_a_result_that_was_published_is_kept(table: Table) -> None:
     expect(table.ids, ids_of(0) + ids_of(1), "rows after results were discarded that had been published")
 
 
+def test_each_discard_looks_at_what_was_published_since(table: Table) -> None:
+    """One committer is asked twice, and the second result was published by another driver in between: what the first
+    look told of published files is old."""
+    first, second = table.staged(ids_of(1)), table.staged(ids_of(0))
+    committer = table.committer()
+    committer.discard([first])
+    table.commit([second], token(0))
+    committer.discard([second])
+    committer.close()
+    expect(table.ids, ids_of(0), "rows of a result that was published after another one was discarded, and discarded")
+
+
 @pytest.mark.needs(Feature.OVERWRITE, Feature.TIME_TRAVEL)
 def test_a_result_that_an_older_snapshot_needs_is_kept(table: Table) -> None:
     """It was published, and replaced since: the newest snapshot does not name its files any more."""

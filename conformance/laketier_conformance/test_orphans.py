@@ -28,6 +28,7 @@ from laketier.tiering.failpoints import ORPHANS_FENCED, ORPHANS_LISTED
 from laketier_conformance.children import Child, ChildDied
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import Lake, Table, ids_of, token
+from laketier_conformance.outside import local_folder
 from laketier_conformance.schedules import interleave
 
 pytestmark = pytest.mark.needs(Feature.ORPHAN_COLLECTION)
@@ -98,6 +99,33 @@ def test_what_nobody_published_goes(lake: Lake, table: Table) -> None:
     expect(table.ids, ids_of(0), "rows after a collection")
     expect(table.append(1).outcome, RoundOutcome.PUBLISHED, "the outcome of the next round after a collection")
     expect(table.ids, ids_of(0) + ids_of(1), "rows of the next round after a collection")
+
+
+def test_what_could_not_be_deleted_is_not_called_gone(table: Table, unproven: Callable[[str, str], None]) -> None:
+    """A folder has taken the place of an orphan since it was listed, and is in the way: whoever counts what a
+    collection removed, and asks no more for it, would leave it for ever. The other orphans go."""
+    folder = local_folder(table.info.location)
+    table.append(0)
+    staged = [file.path for epoch in (1, 2) for file in table.staged(ids_of(epoch)).files]
+    maintenance = table.lake.storage.maintenance(table.info)
+    time.sleep(0.02)
+    found = list_orphans(table.lake.storage, table.info, grace=NONE).orphans
+    orphans = [file for file in found if file.path in staged]
+    if folder is None or not (folder / staged[0]).is_file():
+        unproven("orphans that can't be deleted", "the staged files are in no local folder of the table")
+        return
+    in_the_way = folder / staged[0] / "somebody's.txt"
+    in_the_way.parent.unlink()
+    in_the_way.parent.mkdir()
+    in_the_way.write_text("theirs")
+    try:
+        gone = {file.path for file in maintenance.remove_orphans(orphans)}
+    except LaketierError:
+        return  # and nothing is said to be gone
+    still_there = {path for path in gone if (folder / path).exists()}
+    expect(still_there, set(), "orphans that `remove_orphans` says are gone, and that are still there")
+    missed = {path for path in staged[1:] if (folder / path).exists()}
+    expect(missed, set(), "orphans that are still there as another one could not be deleted")
 
 
 def test_what_any_snapshot_needs_stays(lake: Lake, table: Table) -> None:

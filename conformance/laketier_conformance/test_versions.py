@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from laketier.spi import AddColumn, Feature, WriteMode
+from laketier.spi import AddColumn, Feature, LakeCatalog, WriteMode
 from laketier_conformance.expect import expect
 from laketier_conformance.lake import Lake, Table, ids_of, token
 
@@ -77,6 +77,30 @@ def test_a_table_that_is_not_there_has_no_version(lake: Lake) -> None:
     missing = lake.table("db.missing")
     expect(_version(missing), None, "the version of a table that is not there")
     expect(_version(missing, _version(lake.table("db.other"))), None, "the same, to who knew another table's version")
+
+
+def test_a_format_that_names_states_names_each(table: Table) -> None:
+    """One that has a `table_version` of its own, and says None of a table at rest, has it loaded again for each look:
+    nothing that is kept of it is ever served."""
+    catalog = table.lake.storage.catalog()
+    if type(catalog).table_version is LakeCatalog.table_version:
+        return
+    for epoch in range(3):
+        table.append(epoch)
+        table.info  # noqa: B018 - whoever looks may settle what the commit left
+        assert _version(table) is not None, (
+            f"after {epoch + 1} rounds, all of which went well, the table has no version"
+        )
+
+
+def test_what_a_handle_takes_is_told_of_each_handle(table: Table) -> None:
+    """By a format that has a `handle_bytes` of its own: a handle of unknown size is not kept."""
+    catalog = table.lake.storage.catalog()
+    if type(catalog).handle_bytes is LakeCatalog.handle_bytes:
+        return
+    table.append(0)
+    loaded = catalog.load_table(table.path)
+    assert loaded.handle is None or catalog.handle_bytes(loaded), "the bytes of a table's handle are not known, or 0"
 
 
 def test_what_a_handle_takes_is_a_number_or_unknown(table: Table) -> None:

@@ -146,3 +146,16 @@ def test_a_key_stays_when_lines_move(tmp_path: Path) -> None:
     moved = module(tmp_path, "import os\n\n\n" + text)
     assert [each.key for each in moved.mutants] == keys
     assert {key.nth for key in keys if key.operator == "drop a call"} == {0, 1}
+
+
+def test_functions_that_are_left_alone(tmp_path: Path) -> None:
+    """Another target has them, and each is there: a name that has gone would bring its mutants back unseen."""
+    source = module(tmp_path, "def one(a):\n    return a + 1\n\n\ndef two(a):\n    return a + 1\n")
+    without = Module(source.name, source.file, frozenset({"one"}))
+    assert {each.key.function for each in source.mutants} == {"one", "two"}
+    assert {each.key.function for each in without.mutants} == {"two"}
+    whole = {name: found for target in TARGETS.values() for name, found in target.modules().items()}
+    for target in TARGETS.values():
+        for left in target.but:
+            name, _, function = left.partition(":")
+            assert not function or Module(name, whole[name].file).digest(function), left

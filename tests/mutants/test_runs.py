@@ -217,7 +217,7 @@ def test_a_sample_tells_of_what_was_drawn_alone(tmp_path: Path, module: Module) 
     [summary] = summaries(tmp_path)
     assert summary.sample == sample
     low, high = summary.score.interval
-    assert f"Noticed: 2 of 3, so between {low:.0f} % and {high:.0f} % of all, with 95% confidence." in page(tmp_path)
+    assert f"Noticed: 2 of 3, so between {low:.0f} and {high:.0f} % of all, with 95% confidence." in page(tmp_path)
 
 
 def test_a_sample_of_another_format_that_notices(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from laketier_verification.mutants import report
+from laketier_verification.mutants import patching, report
 from laketier_verification.mutants.loop import Loop
 from laketier_verification.mutants.page import PAGE, page
 from laketier_verification.mutants.recall import mended, recalled
@@ -113,6 +113,9 @@ def _run(
     # Else the fork of an endless mutant would outlive the run.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     os.chdir(ROOT)
+    if target.path is not None:
+        sys.path.insert(0, str(target.path))
+        patching.import_from(target.path)
     options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
     options += ["-o", "timeout=0", "-o", "faulthandler_timeout=0"]  # each fork has a limit of its own
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):

@@ -18,8 +18,9 @@ _FEW_WAIT = 1 / 8
 """Of those tried, how many may not have met all tests yet, so that the list of survivors is worth reading."""
 PAGE = SUMMARIES.with_suffix(".md")
 _ABOUT = {
-    "feather": "the conformance suite on Feather, which has no partitions, buckets or files that move, and on "
-    "localfile, which shares the kit; the modules of it that a format asks for, such as folding, are localfile's",
+    "feather": "the conformance suite on Feather, on a Feather that declares nothing which may be left out, and on "
+    "localfile, as all three stand on the kit; what a format of manifests has to ask for, such as folding, is "
+    "localfile's (`targets.py` names it)",
     "localfile": "the conformance suite on localfile, and on Feather, which shares the kit; the kit is tried whole, "
     "and localfile's own modules by a sample of their own",
     "delta": "the conformance suite on Delta",
@@ -116,9 +117,9 @@ def _drawn(summary: Summary) -> str:
     shared = "".join(f" {count} of them on {name} alone." for name, count in summary.elsewhere.items())
     return (
         f"A sample of {sample.count} of {summary.mutants} mutants, drawn with seed {sample.seed}, and each survivor "
-        f"met all tests that reach it; {summary.not_viable} could not be made, and {score.equivalent} are argued. Noticed: "
-        f"{score.noticed} of {score.tried - score.equivalent}, so between {low:.0f} % and {high:.0f} % of all, with "
-        f"{SURE:.0%} confidence.{shared} At commit {summary.commit} of {summary.date}."
+        f"met all tests that reach it; {summary.not_viable} could not be made, and {score.equivalent} are argued. "
+        f"Noticed: {score.noticed} of {score.tried - score.equivalent}, so between {low:.0f} and {high:.0f} % of all, "
+        f"with {SURE:.0%} confidence.{shared} At commit {summary.commit} of {summary.date}."
     )
 
 

@@ -77,8 +77,13 @@ def put_in_unchanged(modules: Iterable[Module], live: Live, folder: Path) -> Non
 
 def seen_by_children() -> None:
     """From now on the interpreters that this process starts look at `HOOKED`."""
+    import_from(_HOOK)
+
+
+def import_from(folder: Path) -> None:
+    """From now on the interpreters that this process starts import from there, too."""
     path = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = str(_HOOK) + (os.pathsep + path if path else "")
+    os.environ["PYTHONPATH"] = str(folder) + (os.pathsep + path if path else "")
 
 
 def _within(code: CodeType) -> Iterator[CodeType]:

@@ -34,12 +34,15 @@ _ROUNDS = (
 
 @dataclass(frozen=True)
 class Target:
-    """``packages``: modules, or packages with all that is in them. ``tests``: arguments of pytest."""
+    """``packages``: modules, or packages with all that is in them, ``but`` some modules and some functions, the latter
+    as ``module:function``. ``tests``: arguments of pytest. ``path``: a folder that this process and those that it
+    starts import from, too."""
 
     name: str
     packages: tuple[str, ...]
     tests: tuple[str, ...]
     but: tuple[str, ...] = ()
+    path: Path | None = None
 
     @property
     def by_the_suite(self) -> bool:
@@ -55,7 +58,8 @@ class Target:
                 assert spec is not None, name
                 assert spec.origin is not None, name
                 if name not in self.but and not name.endswith(".__main__"):
-                    found[name] = Module(name, Path(spec.origin))
+                    without = (each.removeprefix(f"{name}:") for each in self.but if each.startswith(f"{name}:"))
+                    found[name] = Module(name, Path(spec.origin), frozenset(without))
         return found
 
 
@@ -66,9 +70,10 @@ def _within(package: str) -> list[str]:
     return [package, *(f"{package}.{each.name}" for each in pkgutil.iter_modules(places))] if places else [package]
 
 
-def _suite(format: str, *packages: str, but: tuple[str, ...] = ()) -> Target:
-    tests = ("--pyargs", "laketier_conformance", f"--lake-format={format}", "--lake-lanes=bare")
-    return Target(format, packages, tests, but)
+def _suite(formats: str, *packages: str, but: tuple[str, ...] = (), path: Path | None = None) -> Target:
+    """By the suite on some formats, of which the first gives the target its name."""
+    tests = ("--pyargs", "laketier_conformance", f"--lake-format={formats}", "--lake-lanes=bare")
+    return Target(formats.partition(",")[0], packages, tests, but, path)
 
 
 def _own(format: str) -> Target:
@@ -88,14 +93,30 @@ _MANIFESTS = (
     "laketier.kit.warehouse",
 )
 """What Feather and localfile share."""
-_ON_REQUEST = tuple(f"laketier.kit.manifests.{name}" for name in ("folding", "growth", "open_files"))
-"""What a format of manifests may ask for: Feather does not, and localfile does."""
+_ON_REQUEST = tuple(
+    f"laketier.kit.{name}"
+    for name in (
+        *("manifests.folding", "manifests.growth", "manifests.open_files"),
+        *(f"manifests.committer:ManifestCommitter.{name}" for name in ("_fold", "_rewrite")),
+        "manifests.catalog:ManifestCatalog.create_of",
+        *("manifests.manifest:_field_to_plain", "manifests.manifest:_field_from_plain"),
+        *("manifests.manifest:is_transformed", "manifests.manifest:names_formats", "manifests.manifest:names_growth"),
+        *("manifests.manifest:origin_of", "manifests.manifest:_folded_paths", "manifests.manifest:_open_entries"),
+        "manifests.document:version_for",
+        "durable:fsync_published",
+    )
+)
+"""What a format of manifests may ask for: Feather does not, and localfile does: files that grow or are folded, tables
+made of files that lie there, partitions that are transformed, formats of files, and the versions of documents with any
+of these. The last one is Delta's and Lance's."""
+_POOR = Path(__file__).parent / "poor"
+"""A format of manifests that declares nothing, so that the suite asks for each refusal."""
 _DURABLE = ("laketier.kit.durable",)
 """What the table libraries leave to each plugin. Some of it no format of manifests needs."""
 TARGETS = {
     target.name: target
     for target in (
-        _suite("feather", "feather_lake.plugin", *_MANIFESTS, but=_ON_REQUEST),
+        _suite("feather,feather-poor,localfile", "feather_lake.plugin", *_MANIFESTS, but=_ON_REQUEST, path=_POOR),
         _suite("localfile", "laketier_localfile", *_MANIFESTS, but=_harnesses("localfile")),
         *(_suite(name, f"laketier_{name}", *_DURABLE, but=_harnesses(name)) for name in ("delta", "iceberg", "lance")),
         Target(

@@ -27,14 +27,19 @@ from laketier.spi.errors import (
     TableNotFound,
 )
 from laketier.spi.features import Feature
-from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange
+from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, WidenColumn
 from laketier.spi.table import TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.writer import new_attempt_id
 
 _ALTER_RETRIES = 99
 _IN_MEMORY = 8
 """How many times as large as its document a manifest is in memory, or less."""
-_RENAME = "Add a column of the new name, or tier into a new table."
+_OF_CHANGE = {
+    AddColumn: Feature.ADD_COLUMN,
+    WidenColumn: Feature.WIDEN_TYPE,
+    RenameColumn: Feature.RENAME_COLUMN,
+}
+_INSTEAD = "Make a new table with the columns as they should be, and tier into that."
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ class ManifestCatalog(LakeCatalog):
         return self._alter(path, changes)
 
     def drop_table(self, path: TablePath) -> None:
+        self.table_type.require(Feature.DROP_TABLE)
         store, layout = self.store(path), self.table_type.layout
         store.refuse_links("")
         self._open(path)
@@ -158,8 +164,7 @@ class ManifestCatalog(LakeCatalog):
         return LocalWarehouse(self.warehouse) if isinstance(self.warehouse, Path) else self.warehouse
 
     def _alter(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
-        self._open(path)
-        table = self.table_type(self.store(path))
+        table = self.table_type(self._open(path).store)
         state = table.open()
         altered = self._apply(replace(self.load_table(path), descriptor=state.metadata), changes)
         if not altered.schema.equals(state.metadata.schema):
@@ -200,8 +205,8 @@ class ManifestCatalog(LakeCatalog):
         return replace(descriptor, schema=schema, properties=dict(descriptor.properties))
 
     def _apply(self, table: TableInfo, changes: Sequence[SchemaChange]) -> TableDescriptor:
-        if any(isinstance(change, RenameColumn) for change in changes):
-            self.table_type.require(Feature.RENAME_COLUMN, fix=_RENAME)
+        for change in changes:
+            self.table_type.require(_OF_CHANGE[type(change)], fix=_INSTEAD)
         schema = reshaped(table, changes)
         self.table_type.check_types(schema)
         for added in (_plain(change.field) for change in changes if isinstance(change, AddColumn)):
