@@ -356,13 +356,18 @@ def test_an_argument_about_no_mutant_is_stale(module: Module) -> None:
     key = module.mutants[0].key
     gone = Argued("broken", "gone", key.operator, key.before, key.after, "it does nothing")
     assert stale([_about(key), gone], {"broken": module}) == [gone]
+    without = Module(module.name, module.file, frozenset({key.function}))
+    assert not stale([_about(key)], {"broken": without}), "another target has the function"
 
 
 def test_the_arguments_are_true_to_the_sources() -> None:
     entries = argued()
     named = {entry.module for entry in entries}
     modules = {
-        name: module for target in TARGETS.values() for name, module in target.modules().items() if name in named
+        name: module
+        for target in TARGETS.values()
+        for name, module in target.modules().items()
+        if name in named and not module.without
     }
     assert named == set(modules)
     assert not stale(entries, modules)

@@ -38,6 +38,33 @@ def test_types_are_checked_when_a_table_is_made_and_altered(tmp_path: Path) -> N
     assert [schema.names for schema in Checked.asked[1:]] == [["id"], ["more"]]
 
 
+class Declares(TextTable):
+    """Nothing that a format may leave out."""
+
+    features: ClassVar = {feature: spi.unsupported("it is kept poor") for feature in spi.Feature}
+
+
+@pytest.mark.parametrize(
+    ("change", "feature"),
+    [
+        (spi.AddColumn(pa.field("more", pa.int64())), spi.Feature.ADD_COLUMN),
+        (spi.WidenColumn("id", pa.int64()), spi.Feature.WIDEN_TYPE),
+        (spi.RenameColumn("id", "key"), spi.Feature.RENAME_COLUMN),
+    ],
+)
+def test_what_a_format_does_not_declare_is_refused(
+    tmp_path: Path, change: spi.SchemaChange, feature: spi.Feature
+) -> None:
+    lake = Lake(tmp_path, Declares)
+    for do, wanted in (
+        (lambda: lake.catalog.alter_table(PATH, [change]), feature),
+        (lambda: lake.catalog.drop_table(PATH), spi.Feature.DROP_TABLE),
+    ):
+        with pytest.raises(spi.FeatureNotSupported, match=rf"{wanted.value}.*\n?.*it is kept poor"):
+            do()
+    assert lake.info.schema.equals(SCHEMA)
+
+
 def test_metadata_of_columns_are_not_kept(tmp_path: Path) -> None:
     lake = Lake(tmp_path, Checked)
     assert lake.info.schema.field("id").metadata is None

@@ -43,9 +43,11 @@ def argued(file: Path = FILE) -> list[Argued]:
 
 
 def stale(entries: Iterable[Argued], modules: Mapping[str, Module]) -> list[Argued]:
-    """Those that name no mutant of the modules which they name."""
+    """Those that name no mutant of the modules which they name. Of functions that are left alone, nothing is said."""
     return [
         entry
         for entry in entries
-        if entry.module in modules and not any(entry.is_about(each.key) for each in modules[entry.module].mutants)
+        if entry.module in modules
+        and entry.function not in modules[entry.module].without
+        and not any(entry.is_about(each.key) for each in modules[entry.module].mutants)
     ]
