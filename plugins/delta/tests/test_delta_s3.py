@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from urllib.request import Request, urlopen
 
 import boto3
 import pyarrow as pa
@@ -45,6 +46,8 @@ def s3() -> Iterator[str]:
 def bucket(s3: str, support: Any) -> tuple[Any, Any]:
     """A lake in an empty bucket, and a client to look at it."""
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    # moto keeps what other tests put, of other formats too, for as long as the process is there.
+    urlopen(Request(f"{s3}/moto-api/reset", method="POST")).close()
     client = boto3.client("s3", endpoint_url=s3, region_name="us-east-1", **keys)
     client.create_bucket(Bucket="lake")
     storage = {"AWS_ENDPOINT_URL": s3, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1"}
