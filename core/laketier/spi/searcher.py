@@ -212,6 +212,9 @@ class LakeSearcher(ABC):
 
         Returns:
             The best rows.
+
+        Raises:
+            ConfigError: ``columns`` is a text, or the request does not fit the table, as `SearchSnapshot.search` says.
         """
         if isinstance(columns, str):  # its characters would be names
             raise ConfigError(f"columns is the text {columns!r:.80}", fix="Give a list of names.")
