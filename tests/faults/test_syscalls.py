@@ -48,9 +48,10 @@ NOT_RECORDED = {
     # It takes a manifest back whose name somebody else freed by deleting manifests: no step of a table's own life.
     "log._refuse_reused_name of a directory",
     # Files of others that are adopted, and manifests that are made again: no step of a table's own life, either.
-    "looking._unchanged of a file",
+    "lying_on_disk.move_aside of a directory",
+    "lying_on_disk.opened of a file",
+    "lying_on_disk.sync of a directory",
     "looking.look_at of a directory",
-    "rebuilding._move_aside of a directory",
 }
 ORDERED = {
     "staging.closed of a file": "is not synced before the manifest names it",
