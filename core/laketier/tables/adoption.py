@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -53,4 +54,4 @@ def adopt_folder(
 def _absolute(folder: str | os.PathLike[str]) -> str:
     """Without slashes at its end. A URI is taken as it is."""
     given = os.fspath(folder)
-    return given.rstrip("/") if urlsplit(given).scheme and "://" in given else os.path.abspath(given)
+    return given.rstrip("/") if urlsplit(given).scheme and "://" in given else Path(os.path.abspath(given)).as_posix()

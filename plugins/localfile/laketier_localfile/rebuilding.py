@@ -248,7 +248,7 @@ def _newest(place: LyingPlace, *, quietly: bool = False) -> Manifest | None:
     found: list[Manifest] = []
     store = place.store
     for name in _names(place):
-        if not ((name.endswith(LOST) or _UUID.match(name)) and _is_of_table(place, name)):
+        if not ((name.endswith(LOST) or _UUID.match(name)) and _was_table(place, name)):
             continue
         described = None
         for file in sorted(place.names(f"{LAYOUT.folder}/{name}")):
@@ -374,11 +374,7 @@ def _log(place: LyingPlace, uuid: str) -> ManifestLog:
     return ManifestLog(place.store, LAYOUT, uuid, _NO_ROLLUPS)
 
 
-def _was_table(place: LyingPlace, uuid: str) -> bool:
+def _was_table(place: LyingPlace, name: str) -> bool:
     """A creation that was killed, or lost a race, left one manifest and no head."""
-    return _is_of_table(place, uuid)
-
-
-def _is_of_table(place: LyingPlace, name: str) -> bool:
     folder = f"{LAYOUT.folder}/{name}"
     return any(place.store.exists(f"{folder}/{file}") for file in ("head.json", f"{1:020}.json"))

@@ -34,7 +34,7 @@ class RememberingCommitter(kit.ManifestCommitter):
 
 class RememberingFactory(CrookedFactory):
     def create_committer(self, context: spi.CommitterInitContext) -> kit.ManifestCommitter:
-        return RememberingCommitter(self.parts.at(self.table), context, identity=self.table.table_uuid)
+        return RememberingCommitter(self.parts.at(self.table), context, self.table.table_uuid)
 
 
 @hookimpl

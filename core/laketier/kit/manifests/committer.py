@@ -43,7 +43,7 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
 
     table: ManifestTable
     context: CommitterInitContext
-    finishes: frozenset[str] = frozenset()
+    finishes: frozenset[str] = field(default=frozenset(), kw_only=True)
 
     def open(self) -> ManifestState:
         return self.table.open()

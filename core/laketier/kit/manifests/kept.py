@@ -22,8 +22,8 @@ from laketier.kit.table_store import TableStore
 LARGE = 1 << 16
 """Smaller documents are read again: that takes hardly longer than the look."""
 MOST_BYTES = 1 << 25
-"""So many bytes of documents are kept at most, which take about five times as much as objects. One that is larger than
-this is kept alone."""
+"""So many bytes of documents are kept at most; as objects they take several times as much. One that is larger than this
+is kept alone."""
 
 T = TypeVar("T")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 
@@ -55,15 +55,14 @@ class BucketPlace(LyingPlace):
             refuse_tables(where, names[folder], partial(iceberg.__contains__, folder), top=not folder)
         return found
 
-    @contextmanager
-    def opened(self, path: str, known: Identity, *, durable: bool, whole: bool) -> Iterator[pa.NativeFile]:
-        with self.bucket.fetch(path) if whole else self.bucket.open(path) as file:
-            yield file
+    def opened(
+        self, path: str, known: Identity, *, durable: bool, whole: bool
+    ) -> AbstractContextManager[pa.NativeFile]:
+        return self.reopened(path, whole=whole)
 
-    @contextmanager
-    def reopened(self, path: str, *, whole: bool) -> Iterator[pa.NativeFile]:
-        with self.bucket.fetch(path) if whole else self.bucket.open(path) as file:
-            yield file
+    def reopened(self, path: str, *, whole: bool) -> AbstractContextManager[pa.NativeFile]:
+        found: AbstractContextManager[pa.NativeFile] = self.bucket.fetch(path) if whole else self.bucket.open(path)
+        return found
 
     def sync(self, folders: Iterable[str]) -> None:
         """What is listed is durable."""
