@@ -83,7 +83,7 @@ def bare_cells(format: str, passage: Passage, replacing: Mapping[str, Passage]) 
                 point,
                 partial(_overtaken, point=point, hit=hit, fence=1),
             )
-            yield cell("pause while orphans are collected", point, partial(_collected, point=point, hit=hit), "orphans")
+            yield cell("pause while orphans are collected", point, partial(collected, point=point, hit=hit), "orphans")
     for mode, other in replacing.items():
         for point in other.points:
             if EPOCH in other.hits[point]:
@@ -136,8 +136,8 @@ def _overtaken(pipeline: Pipeline, point: str, hit: int, fence: int = 0) -> None
     pipeline.finish()
 
 
-def _collected(pipeline: Pipeline, point: str, hit: int) -> None:
-    """Orphans are collected, without any grace, while a round stands still."""
+def collected(pipeline: Pipeline, point: str, hit: int) -> None:
+    """Orphans are collected, without any grace, while a driver stands still."""
     first = pipeline.start(f"{point}=pause(FLAG)@{hit}")
     if not first.until_paused():
         raise Unexpected(f"it did not reach {point}: {first.wait()}")
@@ -145,6 +145,7 @@ def _collected(pipeline: Pipeline, point: str, hit: int) -> None:
     pipeline.look()
     first.resume()
     pipeline.end(first)
+    pipeline.look()
     pipeline.finish()
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from laketier.registry import load_format
 from laketier.spi import Feature, support_of
@@ -61,27 +61,16 @@ def passage_of(format: str, processes: Processes, folder: Path, **settings: Any)
     return Passage.of([tuple(item) for item in result["passed"]]), result["modules"]
 
 
-class BareLane:
-    """The cells of one format, and the processes to run them with."""
+class Lane:
+    """Some cells of a format, and the processes to run them with. ``settings``: of each life in it."""
 
-    def __init__(self, format: str, folder: Path) -> None:
+    def __init__(self, format: str, cells: Iterable[Cell], processes: Forked, **settings: Any) -> None:
         self.format = format
-        cold = Forked()
-        try:
-            passage, modules = passage_of(format, cold, folder / f"{format}-record")
-            replacing = {
-                mode: passage_of(format, cold, folder / f"{format}-{mode}", overwrite=EPOCH, overwrite_by=mode)[0]
-                for mode, feature in (("overwrite", Feature.OVERWRITE), ("upsert", Feature.UPSERT))
-                if support_of(load_format(format).features, feature).full
-            }
-        finally:
-            cold.close()
-        names = [name for name in modules if name != "__main__"]
-        self.processes = Forked(names)
-        self.points = passage.points
-        self.cells = list(bare_cells(format, passage, replacing))
+        self.cells = list(cells)
+        self.processes = processes
+        self._settings = settings
 
-    def __enter__(self) -> BareLane:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -93,7 +82,26 @@ class BareLane:
 
     def run(self, cell: Cell, folder: Path, **settings: Any) -> Result:
         """One cell, in a folder of its own."""
-        return run_cell(cell, Pipeline(self.format, folder, self.processes, settings=settings))
+        return run_cell(cell, Pipeline(self.format, folder, self.processes, settings=self._settings | settings))
+
+
+class BareLane(Lane):
+    """The cells of one format, bare."""
+
+    def __init__(self, format: str, folder: Path) -> None:
+        cold = Forked()
+        try:
+            passage, modules = passage_of(format, cold, folder / f"{format}-record")
+            replacing = {
+                mode: passage_of(format, cold, folder / f"{format}-{mode}", overwrite=EPOCH, overwrite_by=mode)[0]
+                for mode, feature in (("overwrite", Feature.OVERWRITE), ("upsert", Feature.UPSERT))
+                if support_of(load_format(format).features, feature).full
+            }
+        finally:
+            cold.close()
+        names = [name for name in modules if name != "__main__"]
+        self.points = passage.points
+        super().__init__(format, bare_cells(format, passage, replacing), Forked(names))
 
 
 def run_cell(cell: Cell, pipeline: Pipeline) -> Result:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from laketier.tiering.failpoints import PUBLISH_BEFORE
-from laketier_verification.faults.cells import EPOCH, Cell, Passage, error, kill
-from laketier_verification.faults.matrix import Begun, Chosen, Result, removed, run_cell, scratch
+from laketier_verification.faults.cells import EPOCH, Cell, Passage, collected, error, kill
+from laketier_verification.faults.matrix import Begun, Chosen, Lane, Result, removed, scratch
 from laketier_verification.faults.pipeline import Pipeline, Unexpected
 from laketier_verification.faults.processes import Forked
 
@@ -34,38 +34,24 @@ def settings_of(file_format: str) -> dict[str, Any]:
     }
 
 
-class OpenLane:
-    """The cells of one file format, and the processes to run them with."""
+class OpenLane(Lane):
+    """The cells of one file format."""
 
     def __init__(self, file_format: str, folder: Path) -> None:
         self.lane = f"open {file_format}"
-        self._settings = settings_of(file_format)
+        settings = settings_of(file_format)
         cold = Forked()
         try:
-            first = Pipeline("localfile", folder / "record", cold, settings=dict(self._settings))
+            first = Pipeline("localfile", folder / "record", cold, settings=dict(settings))
             told = first.live("", "finished", record=True, modules=True)
-            second = Pipeline("localfile", folder / "recover", cold, settings=dict(self._settings))
+            second = Pipeline("localfile", folder / "recover", cold, settings=dict(settings))
             second.die(_KILLED)
             recovery = second.live("", "finished", record=True)
         finally:
             cold.close()
         self.passage, self.recovery = (Passage.of([tuple(hit) for hit in each["passed"]]) for each in (told, recovery))
-        self.processes = Forked([name for name in told["modules"] if name != "__main__"])
-        self.cells = list(open_cells(self.lane, self.passage, self.recovery))
-
-    def __enter__(self) -> OpenLane:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.processes.close()
-
-    def cell(self, fault: str, point: str) -> Cell:
-        """The cell of that name."""
-        return next(cell for cell in self.cells if (cell.fault, cell.point) == (fault, point))
-
-    def run(self, cell: Cell, folder: Path, **settings: Any) -> Result:
-        """One cell, in a folder of its own."""
-        return run_cell(cell, Pipeline("localfile", folder, self.processes, settings=self._settings | settings))
+        processes = Forked([name for name in told["modules"] if name != "__main__"])
+        super().__init__("localfile", open_cells(self.lane, self.passage, self.recovery), processes, **settings)
 
 
 def run_open(file_formats: Sequence[str], chosen: Chosen, begun: Begun) -> Iterator[Result]:
@@ -103,7 +89,7 @@ def open_cells(lane: str, passage: Passage, recovery: Passage) -> Iterator[Cell]
             yield cell("pause with a file open, while it is finished by hand", point,
                        partial(_finished_by_hand, point=point, hit=hit))  # fmt: skip
             yield cell("pause with a file open, while orphans are collected", point,
-                       partial(_collected, point=point, hit=hit), "orphans")  # fmt: skip
+                       partial(collected, point=point, hit=hit), "orphans")  # fmt: skip
     for point in recovery.points:
         if EPOCH in recovery.hits[point]:
             hit = recovery.hit(point)
@@ -166,19 +152,6 @@ def _kill_by_hand(pipeline: Pipeline, point: str) -> None:
     pipeline.die(_KILLED)
     pipeline.die(f"{point}=kill", finish_by_hand=True)
     _finish_by_hand(pipeline)
-    pipeline.finish()
-
-
-def _collected(pipeline: Pipeline, point: str, hit: int) -> None:
-    """Orphans are collected, without any grace, while a driver stands still with its file open."""
-    first = pipeline.start(f"{point}=pause(FLAG)@{hit}")
-    if not first.until_paused():
-        raise Unexpected(f"it did not reach {point}: {first.wait()}")
-    pipeline.live("", "finished", collect=True)
-    pipeline.look()
-    first.resume()
-    pipeline.end(first)
-    pipeline.look()
     pipeline.finish()
 
 
