@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import starmap
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -27,6 +28,14 @@ _SCHEMA, _DICTIONARY, _RECORD_BATCH = 1, 2, 3
 _SLICE_ROWS = 131_072
 
 
+class FooterBlock(NamedTuple):
+    """Where a message is in a file, as a footer says it. In bytes."""
+
+    begins: int
+    metadata: int
+    body: int
+
+
 class CheckedMessages:
     """The messages of ``file`` as a stream for Arrow, each checked before it is handed on. ``size``: how many bytes of
     it they are. ``allowed``: so many bytes a message may expand to. ``whole``: whether the bytes are known to be all,
@@ -36,11 +45,13 @@ class CheckedMessages:
 
     def __init__(self, file: Any, size: int, allowed: int = BLOCK_BYTES, *, whole: bool = False) -> None:
         self._file = file
-        self._left = size
+        self._size = self._left = size
         self._allowed = allowed
         self._whole = whole
         self._ready: list[bytes] = []
         self._ended = False
+        self.blocks: list[FooterBlock] = []
+        """Of the messages with rows and dictionaries that were handed on; they begin from where the stream does."""
 
     def readable(self) -> bool:
         return True
@@ -61,6 +72,7 @@ class CheckedMessages:
         return taken
 
     def _message(self) -> list[bytes]:
+        begins = self._size - self._left
         prefix = [self._take(4)]
         if not prefix[0]:
             if not self._whole:
@@ -81,7 +93,8 @@ class CheckedMessages:
         if not 0 <= body_length <= self._left:
             raise BadValue(f"a message claims {body_length:,} bytes, where {self._left:,} are left")
         body = self._take(body_length)
-        _check(metadata, body, self._allowed)
+        if _check(metadata, body, self._allowed) in (_DICTIONARY, _RECORD_BATCH):
+            self.blocks.append(FooterBlock(begins, sum(map(len, prefix)) + length, body_length))
         return [*prefix, metadata, body] if body else [*prefix, metadata]
 
     def _take(self, size: int) -> bytes:
@@ -99,15 +112,16 @@ def _body_length(metadata: bytes) -> int:
         raise BadValue(f"a message is damaged: {error}") from None
 
 
-def _check(metadata: bytes, body: bytes, allowed: int) -> None:
-    """Raise `BadValue` for more rows than the bytes can hold, and for buffers that claim to expand beyond bounds."""
+def _check(metadata: bytes, body: bytes, allowed: int) -> int:
+    """Which kind of message it is. Raises `BadValue` for more rows than the bytes can hold, and for buffers that claim
+    to expand beyond bounds."""
     try:
         message = Table.root(metadata)
         kind, header = message.number(1, "<B"), message.table(2)
         if kind == _DICTIONARY and header is not None:
             header = header.table(1)
         if kind not in (_DICTIONARY, _RECORD_BATCH) or header is None:
-            return
+            return kind
         rows = header.number(0, "<q")
         expanded = _expanded(header, body)
     except (struct.error, ValueError) as error:
@@ -116,6 +130,7 @@ def _check(metadata: bytes, body: bytes, allowed: int) -> None:
         raise BadValue(f"{len(body):,} bytes claim to expand to {expanded:,}")
     if rows > max(ZERO_SIZE_ROWS, 8 * expanded):
         raise BadValue(f"{expanded:,} bytes claim to be {rows:,} rows")
+    return kind
 
 
 def _expanded(batch: Table, body: bytes) -> int:
@@ -136,7 +151,7 @@ def _expanded(batch: Table, body: bytes) -> int:
 
 def ipc_schema(file: Any, size: int) -> pa.Schema:
     """The columns that it begins with, be it a file or a stream. Raises `BadValue`, and what Arrow raises."""
-    with _opened(file, _span(file, size)) as stream:
+    with _stream(_messages(file, _span(file, size), BLOCK_BYTES)) as stream:
         return stream.schema
 
 
@@ -155,7 +170,8 @@ def ipc_file(file: Any, size: int, allowed: int = BLOCK_BYTES, *, whole: bool = 
     Raises `BadValue`, and what Arrow raises over damage."""
     span = _span(file, size)
     count = 0
-    with _opened(file, span, allowed, whole=whole) as stream:
+    messages = _messages(file, span, allowed, whole=whole)
+    with _stream(messages) as stream:
         for batch in stream:
             count += 1
             batch.validate(full=True)  # bytes from outside may point anywhere
@@ -166,14 +182,19 @@ def ipc_file(file: Any, size: int, allowed: int = BLOCK_BYTES, *, whole: bool = 
                 yield part
     if span.batches is not None and span.batches != count:
         raise BadValue(f"its footer tells of {span.batches} batches, and it has {count}")
+    there = [each._replace(begins=span.start + each.begins) for each in messages.blocks]
+    if span.blocks is not None and span.blocks != there:
+        raise BadValue("its footer tells of other places of rows than it has: readers of files find other ones")
 
 
 class _Span(NamedTuple):
-    """Where the messages are. ``batches``: how many of them are rows, as the footer of a file tells."""
+    """Where the messages are. ``batches``: how many of them are rows, as the footer of a file tells, and ``blocks``
+    where these and the dictionaries begin."""
 
     start: int
     end: int
     batches: int | None = None
+    blocks: list[FooterBlock] | None = None
 
 
 def _span(file: Any, size: int) -> _Span:
@@ -191,16 +212,22 @@ def _span(file: Any, size: int) -> _Span:
         raise BadValue("it has no footer: it was cut off")
     file.seek(end - length)
     try:
-        batches = sum(1 for _ in Table.root(file.read(length)).structs(3, "<qi4xq"))
+        footer = Table.root(file.read(length))
+        batches, dictionaries = (list(starmap(FooterBlock, footer.structs(field, "<qi4xq"))) for field in (3, 2))
     except (struct.error, ValueError) as error:
         raise BadValue(f"its footer is damaged: {error}") from None
-    return _Span(start, end - length, batches)
+    if batches != sorted(batches):
+        raise BadValue("its footer tells of batches in another order than they have")
+    return _Span(start, end - length, len(batches), sorted(batches + dictionaries))
 
 
-def _opened(file: Any, span: _Span, allowed: int = BLOCK_BYTES, *, whole: bool = False) -> Any:
+def _messages(file: Any, span: _Span, allowed: int, *, whole: bool = False) -> CheckedMessages:
     file.seek(span.start)
     whole = whole or span.batches is not None
-    messages = CheckedMessages(file, span.end - span.start, allowed, whole=whole)
+    return CheckedMessages(file, span.end - span.start, allowed, whole=whole)
+
+
+def _stream(messages: CheckedMessages) -> Any:
     stream = pa.ipc.open_stream(pa.PythonFile(messages, mode="r"))
     for field in stream.schema:
         check_type(field.type)

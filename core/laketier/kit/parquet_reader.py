@@ -15,7 +15,7 @@ from laketier.spi.errors import CorruptTable
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-_DAMAGED = re.compile(r"thrift|magic|end of (stream|file)|[Cc]orrupt|decompress|page integrity|histogram")
+_DAMAGED = re.compile(r"thrift|magic|end of (stream|file)|[Cc]orrupt|decompress|page integrity|histogram|flatbuffer")
 _BATCH_ROWS = 131_072
 _BATCH_BYTES = 32 * 1024 * 1024
 
@@ -56,11 +56,11 @@ def _belongs(leaf: str, columns: set[str]) -> bool:
 
 @contextmanager
 def naming_damage(where: str) -> Iterator[None]:
-    """Raise what pyarrow says of a Parquet file that is cut, empty or overwritten as `CorruptTable`. What the storage
-    says, such as a time-out, passes."""
+    """Raise what pyarrow says of a file of Parquet or Arrow that is cut, empty or overwritten as `CorruptTable`. What
+    the storage says, such as a time-out, passes."""
     try:
         yield
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowInvalid, pa.lib.ArrowIndexError, OSError) as error:
         if isinstance(error, OSError) and (error.errno is not None or not _DAMAGED.search(str(error))):
             raise
         raise CorruptTable(

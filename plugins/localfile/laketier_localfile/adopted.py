@@ -28,6 +28,7 @@ def fitted_batches(
             return
         piece = batch.slice(0, left)
         left -= piece.num_rows
+        piece.validate(full=True)
         yield _fitted(piece, piece.num_rows, constants, schema)
 
 

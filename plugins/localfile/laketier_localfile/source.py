@@ -19,7 +19,7 @@ from laketier_localfile.adopted import fitted_batches
 from laketier_localfile.claims import digest_of, format_of
 from laketier_localfile.file_formats.interface import FileFormat, Wanted
 from laketier_localfile.file_formats.known import file_format
-from laketier_localfile.layout import LAYOUT, superseded_path
+from laketier_localfile.layout import LAYOUT, attempt_of, superseded_path
 from laketier_localfile.names import PARQUET
 from laketier_localfile.outside import outside_of, with_constants, without
 from laketier_localfile.place import in_s3
@@ -112,6 +112,7 @@ class LocalFileSource(ManifestSource):
         asked = pa.schema([field for field in written if field.name in set(schema.names)])
         outside = {name: text for name, text in split.partition if name in schema.names and name not in written.names}
         wanted = Wanted(without(schema, tuple(outside)), asked, split.rows or 0)
+        is_foreign = attempt_of(published.path) is None
         stretch = Stretch(published.start, published.end, published.head) if published.end else None
         with self._opened(published, chosen) as file:
             try:
@@ -135,6 +136,8 @@ class LocalFileSource(ManifestSource):
                     else:
                         batches = chosen.read_open(stretch.rows_of(file), published.path, wanted)
                     for batch in batches:
+                        if is_foreign:
+                            batch.validate(full=True)  # text that is no UTF-8 is Arrow's all the same
                         yield with_constants(batch, outside, schema) if outside else batch
                 else:
                     yield with_constants(_without_columns(wanted.rows, wanted.schema), outside, schema)

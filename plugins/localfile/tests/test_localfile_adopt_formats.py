@@ -11,6 +11,7 @@ import math
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 import vortex
 from hypothesis import HealthCheck, given, settings
@@ -30,10 +32,12 @@ from typer.testing import CliRunner
 
 import laketier
 from laketier.cli.app import app
+from laketier.codecs.flatbuffer import Table as Flatbuffer
 from laketier.kit.manifests import files_at
 from laketier.registry import configure, open_lake
 from laketier.spi import (
     AddColumn,
+    CorruptTable,
     IncompatibleData,
     IncompatibleTable,
     ScanRequest,
@@ -452,3 +456,53 @@ def test_any_rows_of_text_are_read_as_they_were_written(tmp_path: Path, rows: li
                     or str(there) == str(value).lower()
                     or str(there) == str(value)
                 )
+
+
+def arrow_of_two() -> tuple[bytearray, int]:
+    """An Arrow file of two batches of the same size, and where its footer begins."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, pa.schema([("id", pa.int64())])) as writer:
+        for first in (0, 8):
+            writer.write_batch(pa.record_batch({"id": list(range(first, first + 8))}))
+    data = bytearray(sink.getvalue().to_pybytes())
+    return data, len(data) - 10 - int.from_bytes(data[-10:-6], "little")
+
+
+def test_a_footer_that_leads_readers_to_other_rows_is_refused(folder: Any) -> None:
+    """What is looked at is the stream in front of it, and readers of files go by the footer."""
+    data, footer = arrow_of_two()
+    blocks = list(Flatbuffer.root(bytes(data[footer:])).structs(3, "<qi4xq"))
+    places = [data.index(struct.pack("<qi4xq", *block), footer) for block in blocks]
+    data[places[1] : places[1] + 24] = struct.pack("<qi4xq", *blocks[0])
+    assert pa.ipc.open_file(pa.py_buffer(data)).read_all()["id"].to_pylist() == [*range(8)] * 2
+    (folder.location / "x.arrow").write_bytes(data)
+    with pytest.raises(IncompatibleData, match=r"x\.arrow: its footer tells of other places of rows"):
+        adopt(folder)
+
+
+def test_a_footer_that_no_reader_takes_is_refused(folder: Any) -> None:
+    """Each byte of it, changed: the file is refused, or its rows are those that it had."""
+    whole, footer = arrow_of_two()
+    refused = 0
+    for place in range(footer, len(whole) - 10, 3):
+        data = bytearray(whole)
+        data[place] ^= 0x55
+        shutil.rmtree(folder.location)
+        folder.location.mkdir()
+        (folder.location / "x.arrow").write_bytes(data)
+        try:
+            adopt(folder)
+        except IncompatibleData:
+            refused += 1
+        else:
+            assert sorted(folder.scan()["id"].to_pylist()) == list(range(16)), place
+    assert refused > 10
+
+
+def test_text_that_is_no_utf_8_is_told_as_damage(folder: Any) -> None:
+    """Arrow reads it as it is, and whoever looks at the text fails."""
+    bad = pa.array([b"a", b"\xff\xfe"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"id": [1, 2], "text": bad}), folder.location / "x.parquet")
+    adopt(folder)
+    with pytest.raises(CorruptTable, match=r"x\.parquet: a data file is damaged.*UTF8"):
+        folder.scan()

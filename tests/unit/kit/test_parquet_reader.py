@@ -55,3 +55,7 @@ def test_damage_within_a_file_is_named_and_what_the_storage_says_passes(tmp_path
         pq.ParquetFile(file).read()
     with pytest.raises(OSError, match="time-out"), naming_damage(str(file)):
         raise OSError("curlCode: 28, time-out was reached")
+    with pytest.raises(CorruptTable, match="Index 5 out of bounds"), naming_damage(str(file)):
+        pa.DictionaryArray.from_arrays(pa.array([5]), pa.array(["a"]), safe=False).cast(pa.string())
+    with pytest.raises(CorruptTable, match="flatbuffer"), naming_damage(str(file)):
+        raise OSError("Verification of flatbuffer-encoded Footer failed.")

@@ -74,7 +74,9 @@ class ArrowIpc(WholeFileFormat):
     def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told:
         _refuse_others(file)
         file.seek(0)
-        schema = logical_schema(ipc_schema(file, size).remove_metadata())
+        there = ipc_schema(file, size)
+        _refuse_other_footer(file, there)
+        schema = logical_schema(there.remove_metadata())
         file.seek(0)
         return Told(schema, measured(file, size, schema, lambda: _checked_rows(file, size, schema)))
 
@@ -152,6 +154,19 @@ def _checked_rows(file: pa.NativeFile, size: int, schema: pa.Schema) -> Iterator
     file.seek(0)
     for batch in ipc_file(file, size):
         yield as_promoted(batch, schema)
+
+
+def _refuse_other_footer(file: pa.NativeFile, schema: pa.Schema) -> None:
+    """Readers of files go by the footer, and what is checked here is the stream before it."""
+    file.seek(0)
+    try:
+        told = pa.ipc.open_file(file).schema
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise BadValue(f"its footer is damaged: {error}") from None
+    if not told.equals(schema):
+        raise BadValue("its footer tells of other columns than it has")
 
 
 def _refuse_others(file: pa.NativeFile) -> None:
