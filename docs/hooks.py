@@ -1,4 +1,4 @@
-"""What the site shows otherwise than a checkout: pages of plugins in full, and no links to files that it does not have."""
+"""What the site shows otherwise than a checkout: pages of plugins in full, and no links to files that it lacks."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def _of_the_site(markdown: str, origin: str, shown: str) -> str:
             target = f"docs/howto/{plugin['name']}.md"
         if not target.startswith("docs/"):
             return match["text"]
-        return f"{match['image']}[{match['text']}]({posixpath.relpath(target, posixpath.dirname(shown))}{match['anchor'] or ''})"
+        there = posixpath.relpath(target, posixpath.dirname(shown))
+        return f"{match['image']}[{match['text']}]({there}{match['anchor'] or ''})"
 
     return _LINK.sub(link, markdown)

@@ -1,5 +1,7 @@
 """Merged segments of a full-text index keep deleted rows, and merged IVF_PQ segments can't be merged again: pylance."""
 
+# ruff: noqa: T201 - it prints its result
+
 from __future__ import annotations
 
 import tempfile
