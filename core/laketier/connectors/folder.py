@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from pyarrow import fs
 from laketier.config.locations import absolute
 from laketier.connectors.location import filesystem_of, is_hidden
 from laketier.connectors.parquet_parts import read_footer, read_row_groups, row_group_ranges
+from laketier.kit.looks import is_link
 from laketier.kit.parquet_reader import naming_damage, open_parquet
 from laketier.spi import (
     ConfigError,
@@ -114,7 +114,7 @@ def _refuse_links(folder: str, paths: Iterable[str]) -> None:
     """The listing follows symbolic links: one can lead around in a loop, or to files that only this process may read.
     The folder itself may be one, as its user named it."""
     for path in paths:
-        if not is_hidden(path[len(folder) :]) and os.path.islink(path):
+        if not is_hidden(path[len(folder) :]) and is_link(path):
             raise ConfigError(
                 "a folder source does not follow symbolic links",
                 where=ascii(path)[1:-1],

@@ -10,6 +10,8 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
+from laketier.kit.looks import is_there
+
 
 def fsync_file(path: str | os.PathLike[str]) -> None:
     """Flush a file's data and length to the device."""
@@ -51,7 +53,7 @@ def make_directories(path: Path) -> None:
     Directories above it were synced before it was made."""
     missing = []
     here = path
-    while not here.exists():
+    while not is_there(here):
         missing.append(here)
         here = here.parent
     with suppress(PermissionError):  # the parent is somebody else's, and so is what was made in it

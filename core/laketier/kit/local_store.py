@@ -12,12 +12,14 @@ from pathlib import Path
 import pyarrow.fs as pafs
 
 from laketier.kit.durable import create_exclusively, fsync_directory, make_directories
-from laketier.kit.file_identity import file_identity, is_there
+from laketier.kit.file_identity import file_identity
 from laketier.kit.local_folder import FoundFile, LocalFolder
+from laketier.kit.looks import is_folder, is_there, names_in
 from laketier.kit.table_folder import TableFolder
 from laketier.kit.table_store import TableStore, Warehouse
 from laketier.spi.clocks import time_of_storage
 from laketier.spi.errors import FeatureNotSupported, IncompatibleTable
+from laketier.spi.table import TablePath
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,7 @@ class LocalStore(TableStore):
         return file_identity(self._at(path))
 
     def names(self, folder: str) -> list[str]:
-        try:
-            return os.listdir(self._at(folder))
-        except FileNotFoundError:
-            return []
+        return names_in(self._at(folder))
 
     def files(self, folder: str = "", *, recursive: bool = True) -> Iterator[FoundFile]:
         return LocalFolder(self.location).files(folder, recursive=recursive)
@@ -135,9 +134,14 @@ class LocalWarehouse(Warehouse):
         return LocalStore(self.folder / database / table)
 
     def tables(self, table_file: str, database: str | None = None) -> Iterator[tuple[str, str]]:
-        for file in self.folder.glob(f"{database if database is not None else '*'}/*/{table_file}"):
-            parts = file.relative_to(self.folder).parts
-            yield parts[0], parts[1]
+        for name in [database] if database is not None else self._named(self.folder):
+            for table in self._named(self.folder / name):
+                if is_there(self.folder / name / table / table_file):
+                    yield name, table
+
+    def _named(self, folder: Path) -> list[str]:
+        """Folders that may be databases or tables. Others are not looked at: `lost+found` is nobody's to read."""
+        return [name for name in names_in(folder) if TablePath.is_name(name) and is_folder(folder / name)]
 
 
 def store_of(place: Path | TableStore) -> TableStore:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import pyarrow.fs as pafs
 
 from laketier.kit.confine import confined, escapes
 from laketier.kit.local_folder import FoundFile, LocalFolder
+from laketier.kit.looks import below
 from laketier.spi.errors import IncompatibleTable
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class TableFolder:
         """Raise `IncompatibleTable` if another table lies below: a folder other than `root` that contains a folder
         named ``sign``. For deleting all of `root`. ``own``: folders of the table itself in which there may be some."""
         if self.local is not None:
-            folders = (Path(here, name) for here, names, _ in os.walk(self.root, onerror=_raised) for name in names)
+            folders = (Path(here, name) for here, names, _ in below(self.root) for name in names)
             found = (str(path.relative_to(self.root)) for path in folders)
         else:
             cut = len(self.root.rstrip("/")) + 1
@@ -101,9 +101,3 @@ class TableFolder:
                 why="dropping the table deletes its whole folder",
                 fix="Move the other table elsewhere, or drop it first.",
             )
-
-
-def _raised(error: OSError) -> None:
-    """What can't be listed may hold a table. What is gone meanwhile does not."""
-    if not isinstance(error, FileNotFoundError):
-        raise error

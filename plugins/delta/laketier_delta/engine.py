@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from laketier.kit.file_identity import is_absent
+from laketier.kit.looks import is_absent
 from laketier.spi import CommitError, Conflict, CorruptTable, IncompatibleTable, TableError, TableInfo, TableNotFound
 from laketier_delta.location import LOG, Location
 from laketier_delta.table_features import advice

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pyarrow.fs as pafs
 
-from laketier.kit.file_identity import file_identity, is_absent
+from laketier.kit.file_identity import file_identity
+from laketier.kit.looks import is_absent
 from laketier_delta.location import LOG, Location
 
 _ENTRY = re.compile(r"(\d{20})\.json")

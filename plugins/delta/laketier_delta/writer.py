@@ -15,9 +15,11 @@ from laketier.kit import conform
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.file_names import NameSettings
 from laketier.kit.local_folder import LocalFolder
+from laketier.kit.looks import is_folder
 from laketier.kit.parquet import ClosedFile, RollingParquetWriter
 from laketier.kit.partition import OddPartitionValues
 from laketier.kit.staged import remove
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import LakeWriter, StagedFile, TableError, TableInfo, WriteResult
 from laketier_delta.char_limits import check_lengths
 from laketier_delta.layout import file_path, partition_values, stem_of
@@ -126,7 +128,11 @@ class DeltaWriter(LakeWriter[WriteResult]):
                 self._with_nan.add(name)
 
     def _check_warehouse(self) -> None:
-        if self._location.is_local and not self._location.local(LOG).is_dir():
+        if not self._location.is_local:
+            return
+        with naming_storage_errors("looking for the table"):
+            is_seen = is_folder(self._location.local(LOG))
+        if not is_seen:
             raise TableError(
                 "this executor does not see the table that the driver opened",
                 where=self._location.uri,

@@ -21,6 +21,7 @@ from laketier.spi import (
     Leaf,
     Op,
     ScanRequest,
+    StorageError,
     TableDescriptor,
     TableError,
     Token,
@@ -244,3 +245,16 @@ def test_a_late_task_brings_no_dropped_table_back(lake):
         writer.complete()
     writer.abort()
     assert not Path(lake.uri).exists()
+
+
+def test_a_task_that_could_not_look_does_not_say_that_the_table_is_gone(lake):
+    schema = pa.schema([("id", pa.int64())])
+    lake.create(schema)
+    writer = lake.factory().create_writer(WriterInitContext(attempt=new_attempt_id()))
+    log = Path(lake.uri, "_delta_log")
+    log.rename(log.with_name("aside"))
+    log.symlink_to(log.name)
+    writer.write(pa.record_batch([pa.array([1])], schema=schema))
+    with pytest.raises(StorageError, match="looking for the table, because too many levels of symbolic links"):
+        writer.complete()
+    writer.abort()

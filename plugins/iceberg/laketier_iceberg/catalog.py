@@ -10,7 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from laketier.kit.file_identity import is_there
+from laketier.kit.looks import is_folder, is_there
 from laketier.spi import (
     AddColumn,
     BucketSpec,
@@ -203,7 +203,7 @@ class IcebergCatalog(LakeCatalog):
         location = self._location(path)
         if location is None or not is_there(location):
             return
-        if not Path(location).is_dir():
+        if not is_folder(location):
             raise IncompatibleTable(
                 f"a file lies in the table's place, {location}",
                 where=str(path),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from laketier.kit.looks import is_there
 from laketier.spi import TableInfo
 from laketier_iceberg.connection import EMBEDDED_FILE, EMBEDDED_NAME
 
@@ -14,7 +15,7 @@ def open_with(table: TableInfo) -> Mapping[str, str]:
     name = str(table.path)
     warehouse = Path(table.location).parent.parent
     database = warehouse / EMBEDDED_FILE
-    if "://" in table.location or not database.exists():
+    if "://" in table.location or not is_there(database):
         return {
             "pyiceberg": 'from pyiceberg.catalog import load_catalog; load_catalog("<your catalog>")'
             f'.load_table("{name}").scan().to_arrow()',

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from laketier.kit import LocalFolder, TableFolder
+from laketier.kit.looks import is_folder, names_in
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     AddColumn,
@@ -34,7 +35,7 @@ from laketier_lance.durable import VERSIONS, make_durable, make_folders
 from laketier_lance.features import FEATURES, FORMAT
 from laketier_lance.lance_schema import without_field_ids
 from laketier_lance.latest import latest_version, manifest_bytes
-from laketier_lance.location import BRANCHES, SUFFIX, listed, local_path, table_location
+from laketier_lance.location import BRANCHES, SUFFIX, local_path, table_location
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
@@ -165,13 +166,13 @@ class LanceCatalog(LakeCatalog):
 
     def _has_versions(self, location: str) -> bool:
         local = local_path(location)
-        return bool(self._session(location).list(VERSIONS) if local is None else listed(local / VERSIONS))
+        return bool(self._session(location).list(VERSIONS) if local is None else names_in(local / VERSIONS))
 
     def _folders(self, location: str) -> list[str]:
         local = local_path(location)
         if local is not None:
             # Lance's own store takes a folder that can't be looked at for one that is not there.
-            return [name for name in listed(local) if (local / name).is_dir()]
+            return [name for name in names_in(local) if _may_be_ours(name) and is_folder(local / name)]
         return [str(prefix).rstrip("/").rsplit("/", 1)[-1] for prefix in self._listing(location).common_prefixes]
 
     def _listing(self, location: str) -> Any:
@@ -184,6 +185,11 @@ class LanceCatalog(LakeCatalog):
         from lance.file import LanceFileSession
 
         return LanceFileSession(location, self._storage or None)
+
+
+def _may_be_ours(name: str) -> bool:
+    """Whether a folder may be a database or a table. Others are not looked at: `lost+found` is nobody's to read."""
+    return TablePath.is_name(name.removesuffix(SUFFIX))
 
 
 def _is_name(database: str, table: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from laketier.kit.durable import fsync_directory, fsync_file, fsync_published, make_directories
-from laketier.kit.file_identity import is_there
+from laketier.kit.looks import is_there
 from laketier_lance.location import local_path
 
 VERSIONS = "_versions"

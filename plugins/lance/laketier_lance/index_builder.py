@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from laketier.kit.durable import fsync_directory, fsync_file
+from laketier.kit.looks import below, is_file
 from laketier.spi import (
     UNLIMITED,
     BuiltIndexPart,
@@ -193,8 +195,11 @@ def _sync(location: str, segment: Index) -> None:
     if local is None:
         return
     folder = local / INDICES / segment.uuid
-    for path in folder.rglob("*"):
-        (fsync_directory if path.is_dir() else fsync_file)(path)
+    for here, folders, names in below(folder):
+        for name in folders:
+            fsync_directory(Path(here, name))
+        for name in names:
+            fsync_file(Path(here, name))
     for each in (folder, folder.parent, local):
         fsync_directory(each)
 
@@ -247,7 +252,7 @@ def unpacked(built: BuiltIndexPart, name: str, location: str, fragments: set[int
     local = local_path(location)
     for path, size in files if SEGMENT_ID.fullmatch(built.segment) else [("", 0)]:
         at = None if local is None else local / INDICES / built.segment / path
-        if not SEGMENT_FILE.fullmatch(path) or (at is not None and (not at.is_file() or at.stat().st_size != size)):
+        if not SEGMENT_FILE.fullmatch(path) or (at is not None and (not is_file(at) or at.stat().st_size != size)):
             raise OutsideTable(
                 f"{path!r} of segment {built.segment!r} is not the file that a task built; nothing was published",
                 where=location,

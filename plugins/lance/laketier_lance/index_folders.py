@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from laketier.kit.looks import is_link
 from laketier.spi import OrphanFile
 from laketier_lance.location import local_path
 
@@ -80,10 +81,10 @@ def _is_removed(indices: int, name: str) -> bool:
 def _empty_since(folder: Path) -> int | None:
     """When it became empty, in ms; None where it is not, or is a link."""
     try:
-        if folder.is_symlink():
+        if is_link(folder):
             return None
         inside = list(folder.iterdir())
-        staging = [each for each in inside if each.name == _STAGING and not each.is_symlink()]
+        staging = [each for each in inside if each.name == _STAGING and not is_link(each)]
         if len(staging) < len(inside) or any(next(each.iterdir(), None) is not None for each in staging):
             return None
         return max(each.stat().st_mtime_ns // 1_000_000 for each in (folder, *staging))

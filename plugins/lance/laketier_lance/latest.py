@@ -6,7 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from laketier.kit.file_identity import file_identity, is_absent
+from laketier.kit.file_identity import file_identity
+from laketier.kit.looks import is_absent
 from laketier_lance.durable import VERSIONS
 from laketier_lance.location import local_path
 

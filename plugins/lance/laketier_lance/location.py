@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -46,14 +45,6 @@ def table_location(warehouse: str, path: TablePath) -> str:
 def local_path(location: str) -> Path | None:
     """The path of a location on the local file system, None for one in an object store."""
     return None if "://" in location else Path(location)
-
-
-def listed(folder: Path) -> list[str]:
-    """The names in a local folder; none where there is no folder. Raises `OSError` where it can't be looked at."""
-    try:
-        return os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
 
 
 def local_folder(location: str) -> TableFolder | None:

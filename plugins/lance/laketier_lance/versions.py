@@ -11,10 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laketier.kit.looks import names_in
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import StorageError
 from laketier_lance.durable import VERSIONS
-from laketier_lance.location import listed, local_path
+from laketier_lance.location import local_path
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -69,7 +70,7 @@ def _branch_files(dataset: LanceDataset) -> set[str]:
 def _names(dataset: LanceDataset, folder: str) -> list[str]:
     root = local_path(dataset.uri)
     with naming_storage_errors("listing the files of a dataset"):
-        return [] if root is None else listed(Path(root) / folder)
+        return [] if root is None else names_in(Path(root) / folder)
 
 
 def _version(manifest: str) -> int:

@@ -25,6 +25,7 @@ from laketier.spi import (
     RenameColumn,
     RowsChanged,
     ScanRequest,
+    StorageError,
     TableDescriptor,
     TableNotFound,
     TablePath,
@@ -120,6 +121,11 @@ def test_tables_are_listed_per_database_and_others_left_out(table, catalog):
     assert catalog.list_tables() == [TablePath("a", "x"), table.path]
     assert catalog.list_tables("a") == [TablePath("a", "x")]
     assert catalog.list_tables("none") == []
+    (table.warehouse / "lost+found").symlink_to("lost+found")
+    assert catalog.list_tables() == [TablePath("a", "x"), table.path], "it is nobody's to look at"
+    (table.warehouse / "db" / "loop.lance").symlink_to("loop.lance")
+    with pytest.raises(StorageError, match="tables were listed"):
+        catalog.list_tables()
 
 
 def test_an_empty_warehouse_has_no_tables_and_is_not_made(tmp_path):

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from laketier.kit.access import access
 from laketier.kit.manifests.manifest import ADOPTED
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
     AdoptedTable,
     IncompatibleData,
@@ -48,12 +49,13 @@ class LocalFileAdoption(LakeAdoption):
         on_progress: Progress = None,
     ) -> AdoptedTable:
         place = lying_place_of(self.catalog.store(path))
-        if not place.store.exists(LAYOUT.table_file):
-            _refuse_lost(place)
+        with naming_storage_errors("a folder was looked at"):
+            if not place.store.exists(LAYOUT.table_file):
+                _refuse_lost(place)
         there = self._there(path)
         if there is not None:
             return there
-        with access("looking at the folder", place.where):
+        with naming_storage_errors("a folder was looked at"), access("looking at the folder", place.where):
             place.refuse_within_table()
             lying = place.files()
             asked = self.catalog.options.file_format

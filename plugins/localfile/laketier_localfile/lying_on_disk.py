@@ -15,6 +15,7 @@ from laketier.codecs.decoding import BadValue
 from laketier.kit import LocalFolder
 from laketier.kit.durable import fsync_directory
 from laketier.kit.local_store import LocalStore
+from laketier.kit.looks import below, is_folder, is_there, names_in
 from laketier.spi import IncompatibleTable, OutsideTable, TableNotFound
 from laketier_localfile.layout import (
     IN_PROGRESS,
@@ -41,7 +42,7 @@ class DiskPlace(LyingPlace):
         return LocalStore(self.location)
 
     def is_there(self) -> bool:
-        return self.location.is_dir()
+        return is_folder(self.location)
 
     def files(self) -> LyingFiles:
         found = LyingFiles({}, {})
@@ -75,20 +76,23 @@ class DiskPlace(LyingPlace):
     def refuse_within_table(self) -> None:
         for folder in self.location.parents:
             for name, kind in FOREIGN:
-                if (folder / name).is_dir():
+                if is_folder(folder / name):
                     raise within_table(self.where, str(folder), kind)
 
     def left_of_table(self) -> str | None:
         location = self.location
-        if not any((location / name).is_dir() for name in LAYOUT.own_folders):
+        if not any(is_folder(location / name) for name in LAYOUT.own_folders):
             return None
-        for path in (location / MANIFESTS).glob(f"*{LOST}"):
-            return str(path.relative_to(location))
-        for path in (location / MANIFESTS).glob("*/head.json"):
-            if had_rows(self.store, str(path.parent.relative_to(location))):
-                return str(path.relative_to(location))
-        deleted = not (location / MANIFESTS).exists()  # it is made before the others
-        for folder, folders, names in os.walk(location):
+        kept = sorted(names_in(location / MANIFESTS))
+        for name in kept:
+            if name.endswith(LOST):
+                return f"{MANIFESTS}/{name}"
+        for name in kept:
+            head = f"{MANIFESTS}/{name}/head.json"
+            if is_there(location / head) and had_rows(self.store, f"{MANIFESTS}/{name}"):
+                return head
+        deleted = not is_there(location / MANIFESTS)  # it is made before the others
+        for folder, folders, names in below(location):
             for name in names:
                 own = attempt_of(name) is not None and not name.endswith(STAGED_SUFFIX)
                 if own or (deleted and is_adoptable(name)):
@@ -103,22 +107,19 @@ class DiskPlace(LyingPlace):
         return [path for path, found in there.items() if found is not None and found.st_ino == lying.files[path][2]]
 
     def names(self, folder: str) -> list[str]:
-        try:
-            return os.listdir(self.location / folder)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
+        return names_in(self.location / folder)
 
     def move_aside(self, names: Iterable[str]) -> None:
         for name in names:
             _aside(self.location / MANIFESTS / name)
-        if (self.location / MANIFESTS).is_dir():
+        if is_folder(self.location / MANIFESTS):
             fsync_directory(self.location / MANIFESTS)
 
 
 def _aside(path: Path) -> None:
     target = path.with_name(f"{path.name}{LOST}")
     number = 0
-    while target.exists():
+    while is_there(target):
         number += 1
         target = path.with_name(f"{path.name}.{number}{LOST}")
     try:
@@ -133,7 +134,7 @@ def _walk(lying: LyingFiles, location: Path, prefix: str, device: int) -> None:
         found = sorted(entries, key=lambda entry: entry.name)
 
     def metadata() -> bool:
-        return next(here.glob("metadata/*.metadata.json"), None) is not None
+        return any(name.endswith(".metadata.json") for name in names_in(here / "metadata"))
 
     refuse_tables(str(here), [entry.name for entry in found], metadata, top=not prefix)
     for entry in found:

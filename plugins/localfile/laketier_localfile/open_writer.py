@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ import pyarrow as pa
 
 from laketier.kit.durable import fsync_directory, fsync_file
 from laketier.kit.failpoints import failpoint
+from laketier.kit.looks import is_absent
 from laketier.kit.manifests import Growth, ManifestLog, growth_text
 from laketier.kit.manifests.growth import GROWTH
 from laketier.kit.rolling import ClosedFile, OpenedFile, OpenFile
@@ -153,7 +153,7 @@ class OpenFileWriter(LocalFileWriter, OpenFiles):
     @property
     def is_due(self) -> bool:
         """Also where a file is gone from where it is written, as another process has finished it."""
-        return self._writer.is_due or not all(map(os.path.exists, self._lengths))
+        return self._writer.is_due or any(map(is_absent, self._lengths))
 
     def close(self) -> None:
         self._is_over = True

@@ -11,6 +11,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from laketier.kit import conform
+from laketier.kit.looks import is_there
 from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestSource
 from laketier.kit.manifests.folding import Room
 from laketier.kit.parquet_reader import naming_damage
@@ -160,10 +161,10 @@ class LocalFileSource(ManifestSource):
         if self.table.store.folder is None:
             return None  # Spark would ask the store with settings of its own
         location = self.table.location
-        if (snapshot.is_newest and snapshot.settled) or (location / entry.path).exists():
+        if (snapshot.is_newest and snapshot.settled) or is_there(location / entry.path):
             return str(location / entry.path)
         superseded = location / superseded_path(entry.path)
-        return str(superseded) if superseded.exists() else None
+        return str(superseded) if is_there(superseded) else None
 
 
 def _shared(written: pa.Schema, wanted: pa.Schema) -> tuple[bool, str]:

@@ -35,6 +35,7 @@ from laketier.spi import (
     LaketierError,
     OutsideTable,
     ScanRequest,
+    StorageError,
     TableNotFound,
     Token,
     WidenColumn,
@@ -302,6 +303,24 @@ def test_what_is_left_of_a_table_is_not_adopted(table: Any) -> None:
     shutil.rmtree(table.location / "_laketier_manifests")
     with pytest.raises(IncompatibleTable, match="whose manifests are gone"):
         adopt(table)
+
+
+def test_what_nobody_could_look_at_may_be_what_is_left_of_a_table(lying: Any) -> None:
+    """A folder lies so deep that the system takes no path of it; and a name that leads to itself can't be looked at."""
+    here = os.open(lying.location, os.O_RDONLY)
+    for _ in range(17):
+        os.mkdir("x" * 250, dir_fd=here)
+        above, here = here, os.open("x" * 250, os.O_RDONLY, dir_fd=here)
+        os.close(above)
+    os.close(here)
+    own = lying.location / "_laketier_manifests"
+    own.mkdir()
+    with pytest.raises(StorageError, match="a folder was looked at, because file name too long"):
+        adopt(lying)
+    own.rmdir()
+    own.symlink_to(own.name)
+    with pytest.raises(StorageError, match=r"a folder was looked at.*symbolic links"):
+        adopt(lying)
 
 
 def test_links_and_damage_and_nothing_at_all(lying: Any, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from laketier.connectors.files.files import NO_FILES, Files
 from laketier.connectors.files.segment import VERSION, LedgerCheckpoint, Segment, check_version, damaged, digest_of
 from laketier.kit import failpoint
 from laketier.kit.durable import create_exclusively, fsync_directory, make_directories
+from laketier.kit.looks import is_there, names_in
 from laketier.spi import ConfigError, CorruptTable, TableNotFound
 
 log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class Ledger:
     def open(cls, folder: Path, *, path: str, table: str) -> Ledger:
         """Open the ledger, or make it. Raises `ConfigError` when it belongs to another landing zone."""
         file = folder / _LEDGER_FILE
-        if not file.exists():
+        if not is_there(file):
             make_directories(folder / _SEGMENTS)
             make_directories(folder / _CHECKPOINTS)
             failpoint("ledger.made_folders")
@@ -157,7 +158,7 @@ class Ledger:
             return
         failpoint("ledger.before_checkpoint")
         folder = self.folder / _CHECKPOINTS
-        older = sorted(folder.glob("*.arrow"))
+        older = _checkpoints(folder)
         with suppress(FileExistsError):
             data = LedgerCheckpoint(self.ledger_id, self._head, self._last, self.files).encode()
             create_exclusively(folder / f"{self._count:020d}.arrow", data)
@@ -166,7 +167,7 @@ class Ledger:
             path.unlink(missing_ok=True)
 
     def _load_checkpoint(self) -> None:
-        for path in sorted((self.folder / _CHECKPOINTS).glob("*.arrow"), reverse=True):
+        for path in reversed(_checkpoints(self.folder / _CHECKPOINTS)):
             try:
                 found = LedgerCheckpoint.decode(path.read_bytes(), where=str(path))
                 if self._bears_out(found):
@@ -205,6 +206,10 @@ class Ledger:
 
     def _segment_path(self, first: int) -> Path:
         return self.folder / _SEGMENTS / f"{first:020d}.json"
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    return sorted(folder / name for name in names_in(folder) if name.endswith(".arrow") and not name.startswith("."))
 
 
 def _about(file: Path) -> dict[str, str]:

@@ -16,6 +16,7 @@ from laketier.kit.manifests.creation import create_manifests
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry
 from laketier.kit.manifests.table import ManifestState, ManifestTable
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.kit.table_store import TableStore, Warehouse
 from laketier.spi.catalog import LakeCatalog, reshaped, same_table
 from laketier.spi.errors import (
@@ -95,7 +96,8 @@ class ManifestCatalog(LakeCatalog):
             raise TableNotFound("there is no such table", where=str(path)) from error
 
     def list_tables(self, database: str | None = None) -> list[TablePath]:
-        found = self._warehouse.tables(self.table_type.layout.table_file, database)
+        with naming_storage_errors("tables were listed"):
+            found = list(self._warehouse.tables(self.table_type.layout.table_file, database))
         # Other names are none of ours: a table half dropped, or something else's.
         return sorted(TablePath(*names) for names in found if all(map(TablePath.is_name, names)))
 
