@@ -43,30 +43,18 @@ _GAP = "Expected contiguous commit files"
 _OS_ERROR = re.compile(r"(?:\(os error |\bOs \{ code: )(\d+)")
 LISTINGS = 5
 """A folder that others add files to while it is listed may show a file and not the one that was made before it. So a
-gap in the log is one only when it is there each time."""
+gap in the log is one only when it is there each time, and a table that was created meanwhile is listed once more."""
 
 
 def open_table(location: Location, version: int | None = None) -> DeltaTable:
     """A fresh handle. Raises `TableNotFound`, `CorruptTable`, `IncompatibleTable` for a table that delta-rs does not
     read, or `TableError` when storage fails."""
-    from deltalake.exceptions import DeltaError, TableNotFoundError
+    from deltalake.exceptions import DeltaError
 
     try:
         handle = _opened(location, version) if version is not None else _newest(location)
         _refuse_empty(location, handle.version())
         return handle
-    except TableNotFoundError as error:
-        # It says so as well where it could not look.
-        if _log_is_there(location):
-            raise TableError(
-                "delta-rs finds no table, and the Delta log is there",
-                where=location.uri,
-                why=str(error).strip(),
-                fix="Run it again. If it stays so: look at _delta_log, and at what the storage says.",
-            ) from error
-        raise TableNotFound(
-            "there is no Delta table", where=location.uri, fix="Create it first, or check the warehouse and the name."
-        ) from error
     except (DeltaError, FileNotFoundError) as error:
         if _refused_by_the_system(error):
             raise _unreached(location, error) from error
@@ -178,7 +166,7 @@ def _newest(location: Location) -> DeltaTable:
 
 def _opened(location: Location, version: int | None) -> DeltaTable:
     from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError
+    from deltalake.exceptions import DeltaError, TableNotFoundError
 
     left = LISTINGS
     while True:
@@ -186,6 +174,21 @@ def _opened(location: Location, version: int | None) -> DeltaTable:
         try:
             with panics_as_errors():
                 return DeltaTable(location.uri, version=version, storage_options=location.storage_options)
+        except TableNotFoundError as error:
+            # It says so as well where it could not look, and where the table was created after it had looked.
+            if not _log_is_there(location):
+                raise TableNotFound(
+                    "there is no Delta table",
+                    where=location.uri,
+                    fix="Create it first, or check the warehouse and the name.",
+                ) from error
+            if not left:
+                raise TableError(
+                    "delta-rs finds no table, and the Delta log is there",
+                    where=location.uri,
+                    why=str(error).strip(),
+                    fix="Run it again. If it stays so: look at _delta_log, and at what the storage says.",
+                ) from error
         except DeltaError as error:
             if _GAP not in str(error) or not left:
                 raise

@@ -107,6 +107,28 @@ def test_loading_and_dropping_what_is_not_there(lake, support):
     assert catalog.list_tables() == catalog.list_tables("db") == []
 
 
+def test_a_table_that_is_created_while_it_is_looked_for(lake, support, tmp_path, monkeypatch):
+    """delta-rs lists the log before the first entry is there, and what looks after it finds the entry."""
+    import deltalake
+
+    created = lake.create()
+    log, away = Path(lake.uri) / "_delta_log", tmp_path / "away"
+    log.rename(away)
+    looks = []
+
+    def looks_too_early(*args, **kwargs):
+        looks.append(args)
+        try:
+            return DeltaTable(*args, **kwargs)
+        except deltalake.exceptions.TableNotFoundError:
+            away.rename(log)
+            raise
+
+    monkeypatch.setattr(deltalake, "DeltaTable", looks_too_early)
+    assert lake.storage.catalog().load_table(support.PATH).table_uuid == created.table_uuid
+    assert len(looks) == 2
+
+
 def test_dropping_removes_the_table_and_its_watermarks(lake, support):
     lake.create()
     lake.epoch(0)
