@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.config import parse_options
+from laketier.kit.views import only
 from laketier.registry import load_format
 from laketier.spi import (
     CommitterInitContext,
@@ -280,5 +281,5 @@ def finished(rows: pa.Table, plan: ScanPlan, limit: int | None) -> pa.Table:
     """What a reader does after the source: the filters that remain, and the limit."""
     remaining: Sequence[Predicate] = plan.remaining
     for predicate in remaining:
-        rows = rows.filter(to_arrow(predicate, rows.schema))
+        rows = only(rows, to_arrow(predicate, rows.schema))
     return rows if limit is None else rows.slice(0, limit)

@@ -17,45 +17,49 @@ def refuse_nulls(batch: pa.RecordBatch) -> None:
     """Raise `IncompatibleData` for a null where the batch's own schema declares a column, or a field inside one, not
     null. Fields inside of a null struct, list or map do not exist, so they can't be null."""
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        _check(column, field, field.name)
+        _check(column, field, field.name, None)
 
 
-def _check(array: pa.Array, field: pa.Field, where: str) -> None:
+def _check(array: pa.Array, field: pa.Field, where: str, there: pa.BooleanArray | None) -> None:
+    """``there``: which of the values exist, None for all."""
     if not field.nullable and array.null_count:
-        raise IncompatibleData(
-            f"column {where!r} has {array.null_count} nulls",
-            why="the table declares it not null",
-            fix="Filter or fill them in the query.",
-        )
+        nulls = array.null_count if there is None else pc.sum(pc.and_(array.is_null(), there)).as_py()
+        if nulls:
+            raise IncompatibleData(
+                f"column {where!r} has {nulls} nulls",
+                why="the table declares it not null",
+                fix="Filter or fill them in the query.",
+            )
     if _is_strict_inside(field.type):
-        for child, values in _inside(array, field.type):
-            _check(values, child, f"{where}.{child.name}")
+        for child, values, inside in _inside(array, field.type, there):
+            _check(values, child, f"{where}.{child.name}", inside)
 
 
-def _inside(array: pa.Array, kind: pa.DataType) -> Iterator[tuple[pa.Field, pa.Array]]:
-    """The values one level down whose parents are there."""
+def _inside(
+    array: pa.Array, kind: pa.DataType, there: pa.BooleanArray | None
+) -> Iterator[tuple[pa.Field, pa.Array, pa.BooleanArray | None]]:
+    """The values one level down, and which of them exist. A mask goes beside them, as Arrow can't filter each type."""
     if pt.is_struct(kind):
-        there = array.is_valid() if array.null_count else None
+        if array.null_count:
+            there = array.is_valid() if there is None else pc.and_(there, array.is_valid())
         for field, values in ((kind.field(i), array.field(i)) for i in range(kind.num_fields)):
             if _is_strict(field):
-                yield field, values if there is None else values.filter(there)
+                yield field, values, there
     elif pt.is_map(kind):
-        # Arrow has no flatten for maps, and their keys and items are those of the whole buffer.
-        maps = array.drop_null() if _hides_values(array) else array
-        start, end = (maps.offsets[0].as_py(), maps.offsets[-1].as_py()) if len(maps) else (0, 0)
-        yield kind.key_field, maps.keys.slice(start, end - start)
-        yield kind.item_field, maps.items.slice(start, end - start)
+        # Arrow has no flatten for maps: their keys and items are those of the whole buffer, of null maps too.
+        start, end = (array.offsets[0].as_py(), array.offsets[-1].as_py()) if len(array) else (0, 0)
+        if array.null_count:
+            there = array.is_valid() if there is None else pc.and_(there, array.is_valid())
+        inside = None if there is None else there.take(_parents(array))
+        yield kind.key_field, array.keys.slice(start, end - start), inside
+        yield kind.item_field, array.items.slice(start, end - start), inside
     else:
-        yield kind.value_field, array.flatten()
+        yield kind.value_field, array.flatten(), None if there is None else there.take(pc.list_parent_indices(array))
 
 
-def _hides_values(maps: pa.MapArray) -> bool:
-    """Whether a null has entries. Seldom; and Arrow can't drop the nulls of maps with every type inside."""
-    if not maps.null_count:
-        return False
-    ends = maps.offsets
-    sizes = pc.subtract(ends.slice(1), ends.slice(0, len(maps)))
-    return bool(pc.any(pc.and_(maps.is_null(), pc.greater(sizes, 0))).as_py())
+def _parents(maps: pa.MapArray) -> pa.Array:
+    """Which map each entry is of, as `pyarrow.compute.list_parent_indices` tells of lists."""
+    return pc.list_parent_indices(pa.ListArray.from_arrays(maps.offsets, pa.nulls(len(maps.keys), pa.int8())))
 
 
 def _is_strict(field: pa.Field) -> bool:

@@ -13,6 +13,7 @@ import pyarrow.types as pt
 
 from laketier.kit.nested import children
 from laketier.kit.rolling import ClosedFile, RollingSettings, RollingWriter
+from laketier.kit.views import schema_without_views
 from laketier.spi.options import option
 
 __all__ = ["ClosedFile", "Compression", "GrowingParquetFile", "ParquetSettings", "RollingParquetWriter", "encodings"]
@@ -95,6 +96,9 @@ class GrowingParquetFile:
 
     def write(self, table: pa.Table) -> None:
         """One row group."""
+        plain = schema_without_views(table.schema)
+        if plain is not table.schema:  # pyarrow writes no slice of a struct with views
+            table = table.cast(plain).cast(table.schema)
         self._writer.write_table(self._settings.arranged(table), row_group_size=max(table.num_rows, 1))
 
     def tell(self) -> int:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from laketier.kit.views import schema_without_views, without_views
 from laketier.spi.errors import IncompatibleData
 
 
@@ -85,7 +86,7 @@ def split_by_values(
         yield _decode(distinct[0].as_py(), dictionaries), table
         return
     order = pc.sort_indices(codes)
-    schema, plain = table.schema, _without_views(table.schema)
+    schema, plain = table.schema, schema_without_views(table.schema)
     (ordered,) = (table if plain is schema else table.cast(plain)).take(order).combine_chunks().to_batches()
     runs = pc.run_end_encode(codes.take(order), run_end_type=pa.int64())
     start = 0
@@ -100,20 +101,7 @@ def _encodable(array: pa.Array) -> pa.Array:
     kind = array.type
     if pt.is_decimal32(kind) or pt.is_decimal64(kind):
         return array.cast(pa.decimal128(kind.precision, kind.scale))
-    return array.cast(_without_view(kind))
-
-
-def _without_views(schema: pa.Schema) -> pa.Schema:
-    """A schema for the same values that Arrow can take and copy; ``schema`` itself where it can. It can't take from
-    views, and a copy of some views keeps what all of them look at."""
-    plain = pa.schema([field.with_type(_without_view(field.type)) for field in schema])
-    return schema if plain.equals(schema) else plain
-
-
-def _without_view(kind: pa.DataType) -> pa.DataType:
-    if pt.is_string_view(kind):
-        return pa.large_string()
-    return pa.large_binary() if pt.is_binary_view(kind) else kind
+    return array.cast(without_views(kind))
 
 
 def _one(array: pa.ChunkedArray | pa.Array) -> pa.Array:

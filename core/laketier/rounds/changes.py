@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from laketier.kit import conform
+from laketier.kit.views import only
 from laketier.spi import ConfigError, IncompatibleData, UnsupportedType
 
 UPSERTS = ("+I", "+U")
@@ -74,12 +75,11 @@ class LatestChanges:
         """Take the changes of ``batch``, which come after all that were added before.
 
         Raises `IncompatibleData` for a null in a key, for what is no change type, and for rows that do not fit."""
-        # Fitted first: Arrow filters no views.
         kinds = self._kinds(batch)
         rows = conform(batch.drop_columns(self._change_columns), self._relaxed)
         if kinds is not None:
             current = pc.not_equal(kinds, OUTDATED)
-            rows, kinds = rows.filter(current), kinds.filter(current)
+            rows, kinds = only(rows, current), kinds.filter(current)
         if not rows.num_rows:
             return
         for name in self._key:
@@ -106,7 +106,7 @@ class LatestChanges:
     def rows(self) -> pa.Table:
         """The newest row of each key that is not deleted, without the change column, in the order of the log."""
         self._compact()
-        kept = self._latest.filter(pc.invert(self._latest.column(_DELETED))).select(self._schema.names)
+        kept = only(self._latest, pc.invert(self._latest.column(_DELETED))).select(self._schema.names)
         return pa.Table.from_arrays(kept.columns, schema=self._schema)
 
     def _kinds(self, batch: pa.RecordBatch) -> pa.Array | None:
@@ -134,7 +134,7 @@ class LatestChanges:
             .aggregate([(_ROW, "max")])
         )
         if newest.num_rows < table.num_rows:
-            table = table.filter(_mask(newest.column(f"{_ROW}_max"), table.num_rows))
+            table = only(table, _mask(newest.column(f"{_ROW}_max"), table.num_rows))
         # Slices would keep the memory of what was left out.
         self._latest = table.combine_chunks()
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
@@ -142,7 +142,7 @@ class LatestChanges:
 
 def matching_keys(rows: pa.RecordBatch | pa.Table, keys: pa.Table) -> pa.Table:
     """Those of ``keys`` that ``rows`` have, in their order."""
-    return keys.filter(_mask(_joined(keys, rows.select(keys.column_names)), keys.num_rows))
+    return only(keys, _mask(_joined(keys, rows.select(keys.column_names)), keys.num_rows))
 
 
 def without_keys(batch: pa.RecordBatch, keys: pa.Table) -> pa.RecordBatch:
@@ -153,7 +153,7 @@ def without_keys(batch: pa.RecordBatch, keys: pa.Table) -> pa.RecordBatch:
     found = _joined(batch.select(keys.column_names), keys)
     if not len(found):
         return batch
-    return batch.filter(pa.array(~_mask(found, batch.num_rows)))
+    return only(batch, pa.array(~_mask(found, batch.num_rows)))
 
 
 def _joined(left: pa.RecordBatch | pa.Table, right: pa.RecordBatch | pa.Table) -> pa.ChunkedArray:

@@ -17,6 +17,7 @@ import pyarrow.types as pt
 from laketier.bucketing import assigner_for
 from laketier.kit import conform
 from laketier.kit.partition import partition_text
+from laketier.kit.views import only
 from laketier.rounds.changes import LatestChanges, matching_keys, without_keys
 from laketier.rounds.splits import WEIGHT_OF_A_TASK, joined_groups, weight_of
 from laketier.spi import (
@@ -70,7 +71,7 @@ class BucketShare:
                 fix="Set lake.bucket-by for the lake table to another number of buckets, so that they are not taken to "
                 "be the log's.",
             )
-        return batch.filter(own)
+        return only(batch, own)
 
 
 @dataclass(frozen=True)

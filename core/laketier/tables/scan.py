@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from laketier.kit.views import only
 from laketier.spi import LakeSource, LakeSplit, Predicate, ScanPlan, ScanRequest, columns_of, to_arrow
 
 
@@ -32,7 +33,7 @@ class Scan:
         names = self.schema.names
         condition = condition_of(self.plan.remaining, self.plan.schema)
         batches = self.source.read(split, self.plan.schema)
-        kept = (batch if condition is None else batch.filter(condition) for batch in batches)
+        kept = (batch if condition is None else only(batch, condition) for batch in batches)
         return limited((rows.select(names) for rows in kept if rows.num_rows), self.limit)
 
 

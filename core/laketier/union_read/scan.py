@@ -16,6 +16,7 @@ import pyarrow as pa
 from laketier.config import LakeConfig
 from laketier.kit.conform import conform
 from laketier.kit.storage_errors import naming_storage_errors
+from laketier.kit.views import only
 from laketier.registry import Lake, open_lake
 from laketier.rounds.keyed import rows_of_changes
 from laketier.rounds.ranges import next_range
@@ -122,7 +123,7 @@ class UnionScan:
         """What is left to do for either half. A column that it lacks is null there, to filters too."""
         condition = condition_of(self.filters, self.needed)
         whole = (conform(batch, self.needed) for batch in batches)
-        kept = (rows if condition is None else rows.filter(condition) for rows in whole)
+        kept = (rows if condition is None else only(rows, condition) for rows in whole)
         return limited((rows.select(self.schema.names) for rows in kept if rows.num_rows), self.limit)
 
 

@@ -75,3 +75,35 @@ def test_maps_of_any_type_may_be_null_beside_others() -> None:
         array = pa.array(rows, kind)
         for start in range(len(rows)):
             refuse_nulls(pa.record_batch([array.slice(start)], schema=pa.schema([("m", kind)])))
+
+
+@pytest.mark.parametrize("inner", [pa.string_view(), pa.binary_view(), pa.list_(pa.string_view())], ids=str)
+def test_types_that_arrow_can_not_filter_may_lie_below_a_null(inner: pa.DataType) -> None:
+    value = ["a"] if pa.types.is_list(inner) else "a"
+    strict = pa.field("s", inner, nullable=False)
+    kind = pa.struct([strict, pa.field("l", pa.list_(strict)), pa.field("m", pa.map_(pa.string(), strict))])
+    good = {"s": value, "l": [value], "m": [("k", value)]}
+    fine = pa.array([None, good, None], kind)
+    refuse_nulls(pa.record_batch([fine], schema=pa.schema([("c", kind)])))
+    bad: list[dict[str, Any]] = [good | {"s": None}, good | {"l": [value, None]}, good | {"m": [("k", None)]}]
+    for row in bad:
+        array = pa.array([None, good, row, None], kind)
+        with pytest.raises(IncompatibleData, match="has 1 nulls"):
+            refuse_nulls(pa.record_batch([array], schema=pa.schema([("c", kind)])))
+
+
+def test_nulls_below_a_null_struct_do_not_count() -> None:
+    """Also where its own fields have values: two levels of lists and maps below it."""
+    item = pa.field("item", pa.int8(), nullable=False)
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 3], pa.int32()), pa.array([1, None, 2], pa.int8()), pa.list_(item))
+    keys, values = pa.array(["k", "l", "m"]), pa.array([1, None, 2], pa.int8())
+    maps = pa.MapArray.from_arrays(pa.array([0, 2, 3], pa.int32()), keys, values, pa.map_(pa.string(), item))
+    fields = [pa.field("l", lists.type), pa.field("m", maps.type)]
+    for mask, refused in ((pa.array([True, False]), False), (pa.array([False, True]), True)):
+        array = pa.StructArray.from_arrays([lists, maps], fields=fields, mask=mask)
+        batch = pa.record_batch([array], schema=pa.schema([("c", array.type)]))
+        if refused:
+            with pytest.raises(IncompatibleData, match=r"'c\.l\.item' has 1 nulls"):
+                refuse_nulls(batch)
+        else:
+            refuse_nulls(batch)
