@@ -15,7 +15,7 @@ _FIXES = {
     errno.ENOSPC: "Free some space. Nothing of this round was published; it can be run again.",
     errno.EDQUOT: "Raise the quota. Nothing of this round was published; it can be run again.",
     errno.EMFILE: "Raise the limit of open files (ulimit -n), or lower the number of partitions per task.",
-    errno.ENOENT: "Check {setting}, and that this machine sees it.",
+    errno.ENOENT: "Check {setting}, that this machine sees it, and whether somebody dropped the table.",
 }
 
 

@@ -9,10 +9,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.fs as pafs
+
 from laketier.kit.durable import fsync_directory, fsync_published
-from laketier.spi import TableError
+from laketier.kit.file_identity import file_identity
+from laketier.spi import Conflict, TableError
 from laketier_delta.delta_log import DeltaLog
-from laketier_delta.engine import open_table, panics_as_errors
+from laketier_delta.engine import has_log, open_table, panics_as_errors
 from laketier_delta.location import LOG, Location
 
 if TYPE_CHECKING:
@@ -38,8 +41,10 @@ def alter(location: Location, change: Callable[[DeltaTable, CommitProperties], b
         except CommitFailedError:
             time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 6)))
         else:
-            make_durable(location, handle.version())
-            return
+            with suppress(Conflict):  # the next look finds that it was dropped
+                refuse_alone(location, handle.version())
+                make_durable(location, handle.version())
+                return
     raise TableError(
         f"{what} in {_ATTEMPTS} attempts",
         where=location.uri,
@@ -69,6 +74,25 @@ def name_invariants(location: Location) -> None:
         return True
 
     alter(location, change, "the feature of its not-null columns could not be named")
+
+
+def entry_identity(location: Location, version: int) -> str | None:
+    """The identity of a version's log entry: a table that was dropped and made anew has other entries of the same
+    versions. None where it is on no local disk, or was cleaned up."""
+    return file_identity(location.local(f"{LOG}/{version:020}.json")) if location.is_local else None
+
+
+def refuse_alone(location: Location, version: int) -> None:
+    """Take back the entry of a commit that is the only one of its log: the table was dropped after its handle was
+    opened, and delta-rs makes the folders of what it writes anew. Nobody could read such a log, or create the table.
+    Raises `Conflict`."""
+    entries = DeltaLog(location.filesystem, location.root)
+    before = location.filesystem.get_file_info(entries.path(version - 1))
+    if before.type is pafs.FileType.File or has_log(location.filesystem, location.root, but=version):
+        return
+    with suppress(FileNotFoundError):
+        location.filesystem.delete_file(entries.path(version))
+    raise Conflict("the table was dropped meanwhile", where=location.uri)
 
 
 def make_durable(location: Location, version: int) -> None:

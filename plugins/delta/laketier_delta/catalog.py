@@ -15,6 +15,7 @@ import pyarrow.types as pt
 from laketier.bucketing import assigner_for
 from laketier.kit import LocalFolder
 from laketier.kit.access import access
+from laketier.kit.beside_drops import beside_drops
 from laketier.kit.durable import make_directories
 from laketier.spi import (
     AddColumn,
@@ -38,7 +39,7 @@ from laketier.spi import (
 )
 from laketier_delta.altering import alter, lacks_invariants, make_durable, name_invariants
 from laketier_delta.delta_log import DeltaLog
-from laketier_delta.engine import arrow_schema, has_log, open_table, panics_as_errors
+from laketier_delta.engine import arrow_schema, has_log, log_changed, open_table, panics_as_errors
 from laketier_delta.features import FEATURES, FORMAT
 from laketier_delta.layout import (
     BUCKETS_PROPERTY,
@@ -70,6 +71,9 @@ class DeltaCatalog(LakeCatalog):
     def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
         wanted = self._checked(descriptor)
         location = self._warehouse.table(path)
+        return same_table(beside_drops(lambda: self._made(path, location, wanted), location.uri), wanted)
+
+    def _made(self, path: TablePath, location: Location, wanted: TableDescriptor) -> TableInfo:
         try:
             handle = open_table(location)
         except TableNotFound:
@@ -84,7 +88,7 @@ class DeltaCatalog(LakeCatalog):
         if lacks_invariants(handle):  # also where the one who created it did not get so far
             name_invariants(location)
             handle = open_table(location)
-        return same_table(self._info(path, location, handle), wanted)
+        return self._info(path, location, handle)
 
     def load_table(self, path: TablePath) -> TableInfo:
         location = self._warehouse.table(path)
@@ -209,6 +213,10 @@ class DeltaCatalog(LakeCatalog):
             pass  # another process created it: what it made is compared next
         except DeltaError as error:
             if not _has_entry(location):
+                if log_changed(error):
+                    raise TableNotFound(
+                        "the table was dropped while it was created", where=location.uri, why=str(error).strip()
+                    ) from error
                 raise ConfigError(
                     "delta-rs refuses to create the table", where=location.uri, why=str(error).strip()
                 ) from error

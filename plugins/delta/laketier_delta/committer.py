@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from laketier.kit import RecordStore, failpoint
+from laketier.kit.pinned_folder import pinned_folder
 from laketier.kit.staged import check_staged, discard_staged, remove
 from laketier.spi import (
     CommitError,
@@ -29,11 +31,11 @@ from laketier.spi import (
     schema_fingerprint,
     time_of_storage,
 )
-from laketier_delta.altering import make_durable
+from laketier_delta.altering import entry_identity, make_durable, refuse_alone
 from laketier_delta.delta_log import COMMIT_ID, EPOCH, PIPELINE, PUBLISH, DeltaLog
 from laketier_delta.engine import arrow_schema, open_table, panics_as_errors, refuse_dropped, transaction_version
 from laketier_delta.layout import attempt_of, spec_id_of
-from laketier_delta.location import Location
+from laketier_delta.location import LOG, Location
 from laketier_delta.options import DeltaOptions
 from laketier_delta.protocol import CHECKPOINT_INTERVAL, check_writable, integer_property
 from laketier_delta.references import live
@@ -73,6 +75,8 @@ class DeltaTableState(TableState):
     fingerprint: str
     reset: int
     first_attempt: int
+    entry: str | None
+    """The identity of the version's log entry. None where it is on no local disk, or was cleaned up."""
 
     @classmethod
     def of(cls, handle: DeltaTable, location: Location, first_attempt: int = -1) -> DeltaTableState:
@@ -90,6 +94,7 @@ class DeltaTableState(TableState):
             fingerprint=schema_fingerprint(arrow_schema(handle)),
             reset=max(-1 if known is None else known, -1 if found is None else found),
             first_attempt=first_attempt,
+            entry=entry_identity(location, version),
         )
 
     @property
@@ -205,8 +210,10 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
             pointer = self._records.put(watermark.carried_by(target))
             numbers = (watermark.token.epoch, watermark.token.fence, pointer)
             transactions += zip(transaction_ids(watermark.token.pipeline), numbers, strict=True)
-        failpoint("publish.between_record_and_commit")
-        self._commit(state, target, results, transactions, watermark)
+        with pinned_folder(self._location.local(LOG) if self._location.is_local else None) as is_in_place:
+            self._refuse_recreated(state)
+            failpoint("publish.between_record_and_commit")
+            self._commit(state, target, results, transactions, watermark, is_in_place)
         failpoint("publish.between_commit_and_checkpoint")
         self._checkpoint(state, target)
         return LakeCommitResult(
@@ -248,9 +255,10 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
         results: Sequence[WriteResult],
         transactions: Sequence[tuple[str, int]],
         watermark: Watermark | None,
+        is_in_place: Callable[[], bool],
     ) -> None:
         from deltalake import CommitProperties, PostCommitHookProperties, Transaction
-        from deltalake.exceptions import CommitFailedError
+        from deltalake.exceptions import CommitFailedError, DeltaError
         from deltalake.transaction import AddAction, RemoveAction
 
         now = host_time()
@@ -291,9 +299,31 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                         create_checkpoint=False, cleanup_expired_logs=False
                     ),
                 )
-        except CommitFailedError as error:
+        except DeltaError as error:
+            self._refuse_elsewhere(is_in_place, target, attempt)
+            if not isinstance(error, CommitFailedError):
+                raise
             self._look_who_won(error, target, attempt)
+        self._refuse_elsewhere(is_in_place, target, attempt)
+        refuse_alone(self._location, target)
         make_durable(self._location, target)
+
+    def _refuse_recreated(self, state: DeltaTableState) -> None:
+        """The log entry that the state is of may also have been cleaned up since: then the table tells."""
+        if entry_identity(self._location, state.version) == state.entry:
+            return
+        if str(open_table(self._location).metadata().id) != state.uuid:
+            raise Conflict("the table was dropped and made anew meanwhile", where=self._location.uri)
+
+    def _refuse_elsewhere(self, is_in_place: Callable[[], bool], target: int, attempt: str) -> None:
+        """Where the table was dropped just now, delta-rs made the log's folder anew, or wrote into that of the table
+        that was made meanwhile: such an entry lacks what is before it, and is taken back."""
+        if is_in_place():
+            return
+        with suppress(FileNotFoundError, CorruptTable):
+            if (self._log.commit_info(target) or {}).get(PUBLISH) == attempt:
+                self._log.filesystem.delete_file(self._log.path(target))
+        raise Conflict("the table was dropped meanwhile", where=self._location.uri)
 
     def _look_who_won(self, error: Exception, target: int, attempt: str) -> None:
         """Return when the entry is ours after all: an object store may answer a retried put, whose first answer was

@@ -39,11 +39,15 @@ def panics_as_errors() -> Iterator[None]:
 
 _NOT_READ = re.compile(r"Unsupported: |Max catalog version error|Unsupported table features")
 _FEATURE = re.compile(r"Feature '([^']+)'")
-_GAP = "Expected contiguous commit files"
+_CHANGED = re.compile(
+    r"Expected contiguous commit files|File not found|No files in log segment|Path does not exist|"
+    r"Failed to canonicalize|Local path .* does not exist"
+)
+"""What delta-rs says of a log that others add to, drop or create while it lists and reads it; also of a damaged one."""
 _OS_ERROR = re.compile(r"(?:\(os error |\bOs \{ code: )(\d+)")
 LISTINGS = 5
-"""A folder that others add files to while it is listed may show a file and not the one that was made before it. So a
-gap in the log is one only when it is there each time, and a table that was created meanwhile is listed once more."""
+"""A folder that others add files to while it is listed may show a file and not the one that was made before it; a table
+may be dropped or created meanwhile. So a log is taken for damaged only when it looks so each time."""
 
 
 def open_table(location: Location, version: int | None = None) -> DeltaTable:
@@ -110,10 +114,16 @@ def _refuse_empty(location: Location, version: int) -> None:
         )
 
 
-def has_log(filesystem: pafs.FileSystem, root: str) -> bool:
-    """Whether a table's log is there. delta-rs could tell, and would let no other thread of Python run meanwhile."""
+def has_log(filesystem: pafs.FileSystem, root: str, but: int | None = None) -> bool:
+    """Whether a table's log is there, ``but`` for the entry of this version. delta-rs could tell, and would let no
+    other thread of Python run meanwhile."""
     selector = pafs.FileSelector(f"{root}/{LOG}", allow_not_found=True)
-    return any(info.base_name.endswith((".json", ".parquet")) for info in filesystem.get_file_info(selector))
+    try:
+        found = filesystem.get_file_info(selector)
+    except FileNotFoundError:  # dropped while it was listed
+        return False
+    names = (info.base_name for info in found)
+    return any(name.endswith((".json", ".parquet")) for name in names if but is None or name != f"{but:020}.json")
 
 
 def refuse_dropped(location: Location) -> None:
@@ -177,11 +187,7 @@ def _opened(location: Location, version: int | None) -> DeltaTable:
         except TableNotFoundError as error:
             # It says so as well where it could not look, and where the table was created after it had looked.
             if not _log_is_there(location):
-                raise TableNotFound(
-                    "there is no Delta table",
-                    where=location.uri,
-                    fix="Create it first, or check the warehouse and the name.",
-                ) from error
+                raise _not_there(location) from error
             if not left:
                 raise TableError(
                     "delta-rs finds no table, and the Delta log is there",
@@ -190,8 +196,21 @@ def _opened(location: Location, version: int | None) -> DeltaTable:
                     fix="Run it again. If it stays so: look at _delta_log, and at what the storage says.",
                 ) from error
         except DeltaError as error:
-            if _GAP not in str(error) or not left:
+            if not log_changed(error) or not left:
                 raise
+            if not _log_is_there(location):
+                raise _not_there(location) from error
+
+
+def log_changed(error: Exception) -> bool:
+    """Whether a log may have changed while delta-rs looked at it. Where it did not, the next look fails alike."""
+    return _CHANGED.search(str(error)) is not None
+
+
+def _not_there(location: Location) -> TableNotFound:
+    return TableNotFound(
+        "there is no Delta table", where=location.uri, fix="Create it first, or check the warehouse and the name."
+    )
 
 
 def transaction_version(handle: DeltaTable, location: Location, application: str) -> int | None:
@@ -202,6 +221,8 @@ def transaction_version(handle: DeltaTable, location: Location, application: str
     try:
         return handle.transaction_version(application)
     except (DeltaError, OSError) as error:
+        if not _log_is_there(location):
+            raise _not_there(location) from error
         raise TableError(
             "the Delta log could not be read any more",
             where=location.uri,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from laketier.kit import LocalFolder, TableFolder
+from laketier.kit.beside_drops import beside_drops
 from laketier.kit.looks import is_folder, names_in
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import (
@@ -69,21 +70,25 @@ class LanceCatalog(LakeCatalog):
         schema = plain(descriptor.schema)
         version = self._options.data_storage_version.value
         check_types(schema, version)
+        wanted = replace(descriptor, schema=schema)
         location = table_location(self._warehouse, path)
+        return same_table(beside_drops(lambda: self._made(path, location, wanted), location), wanted)
+
+    def _made(self, path: TablePath, location: str, descriptor: TableDescriptor) -> TableInfo:
         try:
             info = self.load_table(path)
         except TableNotFound:
             metadata = {TABLE_UUID: uuid.uuid4().hex.encode(), DESCRIPTOR: descriptor_metadata(descriptor)}
             make_folders(location)
-            self._create(location, schema.with_metadata(metadata), version)
+            self._create(location, descriptor.schema.with_metadata(metadata))
             info = self.load_table(path)
         # Whoever made it may have been killed before it was durable.
         make_durable(location, info.handle.version)
-        return same_table(info, replace(descriptor, schema=schema))
+        return info
 
-    def _create(self, location: str, schema: pa.Schema, version: str) -> None:
+    def _create(self, location: str, schema: pa.Schema) -> None:
         try:
-            create_dataset(location, schema, version, self._storage)
+            create_dataset(location, schema, self._options.data_storage_version.value, self._storage)
         except LANCE_ERRORS as error:
             try:
                 open_dataset(location, self._storage)
@@ -166,7 +171,8 @@ class LanceCatalog(LakeCatalog):
 
     def _has_versions(self, location: str) -> bool:
         local = local_path(location)
-        return bool(self._session(location).list(VERSIONS) if local is None else names_in(local / VERSIONS))
+        names = self._session(location).list(VERSIONS) if local is None else names_in(local / VERSIONS)
+        return any(str(name).endswith(".manifest") for name in names)
 
     def _folders(self, location: str) -> list[str]:
         local = local_path(location)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from laketier.kit import confined, failpoint
+from laketier.kit.pinned_folder import pinned_folder
 from laketier.kit.staged import check_staged, discard_staged, refuse_foreign, refuse_lost, replaced_files
 from laketier.spi import (
     CommitError,
@@ -30,18 +31,30 @@ from laketier.spi import (
 )
 from laketier_lance.clock import storage_time
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason, refuse_dropped
-from laketier_lance.durable import make_durable
+from laketier_lance.durable import local_versions, make_durable, remove_version
 from laketier_lance.lance_schema import column_field_ids, with_field_ids
+from laketier_lance.latest import manifest_identity
 from laketier_lance.location import local_folder, refuse_links
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path, with_metadata, with_plain_paths
 from laketier_lance.state import LanceTableState, find_commit
-from laketier_lance.table import COMMIT_ID, EPOCH, LAST, LOST_PREFIX, PIPELINE, ROWS, TABLE_UUID, watermark_key
+from laketier_lance.table import (
+    COMMIT_ID,
+    EPOCH,
+    LAST,
+    LOST_PREFIX,
+    PIPELINE,
+    ROWS,
+    TABLE_UUID,
+    metadata_of,
+    table_uuid,
+    watermark_key,
+)
 from laketier_lance.tracked import needed
 from laketier_lance.writer import DATA, FRAGMENT, attempt_of, delete_files, described
 
 if TYPE_CHECKING:
-    from lance import LanceDataset, LanceOperation
+    from lance import LanceDataset, LanceOperation, Transaction
     from lance.file import LanceFileSession
     from lance.fragment import FragmentMetadata
     from lance.schema import LanceSchema
@@ -82,13 +95,13 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         dataset = open_dataset(self._location, self._options.storage_options())
         # Whoever committed it may have been killed before it was durable, and the caller may acknowledge it.
         make_durable(self._location, dataset.version)
-        return LanceTableState.of(dataset, self._location, self._attempted_at)
+        manifest = manifest_identity(self._location, dataset.version)
+        return LanceTableState.of(dataset, self._location, self._attempted_at, manifest)
 
     def publish(
         self, state: TableState, results: Sequence[WriteResult], watermark: Watermark | None
     ) -> LakeCommitResult:
         import lance
-        from lance.commit import CommitConflictError
 
         if not isinstance(state, LanceTableState):
             raise TypeError(f"not a state of this committer: {state!r}")
@@ -111,18 +124,14 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         )
         if self._attempted_at is None:
             self._attempted_at = dataset.version
-        failpoint("publish.before_commit")
-        try:
-            # No retries of Lance's own. A Merge conflicts with all that matters even so; an Overwrite, which would
-            # otherwise bury appends that came in between, becomes a compare-and-set only by this.
-            committed = lance.LanceDataset.commit(
-                dataset, transaction, storage_options=self._options.storage_options() or None, max_retries=0
-            )
-            version = committed.version
-        except CommitConflictError as error:
-            version = self._resolve(dataset, transaction.uuid, error)
-        except LANCE_ERRORS as error:
-            raise CommitError("Lance could not commit", where=self._location, why=reason(error)) from error
+        with pinned_folder(local_versions(self._location)) as is_in_place:
+            self._refuse_recreated(state)
+            failpoint("publish.before_commit")
+            version = self._commit(dataset, transaction)
+            if not is_in_place():
+                # Lance made the folder anew, or wrote into that of the table that was made meanwhile.
+                remove_version(self._location, version)
+                raise Conflict("the table was dropped meanwhile", where=self._location)
         failpoint("publish.between_commit_and_fsync")
         make_durable(self._location, version)
         return LakeCommitResult(
@@ -131,6 +140,30 @@ class LanceCommitter(LakeCommitter[WriteResult]):
             files=len(fragments),
             bytes=sum(result.bytes for result in results),
         )
+
+    def _refuse_recreated(self, state: LanceTableState) -> None:
+        """The manifest that the state is of may also have been cleaned up since: then the table tells."""
+        if manifest_identity(self._location, state.dataset.version) == state.manifest:
+            return
+        latest = open_dataset(self._location, self._options.storage_options())
+        if table_uuid(latest, metadata_of(latest)) != state.table_uuid:
+            raise Conflict("the table was dropped and made anew meanwhile", where=self._location)
+
+    def _commit(self, dataset: LanceDataset, transaction: Transaction) -> int:
+        import lance
+        from lance.commit import CommitConflictError
+
+        try:
+            # No retries of Lance's own. A Merge conflicts with all that matters even so; an Overwrite, which would
+            # otherwise bury appends that came in between, becomes a compare-and-set only by this.
+            committed = lance.LanceDataset.commit(
+                dataset, transaction, storage_options=self._options.storage_options() or None, max_retries=0
+            )
+            return int(committed.version)
+        except CommitConflictError as error:
+            return self._resolve(dataset, transaction.uuid, error)
+        except LANCE_ERRORS as error:
+            raise CommitError("Lance could not commit", where=self._location, why=reason(error)) from error
 
     def storage_time(self) -> int:
         return storage_time(self._location, self._options)

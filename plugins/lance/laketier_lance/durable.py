@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from laketier.kit.durable import fsync_directory, fsync_file, fsync_published, make_directories
 from laketier.kit.looks import is_there
 from laketier_lance.location import local_path
 
 VERSIONS = "_versions"
+_HINT = "latest_version_hint.json"
+TOP = 2**64 - 1
+
+
+def manifest_names(version: int) -> tuple[str, str]:
+    """Lance names manifests by version, or by its complement so that the newest is listed first."""
+    return f"{TOP - version}.manifest", f"{version}.manifest"
 
 
 def make_folders(location: str) -> None:
@@ -16,6 +24,20 @@ def make_folders(location: str) -> None:
     local = local_path(location)
     if local is not None:
         make_directories(local / VERSIONS)
+
+
+def local_versions(location: str) -> Path | None:
+    """The folder of the manifests, None in an object store."""
+    local = local_path(location)
+    return None if local is None else local / VERSIONS
+
+
+def remove_version(location: str, version: int) -> None:
+    """Take back a version that was committed to another dataset than was meant, and the hint at it."""
+    versions = local_versions(location)
+    if versions is not None:
+        for name in (*manifest_names(version), _HINT):
+            (versions / name).unlink(missing_ok=True)
 
 
 def make_durable(location: str, version: int, files: Iterable[str] = ()) -> None:
@@ -31,8 +53,7 @@ def make_durable(location: str, version: int, files: Iterable[str] = ()) -> None
         fsync_directory(folder)
         fsync_directory(folder.parent)
     versions = local / VERSIONS
-    # Lance names manifests by version, or by its complement so that the newest is listed first.
-    for name in (f"{2**64 - 1 - version}.manifest", f"{version}.manifest"):
+    for name in manifest_names(version):
         if is_there(versions / name):
             fsync_published(versions / name)
     fsync_directory(versions)

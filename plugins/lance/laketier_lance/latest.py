@@ -8,10 +8,9 @@ from pathlib import Path
 
 from laketier.kit.file_identity import file_identity
 from laketier.kit.looks import is_absent
-from laketier_lance.durable import VERSIONS
+from laketier_lance.durable import TOP, VERSIONS, manifest_names
 from laketier_lance.location import local_path
 
-_TOP = 2**64 - 1
 _NAME = re.compile(r"(\d{1,20})\.manifest")
 _KNOWN = re.compile(r"(\d{1,20}):(\d{1,20}\.manifest):[0-9a-f.]+")
 _OLD_NAMES = 10**19
@@ -29,7 +28,8 @@ def latest_version(location: str, known: str | None) -> str | None:
     if known is not None and (match := _KNOWN.fullmatch(known)) is not None:
         number = int(match[1])
         # Versions have no gaps: where this one is as it was and the next is not there, it is the newest.
-        if _named(folder, number, match[2]) == known and all(is_absent(folder / name) for name in _names(number + 1)):
+        next_names = [folder / name for name in manifest_names(number + 1)]
+        if _named(folder, number, match[2]) == known and all(map(is_absent, next_names)):
             return known
     try:
         names = [name for name in os.listdir(folder) if _NAME.fullmatch(name)]
@@ -43,11 +43,7 @@ def latest_version(location: str, known: str | None) -> str | None:
 
 def _number(name: str) -> int:
     number = int(name.partition(".")[0])
-    return _TOP - number if number >= _OLD_NAMES else number
-
-
-def _names(number: int) -> tuple[str, str]:
-    return f"{_TOP - number}.manifest", f"{number}.manifest"
+    return TOP - number if number >= _OLD_NAMES else number
 
 
 def _named(folder: Path, number: int, name: str) -> str | None:
@@ -55,10 +51,18 @@ def _named(folder: Path, number: int, name: str) -> str | None:
     return None if identity is None else f"{number}:{name}:{identity}"
 
 
+def manifest_identity(location: str, version: int) -> str | None:
+    """The identity of a version's manifest: a dataset that was dropped and made anew has other manifests of the same
+    names. None where it is not on a local disk."""
+    local = local_path(location)
+    identities = (file_identity(local / VERSIONS / name) for name in manifest_names(version)) if local else ()
+    return next((identity for identity in identities if identity is not None), None)
+
+
 def manifest_bytes(location: str, version: int) -> int | None:
     """The size of a version's manifest, None where it is not on a local disk."""
     local = local_path(location)
-    for name in _names(version) if local is not None else ():
+    for name in manifest_names(version) if local is not None else ():
         try:
             return os.stat(Path(location, VERSIONS, name)).st_size
         except OSError:

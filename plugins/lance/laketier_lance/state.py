@@ -23,17 +23,21 @@ ROLLBACK_HORIZON = 256
 @dataclass(frozen=True)
 class LanceTableState(TableState):
     """A dataset at one version, and its schema metadata. ``attempted_at`` is the version that this round's first
-    attempt to publish was made against, None before it."""
+    attempt to publish was made against, None before it. ``manifest``: the identity of the version's manifest, where a
+    committer opened it on a local disk."""
 
     dataset: LanceDataset
     location: str
     metadata: Mapping[bytes, bytes]
     attempted_at: int | None
+    manifest: str | None
 
     @classmethod
-    def of(cls, dataset: LanceDataset, location: str, attempted_at: int | None) -> LanceTableState:
+    def of(
+        cls, dataset: LanceDataset, location: str, attempted_at: int | None, manifest: str | None = None
+    ) -> LanceTableState:
         """The state of ``dataset`` at the version it was opened at."""
-        return cls(dataset, location, metadata_of(dataset), attempted_at)
+        return cls(dataset, location, metadata_of(dataset), attempted_at, manifest)
 
     @cached_property
     def table_uuid(self) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from laketier.kit.access import access
+from laketier.kit.beside_drops import beside_drops
 from laketier.kit.local_store import LocalWarehouse, folder_of
 from laketier.kit.manifests.committer import next_manifest
 from laketier.kit.manifests.creation import create_manifests
@@ -58,6 +59,9 @@ class ManifestCatalog(LakeCatalog):
 
     def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
         wanted = self._checked(descriptor)
+        return same_table(beside_drops(lambda: self._made(path, wanted), str(path)), wanted)
+
+    def _made(self, path: TablePath, wanted: TableDescriptor) -> TableInfo:
         store = self.store(path)
         try:
             found = self.load_table(path)
@@ -69,7 +73,7 @@ class ManifestCatalog(LakeCatalog):
         manifests = self.table_type(store).manifests()
         if not manifests.current()[1]:
             manifests.sync_names()
-        return same_table(found, wanted)
+        return found
 
     def load_table(self, path: TablePath) -> TableInfo:
         manifests = self._open(path)

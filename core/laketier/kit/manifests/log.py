@@ -145,6 +145,7 @@ class ManifestLog:
         try:
             return self._read(number, kind, build)
         except FileNotFoundError as error:
+            self._refuse_loss_by_drop()
             raise CorruptTable(
                 "a manifest is missing",
                 where=self.store.where(self.name(number)),
@@ -184,6 +185,7 @@ class ManifestLog:
             if number > known and not self.exists(known):
                 raise FileNotFoundError
         except FileNotFoundError as error:
+            self._refuse_loss_by_drop()
             name = self.name(known)
             raise RolledBack(
                 f"manifest {known} is gone, and the table was there already",
@@ -337,13 +339,21 @@ class ManifestLog:
         """Where there is no head file any more, there may be no table: on storage without folders, a name in a dropped
         or rebuilt table can be taken like any other. Both take ``table.json`` away first, so a commit that still finds
         it came before."""
-        try:
-            if TableFile.read(self.place, self.layout).table_uuid == self.table_uuid:
-                return
-        except TableNotFound:
-            pass
+        if not self._is_dropped():
+            return
         self.store.delete(self.name(number))
         raise Conflict("the table was dropped meanwhile", where=self.store.root)
+
+    def _refuse_loss_by_drop(self) -> None:
+        """A drop takes a table's files one by one, beside whoever reads them: nothing is damaged then."""
+        if self._is_dropped():
+            raise TableNotFound("the table was dropped meanwhile", where=self.store.root)
+
+    def _is_dropped(self) -> bool:
+        try:
+            return TableFile.read(self.place, self.layout).table_uuid != self.table_uuid
+        except TableNotFound:
+            return True
 
     def _hint(self) -> tuple[int, str] | None:
         name = f"{self.home}/{_HEAD_FILE}"
@@ -354,9 +364,13 @@ class ManifestLog:
             return None
 
     def _last_listed(self) -> int:
-        names = self.store.names(self.home)
+        try:
+            names = self.store.names(self.home)
+        except FileNotFoundError:
+            names = []
         numbers = [int(name.removesuffix(_SUFFIX)) for name in names if name.removesuffix(_SUFFIX).isdecimal()]
         if not numbers:
+            self._refuse_loss_by_drop()
             raise CorruptTable(
                 "the table has no manifest",
                 where=self.store.where(self.home),
