@@ -3,6 +3,7 @@
 Both have the same model. Each question is put to pylance, once with the one index and once with the other. The vectors
 are hashed trigrams of paragraphs: real text, and no trained embedding. Ends with 1 where a kind that compares codes
 differs by more than which of the rows that are equally far come, or finds less with a graph, by 0.01 of the recall.
+With ``--ef``, a walk through a graph keeps so many candidates; by default pylance chooses (1.5 times the rows).
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ def hashed(texts: list[str]) -> np.ndarray:
     return vectors
 
 
-def asked(location: str, questions: np.ndarray, metric: str) -> Answers:
-    """Put each question to pylance."""
+def asked(location: str, questions: np.ndarray, metric: str, ef: int | None = None) -> Answers:
+    """Put each question to pylance. ``ef``: of a graph, None for pylance's choice."""
     dataset = lance.dataset(location)
     ids, far = [], []
     for vector in questions:
-        nearest = {"column": "v", "q": vector, "k": BEST, "nprobes": PROBES, "metric": metric}
+        nearest = {"column": "v", "q": vector, "k": BEST, "nprobes": PROBES, "metric": metric, "ef": ef}
         rows = dataset.to_table(["id", "_distance"], nearest=nearest)
         ids.append(rows["id"].to_pylist())
         far.append(rows["_distance"].to_pylist())
@@ -100,7 +101,9 @@ def recall(answers: Answers, truth: list[set[int]]) -> float:
     return float(np.mean([len(set(ids.tolist()) & true) / BEST for ids, true in zip(answers.ids, truth, strict=True)]))
 
 
-def run(folder: Path, vectors: np.ndarray, questions: np.ndarray, progress: Console) -> tuple[Section, bool]:
+def run(
+    folder: Path, vectors: np.ndarray, questions: np.ndarray, progress: Console, ef: int | None = None
+) -> tuple[Section, bool]:
     """A row for each kind, metric and number of parts."""
     values = {"lake.format": "lance", "lake.warehouse": str(folder), "lake.table": "bench.vectors"}
     (folder / "bench").mkdir(parents=True)
@@ -126,10 +129,10 @@ def run(folder: Path, vectors: np.ndarray, questions: np.ndarray, progress: Cons
             info = indexer.publish(plan, [builder.build(part) for part in plan.parts])
             if len(info.segments) != parts:
                 raise AssertionError(f"{len(info.segments)} segments, not {parts}")
-            found = asked(location, questions, metric)
+            graph = "hnsw" in kind.value
+            found = asked(location, questions, metric, ef if graph else None)
             single = single or found
             equal, same, different = compared(single, found)
-            graph = "hnsw" in kind.value
             hits = recall(found, truth) if metric == "l2" else None
             if graph and hits is not None and recall(single, truth) - hits > 0.01:
                 right = False
@@ -155,6 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.vector_equality", description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000, help="paragraphs of English at most (100,000)")
     parser.add_argument("--questions", type=int, default=1_000, help="questions of each kind (1,000)")
+    parser.add_argument("--ef", type=int, help="candidates that a walk through a graph keeps (pylance's choice)")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--work", type=Path, default=Path("build/bench"), help="where everything goes (build/bench)")
     given = parser.parse_args()
@@ -163,10 +167,10 @@ def main() -> None:
     vectors = hashed(texts["text"].to_pylist())
     folder = work / "vectors"
     shutil.rmtree(folder, ignore_errors=True)
-    section, right = run(folder, vectors[: given.rows], vectors[given.rows :], Console(stderr=True))
+    section, right = run(folder, vectors[: given.rows], vectors[given.rows :], Console(stderr=True), given.ef)
     show(section, Console(width=150))
     if given.json:
-        save([section], {"rows": given.rows}, given.json)
+        save([section], {"rows": given.rows, "ef": given.ef or 0}, given.json)
     shutil.rmtree(folder)
     sys.exit(0 if right else 1)
 

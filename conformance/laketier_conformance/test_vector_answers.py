@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laketier.spi import Feature, FeatureNotSupported, IndexKind, IndexMode, IndexSpec, Nearest
+from laketier.spi import ConfigError, Feature, FeatureNotSupported, IndexKind, IndexMode, IndexSpec, Nearest
 from laketier_conformance import foreign
 from laketier_conformance.expect import expect
 from laketier_conformance.harness import Harness
@@ -34,6 +34,7 @@ def test_the_nearest_through_an_index(lake: Lake, harness: Harness, kind: IndexK
         return
     points.texts.index(2, spec=spec)  # of three files
     _finds_the_nearest(points, kind, f"a {kind} index")
+    _says_whether_it_walks(points, kind)
     points.append(3, range(1000, 1040))
     _finds_the_nearest(points, kind, f"a {kind} index, and 40 rows that it does not cover")
     same = IndexSpec(NAME, "v", kind)
@@ -61,6 +62,19 @@ def _is_done(points: Pointed, spec: IndexSpec, mode: IndexMode) -> bool:
     (info,) = points.texts.indexer.indexes()
     expect(info.rows_not_indexed, 0, f"the rows that an index lacks after mode {mode}")
     return True
+
+
+def _says_whether_it_walks(points: Pointed, kind: IndexKind) -> None:
+    """A setting of graphs is for graphs: anywhere else it has no effect, and whoever gives it has to be told."""
+    query = Nearest(ASKED[0], nprobes=MOST, ef=MOST)
+    if kind in GRAPHS:
+        expect(points.texts.searcher.search(query, k=BEST).rows.num_rows, BEST, f"the rows of a {kind} index with ef")
+        return
+    try:
+        points.texts.searcher.search(query, k=BEST)
+    except (ConfigError, FeatureNotSupported):
+        return
+    raise AssertionError(f"a query with ef is answered by a {kind} index, which has no graph; nobody is told")
 
 
 def _finds_the_nearest(points: Pointed, kind: IndexKind, told: str) -> None:

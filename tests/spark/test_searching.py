@@ -145,6 +145,8 @@ def test_the_command_shows_what_was_found(target: Target) -> None:
     assert told["explain"]["rows without index"] == 10
     refused = CliRunner().invoke(app, ["search", where[0], '{"type": "phrase", "text": "snow"}', *where[1:]])
     assert "has no positions" in str(refused.exception)
+    refused = CliRunner().invoke(app, ["search", where[0], "snow", *where[1:], "--ef", "9"])
+    assert "ef = 9 has no effect" in str(refused.exception)
 
 
 @pytest.fixture

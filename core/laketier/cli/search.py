@@ -10,6 +10,7 @@ from rich.table import Table as RichTable
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json
 from laketier.spi import SearchExplain, SearchQuery, query_from_json
+from laketier.spi.search_query import with_ef
 from laketier.tables.comparisons import parse_filter
 
 EPILOG = "Example: [bold]laketier search db.papers 'snow on lakes' -c lake.yaml -k 5 --columns id,text[/]"
@@ -24,12 +25,18 @@ def search(
     where: Annotated[
         list[str] | None, typer.Option(help="column OP value; chooses the rows that are searched.")
     ] = None,
+    ef: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of a query for vectors: the candidates that a walk through a graph keeps."),
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also tell the indexes, rows without, and times.")] = False,
     json: Json = False,
 ) -> None:
     """Search a table for words or vectors, the best rows first."""
     lake, info = options.opened()
     asked: str | SearchQuery = query_from_json(query) if query.lstrip().startswith("{") else query
+    if ef is not None:
+        asked = with_ef(asked, ef)
     found = lake.searcher(info).search(
         asked,
         k=k,

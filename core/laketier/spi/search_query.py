@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from laketier.spi.errors import ConfigError
 
@@ -15,6 +15,7 @@ MOST_DEPTH = 32
 """How deep queries may be nested."""
 MOST_CLAUSES = 1024
 MOST_DIMENSIONS = 65_536
+MOST_EF = 100_000
 OPERATORS = ("or", "and")
 METRICS = ("l2", "cosine", "dot")
 
@@ -153,6 +154,8 @@ class Nearest:
         refine: Fetch this many times ``k`` by the index, and rank these by the vectors themselves. None for the
             library's choice. Distances are those of the vectors, either way.
         exact: Compare with every row, whatever indexes there are.
+        ef: How many candidates the walk through a graph keeps (HNSW): the more, the more of the nearest are found.
+            At least ``k``. None for the format's choice. Refused where no index with a graph answers.
     """
 
     vector: tuple[float, ...]
@@ -161,6 +164,7 @@ class Nearest:
     nprobes: int | None = None
     refine: int | None = None
     exact: bool = False
+    ef: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.vector, str | bytes | bytearray):  # each character would be a number
@@ -177,9 +181,15 @@ class Nearest:
             raise ConfigError(f"number {bad} of the vector is {vector[bad]}", why="nothing is near to that")
         if self.metric is not None:
             _check_choice("metric", self.metric, METRICS)
-        for name, most in (("nprobes", 1_000_000), ("refine", 1000)):
+        for name, most in (("nprobes", 1_000_000), ("refine", 1000), ("ef", MOST_EF)):
             if getattr(self, name) is not None:
                 _check_integer(name, getattr(self, name), 1, most)
+        if self.exact and self.ef is not None:
+            raise ConfigError(
+                f"exact and ef = {self.ef} contradict each other",
+                why="ef bounds the walk through a graph, and exact compares with every row",
+                fix="Leave one of them out.",
+            )
 
 
 @dataclass(frozen=True)
@@ -226,6 +236,35 @@ def as_query(query: str | SearchQuery) -> SearchQuery:
     if isinstance(query, Nearest | Hybrid):
         return query
     return _as_text_query(query)
+
+
+def with_ef(query: str | SearchQuery, ef: int) -> SearchQuery:
+    """Set `Nearest.ef` of a query, also of the one within a `Hybrid`.
+
+    Args:
+        query: The query.
+        ef: The candidates that a walk through a graph keeps.
+
+    Returns:
+        The query with it.
+
+    Raises:
+        ConfigError: The query is not about vectors, names another ``ef``, or ``ef`` is out of its bounds.
+    """
+    query = as_query(query)
+    if isinstance(query, Hybrid):
+        return replace(query, nearest=_with_ef(query.nearest, ef))
+    if isinstance(query, Nearest):
+        return _with_ef(query, ef)
+    raise ConfigError(
+        f"ef = {ef} has no effect", why="the query is about words, and ef is of a graph of vectors", fix="Leave it out."
+    )
+
+
+def _with_ef(query: Nearest, ef: int) -> Nearest:
+    if query.ef not in (None, ef):
+        raise ConfigError(f"ef is {ef}, and {query.ef} in the query", fix="Give it once.")
+    return replace(query, ef=ef)
 
 
 def _as_text_query(query: object) -> TextQuery:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from laketier.spi import ConfigError, CorruptTable
 from laketier_lance.dataset import LANCE_ERRORS, reason, unreadable
+from laketier_lance.graph_walk import as_lance_takes_it
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -45,7 +46,7 @@ class Ranked:
     def _asked(self, ask: dict[str, Any], measure: str, condition: str | None, limit: int | None) -> pa.Table:
         given = dict(ask)
         if "nearest" in given:
-            given["nearest"] = given["nearest"] | {"k": limit}
+            given["nearest"] = as_lance_takes_it(given["nearest"], limit or 1)
         try:
             table = self._dataset.scanner(
                 columns=[measure], with_row_id=True, filter=condition, prefilter=True, limit=limit, **given

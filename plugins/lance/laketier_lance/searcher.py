@@ -34,6 +34,7 @@ from laketier.spi.search_query import clauses_of
 from laketier_lance.dataset import open_dataset
 from laketier_lance.features import FORMAT
 from laketier_lance.filters import to_sql
+from laketier_lance.graph_walk import kept_candidates
 from laketier_lance.options import LanceOptions
 from laketier_lance.questions import columns_asked, is_fuzzy, lance_query
 from laketier_lance.ranked import Ranked
@@ -209,9 +210,16 @@ class LanceSearchSnapshot(SearchSnapshot):
                 where=self._name,
                 fix="Make the query's vector as those of the table were made.",
             )
-        made_for = self._metric_of(column)
+        index = self._vector_index(column)
+        made_for = _metric_of(index)
         metric = query.metric or made_for or "l2"
         indexed = made_for == metric and not query.exact
+        unused = ""
+        if index is None:
+            unused = f"column {column!r} has no index of vectors"
+        elif not indexed:
+            unused = f"index {index.name!r} is of metric {made_for}, and the query of {metric}"
+        walk = kept_candidates(query, k, index if indexed else None, unused, self._name)
         asked_for = pa.array(query.vector, pa.float64()).cast(kind.value_type)
         self._check_vector(asked_for, metric, column)
         nearest: dict[str, Any] = {
@@ -225,7 +233,7 @@ class LanceSearchSnapshot(SearchSnapshot):
             nearest |= {"minimum_nprobes": query.nprobes, "maximum_nprobes": query.nprobes} if query.nprobes else {}
             # Codes tell distances that are near the true ones at best; with cosine they are twice as large, and true
             # ones again as soon as a row has no index. So the rows that are found are compared by their vectors.
-            nearest |= {"refine_factor": query.refine or 1}
+            nearest |= {"refine_factor": query.refine or 1} | walk
         else:
             asked.exact = True
         begun = time.perf_counter()
@@ -258,12 +266,11 @@ class LanceSearchSnapshot(SearchSnapshot):
             raise ConfigError(what, where=self._name, fix="Name the column that the query is about." if columns else "")
         return columns[0]
 
-    def _metric_of(self, column: str) -> str | None:
-        for index in self._indexes:
-            if list(index.field_names) == [column] and index.index_type.lower().startswith("ivf"):
-                told = str((index.details or {}).get("metric_type", (index.details or {}).get("metric", ""))).lower()
-                return _METRICS.get(told)
-        return None
+    def _vector_index(self, column: str) -> Any:
+        return next(
+            (e for e in self._indexes if list(e.field_names) == [column] and e.index_type.lower().startswith("ivf")),
+            None,
+        )
 
     def _explain(self, asked: _Asked) -> SearchExplain:
         uses: list[IndexUse] = []
@@ -289,6 +296,11 @@ def _names_none(query: TextQuery) -> bool:
         return False
     clauses = clauses_of(query)
     return any(map(_names_none, clauses)) if clauses else getattr(query, "column", None) is None
+
+
+def _metric_of(index: Any) -> str | None:
+    details = {} if index is None else index.details or {}
+    return _METRICS.get(str(details.get("metric_type", details.get("metric", ""))).lower())
 
 
 def _is_vector(kind: pa.DataType) -> bool:

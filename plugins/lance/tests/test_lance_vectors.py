@@ -285,6 +285,36 @@ def test_a_search_finds_what_a_look_at_each_row_finds(vectors, kind: IndexKind, 
             assert hits >= 0.98 * 10 * len(questions()), (kind, metric, tail, even, hits)
 
 
+def test_ef_reaches_the_library(vectors) -> None:
+    """In a graph with few edges, a walk that keeps few candidates misses many of the nearest."""
+
+    def found(**more) -> float:
+        near = [search(vectors, each, refine=1, **more)[1] for each in questions()]
+        return float(np.mean([np.isclose(far, each, rtol=1e-3).mean() for far, each in zip(near, true, strict=True)]))
+
+    rows = hashed()
+    true = [np.sort(distances("l2", rows, each))[:10] for each in questions()]
+    create(vectors, spec(IndexKind.IVF_HNSW_FLAT, m=4, ef_construction=8), 1)
+    narrow, chosen, wide = found(ef=10), found(), found(ef=2000)
+    assert narrow + 0.2 < chosen < wide
+    assert search(vectors, questions()[0], ef=10, refine=20)[0], "Lance refuses an ef below what it fetches"
+    assert len(search(vectors, questions()[0], k=1000, refine=1)[0]) > 900
+
+
+def test_ef_is_for_graphs(vectors) -> None:
+    with pytest.raises(ConfigError, match=r"ef = 50 has no effect.*column 'v' has no index.*ivf-hnsw-flat"):
+        search(vectors, questions()[0], ef=50)
+    create(vectors, spec(IndexKind.IVF_FLAT))
+    with pytest.raises(ConfigError, match=r"ef = 50 has no effect.*'v_idx' is of kind ivf-flat, which has no graph"):
+        search(vectors, questions()[0], ef=50)
+    create(vectors, spec(IndexKind.IVF_HNSW_FLAT), mode=IndexMode.REPLACE)
+    with pytest.raises(ConfigError, match="ef is 9, and 10 rows are wanted"):
+        search(vectors, questions()[0], ef=9)
+    with pytest.raises(ConfigError, match="'v_idx' is of metric l2, and the query of cosine"):
+        search(vectors, questions()[0], ef=50, metric="cosine")
+    assert len(search(vectors, questions()[0], ef=50)[0]) == 10
+
+
 def test_the_metric_is_that_of_the_index(vectors) -> None:
     create(vectors, spec(IndexKind.IVF_FLAT, metric="cosine"))
     query = questions()[0]

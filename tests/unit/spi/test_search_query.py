@@ -27,6 +27,7 @@ from laketier.spi import (
     query_from_json,
     query_to_json,
 )
+from laketier.spi.search_query import with_ef
 
 TEXTS = st.text(min_size=1).filter(lambda text: text.strip() and "\0" not in text)
 NAMES = st.none() | st.sampled_from(["doc", "größe", "a b"])
@@ -44,7 +45,9 @@ TREES = st.recursive(
     ),
     max_leaves=8,
 )
-VECTORS = st.builds(Nearest, st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=4).map(tuple))
+VECTORS = st.builds(
+    Nearest, st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=4).map(tuple), ef=st.none() | st.integers(1, 999)
+)
 
 
 @given(st.one_of(TREES, VECTORS, st.builds(Hybrid, TREES, VECTORS)))
@@ -53,6 +56,13 @@ def test_a_query_comes_back_from_json_and_pickles_as_it_was(query: SearchQuery) 
     assert query_from_json(text) == query
     assert query_to_json(query_from_json(text)) == text
     assert pickle.loads(pickle.dumps(query)) == query  # noqa: S301 - our own bytes
+
+
+def test_ef_of_the_vector_within_a_query() -> None:
+    near = Nearest((1.0,), nprobes=3)
+    assert with_ef(near, 9) == Nearest((1.0,), nprobes=3, ef=9)
+    assert with_ef(Hybrid("snow", near), 9) == Hybrid("snow", with_ef(near, 9))  # type: ignore[arg-type]
+    assert query_from_json('{"type": "nearest", "vector": [1], "ef": 9}') == Nearest((1.0,), ef=9)
 
 
 @given(st.text() | st.recursive(st.none() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)).map(repr))
@@ -97,6 +107,12 @@ def test_json_that_is_no_query_is_refused(text: str) -> None:
         (lambda: Nearest(()), "0 numbers"),
         (lambda: Nearest((1.0, math.nan)), "number 1 of the vector is nan"),
         (lambda: Nearest((1.0,), nprobes=0), "nprobes is 0"),
+        (lambda: Nearest((1.0,), ef=0), "ef is 0"),
+        (lambda: Nearest((1.0,), ef=10**6), "ef is 1000000"),
+        (lambda: Nearest((1.0,), ef="9"), "ef is '9'"),  # type: ignore[arg-type]
+        (lambda: Nearest((1.0,), ef=9, exact=True), "exact and ef = 9 contradict"),
+        (lambda: with_ef("snow", 9), "ef = 9 has no effect"),
+        (lambda: with_ef(Nearest((1.0,), ef=8), 9), "ef is 9, and 8 in the query"),
         (lambda: SearchRequest(query="a", k=0), "k is 0"),  # type: ignore[arg-type]
         (lambda: SearchRequest(query="a", k=True), "k is True"),  # type: ignore[arg-type]
         (lambda: SearchRequest(query="a", k=10**6), "k is 1000000"),  # type: ignore[arg-type]

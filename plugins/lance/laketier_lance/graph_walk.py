@@ -1,0 +1,45 @@
+"""How many candidates a walk through a graph of vectors keeps (ef)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laketier.spi import ConfigError, Nearest
+from laketier_lance.index_settings import has_graph, kind_of
+
+ENOUGH = 320
+"""Kept where a query does not say. Lance keeps one and a half times what it is asked for, which finds 0.04 less of the
+nearest in one graph of 10,000 than in eight. With so many, one of 40,000 finds more than 0.99 of them."""
+
+
+def kept_candidates(query: Nearest, k: int, index: Any, unused: str, where: str) -> dict[str, Any]:
+    """What Lance is told of the walk. ``index``: the one that answers, None where none does, because of ``unused``.
+    Raises `ConfigError` where a query names ``ef``, and no graph is walked."""
+    kind = None if index is None else kind_of(index)
+    if kind is not None and has_graph(kind):
+        if query.ef is not None and query.ef < k:
+            raise ConfigError(
+                f"ef is {query.ef}, and {k} rows are wanted",
+                where=where,
+                why="a walk finds no more rows than the candidates that it keeps",
+                fix=f"Give an ef of {k} or more, or leave it out.",
+            )
+        return {"ef": query.ef, "ef_is_given": True} if query.ef is not None else {"ef": ENOUGH, "ef_is_given": False}
+    if query.ef is not None:
+        raise ConfigError(
+            f"ef = {query.ef} has no effect",
+            where=where,
+            why=unused or f"index {index.name!r} is of kind {kind or index.index_type}, which has no graph",
+            fix="Leave ef out, or build an index of kind `ivf-hnsw-flat`, `ivf-hnsw-pq` or `ivf-hnsw-sq`.",
+        )
+    return {}
+
+
+def as_lance_takes_it(nearest: dict[str, Any], limit: int) -> dict[str, Any]:
+    """The question for ``limit`` rows. Lance refuses an ``ef`` below the number of rows that it fetches."""
+    asked = nearest | {"k": limit}
+    if "ef" in asked:
+        fetched = limit * nearest.get("refine_factor", 1)
+        least = fetched if asked.pop("ef_is_given") else fetched + fetched // 2
+        asked["ef"] = max(asked["ef"], least)
+    return asked
