@@ -21,6 +21,7 @@ from laketier.spark.schema import for_spark, reading_schema, spark_schema
 from laketier.spark.target import as_config
 from laketier.spi import (
     ConfigError,
+    LakeSearcher,
     Predicate,
     SearchQuery,
     SearchRequest,
@@ -169,6 +170,7 @@ class _Asking:
         self._config = config
         self._snapshot_id = analysed.snapshot_id
         self._filters = tuple(predicate_from_json(each) for each in json.loads(analysed.filters))
+        self._searcher: LakeSearcher | None = None
         self._opened: SearchSnapshot | None = None
 
     def answer(
@@ -186,8 +188,10 @@ class _Asking:
             )
         if self._opened is None:
             lake = _lake(self._config, table)
-            self._opened = lake.searcher(lake.load_table()).at(self._snapshot_id)
-        return self._opened.search(request)
+            self._searcher = lake.searcher(lake.load_table())
+            self._opened = self._searcher.at(self._snapshot_id)
+        assert self._searcher is not None
+        return self._searcher.search_opened(self._opened, request)
 
 
 def _analysed(

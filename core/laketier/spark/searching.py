@@ -150,7 +150,7 @@ def answers(
                     fix="Ask queries for vectors apart from others, with distance=True.",
                 )
             opened = opened or searcher.at(snapshot_id)
-            found = opened.search(request).rows
+            found = searcher.search_opened(opened, request).rows
             yield found.add_column(0, pa.field(QUERY, pa.string()), pa.array([text] * found.num_rows, pa.string()))
 
 

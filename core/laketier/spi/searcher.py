@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from laketier.spi.errors import ConfigError
+from laketier.spi.errors import ConfigError, CorruptTable, SnapshotNotFound, TableError
 from laketier.spi.predicate import Predicate
 from laketier.spi.search_query import Nearest, SearchQuery, as_query
 from laketier.spi.source import ScanRequest
+
+log = logging.getLogger(__name__)
 
 SCORE = "_score"
 """The column of a result that grows with how well a row matches: BM25, or the sum of a `Hybrid`. A double."""
@@ -19,6 +22,8 @@ DISTANCE = "_distance"
 """The column of a result of a `Nearest`: the less, the nearer. A double."""
 MOST_ROWS = 10_000
 """The rows that a search returns, at most."""
+_ATTEMPTS = 10
+"""How often a search is tried where clean-ups outrun it: each is a commit, and a deletion of what was just read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +206,8 @@ class LakeSearcher(ABC):
         filters: Iterable[Predicate] = (),
         snapshot_id: int | None = None,
     ) -> SearchResult:
-        """Open a snapshot and search it once.
+        """Open a snapshot and search it once. Where none is named, and the newest was cleaned up while it was searched,
+        the one that is the newest then is searched; the log says so.
 
         Args:
             query: The query, or the words of a `Match`.
@@ -215,6 +221,9 @@ class LakeSearcher(ABC):
 
         Raises:
             ConfigError: ``columns`` is a text, or the request does not fit the table, as `SearchSnapshot.search` says.
+            TableNotFound: There is no such table.
+            SnapshotNotFound: The named snapshot has expired, also while it was searched, or never was.
+            CorruptTable: A file of the table is missing or damaged.
         """
         if isinstance(columns, str):  # its characters would be names
             raise ConfigError(f"columns is the text {columns!r:.80}", fix="Give a list of names.")
@@ -224,4 +233,62 @@ class LakeSearcher(ABC):
             columns=None if columns is None else tuple(columns),
             filters=tuple(filters),
         )
-        return self.at(snapshot_id).search(request)
+        if snapshot_id is not None:
+            return self.search_opened(self.at(snapshot_id), request)
+        opened = self._newest()
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return opened.search(request)
+            except TableError as error:
+                newest = self._newest()
+                if newest.snapshot_id == opened.snapshot_id:
+                    raise
+                log.warning(
+                    "snapshot %d was superseded while it was searched, so snapshot %d is: %s",
+                    opened.snapshot_id,
+                    newest.snapshot_id,
+                    error,
+                )
+                opened = newest
+        return opened.search(request)
+
+    def _newest(self) -> SearchSnapshot:
+        try:
+            return self.at()
+        except TableError as error:  # it may have been superseded while it was opened
+            log.info("the newest snapshot could not be opened, so it is looked for again: %s", error)
+            return self.at()
+
+    def search_opened(self, opened: SearchSnapshot, request: SearchRequest) -> SearchResult:
+        """Search a snapshot that somebody chose: no other may answer in its place. Driver or executor.
+
+        Args:
+            opened: The snapshot, opened by `at`.
+            request: The query, and what to return.
+
+        Returns:
+            The best rows.
+
+        Raises:
+            ConfigError: The request does not fit the table.
+            SnapshotNotFound: The snapshot expired while it was searched.
+            CorruptTable: A file of it is missing or damaged.
+        """
+        try:
+            return opened.search(request)
+        except TableError as error:
+            again = "Search a newer snapshot; a statement or a job that chose this one by itself has to begin anew."
+            try:
+                self.at(opened.snapshot_id)
+            except SnapshotNotFound as gone:
+                raise SnapshotNotFound(
+                    f"snapshot {opened.snapshot_id} was cleaned up while it was searched",
+                    where=gone.where,
+                    why=str(error),
+                    fix=again,
+                ) from error
+            if not isinstance(error, CorruptTable):
+                raise
+            raise CorruptTable(
+                f"snapshot {opened.snapshot_id} can't be searched", where=error.where, why=str(error), fix=again
+            ) from error

@@ -22,7 +22,7 @@ LANCE_ERRORS = (OSError, ValueError, RuntimeError)
 first for."""
 
 _STORE_ERROR = re.compile(r"Generic \S+ error|HTTP|timed out|Permission denied")
-_MISSING = re.compile(r"Not found: (\S+\.lance)\b")
+_MISSING = re.compile(r"Not found: ([^\n]+?\.(?:lance|idx|arrow|bin|txn|manifest))(?![\w/.])")
 _SOURCE_LINE = re.compile(r",? (?:location: )?/(?:home|rustc)/\S+?\.rs:\d+(?::\d+)?")
 
 
@@ -140,9 +140,12 @@ def unreadable(location: str, error: Exception) -> LaketierError:
         )
     missing = _MISSING.search(text)
     if missing is not None:
+        path = missing[1]
+        if location.startswith("/") and not path.startswith("/"):
+            path = f"/{path}"  # some of Lance's messages name a path as its object store does
         return CorruptTable(
-            "a data file of the snapshot is missing",
-            where=missing[1],
+            f"{'an index' if '/_indices/' in path else 'a data'} file of the snapshot is missing",
+            where=path,
             why="a clean-up of old versions or another program deleted it",
             fix="Read a newer version.",
         )
