@@ -1,16 +1,25 @@
-"""A drop between two steps of a publish: the table stays dropped, and nothing of the publish is in the next one."""
+"""A drop beside others: a table that is dropped in mid-publish stays so, and the next one is whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
 from laketier.kit import failpoints
 from laketier.spi import Feature, LaketierError, TableNotFound, Watermark
+from laketier_conformance.children import Child
 from laketier_conformance.expect import expect, refused
+from laketier_conformance.interposed.disk import SYNCS
+from laketier_conformance.interposed.runs import NOWHERE, Interposed, spread
 from laketier_conformance.lake import Lake, ids_of, token
+from laketier_conformance.operations import went_well
+
+_STEPS = 3
+"""At most so many, where not all are asked for."""
+PATIENCE_SECONDS = 1.0
 
 
 @pytest.mark.needs(Feature.DROP_TABLE)
@@ -60,3 +69,40 @@ def _publish(lake: Lake, name: str, at: Callable[[str], None]) -> None:
     with failpoints.observed(at):
         committer.publish(state, [staged], Watermark(token(1), "c"))
     committer.close()
+
+
+@pytest.mark.needs(Feature.DROP_TABLE)
+def test_a_table_is_made_anew_beside_a_drop(
+    lake: Lake, runs: Interposed, children: Callable[[int], list[Child]], pytestconfig: pytest.Config
+) -> None:
+    """A drop frees the name, and then tidies up: it takes nothing of the table that others have made under it since."""
+    lake.create().append(0)
+    whole = runs.run(at=NOWHERE, but=SYNCS, do="drop", table="db.t")
+    assert went_well(whole.answer), f"a request to drop goes well: found {whole.answer}"
+    most, seed = pytestconfig.getoption("lake_steps"), pytestconfig.getoption("lake_seed")
+    for at in spread(len(whole.steps), most and _STEPS, seed):
+        lake.create().append(0)
+        made: list[Child] = []
+        run = runs.run(at=at, but=SYNCS, do="drop", table="db.t", meanwhile=partial(_make, made, lake, children))
+        told = runs.told(run, "a drop, and somebody else made the table, and wrote to it, before")
+        for rival in made:
+            answer = rival.answer()
+            assert went_well(answer) or "refused" in answer, f"{told}, and ended with {answer}"
+            rival.stop()
+        table = lake.create()
+        whole_rounds: tuple[list[int], ...] = ([], ids_of(0), ids_of(1), [*ids_of(0), *ids_of(1)])
+        assert table.ids in whole_rounds, (
+            f"{told}: rows of whole rounds: expected one of {whole_rounds}, found {table.ids}"
+        )
+        with suppress(TableNotFound):
+            lake.storage.catalog().drop_table(table.path)
+
+
+def _make(made: list[Child], lake: Lake, children: Callable[[int], list[Child]]) -> None:
+    (rival,) = children(1)
+    made.append(rival)
+    rival.begin(lake, "make", table="db.t")
+    if rival.answers_within(PATIENCE_SECONDS):  # else it waits for the drop
+        rival.answer()
+        rival.begin(lake, "round", table="db.t", pipeline="rival", epoch=0, tasks=[ids_of(1)])
+        rival.answers_within(PATIENCE_SECONDS)

@@ -10,6 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
+from laketier.kit.beside_drops import beside_drops
 from laketier.kit.looks import is_folder, is_there
 from laketier.spi import (
     AddColumn,
@@ -57,6 +58,9 @@ CREATED_WITH: dict[str, str] = {
 """Properties of new tables, where the descriptor does not say otherwise."""
 
 _ALTER_ATTEMPTS = 20
+_LOOKS = 3
+"""A table that is dropped, or changed and cleaned up, takes its metadata file away before who asked for it has read it.
+The catalog is asked again then."""
 
 
 def _told(method: Callable[Concatenate[IcebergCatalog, P], R]) -> Callable[Concatenate[IcebergCatalog, P], R]:
@@ -78,15 +82,17 @@ class IcebergCatalog(LakeCatalog):
 
     @_told
     def create_table(self, path: TablePath, descriptor: TableDescriptor) -> TableInfo:
-        from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
-
-        properties = _properties(descriptor)
         schema = to_iceberg(descriptor.schema, descriptor.primary_key)
-        fields = fields_of(descriptor)
-        wanted = replace(descriptor, schema=to_arrow(schema))
+        made = beside_drops(lambda: self._made(path, descriptor, schema), str(path))
+        return same_table(made, replace(descriptor, schema=to_arrow(schema)))
+
+    def _made(self, path: TablePath, descriptor: TableDescriptor, schema: Schema) -> TableInfo:
+        from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchTableError, TableAlreadyExistsError
+
+        properties, fields = _properties(descriptor), fields_of(descriptor)
         catalog = connect(self._settings)
         try:
-            found = same_table(self.load_table(path), wanted)
+            found = self.load_table(path)
             sync_embedded(self._settings)
             return found
         except TableNotFound:
@@ -109,7 +115,9 @@ class IcebergCatalog(LakeCatalog):
                 properties=properties,
             )
         except TableAlreadyExistsError:
-            return same_table(self.load_table(path), wanted)
+            return self.load_table(path)
+        except NoSuchTableError as error:  # pyiceberg loads what it has created
+            raise _not_found(path) from error
         return info_of(path, table)
 
     @_told
@@ -226,15 +234,19 @@ def load(settings: CatalogSettings, path: TablePath) -> Table:
     if settings.embedded and not is_there(settings.database):
         raise _not_found(path, why=f"the warehouse {settings.warehouse} has no {EMBEDDED_FILE}")
     catalog = connect(settings)
-    try:
-        with naming_catalog_errors(settings):
-            return catalog.load_table((path.database, path.table))
-    except (NoSuchTableError, NoSuchNamespaceError) as error:
-        raise _not_found(path) from error
-    except Exception as error:
-        if not is_unreadable(error):
-            raise
-        raise refusal(error, catalog, path, settings.warehouse) from error
+    left = _LOOKS
+    while True:
+        left -= 1
+        try:
+            with naming_catalog_errors(settings):
+                return catalog.load_table((path.database, path.table))
+        except (NoSuchTableError, NoSuchNamespaceError) as error:
+            raise _not_found(path) from error
+        except Exception as error:
+            if not is_unreadable(error):
+                raise
+            if not (left and isinstance(error, FileNotFoundError)):
+                raise refusal(error, catalog, path, settings.warehouse) from error
 
 
 def handle_of(settings: CatalogSettings, table: TableInfo) -> Table:

@@ -6,9 +6,10 @@ pyiceberg deletes any location that old metadata, or a table that is purged, nam
 from __future__ import annotations
 
 import logging
+import os
 import posixpath
-import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
+
+    from laketier.kit import TableFolder
 
 log = logging.getLogger(__name__)
 
@@ -44,36 +47,58 @@ def delete_old_metadata(io: FileIO, base: TableMetadata, metadata: TableMetadata
 
 
 def drop(catalog: Catalog, table: Table, *, own_folder: str | None) -> None:
-    """Take the table out of the catalog, and delete its files: all of ``own_folder`` if it has that to itself, else
-    those that its metadata names below its location. All stay where another table has, or may have, files there, and
-    where ``gc.enabled`` is false. Raises what ``catalog.drop_table`` does."""
+    """Take the table out of the catalog, and delete its files: all that were in ``own_folder`` before, if it had that
+    to itself, else those that its metadata names below its location. All stay where another table has, or may have,
+    files there, and where ``gc.enabled`` is false. As soon as the name is free, another process may make a table in the
+    same folder, and what comes there from then on is that one's. Raises what ``catalog.drop_table`` does."""
     from pyiceberg.catalog import MetastoreCatalog
 
     name, location = table.name(), table.location().rstrip("/")
     if not isinstance(catalog, MetastoreCatalog):
         catalog.purge_table(name)  # by the server, which knows its tables
         return
-    stays = _why_files_stay(catalog, table)
+    folder = Files(table.io.properties).folder(location)
+    found, stays = _found(folder)
+    stays = stays or _why_files_stay(catalog, table, folder, found)
     named = [] if stays is not None or own_folder is not None else list(locations(table))
     catalog.drop_table(name)
     if stays is not None:
         log.warning("%s: the files below %s stay, as %s", ".".join(name), location, stays)
     elif own_folder is not None and Path(location) == Path(own_folder):
-        shutil.rmtree(location, ignore_errors=True)
+        remove(folder, found)
+        _remove_empty_folders(location)
     else:
         for left in delete_below(table.io, [location], named):
             log.warning("%s: %a stays, as it does not lie below the table", ".".join(name), left)
 
 
-def _why_files_stay(catalog: Catalog, table: Table) -> str | None:
+def _found(folder: TableFolder) -> tuple[list[str], str | None]:
+    """The files, or why they can't be told."""
+    try:
+        return [file.path for file in folder.files()], None
+    except OSError as error:
+        return [], _unknown(error)
+
+
+def _unknown(error: OSError) -> str:
+    return f"it is unknown whether all are the table's: {error}"
+
+
+def _remove_empty_folders(location: str) -> None:
+    """One that got a file meanwhile stays."""
+    for parent, _, _ in os.walk(location, topdown=False):
+        with suppress(OSError):
+            os.rmdir(parent)
+
+
+def _why_files_stay(catalog: Catalog, table: Table, folder: TableFolder, found: Sequence[str]) -> str | None:
     if not may_delete(table.metadata):
         return "its property gc.enabled is false: others may need them"
     location = table.location().rstrip("/")
-    folder = Files(table.io.properties).folder(location)
     try:
-        foreign = foreign_metadata(folder, (file.path for file in folder.files()), str(table.metadata.table_uuid))
+        foreign = foreign_metadata(folder, found, str(table.metadata.table_uuid))
     except OSError as error:
-        return f"it is unknown whether all are the table's: {error}"
+        return _unknown(error)
     if foreign is not None:
         return f"{foreign} there is the metadata of another table"
     other = neighbour(catalog, table, Below(location), unread=True)
