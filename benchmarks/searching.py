@@ -10,7 +10,9 @@ import argparse
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,11 +42,34 @@ COLUMN = "text"
 _WARM = 100
 
 
-def latencies(spark: SparkSession, work: Path, rows: pa.Table, count: int, say: Callable[[str], None]) -> Section:
-    """A row for each number of segments and each share of rows without an index."""
-    section = Section(f"One question, {len(rows):,} paragraphs, the best {BEST}: {', '.join(TYPES)}")
+@dataclass
+class _Times:
+    """Milliseconds of each question, and of CPU in all threads of this process."""
+
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.wall)
+
+    @property
+    def p99(self) -> float:
+        return statistics.quantiles(self.wall, n=100)[98]
+
+
+def latencies(
+    spark: SparkSession,
+    work: Path,
+    rows: pa.Table,
+    count: int,
+    shapes: Sequence[tuple[float, int]],
+    say: Callable[[str], None],
+) -> Section:
+    """A row for each of ``shapes``: a share of rows without an index, and a number of segments."""
+    section = Section(f"One question, {len(rows):,} paragraphs, the best {BEST}: {', '.join(TYPES)} (ms)")
     asked = _asked(rows, count)
-    for tail, segments in product(TAILS, SEGMENTS):
+    for tail, segments in shapes:
         say(f"{segments} segments, {tail:.0%} flat")
         ours, theirs, same = _timed(_table(spark, work, rows, tail, segments), asked)
         section.rows.append(
@@ -52,15 +77,19 @@ def latencies(spark: SparkSession, work: Path, rows: pa.Table, count: int, say: 
                 "segments": segments,
                 "flat": f"{tail:.0%}",
                 "questions": len(asked),
-                "median ms": round(statistics.median(ours), 2),
-                "p99 ms": round(_p99(ours), 2),
-                "pylance median": round(statistics.median(theirs), 2),
-                "pylance p99": round(_p99(theirs), 2),
-                "times pylance": round(statistics.median(ours) / statistics.median(theirs), 2),
+                "median": round(ours.median, 2),
+                "p99": round(ours.p99, 2),
+                "CPU": round(statistics.mean(ours.cpu), 2),
+                "pylance's": round(theirs.median, 2),
+                "pylance's p99": round(theirs.p99, 2),
+                "pylance's CPU": round(statistics.mean(theirs.cpu), 2),
+                "times": round(ours.median / theirs.median, 2),
+                "times, CPU": round(sum(ours.cpu) / sum(theirs.cpu), 2),
                 "same scores": same,
+                "load": round(psutil.getloadavg()[0], 1),
             }
         )
-    section.notes.append(f"Load of the machine at the end, over a minute: {psutil.getloadavg()[0]:.1f}.")
+    section.notes.append("CPU: the mean of a question, of all threads. Load: of the machine, over the last minute.")
     return section
 
 
@@ -92,36 +121,37 @@ def _table(spark: SparkSession, work: Path, rows: pa.Table, tail: float, segment
     return documents
 
 
-def _timed(documents: Documents, asked: Sequence[TextQuery]) -> tuple[list[float], list[float], int]:
-    """Milliseconds of each question, ours and pylance's, and how many had the same best scores."""
+def _timed(documents: Documents, asked: Sequence[TextQuery]) -> tuple[_Times, _Times, int]:
+    """The times of each question, ours and pylance's, and how many had the same best scores."""
     snapshot, dataset = documents.snapshot(), documents.dataset()
-    ours: list[float] = []
-    theirs: list[float] = []
+    ours, theirs = _Times(), _Times()
     same = 0
     warm = asked[:_WARM]
     for number, question in enumerate([*warm, *asked]):
         request = SearchRequest(query=question, k=BEST, columns=("id",))
-        began = time.perf_counter()
-        found = snapshot.search(request).rows
-        between = time.perf_counter()
-        alone = dataset.scanner(["id"], full_text_query=_as_pylance(question), limit=BEST).to_table()
-        ended = time.perf_counter()
-        if number >= len(warm):
-            ours.append((between - began) * 1000)
-            theirs.append((ended - between) * 1000)
+        counted = number >= len(warm)
+        with _timing(ours if counted else _Times()):
+            found = snapshot.search(request).rows
+        with _timing(theirs if counted else _Times()):
+            alone = dataset.scanner(["id", "_score"], full_text_query=_as_pylance(question), limit=BEST).to_table()
+        if counted:
             scores = sorted(alone["_score"].to_pylist(), reverse=True)
             same += scores == found["_score"].to_pylist()
     return ours, theirs, same
+
+
+@contextmanager
+def _timing(into: _Times) -> Iterator[None]:
+    cpu, wall = time.process_time(), time.perf_counter()
+    yield
+    into.wall.append((time.perf_counter() - wall) * 1000)
+    into.cpu.append((time.process_time() - cpu) * 1000)
 
 
 def _as_pylance(question: TextQuery) -> lance.query.FullTextQuery:
     from laketier_lance.questions import lance_query
 
     return lance_query(question, COLUMN)
-
-
-def _p99(times: Sequence[float]) -> float:
-    return statistics.quantiles(times, n=100)[98]
 
 
 def batch(spark: SparkSession, work: Path, rows: pa.Table, count: int, say: Callable[[str], None]) -> Section:
@@ -178,6 +208,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="paragraphs of English at most")
     parser.add_argument("--questions", type=int, default=1_000, help="questions of each case (1,000)")
     parser.add_argument("--batch", type=int, default=10_000, help="questions of the batch (10,000)")
+    parser.add_argument("--segments", type=int, nargs="+", default=SEGMENTS, help="numbers of segments (1 8 64)")
+    parser.add_argument("--tails", type=float, nargs="+", default=TAILS, help="shares without an index (0 0.01 0.1)")
     parser.add_argument("--only", choices=("latencies", "batch"), help="one of the two (both)")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--work", type=Path, default=Path("build/bench"), help="where everything goes (build/bench)")
@@ -198,7 +230,7 @@ def main() -> None:
 
     with spark_session(work) as spark:
         if given.only != "batch":
-            finished(latencies(spark, work, rows, given.questions, say))
+            finished(latencies(spark, work, rows, given.questions, list(product(given.tails, given.segments)), say))
         if given.only != "latencies":
             finished(batch(spark, work, rows, given.batch, say))
     shutil.rmtree(work / "searching")

@@ -34,6 +34,11 @@ def test_importing_a_plugin_imports_neither_its_engine_nor_a_neighbour(member: M
         assert {"pyspark", "py4j", "pandas"} & loaded == set()
 
 
+def test_what_opens_local_files_imports_no_pandas() -> None:
+    """Arrow imports it for the first scalar that is made, which takes longer than all that a new process needs."""
+    assert "pandas" not in loaded_by("laketier_localfile.storage")
+
+
 def test_the_engines_are_known() -> None:
     engines = {name: member.engines for member in plugins() for name in member.formats}
     assert engines["delta"] == {"deltalake"}

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.kit.many_objects import making_many_objects
 from laketier.kit.parquet_reader import naming_damage, read_batches
 from laketier.kit.partition import partition_text
 from laketier.kit.scans import cut_to_limit
@@ -50,6 +51,7 @@ class DeltaSource(LakeSource):
     table: TableInfo
     location: Location
 
+    @making_many_objects()
     def plan(self, request: ScanRequest) -> ScanPlan:
         handle = self._snapshot(request)
         check_readable(handle, self.location.uri)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
+from laketier.kit.many_objects import making_many_objects
 from laketier.kit.scans import cut_to_limit
 from laketier.spi import (
     FeatureNotSupported,
@@ -50,6 +51,7 @@ class IcebergSource(LakeSource):
     table: TableInfo
     io: Passthrough
 
+    @making_many_objects()
     def plan(self, request: ScanRequest) -> ScanPlan:
         seen = request.seen(IcebergState)
         table = load(self.settings, self.table.path) if seen is None else seen.table

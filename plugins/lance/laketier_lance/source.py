@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
+from laketier.kit.many_objects import making_many_objects
 from laketier.spi import (
     CorruptTable,
     LakeSource,
@@ -40,6 +41,7 @@ class LanceSource(LakeSource):
     table: TableInfo
     options: LanceOptions
 
+    @making_many_objects()
     def plan(self, request: ScanRequest) -> ScanPlan:
         dataset = self._dataset_for(request)
         whole: pa.Schema = dataset.schema.remove_metadata()

@@ -78,17 +78,29 @@ class LocalFileSource(ManifestSource):
             lambda: _shared(without(snapshot.written_with(entry), outside_of(snapshot.descriptor)), wanted),
         )
         room = snapshot.remembered("folding", lambda: Room.from_plain(snapshot.head.folding))
-        fitted = bool(entry.details.get("fitted"))
+        chosen, fitted = format_of(entry.details), bool(entry.details.get("fitted"))
         # Any commit may fold a small file and move it away, and whoever opens it by its path would not find it.
         stays = room is None or not room.settings.is_small(entry)
-        is_plain = format_of(entry.details) == PARQUET and not fitted and has_all and stays
-        payload = PublishedFile(
-            entry.path, entry.bytes, digest_of(entry.details), format_of(entry.details), there, fitted
+        is_plain = chosen == PARQUET and not fitted and has_all and stays
+        # A plan makes one for each of any number of files, so each object is made once.
+        return LakeSplit(
+            index=index,
+            rows=entry.rows,
+            bytes=entry.bytes,
+            bucket=-1 if entry.bucket is None else entry.bucket,
+            partition=entry.partition,
+            plain_parquet=self._plain_path(entry, snapshot) if is_plain else None,
+            files=(entry.path,),
+            payload=PublishedFile(
+                entry.path,
+                entry.bytes,
+                digest_of(entry.details),
+                chosen,
+                there,
+                fitted,
+                end=entry.bytes if entry.is_open else 0,
+            ),
         )
-        if entry.is_open:
-            payload = replace(payload, end=entry.bytes)
-        plain = self._plain_path(entry, snapshot) if is_plain else None
-        return replace(super().split(index, entry, snapshot, wanted), plain_parquet=plain, payload=payload)
 
     def arrived_split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
         split, growth = self.split(index, entry, snapshot, wanted), entry.growth
@@ -158,10 +170,12 @@ class LocalFileSource(ManifestSource):
 
     def _plain_path(self, entry: FileEntry, snapshot: ManifestSnapshot) -> str | None:
         """A path that stays: the final one, or that of a superseded file. A file that is still staged has none."""
-        if self.table.store.folder is None:
+        location = snapshot.remembered("folder", lambda: self.table.store.folder)
+        if location is None:
             return None  # Spark would ask the store with settings of its own
-        location = self.table.location
-        if (snapshot.is_newest and snapshot.settled) or is_there(location / entry.path):
+        if snapshot.is_newest and snapshot.settled:
+            return f"{location}/{entry.path}"
+        if is_there(location / entry.path):
             return str(location / entry.path)
         superseded = location / superseded_path(entry.path)
         return str(superseded) if is_there(superseded) else None

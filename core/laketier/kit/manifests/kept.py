@@ -14,9 +14,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from laketier.kit.many_objects import making_many_objects
 from laketier.kit.table_store import TableStore
 
 LARGE = 1 << 16
@@ -59,7 +61,8 @@ class KeptDocuments:
                 found: T = kept.built
                 return found
         data = store.read(name)
-        built = build(data)
+        with making_many_objects() if len(data) >= LARGE else nullcontext():
+            built = build(data)
         if identity is not None and len(data) >= LARGE:
             self._keep(key, _Kept(identity, len(data), built))
         return built

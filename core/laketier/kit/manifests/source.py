@@ -11,6 +11,7 @@ import pyarrow as pa
 from laketier.kit.manifests.manifest import FileEntry
 from laketier.kit.manifests.snapshot import ManifestSnapshot
 from laketier.kit.manifests.table import ManifestState, ManifestTable
+from laketier.kit.many_objects import making_many_objects
 from laketier.kit.scans import cut_to_limit
 from laketier.spi.features import Feature, support_of
 from laketier.spi.predicate import Predicate
@@ -61,6 +62,7 @@ class ManifestSource(LakeSource):
         across commits overrides it."""
         return self.split(index, entry, snapshot, wanted)
 
+    @making_many_objects()
     def plan(self, request: ScanRequest) -> ScanPlan:
         snapshot = self._snapshot(request)
         wanted = request.projected(snapshot.schema, where=self.table.store.root)

@@ -7,6 +7,7 @@ a map is an array of objects with ``key`` and ``value``, in its order and with k
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,13 @@ import pyarrow.types as pt
 from laketier.kit.nested import children, is_list
 from laketier_localfile.file_formats.scalars import TEXT, is_bytes, is_number, is_text, text_of, values_of
 
-_NULL = pa.scalar("null", TEXT)
-_NOTHING = pa.scalar("", TEXT)
 _CONTROLS = "[\\x00-\\x1f]"
+
+
+@cache
+def _scalar(text: str) -> pa.Scalar:
+    """Not made when this is imported: Arrow imports pandas for its first value, which takes as long as all of ours."""
+    return pa.scalar(text, TEXT)
 
 
 def lines(table: pa.Table) -> pa.Buffer:
@@ -44,8 +49,8 @@ def _value(array: pa.Array, where: str) -> pa.Array:
         if is_text(kind):
             text = _escaped(text)
         if not (is_number(kind) or pt.is_boolean(kind)):
-            text = pc.binary_join_element_wise(pa.scalar('"', TEXT), text, pa.scalar('"', TEXT), _NOTHING)
-    return pc.if_else(array.is_valid(), text, _NULL) if array.null_count else text
+            text = pc.binary_join_element_wise(_scalar('"'), text, _scalar('"'), _scalar(""))
+    return pc.if_else(array.is_valid(), text, _scalar("null")) if array.null_count else text
 
 
 def _object_parts(array: pa.StructArray, prefix: str) -> list[Any]:
@@ -59,7 +64,7 @@ def _object_parts(array: pa.StructArray, prefix: str) -> list[Any]:
 
 
 def _joined(parts: list[Any], end: str) -> pa.Array:
-    return pc.binary_join_element_wise(*parts, pa.scalar(end, TEXT), _NOTHING)
+    return pc.binary_join_element_wise(*parts, _scalar(end), _scalar(""))
 
 
 def _array(array: pa.Array, where: str) -> pa.Array:
@@ -69,9 +74,7 @@ def _array(array: pa.Array, where: str) -> pa.Array:
     offsets = np.zeros(len(array) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     texts = pa.LargeListArray.from_arrays(pa.array(offsets), _value(items, f"{where}.element"))
-    return pc.binary_join_element_wise(
-        pa.scalar("[", TEXT), pc.binary_join(texts, pa.scalar(",", TEXT)), pa.scalar("]", TEXT), _NOTHING
-    )
+    return pc.binary_join_element_wise(_scalar("["), pc.binary_join(texts, _scalar(",")), _scalar("]"), _scalar(""))
 
 
 def _entries(array: pa.MapArray) -> pa.Array:
