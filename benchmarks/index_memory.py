@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pyarrow.compute as pc
+import pyspark
 from rich.console import Console
 
 from benchmarks import paragraphs
@@ -35,12 +36,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WORKERS = 2
-SHARES = (None, 2, 4)
+SHARES = (0, 2, 4)
 _EVERY = 0.02
 _OPENED = """
-import sys, lance, resource
+import sys, lance
 lance.dataset(sys.argv[1]).count_rows()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 
@@ -65,9 +66,9 @@ def watched(peaks: dict[int, int]) -> Iterator[None]:
         thread.join()
 
 
-def built(spark: SparkSession, documents: Documents, share: int | None, text: int) -> Row:
+def built(spark: SparkSession, documents: Documents, share: int, text: int) -> Row:
     """A build in two parts. ``text``: the bytes of both."""
-    limit = None if share is None else text // WORKERS // share
+    limit = text // WORKERS // share if share else None
     own: list[tuple[int, ...]] = []
     seen: dict[int, int] = {}
 
@@ -97,6 +98,10 @@ def main() -> None:
     """Build with each limit."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.index_memory", description=__doc__)
     parser.add_argument("--rows", type=int, help="paragraphs of English at most")
+    parser.add_argument("--times", type=int, default=1, help="all paragraphs so many times (1)")
+    parser.add_argument(
+        "--shares", type=int, nargs="+", default=SHARES, help="parts of a part's text; 0: no limit (0 2 4)"
+    )
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--work", type=Path, default=Path("build/bench"), help="where everything goes (build/bench)")
     given = parser.parse_args()
@@ -107,19 +112,25 @@ def main() -> None:
     text = pc.sum(pc.binary_length(rows["text"])).as_py()
     documents = Documents(folder)
     documents.create()
-    documents.append(rows, FRAGMENTS)
-    section = Section(f"Full text with positions: {len(rows):,} paragraphs, {text / 1e6:.0f} MB, {WORKERS} workers")
+    for _ in range(given.times):
+        documents.append(rows, FRAGMENTS)
+    text *= given.times
+    section = Section(
+        f"Full text with positions: {given.times * len(rows):,} paragraphs, {text / 1e6:.0f} MB, {WORKERS} workers"
+    )
     executors = {f"spark.executorEnv.{key}": value for key, value in ONE_THREAD.items()}
-    with spark_session(work, master=f"local-cluster[{WORKERS},1,1024]", more=executors) as spark:
-        for share in SHARES:
+    for share in given.shares:
+        # New workers each: what one freed, its allocator keeps.
+        with spark_session(work, master=f"local-cluster[{WORKERS},1,1024]", more=executors) as spark:
             section.rows.append(built(spark, documents, share, text))
+    shutil.rmtree(Path(pyspark.__file__).parent / "work", ignore_errors=True)  # local-cluster leaves its folders there
     opened = subprocess.run(
         [sys.executable, "-c", _OPENED, documents.lake.load_table().location],
         capture_output=True,
         text=True,
         check=True,
     )
-    section.notes.append(f"A process that only opens the table: {int(opened.stdout) / 1e6:.0f} MB.")
+    section.notes.append(f"A process that only opens the table: {int(opened.stdout) * 1024 / 1e6:.0f} MB.")
     section.notes.append(f"Load of the machine at the end, over a minute: {psutil.getloadavg()[0]:.1f}.")
     show(section, Console(width=170))
     if given.json:

@@ -8,6 +8,7 @@ built an index before.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import shutil
 import subprocess
@@ -49,6 +50,11 @@ ALL_CORES = {"LANCE_CPU_THREADS": str(os.cpu_count())}
 
 FRAGMENTS = 16
 ALONE_ONE, ALONE_ALL = "pylance alone, one thread", "pylance alone, all cores"
+HALVES = "pylance alone, two processes, a table of half the rows each"
+MACHINE_ONE, MACHINE_TWO = "the machine: a process that only computes", "the machine: two, half each"
+"""What two cores of this machine can give at the same time, while others use them too: the bound of two workers."""
+_DIGESTS = 8_000
+"""Of a MB each: some seconds."""
 WORKERS = {1: "1 Spark worker of one thread", 2: "2 Spark workers of one thread"}
 COLUMNS = {"inverted": "text", "btree": "size"}
 
@@ -93,6 +99,12 @@ def run(
             case(name, _on_spark(documents, spark, kind, column, options, parts), _python_workers)
             for parts, name in WORKERS.items()
         ]
+        if settings.machine:
+            cores = [stack.enter_context(_process(ONE_THREAD, {core})) for core in range(2)]
+            cases.append(Case(MACHINE_ONE, lambda _: _computing(cores[:1])))
+            cases.append(Case(MACHINE_TWO, lambda _: _computing(cores)))
+            halves = _halves(documents, settings.work / "halves")
+            cases.append(Case(HALVES, lambda _: _built_at_once(cores, halves, kind, column, options)))
         for engine, (name, python) in _others(settings).items():
             child = stack.enter_context(
                 other(python, engine, location, column, options, ONE_THREAD if engine == "ray" else {})
@@ -106,19 +118,20 @@ def run(
 def _section(title: str, measured: Mapping[str, Measured], peaks: Mapping[str, list[int]]) -> Section:
     section = Section(title)
     middle = {name: median(case.samples) for name, case in measured.items()}
-    one = middle[ALONE_ONE]
     for name, sample in middle.items():
+        alone = MACHINE_ONE if name in (MACHINE_ONE, MACHINE_TWO) else ALONE_ONE
+        one = middle[alone]
         section.rows.append(
             {
                 "case": name,
                 "wall_s": round(sample.wall, 2),
                 "cpu_s": round(sample.cpu, 2),
                 "times as fast": round(one.wall / sample.wall, 2),
-                "best, times": round(_best(measured[ALONE_ONE]).wall / _best(measured[name]).wall, 2),
+                "best, times": round(_best(measured[alone]).wall / _best(measured[name]).wall, 2),
                 "CPU ratio": round(sample.cpu / one.cpu, 2),
-                "best, CPU": round(_best(measured[name]).cpu / _best(measured[ALONE_ONE]).cpu, 2),
+                "best, CPU": round(_best(measured[name]).cpu / _best(measured[alone]).cpu, 2),
                 "CPU per wall": round(sample.cpu / sample.wall, 2),
-                "peak RSS, MB": round(max(peaks[name]) / 1e6),
+                "peak RSS, MB": round(max(peaks.get(name, [0])) / 1e6),
                 "wall_s min-max": _range(measured[name].samples),
             }
         )
@@ -152,6 +165,40 @@ def _alone(
 def _build(location: str, kind: str, column: str, options: dict[str, Any]) -> None:
     word: Any = kind.upper()
     lance.dataset(location).create_scalar_index(column, word, name=f"{column}_idx", **options)
+
+
+def _computing(processes: list[ProcessPoolExecutor]) -> None:
+    """The same work, by one process or by several at once. It needs no memory and no disk."""
+    for each in [pool.submit(_digest, _DIGESTS // len(processes)) for pool in processes]:
+        each.result()
+
+
+def _halves(documents: Documents, folder: Path) -> list[str]:
+    """Two tables with half of the rows each, in half as many fragments."""
+    shutil.rmtree(folder, ignore_errors=True)
+    rows = documents.dataset().to_table()
+    size = -(-len(rows) // FRAGMENTS)
+    places = [str(folder / f"{half}.lance") for half in range(2)]
+    for half, place in enumerate(places):
+        part = rows.slice(half * len(rows) // 2, (half + 1) * len(rows) // 2 - half * len(rows) // 2)
+        lance.write_dataset(part, place, max_rows_per_file=size)
+    return places
+
+
+def _built_at_once(
+    processes: list[ProcessPoolExecutor], tables: list[str], kind: str, column: str, options: Mapping[str, Any]
+) -> None:
+    for table in tables:
+        _drop(table)
+    pairs = zip(processes, tables, strict=True)
+    for each in [pool.submit(_build, table, kind, column, dict(options)) for pool, table in pairs]:
+        each.result()
+
+
+def _digest(times: int) -> None:
+    data = bytes(1 << 20)
+    for _ in range(times):
+        hashlib.sha256(data)
 
 
 def _on_spark(
@@ -259,6 +306,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3, help="measured runs of each case (3)")
     parser.add_argument("--positions", action="store_true", help="with positions, for phrases")
     parser.add_argument("--partition-mb", type=int, help="LANCE_FTS_PARTITION_SIZE: what a worker collects in memory")
+    parser.add_argument("--machine", action="store_true", help="beside it, what two processes that only compute gain")
     parser.add_argument("--ray", type=Path, help="a Python with lance-ray, to measure that, too")
     parser.add_argument("--daft", type=Path, help="a Python with daft and daft-lance")
     parser.add_argument("--json", type=Path, help="write all figures to this file")

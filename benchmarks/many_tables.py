@@ -80,7 +80,7 @@ def work(file: str, way: str) -> None:
         tables.close()
 
 
-def describe(folder: Path, bootstrap: str, freshness: int, formats: Sequence[str]) -> Path:
+def describe(folder: Path, bootstrap: str, freshness: int, formats: Sequence[str], *, kept: bool) -> Path:
     """The service file."""
     document = {
         "name": "many",
@@ -95,7 +95,11 @@ def describe(folder: Path, bootstrap: str, freshness: int, formats: Sequence[str
             {
                 "source": "events",
                 "include": [f"{name}_*"],
-                "sink": {"lake.format": name, "lake.warehouse": str(folder / "lake" / name)},
+                "sink": {
+                    "lake.format": name,
+                    "lake.warehouse": str(folder / "lake" / name),
+                    "lake.metadata-cache": kept,
+                },
             }
             for name in formats
         ],
@@ -237,6 +241,7 @@ def main() -> None:
     parser.add_argument("--rows-per-second", type=int, default=2500, help="over all tables")
     parser.add_argument("--ways", nargs="*", choices=tuple(WAYS), default=["shared", "per-table"])
     parser.add_argument("--formats", nargs="*", default=list(FORMATS))
+    parser.add_argument("--not-kept", action="store_true", help="each way once more, without the metadata cache")
     parser.add_argument("--logs", type=Path, default=Path("build/bench/many_tables"))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--worker", choices=tuple(WAYS), help=argparse.SUPPRESS)
@@ -254,7 +259,7 @@ def main() -> None:
         f"{', '.join(formats)}"
     )
     arguments.logs.mkdir(parents=True, exist_ok=True)
-    for way in arguments.ways:
+    for way, kept in itertools.product(arguments.ways, (True, False) if arguments.not_kept else (True,)):
         # Each with a broker and a lake of its own, so that all begin with nothing.
         with tempfile.TemporaryDirectory(prefix="laketier-many-") as name, KafkaBroker() as broker:
             for topic in topics:
@@ -263,13 +268,13 @@ def main() -> None:
             producer = threading.Thread(target=writing.run, daemon=True)
             producer.start()
             try:
-                service = describe(Path(name), broker.bootstrap, arguments.freshness, formats)
-                log = arguments.logs / f"{way}.log"
+                service = describe(Path(name), broker.bootstrap, arguments.freshness, formats, kept=kept)
+                log = arguments.logs / f"{way}{'' if kept else '-not-kept'}.log"
                 seen = observe(way, service, log, arguments.tables, arguments.freshness, arguments.seconds)
             finally:
                 writing.over.set()
                 producer.join()
-        section.rows.append(row_of(way, seen, arguments.tables))
+        section.rows.append(row_of(way, seen, arguments.tables) | ({} if kept else {"way": f"{WAYS[way]}, not kept"}))
         show(section, Console(width=None if Console().is_terminal else 200))
     if arguments.json:
         save([section], {"tables": arguments.tables, "freshness": arguments.freshness}, arguments.json)
