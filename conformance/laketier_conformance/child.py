@@ -26,7 +26,7 @@ from laketier.spi import (
     unpack,
 )
 from laketier.tiering import TieringRound
-from laketier_conformance import child_indexes
+from laketier_conformance import child_indexes, lives
 from laketier_conformance.asked import say, switch_on
 from laketier_conformance.harness import Harness
 from laketier_conformance.interposed.supervisor import be_supervised
@@ -326,6 +326,7 @@ _REQUESTS = {
     "write_much": _write_much,
     "read_much": _read_much,
     "imports": _imports,
+    "live": lives.live,
 }
 
 if __name__ == "__main__":

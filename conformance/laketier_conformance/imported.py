@@ -16,8 +16,11 @@ import socket
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 
-SETTINGS = {
+import pyarrow as pa
+
+SETTINGS: dict[str, Callable[[], object]] = {
     "the handlers of the root logger": lambda: logging.root.handlers,
     "the level of the root logger": lambda: logging.root.level,
     "the level below which nothing is logged": lambda: logging.root.manager.disable,
@@ -36,6 +39,7 @@ SETTINGS = {
     "the limit of recursion": sys.getrecursionlimit,
     "the garbage collector": lambda: (gc.isenabled(), gc.get_threshold()),
     "the time-out of sockets": socket.getdefaulttimeout,
+    "the threads of Arrow": lambda: (pa.cpu_count(), pa.io_thread_count()),
 }
 
 

@@ -90,6 +90,12 @@ RULES = (
         ("test_executors.py",),
     ),
     Rule(
+        "process",
+        "A plugin at work leaves its process as it was: settings, output, and what is open.",
+        _ENTRY,
+        ("test_process.py",),
+    ),
+    Rule(
         "serialization",
         "What crosses processes has a version, is checked on arrival, and is never unpickled.",
         _FACTORY,

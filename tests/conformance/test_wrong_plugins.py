@@ -27,6 +27,7 @@ OF_INDEXES = (
 )
 """The small correct format has no indexes: Lance is the one that they are about."""
 HELPERS = {
+    "at_work",
     "crooked",
     "richer",
     "sieving",
@@ -57,7 +58,7 @@ def _has_harness(wrong: Path) -> bool:
 
 # Of these each wrong plugin takes seconds, so they are deep; the formats themselves meet them in each run of the suite.
 ON_SPARK = "test_spark.py::"
-COSTLY = (*INTERPOSED, ON_SPARK, "test_scale.py::", "test_depth.py::")
+COSTLY = (*INTERPOSED, ON_SPARK, "test_process.py::", "test_scale.py::", "test_depth.py::")
 
 
 def _is_costly(test: str) -> bool:

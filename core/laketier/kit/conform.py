@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pyarrow as pa
 import pyarrow.types as pt
 
@@ -13,8 +15,8 @@ from laketier.spi.errors import IncompatibleData
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return the rows of ``batch`` in exactly ``schema``. Columns are matched by name. A missing nullable column
     becomes null. Values are cast only within a family (integers, floats, strings, timestamps with a zone, timestamps
-    without, …), and only if no value changes. Raises `IncompatibleData` for an extra column, a missing column, any
-    loss, and a null where the schema allows none (also inside structs, lists and maps)."""
+    without, …), and only if no value changes. Raises `IncompatibleData` for an extra column, a missing column, two
+    columns of one name, any loss, and a null where the schema allows none (also inside structs, lists and maps)."""
     if batch.schema.equals(schema):
         refuse_nulls(batch)
         return batch.replace_schema_metadata(schema.metadata)
@@ -25,6 +27,11 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             f"columns {extra} are not in the table",
             fix="Set mergeSchema to add them, drop them from the input, or add them to the table first.",
         )
+    names = batch.schema.names
+    if len(set(names)) < len(names):
+        # Arrow finds neither of the two by name, so the column would be taken for one that is missing.
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
+        raise IncompatibleData(f"columns {twice} are there twice", fix="Give one of the two another name in the query.")
     arrays = [_column(batch, field) for field in schema]
     result = pa.RecordBatch.from_arrays(arrays, schema=schema)
     refuse_nulls(result)
@@ -81,7 +88,8 @@ def fits(source: pa.DataType, target: pa.DataType) -> bool:
         return True
     if pt.is_struct(source) and pt.is_struct(target):
         names = {target.field(i).name: target.field(i).type for i in range(target.num_fields)}
-        return source.num_fields == target.num_fields and all(
+        # Of two fields of one name Arrow's cast takes neither, and the field is null.
+        return source.num_fields == target.num_fields == len(set(source.names)) and all(
             source.field(i).name in names and fits(source.field(i).type, names[source.field(i).name])
             for i in range(source.num_fields)
         )

@@ -74,6 +74,10 @@ def test_the_same_values_in_another_form(array: pa.Array, target: pa.DataType) -
         (pa.array([[1, 2, 3]]), pa.list_(pa.int64(), 2)),
         (pa.array([{"a": 1}]), pa.struct([("b", pa.int64())])),
         (pa.array([{"a": 1, "b": 2}]), pa.struct([("a", pa.int64())])),
+        (
+            pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"]),
+            pa.struct([("a", pa.int64()), ("b", pa.int64())]),
+        ),
         (pa.array(["x"], pa.dictionary(pa.int8(), pa.string())), pa.int64()),
     ],
     ids=str,
@@ -106,6 +110,10 @@ def test_a_missing_nullable_column_is_null() -> None:
             "'id' has 1 nulls",
         ),
         (pa.record_batch({"id": [1], "nam": ["x"]}), r"\['nam'\] are not in the table"),
+        (
+            pa.RecordBatch.from_arrays([pa.array([1]), pa.array(["x"]), pa.array(["y"])], ["id", "name", "name"]),
+            r"\['name'\] are there twice",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(batch: pa.RecordBatch, says: str) -> None:

@@ -1,0 +1,142 @@
+"""What a plugin's work does to the process that it lives in: a table is used in a process of its own, and what belongs
+to the whole process is looked at before and after."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import random
+import re
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from laketier.maintenance.orphans import list_orphans
+from laketier.spi import AddColumn, Feature, ScanRequest, WriteMode, WriterInitContext, new_attempt_id, support_of
+from laketier_conformance.imported import SETTINGS
+from laketier_conformance.lake import SCHEMA, Lake, Table, batch, ids_of
+
+MASK = 0o027
+"""Of new files: their owner may read and write, his group may read, and nobody else may anything."""
+ROUNDS = 5
+"""A plugin that leaves something behind in each round leaves as many."""
+_OF_WORK: dict[str, Callable[[], object]] = {
+    **{name: told for name, told in SETTINGS.items() if name != "the threads"},
+    "the mask of new files": lambda: oct(_mask()),
+    "the time zone": lambda: (time.tzname, time.timezone),
+}
+_DESCRIPTORS = Path("/proc/self/fd")
+_OF_POOL = re.compile(r"_[0-9]+\Z")
+
+
+def live(lake: Lake, request: dict[str, Any], answers: TextIO) -> dict[str, Any]:  # noqa: ARG001 - as the others
+    """Use a table as a process does that lives long. ``temporary``: an empty folder, for what is no table's.
+
+    Tells the settings that ``changed``, before and after; what was ``printed``; by how much what is open has ``grown``
+    in some rounds; whether the process's random numbers were ``seeded``; and how many ``rows`` the table has."""
+    os.umask(MASK)
+    os.environ["TMPDIR"], tempfile.tempdir = request["temporary"], None
+    before, variables = _settings(), _variables()
+    with _printing() as printed:
+        table = lake.create()
+        _use(table, 0)
+        _change(lake, table)
+        first, states = _open(request["temporary"]), set()
+        for number in range(1, ROUNDS + 1):
+            random.seed(number)
+            _use(table, number)
+            states.add(random.getstate())
+        last = _open(request["temporary"])
+    after, now = _settings(), _variables()
+    changed = {name: [before[name], after[name]] for name in before if before[name] != after[name]}
+    for name in sorted(name for name in variables.keys() | now.keys() if variables.get(name) != now.get(name)):
+        changed[f"the variable {name}"] = [f"set: {name in each}" for each in (variables, now)]
+    return {
+        "changed": changed,
+        "printed": printed,
+        "grown": {name: last[name] - first[name] for name in last},
+        "seeded": len(states) < ROUNDS,
+        "rows": len(table.ids),
+    }
+
+
+def _use(table: Table, epoch: int) -> None:
+    """A round, a task that fails, and readers: of all rows, of one that gives up, and of a state."""
+    table.append(epoch)
+    failed = table.factory.create_writer(WriterInitContext(attempt=new_attempt_id()))
+    failed.write(batch(ids_of(epoch)))
+    failed.abort()
+    table.read()
+    source = table.source
+    plan = source.plan(ScanRequest())
+    next(iter(source.read(plan.splits[0], plan.schema)), None)
+    table.lake.storage.state(table.info).watermark("p")
+
+
+def _change(lake: Lake, table: Table) -> None:
+    """What else is done to a table once, as far as it is declared."""
+
+    def has(feature: Feature) -> bool:
+        return support_of(lake.plugin.features, feature).full
+
+    catalog = lake.storage.catalog()
+    catalog.list_tables()
+    if has(Feature.OVERWRITE):
+        table.round(None, [ids_of(0)], WriteMode.OVERWRITE)
+    if has(Feature.HISTORY):
+        table.history.snapshots(9)
+    if has(Feature.ORPHAN_COLLECTION):
+        list_orphans(lake.storage, table.info)
+    if has(Feature.ADD_COLUMN):
+        catalog.alter_table(table.path, [AddColumn(SCHEMA.field("value").with_name("more"))])
+    if has(Feature.DROP_TABLE):
+        catalog.drop_table(lake.create(name="db.other").path)
+
+
+def _settings() -> dict[str, str]:
+    return {name: repr(told()) for name, told in _OF_WORK.items()}
+
+
+def _variables() -> dict[str, str]:
+    """No value is told to anybody."""
+    return {name: hashlib.sha256(os.fsencode(value)).hexdigest() for name, value in os.environ.items()}
+
+
+def _mask() -> int:
+    mask = os.umask(MASK)
+    os.umask(mask)
+    return mask
+
+
+def _open(temporary: str) -> dict[str, int]:
+    gc.collect()
+    found = {"files in the folder for temporary ones": sum(1 for _ in Path(temporary).rglob("*"))}
+    # A pool of threads grows as it is used, up to a number that it knows; those of libraries below Python as well.
+    found["threads of Python"] = len({_OF_POOL.sub("", thread.name) for thread in threading.enumerate()})
+    if _DESCRIPTORS.is_dir():
+        found["open descriptors"] = len(os.listdir(_DESCRIPTORS))
+    return found
+
+
+@contextmanager
+def _printing() -> Iterator[list[str]]:
+    """The lines that are printed in the block, by whatever of the process."""
+    lines: list[str] = []
+    with tempfile.TemporaryFile("w+", errors="replace") as file:
+        sys.stdout.flush()
+        kept = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        try:
+            yield lines
+        finally:
+            sys.stdout.flush()
+            os.dup2(kept, 1)
+            os.close(kept)
+        file.seek(0)
+        lines += file.read().splitlines()

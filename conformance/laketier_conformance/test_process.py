@@ -1,0 +1,67 @@
+"""A plugin at work leaves its process to the application: its settings, its output, and what is open in it."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laketier_conformance.children import Children
+from laketier_conformance.expect import expect
+from laketier_conformance.lake import Opened
+from laketier_conformance.lives import MASK, ROUNDS
+
+
+@dataclass(frozen=True)
+class Lived:
+    """What a process answered that used a table, and the modes of the files that it made."""
+
+    answer: dict[str, Any]
+    modes: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def lived(_children: Children, opened: Opened, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
+    """Of one table there are several looks."""
+    folder, temporary = tmp_path_factory.mktemp("lived"), tmp_path_factory.mktemp("temporary")
+    with opened(folder) as lake:
+        root, before = Path(lake.location), set(folder.rglob("*"))
+        [child] = _children.take(1)
+        answer = child.ask(lake, "live", temporary=str(temporary))
+        child.stop()
+        assert "rows" in answer, f"a process used a table in all ways, and ended in an error: {answer}"
+        made = sorted(set(folder.rglob("*")) - before) if root.is_dir() else []
+        yield Lived(answer, {str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode) for path in made})
+
+
+def test_work_changes_no_settings(lived: Lived) -> None:
+    """They are the application's, which has others in the same process: on drivers, on executors, in tests."""
+    expect(lived.answer["changed"], {}, "settings of a process that a table's use changes, before and after")
+    assert not lived.answer["seeded"], (
+        "rounds began with other random numbers and ended with the same: the plugin seeds those of the whole process"
+    )
+
+
+def test_work_prints_nothing(lived: Lived) -> None:
+    """What a command prints may be read by another program. Whoever wants to be told of the work sets up logging."""
+    expect(lived.answer["printed"], [], "lines that a table's use prints to the standard output")
+
+
+def test_work_leaves_nothing_open(lived: Lived) -> None:
+    """A service runs rounds for months, some of which fail, and its readers give up in the middle."""
+    for what, more in lived.answer["grown"].items():
+        assert more < ROUNDS, f"{what} after {ROUNDS} more rounds, reads and aborted writers: {more} more than before"
+
+
+def test_files_are_for_whom_the_mask_says(lived: Lived) -> None:
+    """Others of the host read the table as well, or may not: who runs the process says so, for all of its files."""
+    may_read = stat.S_IRGRP
+    for name, mode in lived.modes.items():
+        assert mode & may_read, (
+            f"under the mask {MASK:04o} a group can't read the table: {name} has the mode {mode:04o}"
+        )
+        assert not mode & MASK, f"under the mask {MASK:04o} others than a group may: {name} has the mode {mode:04o}"
