@@ -7,6 +7,7 @@ or planned, nothing goes, so each look is for nothing, and they take half of the
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,19 @@ def making_many_objects() -> Iterator[None]:
         yield
     finally:
         with _LOCK:
-            _holders -= 1
+            _holders = max(_holders - 1, 0)  # a process that was forked within has none
             if not _holders and _was_on:
                 gc.enable()
+
+
+def _begin_anew() -> None:
+    """In a forked process there is only the thread that forked, and another may have been making objects."""
+    global _LOCK, _holders
+    _LOCK = threading.Lock()
+    if _holders and _was_on:
+        gc.enable()
+    _holders = 0
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_begin_anew)
