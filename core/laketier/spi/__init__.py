@@ -67,7 +67,7 @@ from laketier.spi.features import (
 )
 from laketier.spi.feed import CHANGE_TYPE, LakeFeed
 from laketier.spi.history import LakeHistory, SnapshotInfo
-from laketier.spi.index_checks import check_built, check_index_options
+from laketier.spi.index_checks import check_built, check_index_name, check_index_options
 from laketier.spi.index_resources import UNLIMITED, IndexResources
 from laketier.spi.indexer import (
     BuiltIndexPart,
@@ -289,6 +289,7 @@ __all__ = [
     "as_query",
     "attempt_began_at",
     "check_built",
+    "check_index_name",
     "check_index_options",
     "columns_of",
     "decide",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from laketier.spi.errors import ConfigError, Refused, TableChanged
 from laketier.spi.indexer import BuiltIndexPart, IndexPlan, IndexSpec
@@ -35,6 +36,41 @@ def check_index_options(spec: IndexSpec, known: Mapping[str, type]) -> None:
         kind = known[name]
         if value is not None and type(value) is not kind:
             raise ConfigError(f"{name} = {value!r} is not of type {kind.__name__}", where=f"index {spec.name}")
+
+
+MOST_NAME = 200
+"""The characters of an index's name, at most."""
+
+
+def check_index_name(spec: IndexSpec, *, where: str) -> None:
+    """Check the name of a new index. Names go into commands, logs and metrics, and into folders of other tools.
+
+    Args:
+        spec: The spec.
+        where: The table.
+
+    Raises:
+        ConfigError: The name is empty, too long, not a text of plain characters, or reads as a path.
+    """
+    name: Any = spec.name  # of a user, whatever the type says
+    why = ""
+    if type(name) is not str:
+        why = f"it is a {type(name).__name__}"
+    elif not name.strip():
+        why = "it is empty"
+    elif len(name) > MOST_NAME:
+        why = f"it has {len(name):,} characters, and {MOST_NAME} are allowed"
+    elif name != name.strip() or not name.isprintable():
+        why = "it begins or ends with a space, or has a character that can't be seen"
+    elif name in (".", "..") or "/" in name or "\\" in name:
+        why = "it reads as a path"
+    if why:
+        raise ConfigError(
+            f"{name!r:.100} is no name of an index",
+            where=where,
+            why=why,
+            fix="Give it a name of its own (`name`), such as text_idx.",
+        )
 
 
 def check_built(plan: IndexPlan, built: Sequence[BuiltIndexPart], *, where: str) -> None:

@@ -6,7 +6,6 @@ import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from laketier.kit import failpoint
@@ -25,11 +24,13 @@ from laketier.spi import (
     TableChanged,
     UnknownOutcome,
     check_built,
+    check_index_name,
 )
 from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
 from laketier_lance.durable import make_durable
 from laketier_lance.features import FORMAT
 from laketier_lance.index_builder import LanceIndexBuilder, deleted_before, unpacked
+from laketier_lance.index_columns import check_alone, check_column, check_mode, check_text_settings
 from laketier_lance.index_info import covered_by, fragment_rows, index_info, segments_in_order
 from laketier_lance.index_merger import LanceIndexMerger
 from laketier_lance.index_parts import balanced, groups_to_merge
@@ -135,13 +136,15 @@ class LanceIndexer(LakeIndexer):
             raise FeatureNotSupported(
                 f"an index of kind {spec.kind}", format=FORMAT, reason=NOT_BUILT.get(spec.kind, "Lance has none")
             )
-        if spec.column not in dataset.schema.names:
-            near = get_close_matches(spec.column, dataset.schema.names, n=1)
-            fix = f"Did you mean {near[0]!r}?" if near else "Name a column of the table itself, not a nested one."
-            raise ConfigError(f"there is no column {spec.column!r}", where=self._location, fix=fix)
         check_options(spec)
         found = self._find(dataset, spec.name)
-        self._check_name(found, spec, mode)
+        check_mode(found, spec, mode, self._location)
+        check_column(dataset.schema, spec, self._location)
+        if mode in (IndexMode.CREATE, IndexMode.REPLACE):
+            if found is None:  # another tool's may have any
+                check_index_name(spec, where=self._location)
+            check_alone(dataset.describe_indices(), spec, self._location)
+            check_text_settings(spec, self._location)
         units = unit_rows(dataset, spec.column)
         if mode is IndexMode.MERGE:
             in_order = segments_in_order(found, fragment_rows(dataset))
@@ -254,24 +257,6 @@ class LanceIndexer(LakeIndexer):
             raise TableChanged(f"index {plan.spec.name!r} was dropped meanwhile", where=self._location)
         return found
 
-    def _check_name(self, found: Any, spec: IndexSpec, mode: IndexMode) -> None:
-        if found is None:
-            if mode in (IndexMode.APPEND, IndexMode.MERGE):
-                raise ConfigError(f"there is no index {spec.name!r}", where=self._location, fix="Create it.")
-            return
-        if mode is IndexMode.CREATE:
-            raise ConfigError(
-                f"there is an index {spec.name!r} already",
-                where=self._location,
-                fix="Take another name, replace it (mode `replace`), or add the rows that it lacks (mode `append`).",
-            )
-        if list(found.field_names) != [spec.column]:
-            raise ConfigError(
-                f"index {spec.name!r} is of column {', '.join(found.field_names)}, not of {spec.column}",
-                where=self._location,
-                fix="Drop it first, or take another name.",
-            )
-
     def _is_landed(self, dataset: LanceDataset, found: Any, plan: IndexPlan, built: Sequence[BuiltIndexPart]) -> bool:
         """Whether an earlier call published these parts. If not, they may be published onto ``dataset``: else it raises
         `TableChanged`, or `UnknownOutcome` where the commits since can't be read any more."""
@@ -321,8 +306,9 @@ class LanceIndexer(LakeIndexer):
         if rewritten:
             return f"fragments {rewritten} were compacted, rewritten or deleted since version {plan.snapshot_id}"
         try:
-            self._check_name(found, plan.spec, plan.mode)
+            check_mode(found, plan.spec, plan.mode, self._location)
             if found is None or plan.mode is not IndexMode.APPEND:
+                check_alone(dataset.describe_indices(), plan.spec, self._location)
                 left = covered_by(found) - fragments if found is not None else set()
                 live = {fragment.fragment_id for fragment in dataset.get_fragments()}
                 return f"the index to replace covers fragments {sorted(left & live)}, too" if left & live else ""

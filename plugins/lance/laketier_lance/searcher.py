@@ -182,9 +182,24 @@ class LanceSearchSnapshot(SearchSnapshot):
             )
 
     def _index_of(self, column: str) -> Any:
-        return next(
-            (e for e in self._indexes if list(e.field_names) == [column] and e.index_type.lower() == "inverted"), None
-        )
+        return self._only(column, "inverted")
+
+    def _only(self, column: str, kind: str) -> Any:
+        """The index of a column whose kind begins so, None without one. Lance asks one of two, and tells not which:
+        what is checked of the one would be said of the other."""
+        found = [
+            each
+            for each in self._indexes
+            if list(each.field_names) == [column] and each.index_type.lower().startswith(kind)
+        ]
+        if len(found) > 1:
+            raise ConfigError(
+                f"column {column!r} has {len(found)} indexes for this: {', '.join(repr(each.name) for each in found)}",
+                where=self._name,
+                why="Lance asks one of them, and it is not known which",
+                fix="Drop all but one: `laketier index drop`.",
+            )
+        return found[0] if found else None
 
     def _covered(self, index: Any) -> int:
         numbers = {int(number) for segment in index.segments for number in segment.fragment_ids}
@@ -210,7 +225,7 @@ class LanceSearchSnapshot(SearchSnapshot):
                 where=self._name,
                 fix="Make the query's vector as those of the table were made.",
             )
-        index = self._vector_index(column)
+        index = None if query.exact and query.metric else self._only(column, "ivf")
         made_for = _metric_of(index)
         metric = query.metric or made_for or "l2"
         indexed = made_for == metric and not query.exact
@@ -266,20 +281,11 @@ class LanceSearchSnapshot(SearchSnapshot):
             raise ConfigError(what, where=self._name, fix="Name the column that the query is about." if columns else "")
         return columns[0]
 
-    def _vector_index(self, column: str) -> Any:
-        return next(
-            (e for e in self._indexes if list(e.field_names) == [column] and e.index_type.lower().startswith("ivf")),
-            None,
-        )
-
     def _explain(self, asked: _Asked) -> SearchExplain:
         uses: list[IndexUse] = []
         flat = sum(self._rows.values()) if asked.exact else 0
         for column in sorted(asked.columns):
-            kinds = [e for e in self._indexes if list(e.field_names) == [column]]
-            index = next(
-                e for e in kinds if e.index_type.lower() == "inverted" or e.index_type.lower().startswith("ivf")
-            )
+            index = self._only(column, "inverted") or self._only(column, "ivf")
             rows = self._covered(index)
             uses.append(IndexUse(index.name, column, index.index_type, rows))
             flat = max(flat, sum(self._rows.values()) - rows)

@@ -233,7 +233,7 @@ def test_a_stream_went_on_meanwhile(papers) -> None:
     last = Counted()
     assert last.index(papers, IDS).rows_indexed == 419
     assert {unit for each in last.units for unit in each} == {
-        unit for part in indexer(papers).plan(replace(IDS, name="y"), 3).parts for unit in part.units
+        unit for part in indexer(papers).plan(IDS, 3, IndexMode.REPLACE).parts for unit in part.units
     }
 
 
@@ -324,12 +324,12 @@ def test_a_model_is_read_from_the_files_and_not_believed(papers) -> None:
 
 def test_an_append_does_not_believe_a_model_either(papers) -> None:
     """A part of the index's own settings whose files are of another model."""
+    (strange,) = left_behind(papers, replace(NEAR, name="other"), 1)
     Counted().index(papers, NEAR)
     for number in range(FRAGMENTS, FRAGMENTS + 2):
         add(papers, number)
     plain = replace(NEAR, options={})
     (lost,) = left_behind(papers, plain, 1, 2, IndexMode.APPEND)
-    (strange,) = left_behind(papers, replace(NEAR, name="other"), 1)
     folder, theirs = (Path(papers.location, "_indices", each.segment) for each in (lost, strange))
     told, foreign = (json.loads((at / RECORD).read_text()) for at in (folder, theirs))
     files = json.loads(foreign["built"]["payload"])["files"]
@@ -485,7 +485,10 @@ def test_a_driver_that_dies_while_it_takes_over(papers) -> None:
     assert ids(papers, IDS) == set(range(21, 300))
 
 
-def test_a_part_that_fails_leaves_no_record(papers) -> None:
+def test_a_part_that_fails_leaves_no_record(papers, monkeypatch) -> None:
+    monkeypatch.setenv("LANCE_LANGUAGE_MODEL_HOME", "/nowhere")
     with pytest.raises(TableError):
-        left_behind(papers, IndexSpec("x", "id", IndexKind.INVERTED))
+        left_behind(
+            papers, IndexSpec("x", papers.schema.names[1], IndexKind.INVERTED, {"base_tokenizer": "jieba/default"})
+        )
     assert record_files(papers) == []

@@ -267,7 +267,7 @@ def test_replace_and_append(texts) -> None:
     assert indexer(texts).indexes() == []
 
 
-def test_what_can_not_be_built_is_refused(texts) -> None:
+def test_what_can_not_be_built_is_refused(texts, monkeypatch) -> None:
     for spec, kind, says in [
         (IndexSpec("x", "dok", IndexKind.BTREE), ConfigError, "Did you mean 'doc'"),
         (IndexSpec("x", "doc", IndexKind.IVF_PQ), ConfigError, "not vectors of a fixed size"),
@@ -280,8 +280,9 @@ def test_what_can_not_be_built_is_refused(texts) -> None:
         if kind is not None:
             with pytest.raises(kind, match=says):
                 build(texts, spec)
+    monkeypatch.setenv("LANCE_LANGUAGE_MODEL_HOME", "/nowhere")
     with pytest.raises(TableError, match="could not build part 0"):
-        build(texts, IndexSpec("x", "id", IndexKind.INVERTED))
+        build(texts, IndexSpec("x", "doc", IndexKind.INVERTED, {"base_tokenizer": "jieba/default"}))
 
 
 def test_rounds_keep_indexes_and_lose_no_epoch(table) -> None:
@@ -301,7 +302,7 @@ def test_rounds_keep_indexes_and_lose_no_epoch(table) -> None:
 def test_files_of_a_build_that_was_never_published_are_orphans(texts) -> None:
     create(texts)
     live = {f"_indices/{each}" for each in indexer(texts).indexes()[0].segments}
-    _, lost = build(texts, replace(SPEC, name="lost"), 2)
+    _, lost = build(texts, IndexSpec("lost", "doc", IndexKind.NGRAM), 2)
     found = {path.rpartition("/")[0] for path, kind in orphans(texts).items() if kind == "index"}
     assert found == {f"_indices/{each.segment}" for each in lost}
     collect(texts)
