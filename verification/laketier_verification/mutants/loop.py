@@ -15,7 +15,7 @@ import pytest
 
 from laketier_verification.mutants import patching
 from laketier_verification.mutants.forked import Reports, Say, Test, in_a_fork, run_until_one_fails
-from laketier_verification.mutants.profile import Profile, profile
+from laketier_verification.mutants.profile import NotRecorded, Profile, profile
 from laketier_verification.mutants.results import KILLED, NEAR, NOT_VIABLE, SURVIVED, TIMED_OUT, Result, Results
 from laketier_verification.mutants.source import Key, Module, Mutant
 
@@ -78,7 +78,12 @@ class Loop:
         self._live = patching.live_functions(module.file for module in self._modules.values())
         patching.seen_by_children()
         self._tell(f"{len(self._items)} tests; without a mutant first")
-        self._profile = profile(self._file, asked, self._modules, self._reports, self._control)
+        self._until = time.monotonic() + self._seconds
+        try:
+            self._profile = profile(self._file, asked, self._modules, self._reports, self._control, self._until)
+        except NotRecorded as unfinished:
+            self._tell(f"{unfinished}; run once more")
+            return
         broken = [name for name, seen in self._profile.items() if not seen.passed]
         self._tell(f"left out, as they do not pass without a mutant: {', '.join(broken) or 'none'}")
         self._try_all()
@@ -88,7 +93,6 @@ class Loop:
         patching.put_in_unchanged(self._modules.values(), self._live, folder)
 
     def _try_all(self) -> None:
-        self._until = time.monotonic() + self._seconds
         known = {result.key: result for result in self._results.of(self._modules)}
         for result in known.values():
             if result.noticed:

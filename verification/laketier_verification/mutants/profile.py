@@ -1,13 +1,16 @@
 """Which tests reach which lines, how long they take, and which of them start processes. Recorded once for a state of
-the sources, with code that was compiled and exchanged as a mutant's is: so it is the control, too."""
+the sources, with code that was compiled and exchanged as a mutant's is: so it is the control, too. A line for each test, so
+a run goes on where another ended."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,26 +38,52 @@ class Seen:
 Profile = Mapping[str, Seen]
 
 
+class NotRecorded(Exception):
+    """Time was up before each test had run once. What was recorded is kept."""
+
+
 def profile(
-    file: Path, items: Sequence[pytest.Item], modules: Mapping[str, Module], reports: Reports, control: Any
+    file: Path,
+    items: Sequence[pytest.Item],
+    modules: Mapping[str, Module],
+    reports: Reports,
+    control: Any,
+    until: float = math.inf,
 ) -> Profile:
-    """Read it, or record it. ``control`` puts unchanged code in."""
+    """Read it, or record what is not recorded yet. ``control`` puts unchanged code in. Raises `NotRecorded` when the
+    monotonic clock is past ``until``."""
     state = _state(modules.values(), items)
-    if file.exists():
-        document = json.loads(file.read_text(encoding="utf-8"))
-        if document["state"] == state:
-            return {name: _seen(each) for name, each in document["tests"].items()}
-    found: dict[str, Any] = {}
-    for word in in_a_fork(lambda say, folder: _record(items, modules, reports, control, say, folder), lambda _: 600.0):
-        if "test" not in word:
-            raise RuntimeError(f"the tests did not come to an end without a mutant: {word}")
-        found[word.pop("test")] = word
+    found = _recorded(file, state)
+    left = [item for item in items if item.nodeid not in found]
+    if left:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not found:
+            file.write_text(json.dumps({"state": state}) + "\n", encoding="utf-8")
+        words = in_a_fork(lambda say, folder: _record(left, modules, reports, control, say, folder), lambda _: 600.0)
+        with file.open("a", encoding="utf-8") as lines, closing(words):
+            for word in words:
+                if "test" not in word:
+                    raise RuntimeError(f"the tests did not come to an end without a mutant: {word}")
+                print(json.dumps(word), file=lines, flush=True)
+                found[word["test"]] = word
+                if time.monotonic() > until and len(found) < len(items):
+                    raise NotRecorded(f"{len(found)} of {len(items)} tests have run without a mutant")
     missing = {item.nodeid for item in items} - set(found)
     if missing:
         raise RuntimeError(f"not run without a mutant: {sorted(missing)[:3]}")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"state": state, "tests": found}), encoding="utf-8")
     return {name: _seen(each) for name, each in found.items()}
+
+
+def _recorded(file: Path, state: str) -> dict[str, Any]:
+    """What an earlier run recorded of this state. One that was killed may have left half a line: its test runs again."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    documents = []
+    for line in lines:
+        with suppress(json.JSONDecodeError):
+            documents.append(json.loads(line))
+    if not documents or documents[0] != {"state": state}:
+        return {}
+    return {each["test"]: each for each in documents[1:]}
 
 
 def _record(
