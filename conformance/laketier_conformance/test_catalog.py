@@ -206,7 +206,9 @@ def test_adding_twice_is_the_same_as_once(table: Table) -> None:
     catalog = table.lake.storage.catalog()
     change = [AddColumn(EXTRA), AddColumn(pa.field("more", pa.float64()))]
     first = catalog.alter_table(table.path, change)
+    table.append(0)
     second = catalog.alter_table(table.path, change)
+    expect(second.snapshot_id, table.info.snapshot_id, "the snapshot that is told when columns are added once more")
     expect(
         first.schema_fingerprint, second.schema_fingerprint, "the fingerprint after the same columns were added twice"
     )

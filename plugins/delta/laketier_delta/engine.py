@@ -6,6 +6,7 @@ import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.fs as pafs
 from laketier.kit.looks import is_absent
 from laketier.spi import CommitError, Conflict, CorruptTable, IncompatibleTable, TableError, TableInfo, TableNotFound
 from laketier_delta.location import LOG, Location
+from laketier_delta.log_version import last_checkpoint
 from laketier_delta.table_features import advice
 
 if TYPE_CHECKING:
@@ -96,22 +98,29 @@ def _unreached(location: Location, error: Exception) -> TableError:
 
 
 def _refuse_empty(location: Location, version: int) -> None:
-    """A disk that lost power may leave a log entry without its content. delta-rs takes it for a commit of nothing, and
-    so the table for an older one. An object store has each entry whole or not at all."""
+    """A disk that lost power, or a copy, may leave a log entry without its content. delta-rs takes it for a commit of
+    nothing, and so the table for one without the rows of that commit. All entries are looked at that it reads: those
+    after the last checkpoint. An object store has each entry whole or not at all."""
     if not location.is_local:
         return
-    entry = location.local(f"{LOG}/{version:020}.json")
-    try:
-        size = entry.stat().st_size
-    except FileNotFoundError:
-        return  # a checkpoint took its place
-    if not size:
-        raise CorruptTable(
-            "the newest entry of the Delta log is empty",
-            where=str(entry),
-            why="a power cut or a copy left it without its content",
-            fix="Restore it from a backup. If there is none: delete it, and check which epochs are in the table.",
-        )
+    for number in range(version, last_checkpoint(location.local(LOG), version), -1):
+        entry = location.local(f"{LOG}/{number:020}.json")
+        try:
+            size = entry.stat().st_size
+        except FileNotFoundError:
+            return  # a checkpoint took its place
+        if not size:
+            raise _empty(entry, is_newest=number == version)
+
+
+def _empty(entry: Path, *, is_newest: bool) -> CorruptTable:
+    lost = "If there is none: delete it, and check which epochs are in the table."
+    return CorruptTable(
+        f"{'the newest' if is_newest else 'an'} entry of the Delta log is empty",
+        where=str(entry),
+        why="a power cut or a copy left it without its content",
+        fix=f"Restore it from a backup.{' ' + lost if is_newest else ''}",
+    )
 
 
 def has_log(filesystem: pafs.FileSystem, root: str, but: int | None = None) -> bool:

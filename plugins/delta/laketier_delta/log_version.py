@@ -34,9 +34,9 @@ def log_bytes(location: Location, version: int) -> int | None:
     """For `LakeCatalog.handle_bytes`: delta-rs holds what the last checkpoint and the entries after it name."""
     if not location.is_local:
         return None
-    folder, checkpoint, total = location.local(LOG), -1, 0
-    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        checkpoint = int(json.loads((folder / "_last_checkpoint").read_bytes())["version"])
+    folder, total = location.local(LOG), 0
+    checkpoint = last_checkpoint(folder, version)
+    with suppress(OSError):
         total = sum(file.stat().st_size for file in folder.glob(f"{checkpoint:020}.checkpoint*.parquet"))
     if version - checkpoint > _MOST_ENTRIES:
         return None
@@ -44,6 +44,15 @@ def log_bytes(location: Location, version: int) -> int | None:
         with suppress(OSError):
             total += os.stat(_entry(folder, number)).st_size
     return _IN_MEMORY * total
+
+
+def last_checkpoint(folder: Path, version: int) -> int:
+    """The version of the checkpoint that a reader of ``version`` begins with, by what the log says of its last one; -1
+    where that is a later one, or can't be read."""
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        found = int(json.loads((folder / "_last_checkpoint").read_bytes())["version"])
+        return found if 0 <= found <= version else -1
+    return -1
 
 
 def leads_to(location: Location, version: int) -> bool:

@@ -334,10 +334,16 @@ def test_a_damaged_data_file_is_named(lake, kept):
 
 
 def test_an_empty_entry_of_the_log_is_no_commit_of_nothing(lake):
-    """delta-rs takes it for one, and the table for that of the version before."""
+    """delta-rs takes it for one, and the table for that without the rows of the commit."""
     lake.create()
     lake.epoch(0)
-    newest = max(Path(lake.uri, "_delta_log").glob("*.json"))
+    lake.epoch(1)
+    *_, older, newest = sorted(Path(lake.uri, "_delta_log").glob("*.json"))
+    whole = older.read_bytes()
+    older.write_bytes(b"")
+    with pytest.raises(CorruptTable, match=f"{older.name}: an entry of the Delta log is empty"):
+        _ = lake.table
+    older.write_bytes(whole)
     newest.write_bytes(b"")
     with pytest.raises(CorruptTable, match=f"{newest.name}: the newest entry of the Delta log is empty"):
         _ = lake.table

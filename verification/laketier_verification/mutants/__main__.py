@@ -113,9 +113,9 @@ def _run(
     # Else the fork of an endless mutant would outlive the run.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     os.chdir(ROOT)
-    if target.path is not None:
-        sys.path.insert(0, str(target.path))
-        patching.import_from(target.path)
+    for path in target.paths:
+        sys.path.insert(0, str(path))
+        patching.import_from(path)
     options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
     options += ["-o", "timeout=0", "-o", "faulthandler_timeout=0"]  # each fork has a limit of its own
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):

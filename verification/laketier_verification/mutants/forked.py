@@ -12,7 +12,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +49,7 @@ class Test:
 
 def in_a_fork(
     work: Callable[[Say, Path], None], limit_of: Callable[[dict[str, Any]], float]
-) -> Iterator[dict[str, Any]]:
+) -> Generator[dict[str, Any]]:
     """What ``work`` says in a fork, which ends with it. ``limit_of`` tells how long to wait for what comes after a word
     of it; then the last word is ``{"timeout": True}``. What it started is ended, too."""
     reading, writing = os.pipe()

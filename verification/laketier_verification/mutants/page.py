@@ -19,8 +19,9 @@ _FEW_WAIT = 1 / 8
 PAGE = SUMMARIES.with_suffix(".md")
 _ABOUT = {
     "feather": "the conformance suite on Feather, on a Feather that declares nothing which may be left out, and on "
-    "localfile, as all three stand on the kit; what a format of manifests has to ask for, such as folding, is "
-    "localfile's (`targets.py` names it)",
+    "localfile (since November 25 with all that it may ask of the kit switched on), as all three stand on the kit; "
+    "functions that are all about what a format has to ask for, such as folding, are localfile's (`targets.py` names "
+    "them)",
     "localfile": "the conformance suite on localfile, and on Feather, which shares the kit; the kit is tried whole, "
     "and localfile's own modules by a sample of their own",
     "delta": "the conformance suite on Delta",

@@ -1,6 +1,6 @@
 """Which tests reach which lines, how long they take, and which of them start processes. Recorded once for a state of
-the sources, with code that was compiled and exchanged as a mutant's is: so it is the control, too. A line for each test, so
-a run goes on where another ended."""
+the sources, with code that was compiled and exchanged as a mutant's is: so it is the control, too. It has a line for
+each test, so a run goes on where another ended."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def profile(
 
 
 def _recorded(file: Path, state: str) -> dict[str, Any]:
-    """What an earlier run recorded of this state. One that was killed may have left half a line: its test runs again."""
+    """What an earlier run recorded of this state. Of half a line, which a killed one left, the test runs again."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     documents = []
     for line in lines:

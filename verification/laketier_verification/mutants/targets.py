@@ -35,14 +35,14 @@ _ROUNDS = (
 @dataclass(frozen=True)
 class Target:
     """``packages``: modules, or packages with all that is in them, ``but`` some modules and some functions, the latter
-    as ``module:function``. ``tests``: arguments of pytest. ``path``: a folder that this process and those that it
-    starts import from, too."""
+    as ``module:function``. ``tests``: arguments of pytest. ``paths``: folders that this process and those that
+    it starts import from, too."""
 
     name: str
     packages: tuple[str, ...]
     tests: tuple[str, ...]
     but: tuple[str, ...] = ()
-    path: Path | None = None
+    paths: tuple[Path, ...] = ()
 
     @property
     def by_the_suite(self) -> bool:
@@ -70,10 +70,10 @@ def _within(package: str) -> list[str]:
     return [package, *(f"{package}.{each.name}" for each in pkgutil.iter_modules(places))] if places else [package]
 
 
-def _suite(formats: str, *packages: str, but: tuple[str, ...] = (), path: Path | None = None) -> Target:
+def _suite(formats: str, *packages: str, but: tuple[str, ...] = (), paths: tuple[Path, ...] = ()) -> Target:
     """By the suite on some formats, of which the first gives the target its name."""
     tests = ("--pyargs", "laketier_conformance", f"--lake-format={formats}", "--lake-lanes=bare")
-    return Target(formats.partition(",")[0], packages, tests, but, path)
+    return Target(formats.partition(",")[0], packages, tests, but, paths)
 
 
 def _own(format: str) -> Target:
@@ -97,6 +97,9 @@ _ON_REQUEST = tuple(
     f"laketier.kit.{name}"
     for name in (
         *("manifests.folding", "manifests.growth", "manifests.open_files"),
+        *(f"manifests.maintenance:ManifestMaintenance.{name}" for name in ("open_files", "finish_open_files", "_open")),
+        *("manifests.committer:ManifestCommitter._finish", "manifests.committer:_continues"),
+        "manifests.log:ManifestLog._refuse_dropped",
         *(f"manifests.committer:ManifestCommitter.{name}" for name in ("_fold", "_rewrite")),
         "manifests.catalog:ManifestCatalog.create_of",
         *("manifests.manifest:_field_to_plain", "manifests.manifest:_field_from_plain"),
@@ -107,16 +110,25 @@ _ON_REQUEST = tuple(
     )
 )
 """What a format of manifests may ask for: Feather does not, and localfile does: files that grow or are folded, tables
-made of files that lie there, partitions that are transformed, formats of files, and the versions of documents with any
-of these. The last one is Delta's and Lance's."""
+made of files that lie there, partitions that are transformed, formats of files, storage without folders, and the
+versions of documents with any of these. The last one is Delta's and Lance's."""
 _POOR = Path(__file__).parent / "poor"
 """A format of manifests that declares nothing, so that the suite asks for each refusal."""
+_RICH = Path(__file__).parent / "rich"
+"""The local file format with what a format may ask of the kit, so that the suite reaches these branches of what all
+formats share. Only functions of whole features are left to localfile's own target, as above."""
 _DURABLE = ("laketier.kit.durable",)
 """What the table libraries leave to each plugin. Some of it no format of manifests needs."""
 TARGETS = {
     target.name: target
     for target in (
-        _suite("feather,feather-poor,localfile", "feather_lake.plugin", *_MANIFESTS, but=_ON_REQUEST, path=_POOR),
+        _suite(
+            "feather,feather-poor,localfile-rich",
+            "feather_lake.plugin",
+            *_MANIFESTS,
+            but=_ON_REQUEST,
+            paths=(_POOR, _RICH),
+        ),
         _suite("localfile", "laketier_localfile", *_MANIFESTS, but=_harnesses("localfile")),
         *(_suite(name, f"laketier_{name}", *_DURABLE, but=_harnesses(name)) for name in ("delta", "iceberg", "lance")),
         Target(
