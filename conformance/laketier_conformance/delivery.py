@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from laketier.spi import DeliveryLevel, ScanRequest
+from laketier.spi import DeliveryLevel
 from laketier.tiering import RoundOutcome
 from laketier_conformance.expect import expect
-from laketier_conformance.lake import Table, read_pinned
+from laketier_conformance.lake import Table
 
 
 def made_whole(
@@ -23,7 +23,6 @@ def made_whole(
     upserts: some of them may be there, each once, and the watermark only with all of them. At both levels the replay
     knows, and after it each row is there once. ``before`` and ``after``: the ids without and with the epoch."""
     seen = table.ids
-    _of_a_state(table, seen, told)
     mark = table.watermark()
     landed = mark is not None and mark.token.epoch == epoch
     if table.lake.plugin.delivery is DeliveryLevel.EXACTLY_ONCE:
@@ -37,13 +36,3 @@ def made_whole(
     outcome = replay()
     assert outcome is expected, f"{told}: the replay ended as {outcome.value!r}, and {len(seen)} rows were there"
     expect(table.ids, after, f"{told}: rows after the replay")
-
-
-def _of_a_state(table: Table, seen: Sequence[int], told: str) -> None:
-    """Whoever has a state plans by it, before anybody has finished what was cut off."""
-    storage, info = table.lake.storage, table.info
-    source = storage.source(info)
-    plan = source.plan(ScanRequest(columns=("id",), state=storage.state(info)))
-    rows = read_pinned(source, plan, table.lake.plugin.features)
-    if rows is not None:
-        expect(sorted(rows["id"].to_pylist()), seen, f"{told}: rows of a plan by a state, beside those of one without")
