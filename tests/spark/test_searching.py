@@ -210,6 +210,21 @@ def test_sql_tells_how_it_searched(spark: SparkSession, target: Target, function
     assert spark.sql(f"SELECT found FROM {function}_explain('{table}', '{asked}')").first().found == 10
 
 
+def test_words_of_which_nothing_is_left_are_told_each_way(
+    spark: SparkSession, target: Target, function: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake = configure(target.options())
+    said = "index 'text_idx' leaves no word of 'the'"
+    assert laketier.spark.search(spark, target.options(), "the").count() == 0
+    assert said in caplog.text
+    assert said in laketier.search(target.options(), "the").explain.notes[0]
+    where = [str(lake.table), "-f", "lance", "-w", str(lake.warehouse)]
+    done = CliRunner().invoke(app, ["search", where[0], "the", *where[1:]])
+    assert (done.exit_code, said in done.stderr.replace("\n", " ")) == (0, True)
+    (told,) = spark.sql(f"SELECT * FROM {function}_explain('{lake.table}', 'the')").collect()
+    assert said in told.notes[0]
+
+
 def test_a_statement_keeps_the_snapshot_of_its_analysis(spark: SparkSession, target: Target, function: str) -> None:
     rows = spark.sql(f"SELECT * FROM {function}('{target.options()['lake.table']}', 'zebra')")
     laketier.spark.write(spark.sql("SELECT 999L AS id, 'zebra' AS text"), target.options())

@@ -178,6 +178,9 @@ def list_indexes(options: LakeOptions, json: Json = False) -> None:
         figures = (str(len(each.segments)), f"{each.rows_indexed:,}", f"{each.rows_not_indexed:,}", size)
         out.add_row(each.name, each.column, each.kind, *figures)
     console().print(out, markup=False)
+    for each in found:
+        if each.damage is not None:
+            say(f"{each.name} is damaged: {each.damage}", err=True)
 
 
 @app.command(epilog="Example: [bold]laketier index describe db.papers text_idx -c lake.yaml[/]")
@@ -224,7 +227,7 @@ def index_document(info: IndexInfo) -> dict[str, Any]:
         "share_indexed": round(info.rows_indexed / rows, 4) if rows else 1.0,
         "bytes": info.bytes,
         "snapshot": info.snapshot_id,
-    }
+    } | ({} if info.damage is None else {"damage": info.damage})
 
 
 def upkeep_document(done: IndexUpkeep) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table as RichTable
 
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
-from laketier.cli.shown import console, print_json
+from laketier.cli.shown import console, print_json, say
 from laketier.spi import SearchExplain, SearchQuery, query_from_json
 from laketier.spi.search_query import with_ef
 from laketier.tables.comparisons import parse_filter
@@ -46,6 +46,8 @@ def search(
     )
     rows = found.rows.to_pylist()
     told = _told(found.explain)
+    for note in found.explain.notes:
+        say(note, err=True)
     if json:
         document: dict[str, Any] = {"snapshot": found.snapshot_id, "rows": rows}
         print_json(document | {"explain": told} if explain else document)
@@ -69,5 +71,6 @@ def _told(explain: SearchExplain) -> dict[str, Any]:
         "rows": explain.rows,
         "rows without index": explain.rows_flat,
         "share indexed": round(explain.share, 4),
+        "notes": list(explain.notes),
         "milliseconds": {part: round(time, 2) for part, time in explain.milliseconds.items()},
     }

@@ -89,6 +89,8 @@ def decide_index(info: IndexInfo | None, rows: int, policy: IndexPolicy, now: in
         if rows:
             return IndexDecision(IndexStep.CREATE, f"{rows} rows and no index")
         return IndexDecision(IndexStep.NOTHING, "the table has no rows")
+    if info.damage is not None and info.rows_indexed + info.rows_not_indexed:
+        return IndexDecision(IndexStep.REBUILD, f"it is damaged: {info.damage}")
     counted = info.rows_indexed + info.rows_deleted
     # Where no row is left to index there is nothing to build from.
     if info.rows_deleted > policy.max_deleted_share * counted and info.rows_indexed + info.rows_not_indexed:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udtf
-from pyspark.sql.types import DoubleType, LongType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DoubleType, LongType, MapType, StringType, StructField, StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult
 
 from laketier.config import LakeConfig
@@ -99,6 +99,7 @@ _EXPLAINED = StructType(
         StructField("found", LongType(), nullable=False),
         StructField("snapshot_id", LongType(), nullable=False),
         StructField("milliseconds", MapType(StringType(), DoubleType()), nullable=False),
+        StructField("notes", ArrayType(StringType()), nullable=False),
     ]
 )
 """One row for each index that was used; without one, a row whose ``index`` is null."""
@@ -158,7 +159,7 @@ def _explaining(config: LakeConfig) -> type:
             figures = (told.rows, told.rows_flat, told.share, found.rows.num_rows, found.snapshot_id)
             for use in told.indexes or (None,):
                 index = (None,) * 4 if use is None else (use.name, use.column, use.kind, use.rows)
-                yield (query, *index, *figures, dict(told.milliseconds))
+                yield (query, *index, *figures, dict(told.milliseconds), list(told.notes))
 
     return Explain
 

@@ -23,6 +23,7 @@ from laketier.spi import (
     as_query,
     query_from_json,
 )
+from laketier.spi.searcher import as_filters
 
 QUERY = "_query"
 """The column of the results of many queries that holds the query."""
@@ -107,7 +108,7 @@ def search_many(
     lake = open_lake(config)
     searcher = _searcher(lake)
     opened = searcher.at(config.snapshot_id)
-    chosen = tuple(filters)
+    chosen = as_filters(filters)
     wanted = None if columns is None else tuple(columns)
     probe: SearchQuery = Nearest((0.0,)) if distance else as_query("any")
     asked = SearchRequest(query=probe, k=k, columns=wanted, filters=chosen)

@@ -219,6 +219,8 @@ class IndexInfo:
         rows_deleted: Rows that were deleted and that it still counts. They are no answers, but scores of words drift
             with each. 0 where nothing depends on them.
         built_at: When the newest segment was made, in ms since the epoch. None where unknown.
+        damage: Why it can't be used, where a look at it found that out: its files are gone. It can be dropped and
+            replaced. None otherwise.
     """
 
     name: str
@@ -233,6 +235,7 @@ class IndexInfo:
     segment_rows: tuple[int, ...] = ()
     rows_deleted: int = 0
     built_at: int | None = None
+    damage: str | None = None
 
 
 class LakeIndexer(ABC):  # noqa: B024 - plugins of earlier releases have an empty one

@@ -25,7 +25,8 @@ class Match:
     """Rows whose text has any (``or``) or all (``and``) of the words. A string as a query is one of these.
 
     Attributes:
-        text: The words. The index's own tokenizer cuts them: words that it drops, as "the", find nothing.
+        text: The words. The index's own tokenizer cuts them: words that it drops, as "the", find nothing. Where it
+            drops all of them, `SearchExplain.notes` says so.
         column: The column. None for the only column with a full-text index.
         operator: ``or`` or ``and``.
         fuzziness: The edits by which a word may differ: 0, 1 or 2.

@@ -113,12 +113,15 @@ class SearchExplain:
         rows: The rows of the snapshot.
         rows_flat: The rows that some column's search had to read as no index covers them, before filters.
         milliseconds: The time of each part.
+        notes: What whoever asked has to know of the answer, a sentence each: that an index drops all words of the
+            query. `LakeSearcher` logs them.
     """
 
     indexes: tuple[IndexUse, ...]
     rows: int
     rows_flat: int
     milliseconds: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def rows_covered(self) -> int:
@@ -178,6 +181,32 @@ class SearchSnapshot(ABC):
         """
 
 
+def as_filters(filters: object) -> tuple[Predicate, ...]:
+    """Take the filters of a search, which are several.
+
+    Args:
+        filters: An iterable of predicates.
+
+    Returns:
+        The predicates.
+
+    Raises:
+        ConfigError: It is a single one, a text, or no iterable. What it holds is looked at by `SearchRequest`.
+    """
+    if isinstance(filters, Predicate | str) or not isinstance(filters, Iterable):
+        raise ConfigError(
+            f"filters is {filters!r:.80}, a {type(filters).__name__}",
+            fix="Give a list of predicates, such as [Leaf('id', Op.LT, 100)].",
+        )
+    return tuple(filters)
+
+
+def _told(result: SearchResult) -> SearchResult:
+    for note in result.explain.notes:
+        log.warning("%s", note)
+    return result
+
+
 class LakeSearcher(ABC):
     """Searches one table. Made by `LakeStorage.searcher`, for a format with `Feature.SEARCH`. Picklable: tasks search,
     too."""
@@ -231,14 +260,14 @@ class LakeSearcher(ABC):
             query=as_query(query),
             k=k,
             columns=None if columns is None else tuple(columns),
-            filters=tuple(filters),
+            filters=as_filters(filters),
         )
         if snapshot_id is not None:
             return self.search_opened(self.at(snapshot_id), request)
         opened = self._newest()
         for _ in range(_ATTEMPTS - 1):
             try:
-                return opened.search(request)
+                return _told(opened.search(request))
             except TableError as error:
                 newest = self._newest()
                 if newest.snapshot_id == opened.snapshot_id:
@@ -250,7 +279,7 @@ class LakeSearcher(ABC):
                     error,
                 )
                 opened = newest
-        return opened.search(request)
+        return _told(opened.search(request))
 
     def _newest(self) -> SearchSnapshot:
         try:
@@ -275,7 +304,7 @@ class LakeSearcher(ABC):
             CorruptTable: A file of it is missing or damaged.
         """
         try:
-            return opened.search(request)
+            return _told(opened.search(request))
         except TableError as error:
             again = "Search a newer snapshot; a statement or a job that chose this one by itself has to begin anew."
             try:

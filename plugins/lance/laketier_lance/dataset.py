@@ -143,11 +143,13 @@ def unreadable(location: str, error: Exception) -> LaketierError:
         path = missing[1]
         if location.startswith("/") and not path.startswith("/"):
             path = f"/{path}"  # some of Lance's messages name a path as its object store does
+        of_index = "/_indices/" in path
         return CorruptTable(
-            f"{'an index' if '/_indices/' in path else 'a data'} file of the snapshot is missing",
+            f"{'an index' if of_index else 'a data'} file of the snapshot is missing",
             where=path,
             why="a clean-up of old versions or another program deleted it",
-            fix="Read a newer version.",
+            fix="Read a newer version."
+            + (" Is it the newest, `laketier index list` names the index: replace or drop it." if of_index else ""),
         )
     if isinstance(error, ValueError) and not _STORE_ERROR.search(text):
         return CorruptTable("the Lance dataset can't be read", where=location, why=text)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from laketier.spi import IndexInfo, IndexKind
+from laketier.spi import CorruptTable, IndexInfo, IndexKind
 from laketier_lance.dataset import LANCE_ERRORS, unreadable
-from laketier_lance.index_settings import kind_of, told_settings
+from laketier_lance.index_settings import described_settings, kind_of, told_settings
 from laketier_lance.index_units import fragment_of, unit_rows
 
 if TYPE_CHECKING:
@@ -39,20 +39,27 @@ def index_info(dataset: LanceDataset, found: Any, rows: Mapping[int, int]) -> In
     """An index at the version of ``dataset``. Raises `TableError`."""
     covered = covered_by(found)
     segments = segments_in_order(found, rows)
+    damage, deleted, options = None, 0, described_settings(found)
+    try:
+        options = told_settings(dataset, found)
+        deleted = _deleted(dataset, found, sum(rows[each] for each in covered if each in rows))
+    except CorruptTable as error:
+        damage = f"{error.where}: {error.what}" + (f", because {error.why}" if error.why else "")
     made = [each.created_at for each in found.segments if each.created_at is not None]
     return IndexInfo(
         name=found.name,
         column=",".join(found.field_names),
         kind=str(kind_of(found) or found.index_type),
-        options=told_settings(dataset, found),
+        options=options,
         segments=tuple(segment for segment, _ in segments),
         rows_indexed=sum(count for each, count in rows.items() if each in covered),
         rows_not_indexed=sum(count for each, count in rows.items() if each not in covered),
         snapshot_id=int(dataset.version),
         bytes=found.total_size_bytes,
         segment_rows=tuple(count for _, count in segments),
-        rows_deleted=_deleted(dataset, found, sum(rows[each] for each in covered if each in rows)),
+        rows_deleted=deleted,
         built_at=int(max(made).timestamp() * 1000) if made else None,
+        damage=damage,
     )
 
 

@@ -161,21 +161,27 @@ def settled(dataset: LanceDataset, spec: IndexSpec, where: str) -> IndexSpec:
 def told_settings(dataset: LanceDataset, found: Any) -> dict[str, Any]:
     """The settings of an index, as far as Lance tells them, under the names by which they are given. Raises
     `TableError`."""
-    details = {key: value for key, value in (found.details or {}).items() if value is not None}
+    told = described_settings(found)
     if not is_vector(kind_of(found)):
-        return details
-    codes, graph = details.get("compression") or {}, details.get("hnsw") or {}
+        return told
     try:
-        partitions = len(dataset.get_ivf_model(found.name).centroids)
+        return told | {"num_partitions": len(dataset.get_ivf_model(found.name).centroids)}
     except LANCE_ERRORS as error:
         if "Not found" not in str(error):
             raise unreadable(dataset.uri, error) from error
         raise CorruptTable(
             f"index {found.name!r} can't be read", where=dataset.uri, why=reason(error), fix="Replace it, or drop it."
         ) from error
+
+
+def described_settings(found: Any) -> dict[str, Any]:
+    """Those of `told_settings` for which none of the index's files is read."""
+    details = {key: value for key, value in (found.details or {}).items() if value is not None}
+    if not is_vector(kind_of(found)):
+        return details
+    codes, graph = details.get("compression") or {}, details.get("hnsw") or {}
     told = {
         "metric": str(details.get("metric_type", "")).lower() or None,
-        "num_partitions": partitions,
         "num_sub_vectors": codes.get("num_sub_vectors"),
         "num_bits": codes.get("num_bits") if codes.get("type") == "pq" else None,
         "m": graph.get("max_connections"),

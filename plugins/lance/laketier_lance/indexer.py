@@ -217,9 +217,14 @@ class LanceIndexer(LakeIndexer):
 
     def indexes(self) -> Sequence[IndexInfo]:
         dataset = self._open()
-        rows = fragment_rows(dataset)
-        found = sorted(dataset.describe_indices(), key=lambda each: each.name)
-        return [index_info(dataset, each, rows) for each in found]
+        while True:
+            rows = fragment_rows(dataset)
+            found = sorted(dataset.describe_indices(), key=lambda each: each.name)
+            told = [index_info(dataset, each, rows) for each in found]
+            now = self._open() if any(each.damage is not None for each in told) else dataset
+            if now.version == dataset.version:
+                return told
+            dataset = now  # the version was cleaned up while it was looked at; its files are not missed
 
     def drop(self, name: str) -> None:
         dataset = self._open()

@@ -38,6 +38,7 @@ from laketier_lance.graph_walk import kept_candidates
 from laketier_lance.options import LanceOptions
 from laketier_lance.questions import columns_asked, is_fuzzy, lance_query
 from laketier_lance.ranked import Ranked
+from laketier_lance.words import dropped, is_dropped, texts_of
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -66,6 +67,7 @@ class _Asked:
     columns: set[str] = field(default_factory=set)
     exact: bool = False
     milliseconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 class LanceSearchSnapshot(SearchSnapshot):
@@ -136,6 +138,12 @@ class LanceSearchSnapshot(SearchSnapshot):
             {"full_text_query": lance_query(query, only)}, SCORE, k, condition, limited=simple, descending=True
         )
         asked.milliseconds["text"] = _since(begun)
+        if not found:
+            # Only now, as a tokenizer may have to read a dictionary.
+            of = ((text, self._index_of(column)) for column, text in texts_of(query, only))
+            asked.notes.extend(
+                dict.fromkeys(dropped(text, index.name) for text, index in of if is_dropped(text, index))
+            )
         return found
 
     def _only_text_column(self) -> str:
@@ -294,6 +302,7 @@ class LanceSearchSnapshot(SearchSnapshot):
             rows=sum(self._rows.values()),
             rows_flat=flat,
             milliseconds=asked.milliseconds,
+            notes=tuple(asked.notes),
         )
 
 

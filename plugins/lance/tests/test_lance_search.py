@@ -241,6 +241,10 @@ def test_lists_are_no_texts(searcher: LanceSearcher) -> None:
             Nearest(text)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="columns is the text 'id'"):
         searcher.search("lake", columns="id")
+    alone: Any = ("id = 1", Leaf("id", Op.EQ, 1), 7)
+    for each in alone:
+        with pytest.raises(ConfigError, match=r"filters is .*Give a list of predicates"):
+            searcher.search("lake", filters=each)
     wrong: Any = ("id = 1", None)
     for each in wrong:
         with pytest.raises(ConfigError, match=r"the filter .* is a (str|NoneType)"):
@@ -280,6 +284,37 @@ def test_hostile_words_find_nothing_and_break_nothing(searcher: LanceSearcher, t
     for query in (Match(text), Phrase(text), Boolean(must=("snow",), must_not=(text,))):
         rows = searcher.search(query, k=3).rows
         assert rows.num_rows <= 3
+
+
+@pytest.mark.parametrize("text", ["the", "The AND of", "...", "🙂 !", "a" * 41])
+def test_whoever_asks_for_words_that_are_dropped_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    uri = tmp_path / "t.lance"
+    rows = pa.table({"id": range(3), "doc": ["the snow", "a stone", ""]})
+    lance.write_dataset(rows, uri).create_scalar_index("doc", "INVERTED", name="i", with_position=True)
+    found = LanceSearcher(str(uri), "t", LanceOptions())
+    for query in (Match(text), Phrase(text), Boolean(must=("snow", text)), MultiMatch(text, ("doc",))):
+        caplog.clear()
+        result = found.search(query)
+        if result.rows.num_rows == 0:
+            (note,) = result.explain.notes
+            assert note.startswith(f"index 'i' leaves no word of {text[:10]!r}"[:-1])
+            assert [each.getMessage() for each in caplog.records if each.name == "laketier.spi.searcher"] == [note]
+    assert found.search(Match(text)).explain.notes
+    for query in (Match("zebra"), Match("the snow"), Boolean(must=("snow",), must_not=(text,))):
+        assert found.search(query).explain.notes == ()
+
+
+def test_words_that_one_index_drops_are_kept_by_another(tmp_path: Path) -> None:
+    uri = tmp_path / "t.lance"
+    options = {"base_tokenizer": "whitespace", "remove_stop_words": False, "stem": False, "max_token_length": None}
+    dataset = lance.write_dataset(pa.table({"doc": ["The", "of it"]}), uri)
+    dataset.create_scalar_index("doc", "INVERTED", name="i", **options)
+    found = LanceSearcher(str(uri), "t", LanceOptions())
+    assert found.search("the").rows.num_rows == 1
+    for text in ("and", "...", "a" * 50):
+        assert found.search(text).explain.notes == (), "there is no such row, and nothing else is wrong"
 
 
 def test_a_phrase_needs_positions(tmp_path: Path) -> None:
