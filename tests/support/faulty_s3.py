@@ -12,8 +12,9 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -58,6 +59,10 @@ DRAWN = tuple(fault for fault in Fault if fault not in (Fault.CONFLICT, Fault.DE
 """What a store does now and then by itself, and every library has to live with."""
 _AFTER = (Fault.LOST_500, Fault.RESET, Fault.TIME_OUT)
 
+Meddler = Callable[[str, str, dict[str, Any]], "tuple[str, ...] | None"]
+"""Is shown method, path and the WSGI environment of a request, in a thread of the server. What it returns is answered:
+the status line, the code of the error, and more of its XML, if there is any."""
+
 
 @dataclass
 class FaultyS3:
@@ -70,6 +75,9 @@ class FaultyS3:
     _share: float = 0.0
     _always: tuple[Fault, str] | None = None
     _left: int | None = None
+    _meddler: Meddler | None = None
+    _nth: tuple[int, Fault] | None = None
+    _listed: Any = None
     _drawn: tuple[Fault, ...] = DRAWN
     requests: list[tuple[str, str]] = field(default_factory=list)
     """Method and path of each request; ``COPY`` and ``LIST`` are told from other puts and gets."""
@@ -83,13 +91,30 @@ class FaultyS3:
         """From now on ``share`` of the requests fail, in ways of ``faults`` drawn from ``seed``."""
         self._random, self._share, self._drawn = random.Random(seed), share, faults
 
+    def meddle(self, meddler: Meddler | None) -> None:
+        """From now on each request is shown to ``meddler`` first, which may change it, or answer it."""
+        self._meddler = meddler
+
+    @contextmanager
+    def lagging(self) -> Iterator[None]:
+        """Meanwhile listings show the bucket as it is now, whatever is put and deleted."""
+        with self._lock:
+            self._listed = copy(self._bucket(BUCKET).keys)
+        try:
+            yield
+        finally:
+            self._listed = None
+
+    def _bucket(self, name: str) -> Any:
+        return s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[name]
+
     def always_put(self, fault: Fault, ending: str, *, times: int | None = None) -> None:
         """From now on this becomes of every put of a key with that ending, or of so many."""
         self._always, self._left = (fault, ending), times
 
     def disarm(self) -> None:
         """Serve all requests again."""
-        self._random = self._always = None
+        self._random = self._always = self._meddler = self._nth = None
 
     @cached_property
     def client(self) -> Any:
@@ -104,7 +129,9 @@ class FaultyS3:
         return {item["Key"] for page in pages for item in page.get("Contents", ())}
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        self.requests.append((_method(environ), environ["PATH_INFO"]))
+        method, path = _method(environ), environ["PATH_INFO"]
+        with self._lock:
+            self.requests.append((method, path))
         fault = self._draw(environ)
         # Before the lock: a client that is frozen while it sends must not hold up the others.
         length = int(environ.get("CONTENT_LENGTH") or 0)
@@ -113,13 +140,16 @@ class FaultyS3:
             if len(sent) < length:  # the client was killed
                 raise _hung_up(environ)
             environ["wsgi.input"] = io.BytesIO(sent)
+        answered = None if self._meddler is None else self._meddler(method, path, environ)
+        if answered is not None:
+            return _error(*answered[:2], "on purpose", start_response, *answered[2:])
         if fault in _STATUS and fault not in _AFTER:
-            return _error(fault, start_response)
+            return _error(*_STATUS[fault], fault.value, start_response)
         answer: list[Any] = []
-        with self._lock:
+        with self._lock, self._list_as_before(method):
             body = list(self._moto(environ, lambda *head: answer.append(head)))
         if fault is Fault.LOST_500:
-            return _error(fault, start_response)
+            return _error(*_STATUS[fault], fault.value, start_response)
         if fault in (Fault.RESET, Fault.TIME_OUT):
             if fault is Fault.TIME_OUT:
                 time.sleep(self.silence)
@@ -128,8 +158,30 @@ class FaultyS3:
         start_response(*answer[-1])
         return _slowly(body) if fault is Fault.SLOW_BODY else body
 
+    @contextmanager
+    def _list_as_before(self, method: str) -> Iterator[None]:
+        if method != "LIST" or self._listed is None:
+            yield
+            return
+        bucket = self._bucket(BUCKET)
+        now, bucket.keys = bucket.keys, self._listed
+        try:
+            yield
+        finally:
+            bucket.keys = now
+
+    def fail_nth(self, n: int, fault: Fault) -> None:
+        """This becomes of the request ``n`` from now, counted from 0, and of no other one."""
+        self._nth = n, fault
+
     def _draw(self, environ: dict[str, Any]) -> Fault | None:
         with self._lock:
+            if self._nth is not None:
+                left, fault = self._nth
+                self._nth = None if left == 0 else (left - 1, fault)
+                if left == 0:
+                    self.injected[fault] += 1
+                    return fault
             if self._always is not None:
                 fault, ending = self._always
                 put = environ["REQUEST_METHOD"] == "PUT" and environ["PATH_INFO"].endswith(ending)
@@ -192,9 +244,9 @@ def _can(fault: Fault, environ: dict[str, Any]) -> bool:
     return True
 
 
-def _error(fault: Fault, start_response: Any) -> list[bytes]:
-    status, code = _STATUS[fault]
-    text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{fault.value}</Message></Error>".encode()
+def _error(status: str, code: str, message: str, start_response: Any, more: str = "") -> list[bytes]:
+    told = f"<Code>{code}</Code><Message>{message}</Message>"
+    text = f"<?xml version='1.0'?><Error>{told}{more}</Error>".encode()
     start_response(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(text)))])
     return [text]
 

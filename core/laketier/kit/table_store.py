@@ -40,6 +40,10 @@ class TableStore(ABC):
     """Whether `create` takes a name also where the table is gone. Then a writer has to look after each commit whether
     its table is still there."""
 
+    may_take_twice: ClassVar[bool] = False
+    """Whether nothing but the storage's word says that `create` has one winner. Then a writer looks after each commit
+    whether its manifest is still there, as the storage may have let another writer take its name."""
+
     @property
     @abstractmethod
     def root(self) -> str:
@@ -69,6 +73,10 @@ class TableStore(ABC):
         """Publish a document under a new name: whole and durable, or not at all. Raises `FileExistsError` only where it
         is certain that another document has the name, and that this one never will; `FileNotFoundError` where its
         folder is gone. After any other error the outcome is unknown."""
+
+    def distrust(self) -> None:  # noqa: B027 - optional
+        """Called where two documents had one name. A storage whose `create` was tried in this process tries it again
+        before the next one."""
 
     @abstractmethod
     def replace(self, path: str, data: bytes) -> None:

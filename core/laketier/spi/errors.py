@@ -155,7 +155,8 @@ class CorruptTable(TableError):
 
 
 class UnsafeTable(TableError):
-    """The table's own settings would let it forget the watermark, so rounds can't be exactly once on it."""
+    """The table's own settings would let it forget the watermark, or its storage would, so rounds can't be exactly once
+    on it."""
 
 
 class IncompatibleData(LaketierError):

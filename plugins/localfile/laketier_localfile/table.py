@@ -62,7 +62,9 @@ class LocalFileTable(ManifestTable):
         check_partitioning(descriptor)
 
     def check_folder(self) -> None:
-        folder = self.store.folder
+        bucket, folder = in_s3(self.place), self.store.folder
+        if bucket is not None:
+            bucket.prove()
         if folder is not None:
             refuse_several_devices(folder)
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -19,6 +19,7 @@ from laketier.spi import (
     CommitterInitContext,
     LakeStorageConfig,
     PartitionField,
+    Passthrough,
     ScanRequest,
     TableDescriptor,
     TableInfo,
@@ -38,6 +39,9 @@ from laketier_localfile.table import LocalFileTable
 # The fork server finds the module by its plain name, as every process of multiprocessing does.
 sys.path.append(str(Path(__file__).parent))
 from localfile_child import Child, open_epochs
+
+if TYPE_CHECKING:
+    from faulty_s3 import FaultyS3
 
 SCHEMA = pa.schema([("id", pa.int64()), ("region", pa.string())])
 
@@ -229,3 +233,23 @@ def other_device(tmp_path: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         assert os.stat(folder).st_dev != tmp_path.stat().st_dev
         yield Path(folder)
+
+
+SECRET = "a-secret-of-the-user"
+"""moto takes any."""
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[FaultyS3]:
+    from faulty_s3 import faulty_s3  # takes a second
+
+    with faulty_s3() as service:
+        yield service
+
+
+@pytest.fixture
+def storage(s3: FaultyS3) -> Passthrough:
+    from faulty_s3 import KEY, REGION
+
+    s3.disarm()
+    return Passthrough({"endpoint": s3.url, "region": REGION, "access_key_id": KEY, "secret_access_key": SECRET})

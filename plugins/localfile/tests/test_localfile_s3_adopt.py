@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from localfile_s3 import S3Table
 
-from faulty_s3 import BUCKET, KEY, REGION, FaultyS3, faulty_s3
+from faulty_s3 import BUCKET, FaultyS3
 from laketier import adopt
 from laketier.kit import failpoints
 from laketier.spi import (
@@ -31,17 +30,6 @@ from laketier.spi import (
     WriteMode,
 )
 from laketier_localfile.options import FileFormatName
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[FaultyS3]:
-    with faulty_s3() as service:
-        yield service
-
-
-@pytest.fixture
-def storage(s3: FaultyS3) -> Passthrough:
-    return Passthrough({"endpoint": s3.url, "region": REGION, "access_key_id": KEY, "secret_access_key": KEY})
 
 
 @pytest.fixture

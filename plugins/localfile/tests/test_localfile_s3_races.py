@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import faulthandler
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from localfile_s3 import S3Table
 from test_localfile_kills import DRAWN, FOLD, run
 
 from faulty_s3 import DRAWN as FAULTS
-from faulty_s3 import KEY, REGION, Fault, FaultyS3, faulty_s3
+from faulty_s3 import Fault, FaultyS3
 from laketier.kit.manifests import files_at
 from laketier.spi import Conflict, Passthrough, RolledBack
 from laketier_localfile.options import FileFormatName
@@ -21,17 +20,6 @@ _BRIEF = tuple(fault for fault in FAULTS if fault not in (Fault.TIME_OUT, Fault.
 TURNS = int(os.environ.get("LAKETIER_KILLS", "50"))
 SPREAD = 0.4
 """Seconds within which a signal comes: an epoch takes about half of that here."""
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[FaultyS3]:
-    with faulty_s3() as service:
-        yield service
-
-
-@pytest.fixture
-def storage(s3: FaultyS3) -> Passthrough:
-    return Passthrough({"endpoint": s3.url, "region": REGION, "access_key_id": KEY, "secret_access_key": KEY})
 
 
 @pytest.fixture

@@ -195,12 +195,7 @@ class ManifestLog:
                 f"{_HEAD_FILE} beside it and remove their data files.",
             ) from error
         if known == number and hint[1] != head.sha256:
-            raise RolledBack(
-                f"manifest {number} is not the one that was published",
-                where=self.store.where(self.name(number)),
-                why="something replaced it, for example a restore followed by new commits",
-                fix="Restore the table from one backup, manifests and data together.",
-            )
+            raise self._replaced(number)
         return head, known == number
 
     def current(self) -> tuple[Manifest, bool]:
@@ -308,12 +303,40 @@ class ManifestLog:
         return published
 
     def note_head(self, manifest: Manifest) -> None:
-        """Remember a manifest whose files are in place. Never goes back."""
+        """Remember a manifest whose files are in place. Never goes back. Raises `RolledBack` where another one has its
+        name by now.
+
+        The look comes last. Of two writers that a storage let take one name, the later one put its manifest either
+        before this look, which then finds it, or after the head file was written, which then names another one than is
+        there: the later writer finds that, or whoever opens the table next."""
         hint = self._hint()
-        if hint is not None and hint[0] >= manifest.number:
-            return
-        told = encode({"version": FORMAT_VERSION, "number": manifest.number, "sha256": manifest.sha256})
-        self.store.replace(f"{self.home}/{_HEAD_FILE}", told)
+        if hint is None or hint[0] < manifest.number:
+            told = encode({"version": FORMAT_VERSION, "number": manifest.number, "sha256": manifest.sha256})
+            self.store.replace(f"{self.home}/{_HEAD_FILE}", told)
+        if self.store.may_take_twice:
+            self._refuse_taken_over(manifest)
+
+    def _refuse_taken_over(self, manifest: Manifest) -> None:
+        try:
+            if digest_of(self.store.read(self.name(manifest.number))) == manifest.sha256:
+                return
+        except FileNotFoundError:
+            if self._is_dropped():
+                return  # after the commit
+        raise self._replaced(manifest.number)
+
+    def _replaced(self, number: int) -> RolledBack:
+        why, fix = "something replaced it, for example a restore followed by new commits", ""
+        if self.store.may_take_twice:
+            self.store.distrust()
+            why = "something replaced it: a restore and new commits, or a store that lets two writers take one name"
+            fix = " Run `laketier doctor` on the table: it says what the store does."
+        return RolledBack(
+            f"manifest {number} is not the one that was published",
+            where=self.store.where(self.name(number)),
+            why=why,
+            fix=f"Restore the table from one backup, manifests and data together.{fix}",
+        )
 
     def _refuse_reused_name(self, number: int, sha256: str) -> None:
         """Look again after the name was taken: if the table is there or past it, and does not descend from it, the name
@@ -329,10 +352,12 @@ class ManifestLog:
             return
         self.store.delete(self.name(number))
         self.store.sync(self.home)
+        self.store.distrust()
         raise Conflict(
             f"the table is at snapshot {hint[0]}, and the name of snapshot {number} was free",
             where=self.store.where(self.name(number)),
-            why="something deleted manifests",
+            why="something deleted manifests"
+            + (", or the store lets two writers take one name" if self.store.may_take_twice else ""),
         )
 
     def _refuse_dropped(self, number: int) -> None:

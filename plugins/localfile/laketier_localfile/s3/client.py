@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -27,6 +27,14 @@ _OURS = frozenset({"bucket", "conditional_put", "copy_if_not_exists"})
 _SAME = {"endpoint_url": "endpoint", "token": "session_token", "access_key": "access_key_id"}
 
 
+@dataclass
+class Trust:
+    """Whether this process knows that the store refuses names that are taken (see `proof`)."""
+
+    holds: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 @dataclass(frozen=True)
 class Client:
     """``store`` asks again where the library takes that for safe; ``once`` never does: a conditional put that is sent
@@ -34,6 +42,7 @@ class Client:
 
     store: Any
     once: Any
+    trust: Trust = field(default_factory=Trust)
 
 
 _clients: dict[tuple[object, ...], Client] = {}

@@ -28,9 +28,11 @@ from laketier.kit.local_store import refuse_found
 from laketier.kit.table_store import TableStore, Warehouse
 from laketier.spi import ConfigError, FeatureNotSupported, IncompatibleTable, Passthrough, StorageError
 from laketier_localfile.features import IDENTIFIER
+from laketier_localfile.layout import MANIFESTS
 from laketier_localfile.s3.client import Client, client_of, library
 from laketier_localfile.s3.data import Kept, RangeFile, Upload
 from laketier_localfile.s3.errors import is_final, naming, translated
+from laketier_localfile.s3.proof import prove
 
 AT_ONCE = 16
 """Requests of one process that do not depend on each other."""
@@ -40,6 +42,7 @@ _DELETED_AT_ONCE = 1000
 _LISTED_AT_ONCE = 1000
 _FETCHED = 8 << 20
 _CLOCK = "__in_progress/.clock-"
+_PROBE = f"{MANIFESTS}/.probe-"
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -77,6 +80,7 @@ class S3Store(TableStore):
 
     may_land_late: ClassVar[bool] = True
     needs_no_folder: ClassVar[bool] = True
+    may_take_twice: ClassVar[bool] = True
 
     @property
     def root(self) -> str:
@@ -94,7 +98,16 @@ class S3Store(TableStore):
     def exists(self, path: str) -> bool:
         return self._head(path) is not None
 
+    def prove(self) -> None:
+        """Find out whether the store refuses names that are taken, once in each process. Raises `UnsafeTable` where it
+        does not, and `StorageError`."""
+        prove(self._client, lambda: self._key(f"{_PROBE}{uuid.uuid4().hex}.tmp"), self.root)
+
+    def distrust(self) -> None:
+        self._client.trust.holds = False
+
     def create(self, path: str, data: bytes) -> None:
+        self.prove()
         key, where = self._key(path), self.where(path)
         for wait in (*_WAITS, None):
             try:
