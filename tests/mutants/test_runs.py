@@ -21,7 +21,7 @@ from laketier_verification.mutants.results import KILLED, NEAR, SURVIVED, Result
 from laketier_verification.mutants.rules import OTHER, rule_of
 from laketier_verification.mutants.sample import NotFinished, Sample, interval
 from laketier_verification.mutants.source import Module
-from laketier_verification.mutants.summary import Summary, summaries
+from laketier_verification.mutants.summary import LostCommit, Summary, refuse_lost_commit, summaries
 from laketier_verification.mutants.survivors import Argued, argued, stale
 from laketier_verification.mutants.targets import TARGETS, Target
 
@@ -387,3 +387,21 @@ def _about(key) -> Argued:  # type: ignore[no-untyped-def]
 def test_a_mutant_in_the_environment_is_no_setting() -> None:
     """Else every test that reads settings from it would be left out, as one that fails without a mutant."""
     assert from_environment({HOOKED: "/folder"}) == {}
+
+
+def test_a_summary_names_a_commit_of_main(tmp_path: Path) -> None:
+    """Any other may get another name when it is rebased, and then nobody finds the code."""
+
+    def git(*arguments: str) -> None:
+        told = ("-c", "user.name=n", "-c", "user.email=e@example.org", *arguments)
+        subprocess.run(["git", *told], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "--initial-branch=main")
+    git("commit", "--allow-empty", "--message=first")
+    refuse_lost_commit(tmp_path)
+    git("checkout", "-b", "mine")
+    refuse_lost_commit(tmp_path)
+    git("commit", "--allow-empty", "--message=second")
+    with pytest.raises(LostCommit, match="not in the history of main"):
+        refuse_lost_commit(tmp_path)
+    refuse_lost_commit(tmp_path, "no-such-branch")

@@ -22,7 +22,7 @@ from laketier_verification.mutants.recall import mended, recalled
 from laketier_verification.mutants.results import NEAR, SURVIVED, Results, drawn
 from laketier_verification.mutants.sample import NotFinished, Sample
 from laketier_verification.mutants.source import Key, Module, Mutant
-from laketier_verification.mutants.summary import SUMMARIES, Summary
+from laketier_verification.mutants.summary import SUMMARIES, LostCommit, Summary, refuse_lost_commit
 from laketier_verification.mutants.survivors import argued, stale
 from laketier_verification.mutants.targets import FOLDER, ROOT, TARGETS, Target
 
@@ -33,6 +33,10 @@ def main() -> None:
     sample = Sample(arguments.sample, arguments.seed) if arguments.sample else None
     if arguments.docs:
         if arguments.target:
+            try:
+                refuse_lost_commit()
+            except LostCommit as lost:
+                sys.exit(str(lost))
             told = _known_of(arguments.target, sample)
             old = Summary.read(SUMMARIES / f"{told.name}.json") if arguments.recall else None
             (mended(old, told) if old else Summary.of(told)).write()

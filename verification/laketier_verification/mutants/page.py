@@ -11,8 +11,9 @@ from laketier_verification.mutants.summary import SUMMARIES, Summary, Survivor, 
 from laketier_verification.mutants.targets import TARGETS
 
 _OF_ROWS = """\
-A row tells of the code of its commit, and code of later commits may do better or worse. A first look is a score that
-can only rise: many survivors have met only the first tests that reach them.
+A row tells of the code of its commit, and code of later commits may do better or worse. Commit 2b7d4f2f was rebased
+before it landed, so the history does not have it; since then `--docs` takes commits of main alone. A first look is a
+score that can only rise: many survivors have met only the first tests that reach them.
 """
 _FEW_WAIT = 1 / 8
 """Of those tried, how many may not have met all tests yet, so that the list of survivors is worth reading."""

@@ -118,3 +118,18 @@ def summaries(folder: Path = SUMMARIES) -> list[Summary]:
 def _commit() -> str:
     git = ("git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")
     return subprocess.run(git, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def refuse_lost_commit(root: Path = ROOT, main: str = "main") -> None:
+    """Raise `LostCommit` where the commit at hand is not in the history of ``main``: a rebase gives it another name,
+    and then nobody finds the code that a summary tells of. Where there is no such branch, as in some clones, nobody can
+    tell."""
+    git = ("git", "merge-base", "--is-ancestor", "HEAD", main)
+    if subprocess.run(git, cwd=root, check=False, capture_output=True).returncode == 1:
+        raise LostCommit(
+            f"HEAD is not in the history of {main}: land the code and its tests first, and then the figures"
+        )
+
+
+class LostCommit(Exception):
+    """A summary would name a commit that the history does not have."""
