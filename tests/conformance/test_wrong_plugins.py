@@ -112,10 +112,20 @@ def test_is_caught(wrong: str, caught: Run) -> None:
     assert f"failed: {test}" in caught.output
 
 
-@pytest.mark.parametrize("costly", [False, pytest.param(True, marks=pytest.mark.deep)])
-def test_the_correct_one_passes_the_same_tests(costly: bool, run_suite) -> None:  # type: ignore[no-untyped-def]
+FEW = 4
+"""One of so many tests of correct plugins is in `make test`: `test_is_caught` asks for the words of each mistake."""
+SHARES = pytest.mark.parametrize(
+    ("costly", "each"),
+    [(False, FEW), pytest.param(False, 1, marks=pytest.mark.deep), pytest.param(True, 1, marks=pytest.mark.deep)],
+)
+
+
+@SHARES
+def test_the_correct_one_passes_the_same_tests(costly: bool, each: int, run_suite) -> None:  # type: ignore[no-untyped-def]
     """So it is the mistake that fails them, not the way the mistakes are made."""
-    tests = sorted({t for t, _ in CAUGHT_BY.values() if _is_costly(t) is costly and not t.startswith(OF_INDEXES)})
+    tests = sorted({t for t, _ in CAUGHT_BY.values() if _is_costly(t) is costly and not t.startswith(OF_INDEXES)})[
+        ::each
+    ]
     run = run_suite("correct", tests, offers={"correct": "correctly_made"}, arguments=_lanes(tests))
     unseen = why_not() is not None
     expected = {test: "not interposed" if unseen and test.startswith(INTERPOSED) else "passed" for test in tests}
@@ -123,9 +133,9 @@ def test_the_correct_one_passes_the_same_tests(costly: bool, run_suite) -> None:
     assert run.report["verdict"] == "partial", "the rest was not run"
 
 
-@pytest.mark.parametrize("costly", [False, pytest.param(True, marks=pytest.mark.deep)])
-def test_the_correct_indexer_passes_the_same_tests(costly: bool, run_suite) -> None:  # type: ignore[no-untyped-def]
-    tests = sorted({t for t, _ in CAUGHT_BY.values() if _is_costly(t) is costly and t.startswith(OF_INDEXES)})
+@SHARES
+def test_the_correct_indexer_passes_the_same_tests(costly: bool, each: int, run_suite) -> None:  # type: ignore[no-untyped-def]
+    tests = sorted({t for t, _ in CAUGHT_BY.values() if _is_costly(t) is costly and t.startswith(OF_INDEXES)})[::each]
     if costly and why_not() is not None:
         pytest.skip(f"effects can't be seen here: {why_not()}")
     name = "correctly-indexed"

@@ -27,8 +27,10 @@ PAGES = [
 ]
 DEEP = {
     "docs/tutorial.md",
+    "docs/tutorial-search.md",
     "docs/howto/cluster.md",
     "docs/howto/foreach-batch.md",
+    "docs/howto/indexes.md",
     "docs/howto/primary-keys.md",
     "docs/howto/reading.md",
     "docs/howto/service.md",
