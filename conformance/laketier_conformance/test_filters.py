@@ -47,7 +47,10 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "float32": (pa.float32(), [-1.5, -0.0, 0.0, 0.5, 16777216.0]),
     "float64": (pa.float64(), [-1e300, -5e-324, 0.1, 0.30000000000000004, 1e300]),
     "decimal-9-2": (pa.decimal128(9, 2), [Decimal(text) for text in ("-1234567.89", "-0.01", "0.00", "9999999.99")]),
-    "decimal-38-10": (pa.decimal128(38, 10), [Decimal("-1" + "0" * 27), Decimal("1E-10"), Decimal("9" * 28)]),
+    "decimal-38-10": (
+        pa.decimal128(38, 10),
+        [Decimal("-1" + "0" * 27), Decimal("1E-10"), Decimal("9" * 27 + "8"), Decimal("9" * 28)],
+    ),
     "text": (
         pa.string(),
         [

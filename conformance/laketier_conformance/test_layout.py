@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from laketier.bucketing import assigner_for
+from laketier.kit.partition import partition_text
 from laketier.spi import (
     BucketSpec,
     Feature,
@@ -37,7 +38,7 @@ KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "decimal": (pa.decimal128(9, 2), [Decimal("1.50"), Decimal("-0.01"), None]),
 }
 REFUSABLE = ("bool", "timestamp", "decimal")
-SPELLED = ("string", "int", "bigint", "date")
+SPELLED = ("string", "int", "bigint", "date", "bool")
 """Those that each format spells alike in a split."""
 
 
@@ -77,6 +78,11 @@ def test_partitions(lake: Lake, name: str) -> None:
     )
     if name in SPELLED:
         _spelled_as_they_are(table)
+    expect(
+        {dict(file.partition)["key"] for file in table.stage_arrow([rows]).files},
+        {partition_text(key) for key in KEYS[name][1]},
+        "the partitions that a result names, in canonical text",
+    )
     for value in {v for v in KEYS[name][1] if v is not None}:
         expected = [i for i, key in enumerate(KEYS[name][1]) if key == value]
         found = table.read(filters=(Leaf("key", Op.EQ, value),), columns=("id", "key"))
@@ -95,7 +101,7 @@ def _spelled_as_they_are(table: Table) -> None:
     plan = source.plan(ScanRequest(columns=("key",)))
     for split in plan.splits:
         keys = {value for rows in source.read(split, plan.schema) for value in rows["key"].to_pylist()}
-        spelled = {None if key is None else str(key) for key in keys}
+        spelled = {partition_text(key) for key in keys}
         told = dict(split.partition)
         assert "key" not in told or spelled == {told["key"]}, (
             f"the partition that a split tells is that of its rows: expected {spelled}, found {told['key']!r}"

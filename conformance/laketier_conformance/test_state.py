@@ -80,6 +80,17 @@ def test_a_committer_looks_afresh_each_time(table: Table) -> None:
     expect(table.ids, ids_of(0) + ids_of(1) + ids_of(2), "rows after a committer looked again, and published")
 
 
+def test_a_committer_is_closed_beside_another(table: Table) -> None:
+    """A process has several: one that is closed closes nothing that the others use."""
+    kept, closed = table.committer(), table.committer()
+    state = kept.open()
+    closed.open()
+    closed.close()
+    kept.publish(state, [table.staged(ids_of(0))], None)
+    kept.close()
+    expect(table.ids, ids_of(0), "rows of a committer, after another one of its process was closed")
+
+
 def test_to_look_at_a_state_changes_nothing(table: Table) -> None:
     table.append(0)
     before, files = table.info, table.lake.files()

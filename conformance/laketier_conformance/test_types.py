@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 import pytest
 
-from laketier.spi import Feature, FeatureNotSupported, UnsupportedType, support_of
-from laketier_conformance.expect import expect, refused
+from laketier.spi import AddColumn, Feature, FeatureNotSupported, IncompatibleData, UnsupportedType, support_of
+from laketier_conformance.expect import difference, expect, refused
 from laketier_conformance.lake import Lake, token
 
 MOMENT = datetime(2026, 11, 21, 8, 30, 15, 123456)
@@ -54,6 +54,7 @@ FLAT: dict[str, tuple[pa.DataType, list[Any]]] = {
     "duration": (pa.duration("us"), [timedelta(days=-1, microseconds=1)]),
     "null": (pa.null(), []),
     "dictionary": (pa.dictionary(pa.int32(), pa.string()), ["a", "b", "a"]),
+    "uuid": (pa.uuid(), [bytes(16), bytes(range(16))]),
 }
 STRUCT = pa.struct([("a", pa.int64()), ("b", pa.struct([("c", pa.string())]))])
 BASIC = ("bool", "int32", "int64", "float32", "float64", "string", "binary", "date32", "timestamp-us", "decimal-18-6")
@@ -93,14 +94,17 @@ def comes_back_or_is_refused(lake: Lake, kind: pa.DataType, values: list[Any], *
         return
     table = lake.create(schema, "db.typed")
     declared = table.info.schema.field("v").type
-    assert alike(declared, kind), f"{kind} silently became {declared}: refuse it with UnsupportedType"
+    if not alike(declared, kind):
+        raise AssertionError(f"{kind} silently became {declared}: refuse it with UnsupportedType")
     table.publish_arrow([rows], token(0))
     read = table.read()
     expect(read.schema.field("v").type, declared, f"the type of {kind} that is read")
     if pt.is_string_view(declared):
         read = read.set_column(1, "v", read["v"].cast(pa.string()))  # Arrow can't sort views yet
     read = read.sort_by("id")
-    assert same(read["v"].combine_chunks(), column), f"{read['v'].to_pylist()} was {column.to_pylist()}"
+    found = read["v"].combine_chunks()
+    if not same(found, column):
+        raise AssertionError(f"values of {kind} come back as written: {difference(shown(found), shown(column))}")
 
 
 def alike(one: pa.DataType, other: pa.DataType) -> bool:
@@ -144,6 +148,11 @@ def same(read: pa.Array, written: pa.Array) -> bool:
     return repr(read.to_pylist()) == repr(written.to_pylist())
 
 
+def shown(column: pa.Array) -> list[str]:
+    """Values in a message, in which NaN is NaN, and minus zero is not zero."""
+    return [repr(value) for value in column.to_pylist()]
+
+
 @pytest.mark.usefixtures("far_from_utc")
 @pytest.mark.parametrize("name", FLAT)
 def test_flat(lake: Lake, name: str) -> None:
@@ -154,6 +163,58 @@ def test_flat(lake: Lake, name: str) -> None:
 @pytest.mark.parametrize("name", NESTED)
 def test_nested(lake: Lake, name: str) -> None:
     comes_back_or_is_refused_as_declared(lake, Feature.NESTED_TYPES, *NESTED[name])
+
+
+INNER = {
+    "struct": (pa.struct([pa.field("a", pa.int64(), nullable=False)]), {"a": 1}, {"a": None}),
+    "list": (pa.list_(pa.field("item", pa.int64(), nullable=False)), [1], [None]),
+    "map": (pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=False)), [("k", 1)], [("k", None)]),
+}
+"""What is not null inside of a column that may be: its type, a value, and what it may not be."""
+
+
+@pytest.mark.needs(Feature.NESTED_TYPES)
+def test_not_null_inside_of_a_type(lake: Lake) -> None:
+    """It is kept when a table is made, and when a column is added; or the type is refused. Rows keep to it."""
+    schema = pa.schema([("id", pa.int64()), *((name, kind) for name, (kind, _, _) in INNER.items())])
+    try:
+        table = lake.create(schema, "db.inner")
+    except UnsupportedType:
+        return
+    more = [pa.field(f"more_{name}", kind) for name, (kind, _, _) in INNER.items()]
+    if support_of(lake.plugin.features, Feature.ADD_COLUMN).full:
+        lake.storage.catalog().alter_table(table.path, [AddColumn(field) for field in more])
+    for field in table.info.schema:
+        if field.name != "id":
+            kind = INNER[field.name.removeprefix("more_")][0]
+            expect(inner(field.type), inner(kind), f"whether nulls may be inside of {field.name}: {kind}")
+    good = {name: [value] for name, (_, value, _) in INNER.items()}
+    table.publish_arrow([pa.RecordBatch.from_pydict({"id": [0], **good}, schema=schema)], token(0))
+    for name, (kind, _, bad) in INNER.items():
+        free = pa.schema(
+            [("id", pa.int64()), *((n, nullable(k) if n == name else k) for n, (k, _, _) in INNER.items())]
+        )
+        rows = pa.RecordBatch.from_pydict({"id": [1], **good, name: [bad]}, schema=free)
+        with refused(IncompatibleData, f"a null inside of {kind}, which is not null, is written"):
+            table.stage_arrow([rows])
+    read = table.read(columns=("id", *INNER)).to_pylist()
+    expect(read, [{"id": 0, **{name: value for name, (_, value, _) in INNER.items()}}], "rows of such types")
+
+
+def inner(kind: pa.DataType) -> list[bool]:
+    """Whether what is inside of a type may be null; a map's keys never are."""
+    if pt.is_map(kind):
+        return [kind.item_field.nullable]
+    return [kind.field(i).nullable for i in range(kind.num_fields)]
+
+
+def nullable(kind: pa.DataType) -> pa.DataType:
+    """A type that has nulls inside."""
+    if pt.is_struct(kind):
+        return pa.struct([field.with_nullable(True) for field in kind.fields])
+    if pt.is_map(kind):
+        return pa.map_(kind.key_type, kind.item_field.with_nullable(True))
+    return pa.list_(kind.value_field.with_nullable(True))
 
 
 @pytest.mark.shows(Feature.VECTORS)

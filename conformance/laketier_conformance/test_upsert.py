@@ -89,6 +89,16 @@ def test_every_file_is_replaced(keyed: Keyed) -> None:
     expect(keyed.rows, {1: "A", 2: "B", 3: "C"}, "rows after every file was replaced")
 
 
+def test_each_task_replaces_files(keyed: Keyed) -> None:
+    """Each result of a commit names files of its own that leave."""
+    expect(
+        keyed.round(1, keyed.staged({1: "A", 2: "B"}, keyed.files(1)), keyed.staged({3: "C"}, keyed.files(3))),
+        RoundOutcome.PUBLISHED,
+        "the outcome of an epoch of two tasks, each of which replaces a file",
+    )
+    expect(keyed.rows, {1: "A", 2: "B", 3: "C"}, "rows after each of two tasks replaced a file")
+
+
 def test_every_row_is_removed(keyed: Keyed) -> None:
     """And the table lives on."""
     expect(

@@ -96,9 +96,10 @@ class GrowingParquetFile:
 
     def write(self, table: pa.Table) -> None:
         """One row group."""
-        plain = schema_without_views(table.schema)
-        if plain is not table.schema:  # pyarrow writes no slice of a struct with views
-            table = table.cast(plain).cast(table.schema)
+        schema = table.schema  # a table makes another object of it each time
+        plain = schema_without_views(schema)
+        if plain is not schema:  # pyarrow writes no slice of a struct with views
+            table = table.cast(plain).cast(schema)
         self._writer.write_table(self._settings.arranged(table), row_group_size=max(table.num_rows, 1))
 
     def tell(self) -> int:

@@ -14,8 +14,9 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 def only(rows: Rows, condition: Any) -> Rows:
     """The rows for which ``condition`` is true, as the ``filter`` of Arrow takes it, in the schema of ``rows``."""
-    plain = schema_without_views(rows.schema)
-    return rows.filter(condition) if plain is rows.schema else rows.cast(plain).filter(condition).cast(rows.schema)
+    schema = rows.schema  # a table makes another object of it each time
+    plain = schema_without_views(schema)
+    return rows.filter(condition) if plain is schema else rows.cast(plain).filter(condition).cast(schema)
 
 
 def schema_without_views(schema: pa.Schema) -> pa.Schema:
