@@ -117,7 +117,9 @@ def _ways(table: Table, staged: WriteResult) -> Mapping[str, Callable[[str], Non
 
     def pipeline(path: str) -> None:
         table.append(0, [], pipeline=path)
-        assert table.watermark(path) is not None
+        assert table.watermark(path) is not None, (
+            f"an epoch of pipeline {path!r} was published: expected its watermark, found none"
+        )
 
     return {"discard": discard, "publish": publish, "remove": remove, "table": name, "pipeline": pipeline}
 

@@ -164,35 +164,38 @@ def _empty(_: Seen, __: int) -> Seen:
     return {"columns": SCHEMA.names, "rows": []}
 
 
+def _there(before: Seen) -> dict[str, Any]:
+    assert before is not None, "a table is there before something is done to it: expected its rows, found no table"
+    return before
+
+
 def _with_a_column(before: Seen, number: int) -> Seen:
-    assert before is not None
+    before = _there(before)
     return {**before, "columns": [*before["columns"], f"extra{number}"]}
 
 
 def _with_other_rows(before: Seen, number: int) -> Seen:
-    assert before is not None
-    return {**before, "rows": [[i, name_of(i)] for split in (0, 1) for i in ids_of(number + 1, split)]}
+    return {**_there(before), "rows": [[i, name_of(i)] for split in (0, 1) for i in ids_of(number + 1, split)]}
 
 
 def _with_more_rows(before: Seen, number: int) -> Seen:
-    assert before is not None
+    before = _there(before)
     return {**before, "rows": before["rows"] + [[i, name_of(i)] for i in ids_of(number + 1)]}
 
 
 def _with_an_index(before: Seen, _: int) -> Seen:
-    assert before is not None
+    before = _there(before)
     ids = [row[0] for row in before["rows"]]
     return {**before, "indexes": [[OF_ID, len(ids), 0]], "found": [i for i in ids if i >= 1]}
 
 
 def _without_indexes(before: Seen, _: int) -> Seen:
-    assert before is not None
+    before = _there(before)
     return {"columns": before["columns"], "rows": before["rows"]}
 
 
 def _with_new_names(before: Seen, number: int) -> Seen:
-    assert before is not None
-    return {**before, "rows": [[i, f"new {number}"] for i in UPSERTED]}
+    return {**_there(before), "rows": [[i, f"new {number}"] for i in UPSERTED]}
 
 
 OPERATIONS = (
