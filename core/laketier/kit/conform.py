@@ -42,6 +42,9 @@ def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
     index = batch.schema.get_field_index(field.name)
     if index < 0:
         if field.nullable:
+            if pt.is_struct(field.type):
+                # `pa.nulls` puts nulls into fields that are not null as well, and Parquet refuses these.
+                return pa.array([None] * batch.num_rows, field.type)
             return pa.nulls(batch.num_rows, field.type)
         raise IncompatibleData(
             f"column {field.name!r} is missing", why="the table declares it not null", fix="Add it to the input."
