@@ -152,7 +152,7 @@ def _finished(
                 "an open data file is not as it was recorded",
                 where=str(target.parent / f"{Path(entry.path).name}{STAGED_SUFFIX}"),
                 why=f"the digest of its first {entry.bytes:,} bytes is another one",
-                fix="Restore it from a backup.",
+                fix="Nothing was published. Restore these bytes from a backup under this name; others may follow them.",
             )
         with pa.OSFile(str(target), "wb") as stream:
             described = file_format.end(stretch.rows_of(file), stream, schema, options)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +34,7 @@ from laketier.spi import (
 )
 from laketier.tiering import RoundResult, TieringRound
 from laketier.tiering.epochs import EpochWriter
+from laketier_localfile import growing
 from laketier_localfile.options import FileFormatName, LocalFileOptions
 from laketier_localfile.plugin import LocalFilePlugin
 from laketier_localfile.table import LocalFileTable
@@ -210,6 +213,22 @@ def open_table(tmp_path: Path) -> Callable[..., OpenTable]:
         return OpenTable(tmp_path / "lake", options=options, keys={"lake.localfile.file-format": file_format, **keys})
 
     return make
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AbstractContextManager[None]]:
+    """Within the block there is no room for copies of open files; ``number``: the error that the system gives."""
+
+    @contextmanager
+    def full(number: int = errno.ENOSPC) -> Iterator[None]:
+        def refuse(*_: Any) -> None:
+            raise OSError(number, os.strerror(number))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(growing, "copy_bytes", refuse)
+            yield
+
+    return full
 
 
 @pytest.fixture

@@ -23,17 +23,16 @@ from laketier.spi import (
     Leaf,
     Op,
     Overtaken,
+    Refused,
     StagedFileLost,
     TableDescriptor,
     Token,
-    UnknownOutcome,
     Watermark,
     WriteMode,
     WriterInitContext,
     new_attempt_id,
 )
 from laketier.tiering import RoundOutcome
-from laketier_localfile import growing
 from laketier_localfile.layout import LAYOUT
 
 FORMATS = ("json", "csv", "arrow")
@@ -417,8 +416,13 @@ def test_recover_other_bytes_are_refused(open_table: Any, file_format: str) -> N
     data = bytearray(open_file.read_bytes())
     data[-3] ^= 1
     open_file.write_bytes(data)
-    with pytest.raises(UnknownOutcome, match="an open data file is not as it was recorded"):
+    before = table.log.head()[0].number
+    with pytest.raises(CorruptTable, match="an open data file is not as it was recorded") as caught:
         table.writer().write(1, [rows_of(1)])
+    assert caught.value.where == str(open_file)
+    assert "Nothing was published. Restore these bytes" in str(caught.value.fix)
+    assert isinstance(caught.value, Refused)
+    assert table.log.head()[0].number == before
     with pytest.raises(CorruptTable, match="not the one that was published"):
         table.read_ids()
 
@@ -453,15 +457,10 @@ def test_recover_both_exist_and_differ(open_table: Any, monkeypatch: pytest.Monk
     assert destination.read_bytes() == b"another"
 
 
-def test_what_a_full_disk_can_not_copy_stays_open(open_table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_full_disk_can_not_copy_stays_open(open_table: Any, full_disk: Any) -> None:
     table = open_table("json")
     table.writer().write(0, [rows_of(0)])
-
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(growing, "copy_bytes", full)
+    with full_disk():
         second = table.writer()
         second.write(1, [rows_of(1)])
         assert table.read_ids() == ids_of(0, 1)

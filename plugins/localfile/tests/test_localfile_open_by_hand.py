@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import signal
@@ -164,16 +165,14 @@ def test_what_was_harmed_is_refused_by_hand_too(open_table: Any) -> None:
     others_see(table, ids_of(0))
 
 
-def test_what_a_full_disk_can_not_copy_is_told(open_table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_what_a_full_disk_can_not_copy_is_told(open_table: Any, full_disk: Any, number: int) -> None:
     table = open_table("json")
     table.writer().write(0, [rows_of(0)])
-
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(growing, "copy_bytes", full)
+    before = table.log.head()[0].number
+    with full_disk(number):
         (left,) = maintenance(table).finish_open_files(["p"])
         assert left.rows == 4
+        assert table.log.head()[0].number == before, "nothing was finished, so nothing is published"
     assert maintenance(table).finish_open_files(["p"]) == []
     others_see(table, ids_of(0))

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from laketier.kit.failpoints import failpoint
 from laketier.kit.file_counts import FILE_COUNTS
@@ -63,6 +64,26 @@ class ManifestCommitter(LakeCommitter[WriteResult]):
         if watermark is not None:
             watermarks[watermark.token.pipeline] = watermark.carried_by(number).to_json()
         finished = self._finish(state, pipeline, {*removed, *(entry.path for entry in named)})
+        return self._append(state, added, removed, watermarks, finished)
+
+    def finish_left_open(self, state: ManifestState) -> bool:
+        """Finish the open files of `finishes`, in a commit without rows. False where there is none, or no room for any:
+        then nothing is published. Raises as `publish`."""
+        finished = self._finish(state, "", ())
+        if not finished.paths:
+            return False
+        self._append(state, (), (), dict(state.head.watermarks), finished)
+        return True
+
+    def _append(
+        self,
+        state: ManifestState,
+        added: Sequence[FileEntry],
+        removed: Sequence[str],
+        watermarks: dict[str, Any],
+        finished: Finished,
+    ) -> LakeCommitResult:
+        number = state.head.number + 1
         folded = self._fold(state, (*added, *finished.entries), (*removed, *finished.paths))
         rewritten = (*finished.paths, *folded.paths)
         entries = self._named(number, (*added, *finished.entries, *folded.entries))

@@ -10,7 +10,6 @@ from laketier.kit.local_folder import FoundFile
 from laketier.kit.manifests.committer import ManifestCommitter
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry, Manifest
-from laketier.kit.manifests.open_files import left_open
 from laketier.kit.manifests.table import ManifestTable
 from laketier.kit.staged import remove_files
 from laketier.spi.context import CommitterInitContext
@@ -52,10 +51,8 @@ class ManifestMaintenance(LakeMaintenance):
         for tries_left in reversed(range(_TRIES)):
             committer = ManifestCommitter(self.table, CommitterInitContext(new_attempt_id()), finishes=chosen)
             state = committer.open()
-            if not left_open(state.head, chosen):
-                return []
             try:
-                committer.publish(state, [], None)
+                committer.finish_left_open(state)
             except Conflict:
                 if not tries_left:
                     raise

@@ -17,10 +17,15 @@ from dataclasses import dataclass, field, replace
 from laketier.kit.failpoints import failpoint
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.table import ManifestState, ManifestTable
-from laketier.spi.errors import CorruptTable
+from laketier.spi.errors import CorruptTable, Refused
 from laketier.spi.writer import StagedFile
 
 log = logging.getLogger(__name__)
+
+
+class OpenFileDamaged(Refused, CorruptTable):
+    """An open file that a commit has to finish is not as it was recorded. Nothing was published: it is found out before
+    the commit has an effect."""
 
 
 @dataclass
@@ -43,7 +48,7 @@ def left_open(head: Manifest, pipelines: Collection[str], named: Collection[str]
 
 def finish(table: ManifestTable, state: ManifestState, entries: Sequence[FileEntry]) -> Finished:
     """Finish ``entries``. One that the storage has no room for now stays open, and is tried again by the next commit:
-    it can be read all the same. Raises `CorruptTable` where what was recorded is not there any more."""
+    it can be read all the same. Raises `OpenFileDamaged` where what was recorded is not there any more."""
     finished = Finished()
     for entry in entries:
         try:
@@ -53,10 +58,13 @@ def finish(table: ManifestTable, state: ManifestState, entries: Sequence[FileEnt
         except OSError:
             log.warning("%s: %s stays open for now, as it can't be copied", table.store.root, entry.path, exc_info=True)
             continue
+        except CorruptTable as error:
+            raise OpenFileDamaged(error.what, where=error.where, why=error.why, fix=error.fix) from error
         if staged.rows != entry.rows:
-            raise CorruptTable(
+            raise OpenFileDamaged(
                 f"the open file {entry.path!r} holds {staged.rows} rows, and the table knows {entry.rows}",
                 where=table.store.root,
+                fix="Restore it from a backup.",
             )
         finished.staged.append(staged)
         finished.entries.append(replace(table.entry(state, staged), schema=entry.schema, level=entry.level + 1))
