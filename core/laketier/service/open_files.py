@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import resource
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +16,18 @@ from laketier.tables import changed
 from laketier.tiering.open_files import finish_open_files
 
 log = logging.getLogger(__name__)
+
+
+_SHARE = 2
+"""Open files may take the process to a half of its descriptors; rounds need the others."""
+
+
+def _is_crowded() -> bool:
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        return most != resource.RLIM_INFINITY and len(os.listdir("/dev/fd")) > most // _SHARE
+    except OSError:
+        return True  # there is none left to look with
 
 
 @dataclass
@@ -32,9 +46,19 @@ class OpenFileKeeper:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def slot(self, key: str) -> OpenFilesSlot:
-        """The slot of the table ``key``, made when it is first asked for."""
+        """The slot of the table ``key``, made when it is first asked for. Where the process has few descriptors left, a
+        table that has nothing open gets one for this round alone, whose files are finished with it: so tables that came
+        first keep their files, and no round lacks descriptors because of them."""
         with self._lock:
-            return self._slots.setdefault(key, OpenFilesSlot())
+            found = self._slots.get(key)
+            if found is None or found.is_empty:
+                if _is_crowded():
+                    log.info("[table=%s] its files don't stay open: the process has many open (ulimit -n)", key)
+                    found = OpenFilesSlot()
+                    found.ending = True
+                    return found
+                found = self._slots.setdefault(key, OpenFilesSlot())
+        return found
 
     def run_until(self, stopping: threading.Event, is_busy: Callable[[str], bool]) -> None:
         """Look until ``stopping`` is set. ``is_busy``: whether a round of a table is under way, which sees to its files

@@ -24,6 +24,7 @@ from laketier_localfile.layout import (
     MANIFESTS,
     STAGED_SUFFIX,
     attempt_of,
+    attempt_of_staged,
     is_adoptable,
     superseded_path,
 )
@@ -91,6 +92,10 @@ class DiskPlace(LyingPlace):
             head = f"{MANIFESTS}/{name}/head.json"
             if is_there(location / head) and had_rows(self.store, f"{MANIFESTS}/{name}"):
                 return head
+        for name in sorted(names_in(location / IN_PROGRESS)):
+            # Nobody stages before there is a table; and of files that stay open there may be no others.
+            if attempt_of_staged(f"{IN_PROGRESS}/{name}") is not None:
+                return f"{IN_PROGRESS}/{name}"
         deleted = not is_there(location / MANIFESTS)  # it is made before the others
         for folder, folders, names in below(location):
             for name in names:

@@ -92,7 +92,13 @@ def rebuild(
         _refuse_staged(place, leave_staged=leave_staged)
         lying = _lying(place)
         if not lying.files and not _remains(place):
-            raise TableNotFound("there is no table, and nothing left of one", where=place.where)
+            raise TableNotFound(
+                "there is no table, and nothing left of one",
+                where=place.where,
+                fix="Move the folder away, with what is staged in it. A new table can then be made under this name."
+                if leave_staged
+                else None,
+            )
         _format_of(catalog, place, lying, _newest(place, quietly=True))  # raises while nothing is moved yet
         _move_aside(place)
         failpoint("rebuild.after_move_aside")
@@ -205,7 +211,8 @@ def _refuse_staged(place: LyingPlace, *, leave_staged: bool) -> None:
         raise IncompatibleTable(
             f"{len(staged):,} files are staged, and some may be published",
             where=place.where,
-            why=f"without manifests nobody knows whether {staged[0]} is of a commit that was acknowledged",
+            why=f"without manifests nobody knows whether {staged[0]} is of a commit that was acknowledged, or how much "
+            "of it, where files stay open across epochs",
             fix="Stop all writers. If these files are left by failed rounds, or their rounds are run again, go on with "
             "--leave-staged: they stay where they are, and are not in the table.",
         )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -527,6 +529,44 @@ def test_a_file_that_got_old_while_no_rows_came_is_finished(make: Callable[..., 
     assert len(_plain(service)) == 1
     assert worker.run()
     assert service.ids(worker, "t") == [1]
+
+
+@contextmanager
+def _few_descriptors() -> Iterator[None]:
+    """Within the block the process has more than half of its descriptors in use."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * len(os.listdir("/dev/fd")) - 10, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_open_files_leave_descriptors_for_rounds(make: Callable[..., Service]) -> None:
+    """Tables that came first keep their files; others have theirs finished by each round, and none is stuck."""
+    service = make("a", **OPEN)
+    worker = service.worker()
+    service.lines["a"].append(0)
+    worker.work_once()
+    for name in ("b", "c"):
+        service.lines[name] = LinesTable(service.folder / "logs", name).create()
+    worker.tables.discover()
+    with _few_descriptors():
+        for epoch in range(1, 4):
+            service.later()
+            for lines in service.lines.values():
+                lines.append(epoch)
+            worker.work_once()
+        finished = {name: len(list((service.folder / f"lake/db/{name}").glob("*.json"))) for name in service.lines}
+        assert finished == {"a": 0, "b": 3, "c": 3}
+    service.later()
+    service.lines["b"].append(4)
+    worker.work_once()
+    assert len(list((service.folder / "lake/db/b").glob("*.json"))) == 3, "there is room again"
+    worker.stop()
+    assert worker.run()
+    ids = {name: service.ids(worker, name) for name in service.lines}
+    assert ids == {"a": [0, 1, 2, 3], "b": [1, 2, 3, 4], "c": [1, 2, 3]}
 
 
 def test_an_engine_whose_tasks_end_refuses_open_files(make: Callable[..., Service]) -> None:
