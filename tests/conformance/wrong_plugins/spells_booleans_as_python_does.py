@@ -14,7 +14,7 @@ from laketier import spi
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_layout.py::test_partitions[bool]"
-SAYS = "the partitions that a result names, in canonical text"
+SAYS = "the partition that a split tells is that of its rows: expected {'true'}, found 'True'"
 
 
 class SpellingWriter(RicherWriter):
