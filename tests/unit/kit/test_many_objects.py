@@ -7,6 +7,8 @@ import os
 import threading
 from contextlib import suppress
 
+import pytest
+
 from laketier.kit.many_objects import making_many_objects
 
 
@@ -50,6 +52,7 @@ def test_who_turned_it_off_keeps_it_off() -> None:
         gc.enable()
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_process_that_is_forked_within_collects() -> None:
     with making_many_objects():
         child = os.fork()
