@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -230,6 +231,29 @@ def test_one_thread_loads_and_others_wait(lake: Lake, loads: Loads, cache: Metad
     assert loads.counted["driver"] == 1
     assert len({id(each) for each in found}) == 1
     assert len(cache._turns) == 0
+
+
+def test_what_was_looked_at_just_before_is_checked_and_not_loaded(
+    lake: Lake, loads: Loads, cache: MetadataCache
+) -> None:
+    """One thread looks at the table, another one finds nothing kept, and then the first keeps what it saw."""
+    of = cache._turns.of
+
+    @contextmanager
+    def another_first(key: str) -> Iterator[None]:
+        patch.undo()
+        opened(open_lake(lake.config))
+        entry = cache._memory.get(key)
+        assert entry is not None
+        entry.checked_at -= 3600
+        with of(key):
+            yield
+
+    loads.reset()
+    patch = pytest.MonkeyPatch()
+    patch.setattr(cache._turns, "of", another_first)
+    assert opened(lake).handle is not None
+    assert loads.counted["driver"] == 1
 
 
 # -- a cache that is wrong all the same costs an attempt, never a row --------------------------------------------------

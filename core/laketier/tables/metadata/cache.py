@@ -122,8 +122,12 @@ class MetadataCache:
                 self._busy.changed(key.text)
         with self._turns.of(key.text):
             after = self._kept(lake, key)
-            if after is not None and after is not entry and after.checked_at >= began:
-                served = self._of(after, key, with_handle=with_handle)
+            if after is not None and after is not entry:
+                if after.checked_at >= began:
+                    served = self._of(after, key, with_handle=with_handle)
+                else:  # it was looked at just before this one came, and was not kept yet
+                    now = version_of(lake, after.version)
+                    served = self._checked(lake, key, after, now, with_handle=with_handle)
                 if served is not None:
                     self.counts.add("shared_hits")
                     return served
