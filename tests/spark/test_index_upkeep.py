@@ -76,8 +76,10 @@ def test_a_build_leaves_cores_to_others(spark: SparkSession, tmp_path: Path, mon
 def test_an_error_of_a_task_is_the_one_that_is_raised(spark: SparkSession, tmp_path: Path) -> None:
     target = Target(tmp_path, "lance")
     laketier.spark.write(spark.range(9).selectExpr("id"), target.options())
+    for file in tmp_path.rglob("data/*.lance"):  # what a plan does not look at
+        file.write_bytes(file.read_bytes()[:-8] + b"no lance")
     with pytest.raises(TableError, match="could not build part"):
-        laketier.spark.create_index(spark, target.options(), "id", "inverted")
+        laketier.spark.create_index(spark, target.options(), "id", "btree")
 
 
 def test_a_table_carries_its_policies_and_models_are_trained_in_tasks(
