@@ -53,13 +53,22 @@ class LocalFileCatalog(ManifestCatalog):
             # Another process may have created it in between, and then what was found is not left of one.
             with suppress(TableNotFound):
                 return super().load_table(path)
+            cut_off = " If a drop was cut off, drop the table again." if store.needs_no_folder else ""
             raise CorruptTable(
                 "the table's manifests are gone, and its files are there",
                 where=store.root,
                 why=f"it holds {left}, and no {MANIFESTS}/table.json",
                 fix="Restore that folder from a backup, with all that was written since; or run "
-                "`laketier schema rebuild`, which makes it again from the files.",
+                f"`laketier schema rebuild`, which makes it again from the files.{cut_off}",
             ) from error
+
+    def drop_table(self, path: TablePath) -> None:
+        """In S3 a drop takes many steps. One that was cut off is ended by the next."""
+        try:
+            super().drop_table(path)
+        except TableNotFound:
+            if not lying_place_of(self.store(path)).end_drop():
+                raise
 
     def _apply(self, table: TableInfo, changes: Sequence[SchemaChange]) -> TableDescriptor:
         altered = super()._apply(table, changes)

@@ -142,6 +142,11 @@ class LyingPlace(ABC):
         """A file that a table of laketier left there, None where there is none. Cheap for folders of others."""
 
     @abstractmethod
+    def end_drop(self) -> bool:
+        """Delete what a drop that was cut off has left. False where there is nothing of a table, or a drop is one
+        step. Raises as `TableStore.drop`."""
+
+    @abstractmethod
     def superseded(self, lying: LyingFiles) -> Collection[str]:
         """Those of the files that were about to be taken away: they have their places among the superseded already."""
 

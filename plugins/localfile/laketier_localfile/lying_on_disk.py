@@ -105,6 +105,10 @@ class DiskPlace(LyingPlace):
             folders[:] = [name for name in folders if name not in (MANIFESTS, IN_PROGRESS)]
         return None
 
+    def end_drop(self) -> bool:
+        """One rename removes a table, so what is left lost its manifests otherwise."""
+        return False
+
     def superseded(self, lying: LyingFiles) -> Collection[str]:
         """They are second names of the same file."""
         folder = LocalFolder(self.location)

@@ -92,6 +92,12 @@ class BucketPlace(LyingPlace):
                 return each.path
         return None
 
+    def end_drop(self) -> bool:
+        if self.left_of_table() is None:
+            return False
+        self.bucket.delete_rest(MANIFESTS, LAYOUT.table_file)
+        return True
+
     def superseded(self, lying: LyingFiles) -> Collection[str]:
         """A name is used once, so a copy there is of the same file."""
         there = {each.path for each in self.bucket.objects(LAYOUT.others[0])}

@@ -250,6 +250,23 @@ class S3Store(TableStore):
         """The table is gone once ``table_file`` is. Only what was listed before is deleted: a new table may be made in
         its place while its files still go, and names are never used again."""
         before = self.read(table_file)
+        listed = self._listed_alone(sign)
+        if self.read(table_file) != before:
+            raise FileNotFoundError(f"{self.where(table_file)} is another table's by now")
+        self.delete(table_file)
+        failpoint("drop.after_rename")
+        heads = [path for path in listed if path.endswith("/head.json")]
+        self.delete_all(heads)  # a writer that has yet to look at it knows by this that the table is gone
+        self.delete_all([path for path in listed if path not in {table_file, *heads}])
+
+    def delete_rest(self, sign: str, table_file: str) -> None:
+        """End a drop that was cut off after ``table_file`` was gone. Raises as `drop`."""
+        listed = self._listed_alone(sign)
+        if self.exists(table_file):
+            raise FileNotFoundError(f"{self.where(table_file)} is another table's by now")
+        self.delete_all(listed)
+
+    def _listed_alone(self, sign: str) -> list[str]:
         listed = [file.path for file in self.files()]
         other = next((path for path in listed if f"/{sign}/" in path), None)
         if other is not None:
@@ -259,13 +276,7 @@ class S3Store(TableStore):
                 why="dropping the table deletes its whole folder",
                 fix="Move the other table elsewhere, or drop it first.",
             )
-        if self.read(table_file) != before:
-            raise FileNotFoundError(f"{self.where(table_file)} is another table's by now")
-        self.delete(table_file)
-        failpoint("drop.after_rename")
-        heads = [path for path in listed if path.endswith("/head.json")]
-        self.delete_all(heads)  # a writer that has yet to look at it knows by this that the table is gone
-        self.delete_all([path for path in listed if path not in {table_file, *heads}])
+        return listed
 
     def at_once(self, ask: Callable[[T], R], each: Sequence[T]) -> list[R]:
         """Requests that do not depend on each other."""
