@@ -40,21 +40,26 @@ def _inside(
 ) -> Iterator[tuple[pa.Field, pa.Array, pa.BooleanArray | None]]:
     """The values one level down, and which of them exist. A mask goes beside them, as Arrow can't filter each type."""
     if pt.is_struct(kind):
-        if array.null_count:
-            there = array.is_valid() if there is None else pc.and_(there, array.is_valid())
+        there = _existing(array, there)
         for field, values in ((kind.field(i), array.field(i)) for i in range(kind.num_fields)):
             if _is_strict(field):
                 yield field, values, there
     elif pt.is_map(kind):
         # Arrow has no flatten for maps: their keys and items are those of the whole buffer, of null maps too.
         start, end = (array.offsets[0].as_py(), array.offsets[-1].as_py()) if len(array) else (0, 0)
-        if array.null_count:
-            there = array.is_valid() if there is None else pc.and_(there, array.is_valid())
+        there = _existing(array, there)
         inside = None if there is None else there.take(_parents(array))
         yield kind.key_field, array.keys.slice(start, end - start), inside
         yield kind.item_field, array.items.slice(start, end - start), inside
     else:
         yield kind.value_field, array.flatten(), None if there is None else there.take(pc.list_parent_indices(array))
+
+
+def _existing(array: pa.Array, there: pa.BooleanArray | None) -> pa.BooleanArray | None:
+    """Which values exist and are not null, None for all."""
+    if not array.null_count:
+        return there
+    return array.is_valid() if there is None else pc.and_(there, array.is_valid())
 
 
 def _parents(maps: pa.MapArray) -> pa.Array:

@@ -305,7 +305,8 @@ class DeltaCommitter(LakeCommitter[WriteResult]):
                 raise
             self._look_who_won(error, target, attempt)
         self._refuse_elsewhere(is_in_place, target, attempt)
-        refuse_alone(self._location, target)
+        if not self._location.is_local:  # on a disk the pinned folder has told
+            refuse_alone(self._location, target)
         make_durable(self._location, target)
 
     def _refuse_recreated(self, state: DeltaTableState) -> None:

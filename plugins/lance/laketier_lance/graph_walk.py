@@ -13,8 +13,9 @@ nearest in one graph of 10,000 than in eight. With so many, one of 40,000 finds 
 
 
 def kept_candidates(query: Nearest, k: int, index: Any, unused: str, where: str) -> dict[str, Any]:
-    """What Lance is told of the walk. ``index``: the one that answers, None where none does, because of ``unused``.
-    Raises `ConfigError` where a query names ``ef``, and no graph is walked."""
+    """What `as_lance_takes_it` is told of the walk; an ``ef`` of None leaves the choice to it. ``index``: the one that
+    answers, None where none does, because of ``unused``. Raises `ConfigError` where a query names ``ef``, and no graph
+    is walked."""
     kind = None if index is None else kind_of(index)
     if kind is not None and has_graph(kind):
         if query.ef is not None and query.ef < k:
@@ -24,7 +25,7 @@ def kept_candidates(query: Nearest, k: int, index: Any, unused: str, where: str)
                 why="a walk finds no more rows than the candidates that it keeps",
                 fix=f"Give an ef of {k} or more, or leave it out.",
             )
-        return {"ef": query.ef, "ef_is_given": True} if query.ef is not None else {"ef": ENOUGH, "ef_is_given": False}
+        return {"ef": query.ef}
     if query.ef is not None:
         raise ConfigError(
             f"ef = {query.ef} has no effect",
@@ -39,7 +40,6 @@ def as_lance_takes_it(nearest: dict[str, Any], limit: int) -> dict[str, Any]:
     """The question for ``limit`` rows. Lance refuses an ``ef`` below the number of rows that it fetches."""
     asked = nearest | {"k": limit}
     if "ef" in asked:
-        fetched = limit * nearest.get("refine_factor", 1)
-        least = fetched if asked.pop("ef_is_given") else fetched + fetched // 2
-        asked["ef"] = max(asked["ef"], least)
+        given, fetched = asked["ef"], limit * nearest.get("refine_factor", 1)
+        asked["ef"] = max(ENOUGH, fetched + fetched // 2) if given is None else max(given, fetched)
     return asked

@@ -21,9 +21,9 @@ import pyarrow as pa
 from laketier.kit.access import access
 from laketier.kit.failpoints import failpoint
 from laketier.kit.manifests import FileEntry, Manifest, ManifestLog, files_at
-from laketier.kit.manifests.log import ROLLUPS, TableFile
 from laketier.kit.manifests.manifest import REBUILT
 from laketier.kit.manifests.rollup import blocks_back_from
+from laketier.kit.manifests.table_file import ROLLUPS, TableFile
 from laketier.spi import (
     COLLECTOR,
     AdoptedTable,

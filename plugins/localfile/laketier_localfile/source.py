@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from laketier.kit import conform
 from laketier.kit.looks import is_there
-from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestSource
+from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestSource, whole_file
 from laketier.kit.manifests.folding import Room
 from laketier.kit.parquet_reader import naming_damage
 from laketier.spi import CorruptTable, LakeSplit, Predicate, columns_of
@@ -82,25 +82,9 @@ class LocalFileSource(ManifestSource):
         # Any commit may fold a small file and move it away, and whoever opens it by its path would not find it.
         stays = room is None or not room.settings.is_small(entry)
         is_plain = chosen == PARQUET and not fitted and has_all and stays
-        # A plan makes one for each of any number of files, so each object is made once.
-        return LakeSplit(
-            index=index,
-            rows=entry.rows,
-            bytes=entry.bytes,
-            bucket=-1 if entry.bucket is None else entry.bucket,
-            partition=entry.partition,
-            plain_parquet=self._plain_path(entry, snapshot) if is_plain else None,
-            files=(entry.path,),
-            payload=PublishedFile(
-                entry.path,
-                entry.bytes,
-                digest_of(entry.details),
-                chosen,
-                there,
-                fitted,
-                end=entry.bytes if entry.is_open else 0,
-            ),
-        )
+        end = entry.bytes if entry.is_open else 0
+        file = PublishedFile(entry.path, entry.bytes, digest_of(entry.details), chosen, there, fitted, end=end)
+        return whole_file(index, entry, file, self._plain_path(entry, snapshot) if is_plain else None)
 
     def arrived_split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
         split, growth = self.split(index, entry, snapshot, wanted), entry.growth

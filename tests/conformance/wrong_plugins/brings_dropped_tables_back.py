@@ -9,7 +9,7 @@ from crooked import CrookedPlugin
 
 from laketier import kit, spi
 from laketier.kit.durable import make_directories
-from laketier.kit.manifests.log import TableFile
+from laketier.kit.manifests.table_file import TableFile
 from laketier.registry import hookimpl
 
 CAUGHT_BY = "test_stale_states.py::test_a_table_dropped_between_open_and_publish[empty]"

@@ -14,7 +14,7 @@ from laketier.kit.manifests.maintenance import ManifestMaintenance
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.rollup import files_at
 from laketier.kit.manifests.snapshot import ManifestSnapshot
-from laketier.kit.manifests.source import ManifestFile, ManifestSource
+from laketier.kit.manifests.source import ManifestFile, ManifestSource, whole_file
 from laketier.kit.manifests.storage import ManifestFactory, ManifestPlugin, ManifestStorage, warehouse_folder
 from laketier.kit.manifests.table import ManifestState, ManifestTable
 
@@ -45,4 +45,5 @@ __all__ = [
     "growth_of",
     "growth_text",
     "warehouse_folder",
+    "whole_file",
 ]

@@ -20,12 +20,11 @@ from laketier.kit.manifests.document import FORMAT_VERSION, decode, digest_of, e
 from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.manifest import Description, Manifest
+from laketier.kit.manifests.table_file import HEAD_FILE, UUID, TableFile
 from laketier.kit.table_store import TableStore
 from laketier.spi.errors import (
     Conflict,
     CorruptTable,
-    IncompatibleTable,
-    OutsideTable,
     RolledBack,
     SnapshotNotFound,
     TableNotFound,
@@ -34,63 +33,10 @@ from laketier.spi.table import TableDescriptor
 
 log = logging.getLogger(__name__)
 
-ROLLUPS = "rollups"
-_HEAD_FILE = "head.json"
 _SUFFIX = ".json"
 _NUMBER = re.compile(r"\d{1,19}")
-_UUID = re.compile(r"[0-9a-f]{32}")
 
 M = TypeVar("M", Manifest, Description)
-
-
-@dataclass(frozen=True)
-class TableFile:
-    """The content of ``table.json``. It never changes; creating it creates the table. Manifests lie in a folder
-    named after ``table_uuid``, so a writer of a dropped table can't write into its successor."""
-
-    format: str
-    table_uuid: str
-    manifests_per_rollup: int
-
-    def encode(self) -> bytes:
-        """The document."""
-        return encode(
-            {
-                "version": FORMAT_VERSION,
-                "format": self.format,
-                "table_uuid": self.table_uuid,
-                "manifests_per_rollup": self.manifests_per_rollup,
-            }
-        )
-
-    @classmethod
-    def read(cls, place: Path | TableStore, layout: ManifestLayout) -> TableFile:
-        """Read it. Raises `TableNotFound` when it is not there, `CorruptTable`, `IncompatibleTable` when it is of
-        another format, and `OutsideTable` when it, or the folder of the manifests, is a link: another table's,
-        perhaps."""
-        store = store_of(place)
-        try:
-            store.refuse_links(layout.table_file)
-            table = decode(store.read(layout.table_file), store.where(layout.table_file), cls._from_body)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise TableNotFound("there is no table here", where=store.root) from error
-        if table.format != layout.format:
-            raise IncompatibleTable(
-                f"the table has the format {table.format!a}, and {layout.format!r} was asked for",
-                where=store.root,
-                fix="Set lake.format to the table's own, or use another table name.",
-            )
-        store.refuse_links(f"{layout.folder}/{table.table_uuid}/{ROLLUPS}/{_HEAD_FILE}")
-        return table
-
-    @classmethod
-    def _from_body(cls, body: dict[str, Any], _: str) -> TableFile:
-        table_uuid, manifests_per_rollup = body["table_uuid"], whole(body["manifests_per_rollup"])
-        if not _UUID.fullmatch(table_uuid):
-            raise OutsideTable(f"{table_uuid!r} is no name of a folder of manifests", where="table_uuid")
-        if manifests_per_rollup < 2:
-            raise ValueError(f"manifests_per_rollup is {manifests_per_rollup}")
-        return cls(body["format"], table_uuid, manifests_per_rollup)
 
 
 @dataclass(frozen=True)
@@ -192,7 +138,7 @@ class ManifestLog:
                 where=self.store.where(name),
                 why="something deleted the newest manifests, or restored an older copy of them",
                 fix=f"Restore {name.rpartition('/')[2]} from a backup. To accept that the commits are lost, delete "
-                f"{_HEAD_FILE} beside it and remove their data files.",
+                f"{HEAD_FILE} beside it and remove their data files.",
             ) from error
         if known == number and hint[1] != head.sha256:
             raise self._replaced(number)
@@ -222,7 +168,7 @@ class ManifestLog:
     def is_version(cls, known: str, place: Path | TableStore, layout: ManifestLayout) -> bool:
         """Whether `version` would say ``known``, without reading a file: each that it stands for is as it was."""
         parts = known.split("/")
-        if len(parts) != 6 or not _UUID.fullmatch(parts[0]) or not _NUMBER.fullmatch(parts[1]):
+        if len(parts) != 6 or not UUID.fullmatch(parts[0]) or not _NUMBER.fullmatch(parts[1]):
             return False
         manifests = cls(place, layout, parts[0], 2)
         number, identity = int(parts[1]), manifests.store.identity
@@ -233,7 +179,7 @@ class ManifestLog:
 
     def names_of_version(self, number: int) -> tuple[str, str, str]:
         """The files that `version` stands for, relative to the table."""
-        return self.name(number), f"{self.home}/{_HEAD_FILE}", self.layout.table_file
+        return self.name(number), f"{self.home}/{HEAD_FILE}", self.layout.table_file
 
     def sync_names(self) -> None:
         """Make the names of the table and of its newest manifest durable. Their writer may not have synced them yet,
@@ -312,7 +258,7 @@ class ManifestLog:
         hint = self._hint()
         if hint is None or hint[0] < manifest.number:
             told = encode({"version": FORMAT_VERSION, "number": manifest.number, "sha256": manifest.sha256})
-            self.store.replace(f"{self.home}/{_HEAD_FILE}", told)
+            self.store.replace(f"{self.home}/{HEAD_FILE}", told)
         if self.store.may_take_twice:
             self._refuse_taken_over(manifest)
 
@@ -381,7 +327,7 @@ class ManifestLog:
             return True
 
     def _hint(self) -> tuple[int, str] | None:
-        name = f"{self.home}/{_HEAD_FILE}"
+        name = f"{self.home}/{HEAD_FILE}"
         try:
             return decode(self.store.read(name), self.store.where(name), _number_and_digest)
         except (FileNotFoundError, CorruptTable):
@@ -389,10 +335,7 @@ class ManifestLog:
             return None
 
     def _last_listed(self) -> int:
-        try:
-            names = self.store.names(self.home)
-        except FileNotFoundError:
-            names = []
+        names = self.store.names(self.home)
         numbers = [int(name.removesuffix(_SUFFIX)) for name in names if name.removesuffix(_SUFFIX).isdecimal()]
         if not numbers:
             self._refuse_loss_by_drop()

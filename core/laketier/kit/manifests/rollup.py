@@ -20,7 +20,7 @@ from typing import Any
 from laketier.kit.manifests.document import decode, encode, version_for, whole
 from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
-from laketier.kit.manifests.log import ROLLUPS, ManifestLog
+from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import (
     Commit,
     FileEntry,
@@ -31,6 +31,7 @@ from laketier.kit.manifests.manifest import (
     origin_of,
     removed_paths,
 )
+from laketier.kit.manifests.table_file import ROLLUPS
 from laketier.spi.errors import CorruptTable, StorageError
 
 log = logging.getLogger(__name__)

@@ -25,6 +25,21 @@ class ManifestFile:
     path: str
 
 
+def whole_file(index: int, entry: FileEntry, payload: object, plain_parquet: str | None = None) -> LakeSplit:
+    """The split of all rows of a data file, for `ManifestSource.split`. Driver. ``payload``: what the reader needs of
+    it, of ``split_payload``. ``plain_parquet``: its path, where any reader of Parquet may read it instead."""
+    return LakeSplit(
+        index=index,
+        rows=entry.rows,
+        bytes=entry.bytes,
+        bucket=-1 if entry.bucket is None else entry.bucket,
+        partition=entry.partition,
+        plain_parquet=plain_parquet,
+        files=(entry.path,),
+        payload=payload,
+    )
+
+
 @dataclass(frozen=True)
 class ManifestSource(LakeSource):
     """Reads a `ManifestTable`: one split per data file of a snapshot, pinned by its manifest. Needs read access only.
@@ -47,15 +62,7 @@ class ManifestSource(LakeSource):
 
     def split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
         """The split of one whole file of which ``wanted`` is read. Driver."""
-        return LakeSplit(
-            index=index,
-            rows=entry.rows,
-            bytes=entry.bytes,
-            bucket=-1 if entry.bucket is None else entry.bucket,
-            partition=entry.partition,
-            files=(entry.path,),
-            payload=ManifestFile(entry.path),
-        )
+        return whole_file(index, entry, ManifestFile(entry.path))
 
     def arrived_split(self, index: int, entry: FileEntry, snapshot: ManifestSnapshot, wanted: pa.Schema) -> LakeSplit:
         """The split of the rows that the commit of ``entry`` added to its file. Driver. A format whose files stay open
