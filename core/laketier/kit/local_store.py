@@ -67,8 +67,8 @@ class LocalStore(TableStore):
     def names(self, folder: str) -> list[str]:
         return names_in(self._at(folder))
 
-    def files(self, folder: str = "", *, recursive: bool = True) -> Iterator[FoundFile]:
-        return LocalFolder(self.location).files(folder, recursive=recursive)
+    def files(self, folder: str = "") -> Iterator[FoundFile]:
+        return LocalFolder(self.location).files(folder)
 
     def sizes(self, paths: Sequence[str]) -> Mapping[str, int | None]:
         return self._files.sizes(paths)

@@ -95,7 +95,7 @@ class TableStore(ABC):
     # -- data files -------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def files(self, folder: str = "", *, recursive: bool = True) -> Iterator[FoundFile]:
+    def files(self, folder: str = "") -> Iterator[FoundFile]:
         """List the files below a folder, in no order, dated by the storage. Empty where it is gone."""
 
     @abstractmethod

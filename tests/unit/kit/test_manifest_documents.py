@@ -19,7 +19,7 @@ from laketier.kit.manifests.document import decode, digest_of, encode, whole
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import Commit, FileEntry, Manifest
 from laketier.kit.manifests.rollup import Block
-from text_lake import PATH, Lake, OtherTable, TextTable, details
+from text_lake import PATH, Lake, OtherTable, TextTable, details, following, put
 
 COUNTS = [None, "1", 1.5, True, -1, 2**63, [], {}]
 MISSING = object()
@@ -366,6 +366,26 @@ def test_a_manifest_that_is_gone(lake: Lake) -> None:
     manifests.path(1).unlink()
     with pytest.raises(spi.CorruptTable, match="a manifest is missing"):
         lake.read()
+
+
+def test_an_older_manifest_that_is_gone_is_damage(lake: Lake) -> None:
+    """Not a snapshot that never was."""
+    manifests = lake.table.manifests()
+    put(manifests, following(manifests.head()[0]))
+    head, _ = manifests.head()
+    manifests.path(0).unlink()
+    with pytest.raises(spi.CorruptTable, match="a manifest is missing"):
+        manifests.at(0, head)
+
+
+def test_whatever_building_trips_over_is_damage() -> None:
+    """Arrow, for one, has errors that are none of Python's usual ones."""
+
+    def build(*_: Any) -> None:
+        raise pa.ArrowNotImplementedError("a type of the future")
+
+    with pytest.raises(spi.CorruptTable, match="a type of the future"):
+        decode(encode({"version": 1}), "m.json", build)
 
 
 def test_a_manifest_that_was_replaced_later(lake: Lake) -> None:

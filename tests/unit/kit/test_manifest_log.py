@@ -177,6 +177,28 @@ def test_a_head_file_that_cannot_be_written_leaves_nothing(lake: Lake, monkeypat
     assert sorted(manifests.folder.iterdir()) == before
 
 
+def test_a_version_that_was_read_across_a_commit_is_never_said_again(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where that commit is taken away, and the head file still tells of it."""
+    manifests = lake.table.manifests()
+    exists = ManifestLog.exists
+
+    def with_a_rival(log: ManifestLog, number: int) -> bool:
+        found = exists(log, number)
+        if number == 1 and not found:
+            monkeypatch.undo()
+            put(manifests, following(manifests.head()[0]))
+            manifests.note_head(manifests.read(1))
+        return found
+
+    monkeypatch.setattr(ManifestLog, "exists", with_a_rival)
+    told = manifests.version()
+    assert told is not None
+    manifests.path(1).unlink()
+    assert not ManifestLog.is_version(told, manifests.place, manifests.layout)
+
+
 def test_a_moment_is_the_newest_snapshot_that_was_there(lake: Lake) -> None:
     manifests = lake.table.manifests()
     head = manifests.head()[0]

@@ -104,14 +104,9 @@ def decode(data: bytes, path: Path | str, build: Callable[[dict[str, Any], str],
         )
     try:
         document = json.loads(body)
-        if document["version"] not in _VERSIONS:
-            raise CorruptTable(
-                f"the file has version {document['version']!r}, and this laketier reads {_VERSIONS[0]} to "
-                f"{_VERSIONS[-1]}",
-                where=str(path),
-                fix="Use a newer laketier.",
-            )
-        return build(document, sha256)
+        version = document["version"]
+        if version in _VERSIONS:
+            return build(document, sha256)
     except OutsideTable as error:
         raise CorruptTable(
             f"{error.where}: {error.what}",
@@ -119,8 +114,13 @@ def decode(data: bytes, path: Path | str, build: Callable[[dict[str, Any], str],
             why=error.why or "another program than laketier wrote it",
             fix="Find out who wrote the file, and restore it from a backup. Nothing outside of the table was touched.",
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
+    except Exception as error:  # each library that builds a part has errors of its own
         raise CorruptTable("the file's content does not match its place", where=str(path), why=repr(error)) from error
+    raise CorruptTable(
+        f"the file has version {version!r}, and this laketier reads {_VERSIONS[0]} to {_VERSIONS[-1]}",
+        where=str(path),
+        fix="Use a newer laketier.",
+    )
 
 
 def texts(mapping: Any) -> dict[str, str]:

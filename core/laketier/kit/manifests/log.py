@@ -128,7 +128,7 @@ class ManifestLog:
             return self.read(number), False
         try:
             head = self._read(number, "manifest", self._decode)
-            if number > known and not self.exists(known):
+            if number != known and not self.exists(known):
                 raise FileNotFoundError
         except FileNotFoundError as error:
             self._refuse_loss_by_drop()
@@ -156,13 +156,13 @@ class ManifestLog:
     def version(self) -> str | None:
         """Name the newest manifest, without reading it. None where its files are not known to be in place, or where
         something deleted manifests: whoever loads the table sees to either."""
+        # Before the file is read: where it is another one by then, `is_version` finds that at the next look.
+        head = self.store.identity(f"{self.home}/{HEAD_FILE}")
         hint = self._hint()
         if hint is None or self.exists(hint[0] + 1):
             return None
-        identity, head, table = map(self.store.identity, self.names_of_version(hint[0]))
-        if identity is None or head is None or table is None or self._hint() != hint:
-            return None
-        return f"{self.table_uuid}/{hint[0]}/{hint[1]}/{identity}/{head}/{table}"
+        manifest, table = map(self.store.identity, (self.name(hint[0]), self.layout.table_file))
+        return f"{self.table_uuid}/{hint[0]}/{hint[1]}/{manifest}/{head}/{table}"
 
     @classmethod
     def is_version(cls, known: str, place: Path | TableStore, layout: ManifestLayout) -> bool:
@@ -200,10 +200,10 @@ class ManifestLog:
         return holder.metadata
 
     def at(self, number: int, head: Manifest) -> Manifest:
-        """The manifest of snapshot ``number``. Raises `SnapshotNotFound`."""
+        """The manifest of snapshot ``number``. Raises `SnapshotNotFound`, and as `read`."""
         if number == head.number:
             return head
-        if not 0 <= number < head.number or not self.exists(number):
+        if not 0 <= number < head.number:
             raise SnapshotNotFound(
                 f"there is no snapshot {number}",
                 where=self.store.root,
@@ -294,7 +294,7 @@ class ManifestLog:
             return
         if hint[0] < number or hint == (number, sha256):
             return
-        if hint[0] > number and self.exists(number + 1) and self.read(number + 1).previous == sha256:
+        if self.exists(number + 1) and self.read(number + 1).previous == sha256:
             return
         self.store.delete(self.name(number))
         self.store.sync(self.home)

@@ -148,9 +148,9 @@ class S3Store(TableStore):
 
     # -- data files -------------------------------------------------------------------------------------------------
 
-    def files(self, folder: str = "", *, recursive: bool = True) -> Iterator[FoundFile]:
+    def files(self, folder: str = "") -> Iterator[FoundFile]:
         for found in self.objects(folder):
-            if escapes(found.path) is None and (recursive or "/" not in found.path[len(folder) :].lstrip("/")):
+            if escapes(found.path) is None:
                 yield FoundFile(found.path, found.bytes, found.modified_at)
 
     def objects(self, folder: str = "") -> Iterator[Listed]:
