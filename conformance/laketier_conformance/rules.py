@@ -123,7 +123,7 @@ RULES = (
         "isolation",
         "Nothing that is staged is visible: a reader sees one whole epoch or the one before it.",
         _WRITER,
-        ("test_isolation.py",),
+        ("test_isolation.py", "test_cut_off.py"),
     ),
     Rule(
         "exactly-once",
@@ -280,7 +280,7 @@ RULES = (
         "orphans",
         "Orphan collection deletes what nobody published, and nothing that is or will be published.",
         _CAPABILITIES,
-        ("test_orphans.py",),
+        ("test_orphans.py", "test_cut_off.py::test_orphans_of_a_creation_that_was_cut_off"),
     ),
     Rule(
         "clocks",
