@@ -96,16 +96,14 @@ _MANIFESTS = (
 _ON_REQUEST = tuple(
     f"laketier.kit.{name}"
     for name in (
-        *("manifests.folding", "manifests.growth", "manifests.open_files"),
+        *("manifests.folding", "manifests.growth", "manifests.open_files", "manifests.versions"),
         *(f"manifests.maintenance:ManifestMaintenance.{name}" for name in ("open_files", "finish_open_files", "_open")),
         *("manifests.committer:ManifestCommitter._finish", "manifests.committer:_continues"),
         "manifests.log:ManifestLog._refuse_dropped",
         *(f"manifests.committer:ManifestCommitter.{name}" for name in ("_fold", "_rewrite")),
         "manifests.catalog:ManifestCatalog.create_of",
         *("manifests.manifest:_field_to_plain", "manifests.manifest:_field_from_plain"),
-        *("manifests.manifest:is_transformed", "manifests.manifest:names_formats", "manifests.manifest:names_growth"),
         *("manifests.manifest:origin_of", "manifests.manifest:_folded_paths", "manifests.manifest:_open_entries"),
-        "manifests.document:version_for",
         "durable:fsync_published",
     )
 )

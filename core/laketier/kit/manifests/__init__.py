@@ -4,7 +4,6 @@ without an atomic log. See `ManifestTable`."""
 from laketier.kit.manifests.catalog import ManifestCatalog
 from laketier.kit.manifests.changes import ManifestChanges
 from laketier.kit.manifests.committer import ManifestCommitter
-from laketier.kit.manifests.document import FORMAT_DETAIL, FORMAT_PROPERTY, OUTSIDE_PROPERTY
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.growth import Growth, growth_of, growth_text
 from laketier.kit.manifests.history import ManifestHistory
@@ -17,6 +16,7 @@ from laketier.kit.manifests.snapshot import ManifestSnapshot
 from laketier.kit.manifests.source import ManifestFile, ManifestSource, whole_file
 from laketier.kit.manifests.storage import ManifestFactory, ManifestPlugin, ManifestStorage, warehouse_folder
 from laketier.kit.manifests.table import ManifestState, ManifestTable
+from laketier.kit.manifests.versions import FORMAT_DETAIL, FORMAT_PROPERTY, OUTSIDE_PROPERTY
 
 __all__ = [
     "FORMAT_DETAIL",

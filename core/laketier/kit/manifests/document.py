@@ -31,9 +31,6 @@ files do not hold for null."""
 GROWING_VERSION = 7
 """The version of documents with files that grow from commit to commit (`laketier.kit.manifests.growth`). A reader of
 the versions before would read such a file to wherever it ends, or call it damaged."""
-OUTSIDE_PROPERTY = "partition.columns-in-files"
-FORMAT_PROPERTY = "file.format"
-FORMAT_DETAIL = "format"
 
 _VERSIONS = (
     FORMAT_VERSION,
@@ -51,27 +48,6 @@ _TAIL = b"}\n"
 _BODY = len(_HEAD) + 64 + len(_MIDDLE)
 
 T = TypeVar("T")
-
-
-def version_for(
-    *,
-    keyed: bool,
-    formatted: bool,
-    folded: bool = False,
-    adopted: bool = False,
-    transformed: bool = False,
-    growing: bool = False,
-) -> int:
-    """The least version whose readers understand a document."""
-    if growing:
-        return GROWING_VERSION
-    if transformed:
-        return TRANSFORMED_VERSION
-    if adopted:
-        return ADOPTED_VERSION
-    if formatted:
-        return FORMATTED_VERSION
-    return FOLDED_VERSION if folded else KEYED_VERSION if keyed else FORMAT_VERSION
 
 
 def encode(body: Mapping[str, Any]) -> bytes:

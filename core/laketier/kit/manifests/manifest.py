@@ -7,7 +7,7 @@ manifest, however long the history is. A snapshot is the sum of its manifests (s
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -17,18 +17,15 @@ import pyarrow as pa
 
 from laketier.kit.manifests.document import (
     ADOPTED_VERSION,
-    FORMAT_DETAIL,
-    FORMAT_PROPERTY,
-    OUTSIDE_PROPERTY,
     decode,
     encode,
     read,
     texts,
-    version_for,
     whole,
 )
 from laketier.kit.manifests.growth import GROWTH, Growth
 from laketier.kit.manifests.layout import ManifestLayout
+from laketier.kit.manifests.versions import version_of
 from laketier.spi.errors import ConfigError
 from laketier.spi.table import BucketSpec, PartitionField, TableDescriptor, Transform
 from laketier.spi.token import Watermark
@@ -192,35 +189,24 @@ class Manifest:
 
     def encode(self) -> bytes:
         """Encode the manifest. The head of the document holds its digest, which `decode` returns as `sha256`."""
-        keyed = bool(self.removed or (self.metadata is not None and self.metadata.primary_key))
-        formatted = self.metadata is not None and FORMAT_PROPERTY in self.metadata.properties
-        return encode(
-            {
-                "version": version_for(
-                    keyed=keyed,
-                    folded=bool(self.folded),
-                    formatted=formatted or names_formats(self.added),
-                    adopted=bool(self.origin),
-                    transformed=is_transformed(self.added, self.metadata),
-                    growing=names_growth((*self.added, *self.open)),
-                ),
-                **({"origin": self.origin} if self.origin else {}),
-                "table_uuid": self.table_uuid,
-                "number": self.number,
-                "previous": self.previous,
-                "at": self.at,
-                "commit_id": self.commit_id,
-                "kind": self.kind,
-                "metadata_at": self.metadata_at,
-                "added": [entry.to_plain() for entry in self.added],
-                **({"removed": list(self.removed)} if self.removed else {}),
-                **({"folded": list(self.folded)} if self.folded else {}),
-                **({"folding": dict(self.folding)} if self.folding is not None else {}),
-                **({"open": [entry.to_plain() for entry in self.open]} if self.open else {}),
-                "watermarks": dict(self.watermarks),
-                "metadata": None if self.metadata is None else _descriptor_to_plain(self.metadata),
-            }
-        )
+        body = {
+            **({"origin": self.origin} if self.origin else {}),
+            "table_uuid": self.table_uuid,
+            "number": self.number,
+            "previous": self.previous,
+            "at": self.at,
+            "commit_id": self.commit_id,
+            "kind": self.kind,
+            "metadata_at": self.metadata_at,
+            "added": [entry.to_plain() for entry in self.added],
+            **({"removed": list(self.removed)} if self.removed else {}),
+            **({"folded": list(self.folded)} if self.folded else {}),
+            **({"folding": dict(self.folding)} if self.folding is not None else {}),
+            **({"open": [entry.to_plain() for entry in self.open]} if self.open else {}),
+            "watermarks": dict(self.watermarks),
+            "metadata": None if self.metadata is None else _descriptor_to_plain(self.metadata),
+        }
+        return encode({"version": version_of(body), **body})
 
     @classmethod
     def decode(cls, data: bytes, path: Path | str, layout: ManifestLayout) -> Manifest:
@@ -276,26 +262,6 @@ class Description:
         return cls(
             body["table_uuid"], whole(body["number"]), None if metadata is None else _descriptor_from_plain(metadata)
         )
-
-
-def names_formats(entries: Iterable[FileEntry]) -> bool:
-    """Whether one of them says which file format it has."""
-    return any(FORMAT_DETAIL in entry.details for entry in entries)
-
-
-def is_transformed(entries: Iterable[FileEntry], metadata: TableDescriptor | None = None) -> bool:
-    """Whether one of them, or the table, has a partition that is more than the value of a column in a file."""
-    if metadata is not None and (
-        OUTSIDE_PROPERTY in metadata.properties
-        or any(field.transform is not Transform.IDENTITY for field in metadata.partition_by)
-    ):
-        return True
-    return any(entry.transformed for entry in entries)
-
-
-def names_growth(entries: Iterable[FileEntry]) -> bool:
-    """Whether one of them grew, or will."""
-    return any(entry.growth is not None for entry in entries)
 
 
 def origin_of(body: Mapping[str, Any]) -> str:

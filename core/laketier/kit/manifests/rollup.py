@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from laketier.kit.manifests.document import decode, encode, version_for, whole
+from laketier.kit.manifests.document import decode, encode, whole
 from laketier.kit.manifests.kept import DOCUMENTS
 from laketier.kit.manifests.layout import ManifestLayout
 from laketier.kit.manifests.log import ManifestLog
@@ -25,13 +25,11 @@ from laketier.kit.manifests.manifest import (
     Commit,
     FileEntry,
     Manifest,
-    is_transformed,
-    names_formats,
-    names_growth,
     origin_of,
     removed_paths,
 )
 from laketier.kit.manifests.table_file import ROLLUPS
+from laketier.kit.manifests.versions import version_of
 from laketier.spi.errors import CorruptTable, StorageError
 
 log = logging.getLogger(__name__)
@@ -91,26 +89,18 @@ class Block:
 
     def encode(self) -> bytes:
         """The document."""
-        return encode(
-            {
-                "version": version_for(
-                    keyed=bool(self.removed),
-                    formatted=names_formats(self.files),
-                    adopted=bool(self.origin),
-                    transformed=is_transformed(self.files),
-                    growing=names_growth(self.files),
-                ),
-                **({"origin": self.origin} if self.origin else {}),
-                "first": self.first,
-                "last": self.last,
-                "previous": self.previous,
-                "sha256": self.sha256,
-                "resets": self.resets,
-                "files": [entry.to_plain() for entry in self.files],
-                "commits": [[c.number, c.at, c.commit_id, c.kind] for c in self.commits],
-                **({"removed": list(self.removed)} if self.removed else {}),
-            }
-        )
+        body = {
+            **({"origin": self.origin} if self.origin else {}),
+            "first": self.first,
+            "last": self.last,
+            "previous": self.previous,
+            "sha256": self.sha256,
+            "resets": self.resets,
+            "files": [entry.to_plain() for entry in self.files],
+            "commits": [[c.number, c.at, c.commit_id, c.kind] for c in self.commits],
+            **({"removed": list(self.removed)} if self.removed else {}),
+        }
+        return encode({"version": version_of(body), **body})
 
     @classmethod
     def from_body(cls, body: dict[str, Any], layout: ManifestLayout) -> Block:
