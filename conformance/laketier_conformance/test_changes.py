@@ -221,6 +221,21 @@ def test_a_commit_that_replaced_rows_is_refused_or_passed_over(table: Table) -> 
     )
 
 
+@pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.OVERWRITE)
+def test_the_first_rows_of_a_table_are_replaced_at_once(table: Table) -> None:
+    """It was empty not long ago, and is not any more."""
+    start = _latest(table)
+    table.append(0)
+    table.round(None, [ids_of(1)], mode=WriteMode.OVERWRITE)
+    with refused(RowsChanged, "changes are planned over an overwrite right after the first rows of the table"):
+        table.changes.plan(start, _latest(table))
+    expect(
+        _appended(table, start, _latest(table), skip_changes=True)["id"].to_pylist(),
+        ids_of(0),
+        "rows that were appended before an overwrite right after them, which is passed over",
+    )
+
+
 @pytest.mark.needs(Feature.INCREMENTAL_READ, Feature.UPSERT)
 def test_a_commit_that_replaced_files_by_key_is_refused(lake: Lake) -> None:
     keyed = Keyed.of(lake.create(primary_key=("id",)))

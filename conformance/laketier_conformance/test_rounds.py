@@ -88,6 +88,10 @@ def test_the_counts_are_those_of_the_files(table: Table) -> None:
         f"bytes that the committer counts, {commit.bytes}, are those of its results"
     )
     expect(commit.snapshot_id, table.info.snapshot_id, "the snapshot that the committer tells")
+    for name in ("snapshot_id", "rows", "files", "bytes", "folded"):
+        count = getattr(commit, name)
+        assert type(count) is int, f"{name} of what the committer tells is a whole number: found {count!r}"
+        assert count >= 0, f"{name} of what the committer tells is no less than 0: found {count}"
     expect(len(table.ids), 17, "the number of rows after two commits")
 
 
