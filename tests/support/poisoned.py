@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,8 +23,8 @@ def poisoned(config: LakeConfig, old: TableInfo, *, believed: bool = True) -> It
     version = lake.storage.catalog().table_version(config.table)
     assert version is not None
     locations = {key.alias: old.location}
-    now = time.monotonic()
-    cache._memory.put(Entry(key.text, key.alias, old, version, locations, 0, now, now))
+    now = cache.tiers.clock()
+    cache.tiers.memory.put(Entry(key, old, version, locations, 0, now, now))
     cache.flush()
     assert cache.disk.save(key.name, Saved(key.text, version, host_time(), locations, old.with_handle(None)))
     if believed:

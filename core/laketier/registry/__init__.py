@@ -5,6 +5,7 @@ from laketier.registry.discovery import installed_formats, installed_sources, lo
 from laketier.registry.groups import FORMATS, SOURCES, InstalledPlugin, hookimpl, hookspec
 from laketier.registry.lake import Lake, configure, configure_spark, format_names, open_lake
 from laketier.registry.log_source import OpenSource, open_log_source
+from laketier.registry.makers import maker_of
 
 __all__ = [
     "FORMATS",
@@ -22,6 +23,7 @@ __all__ = [
     "installed_sources",
     "load_format",
     "load_source",
+    "maker_of",
     "naming_commands",
     "naming_format",
     "open_lake",

@@ -23,6 +23,7 @@ from laketier.spark.batch_writer import LakeBatchWriter
 from laketier.spi import AddColumn, LaketierError, ScanRequest, TableInfo, TableNotFound
 from laketier.tables import described, metadata_cache, open_source, opened, prepare_table
 from laketier.tables.metadata import MetadataCache, forget_process_cache
+from laketier.tables.metadata.disk import Usage
 from laketier.tables.scan import scan
 from laketier_verification.lakes import SCHEMA, append, ids, lake_at, rows_of
 from laketier_verification.lines import LinesTable
@@ -122,7 +123,7 @@ def test_it_can_be_turned_off(lake: Lake, loads: Loads, cache: MetadataCache) ->
     opened(off), described(off)
     assert loads.counted["driver"] == 2
     assert cache.statistics().tables == 0
-    assert cache.disk.usage() == (0, 0)
+    assert cache.disk.usage() == Usage(0, 0)
 
 
 def test_one_warehouse_has_one_key_by_all_its_names(
@@ -140,7 +141,7 @@ def test_one_warehouse_has_one_key_by_all_its_names(
         assert opened(other) == other.load_table()
     assert metadata_cache().statistics().tables == 1
     assert metadata_cache().flush()
-    assert metadata_cache().disk.usage()[0] == 1
+    assert metadata_cache().disk.usage().files == 1
 
 
 def test_a_reader_loads_once_less(lake: Lake, loads: Loads) -> None:
@@ -230,28 +231,28 @@ def test_one_thread_loads_and_others_wait(lake: Lake, loads: Loads, cache: Metad
         found = list(pool.map(look, range(8)))
     assert loads.counted["driver"] == 1
     assert len({id(each) for each in found}) == 1
-    assert len(cache._turns) == 0
+    assert len(cache.tiers.turns) == 0
 
 
 def test_what_was_looked_at_just_before_is_checked_and_not_loaded(
     lake: Lake, loads: Loads, cache: MetadataCache
 ) -> None:
     """One thread looks at the table, another one finds nothing kept, and then the first keeps what it saw."""
-    of = cache._turns.of
+    of = cache.tiers.turns.of
 
     @contextmanager
-    def another_first(key: str) -> Iterator[None]:
+    def another_first(key: str) -> Iterator[bool]:
         patch.undo()
         opened(open_lake(lake.config))
-        entry = cache._memory.get(key)
+        entry = cache.tiers.memory.get(key)
         assert entry is not None
         entry.checked_at -= 3600
-        with of(key):
-            yield
+        with of(key) as mine:
+            yield mine
 
     loads.reset()
     patch = pytest.MonkeyPatch()
-    patch.setattr(cache._turns, "of", another_first)
+    patch.setattr(cache.tiers.turns, "of", another_first)
     assert opened(lake).handle is not None
     assert loads.counted["driver"] == 1
 

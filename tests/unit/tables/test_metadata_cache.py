@@ -149,7 +149,7 @@ def test_memory_stays_within_its_bytes(catalog: Catalog, clock: Clock) -> None:
 def test_an_old_description_is_loaded_behind_and_one_twice_as_old_at_once(
     cache: MetadataCache, catalog: Catalog, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("laketier.tables.metadata.cache.open_lake", lambda config: lake_of(catalog))
+    monkeypatch.setattr("laketier.tables.metadata.look.open_lake", lambda config: lake_of(catalog))
     first = cache.opened(lake_of(catalog))
     clock.now += 3601
     catalog.gate.clear()
@@ -247,11 +247,12 @@ def test_other_catalogs_and_tables_have_other_keys() -> None:
     different = [
         text(), text(format="delta"), text(table="db.T"), text(warehouse="/W"), text(warehouse="s3://b/w"),
         text(catalog__uri="http://a", catalog__type="rest"), text(catalog__uri="http://b", catalog__type="rest"),
-        text(**{"catalog-name": "prod"}),
+        text(**{"catalog-name": "prod"}), text(**{"row-group-rows": "7"}), text(warehouse="s3://b/w#1"),
+        text(warehouse="s3://b/w#2"), text(warehouse="s3://b//w"),
     ]  # fmt: skip
     assert len(set(different)) == len(different)
     assert text(warehouse="s3://b/w") == text(warehouse="s3a://b/w/")
-    assert text(**{"row-group-rows": "7"}) == text()
+    assert text(warehouse="//w") == text(warehouse="file:/w") == text(warehouse="/w/.") == text()
 
 
 def test_a_background_that_fails_goes_on(caplog: pytest.LogCaptureFixture) -> None:
@@ -289,7 +290,7 @@ cache = metadata_cache()
 opened(lake)
 class Held:
     pass
-held = [cache._turns.of("x"), cache._memory._lock, cache._background._condition, cache.counts._lock]
+held = [cache.tiers.turns.of("x"), cache.tiers.memory._lock, cache.tiers.background._condition, cache.counts._lock]
 for lock in held:
     lock.__enter__()  # as by another thread, in the middle of something
 child = os.fork()

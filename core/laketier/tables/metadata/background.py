@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 log = logging.getLogger(__name__)
 
-Job = Callable[[], None]
+Job = Callable[[], object]
 MOST_JOBS = 1000
+MOST_BYTES = 16 * 1024 * 1024
 """Later ones are dropped. A disk that hangs must not fill memory."""
 
 
@@ -21,22 +22,25 @@ class Background:
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._jobs: OrderedDict[str, tuple[Job, int]] = OrderedDict()
+        self._bytes = 0
         self._thread: threading.Thread | None = None
 
-    def submit(self, name: str, job: Job) -> bool:
-        """Do ``job`` some time. Returns False where it never will be done."""
+    def submit(self, name: str, job: Job, size: int = 0) -> bool:
+        """Do ``job``, which holds ``size`` bytes, some time. Returns False where it never will be done."""
         with self._condition:
-            if name not in self._jobs and len(self._jobs) >= MOST_JOBS:
+            self._forget(name)
+            if len(self._jobs) >= MOST_JOBS or self._bytes + size > MOST_BYTES:
                 return False
-            self._jobs[name] = job
+            self._jobs[name] = job, size
+            self._bytes += size
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="laketier-metadata-cache", daemon=True)
                 try:
                     self._thread.start()
                 except RuntimeError:  # the interpreter is ending, or there are too many threads
                     self._thread = None
-                    del self._jobs[name]
+                    self._forget(name)
                     return False
         return True
 
@@ -45,6 +49,10 @@ class Background:
         with self._condition:
             return self._condition.wait_for(lambda: self._thread is None, seconds)
 
+    def _forget(self, name: str) -> None:
+        _, size = self._jobs.pop(name, (None, 0))
+        self._bytes -= size
+
     def _work(self) -> None:
         while True:
             with self._condition:
@@ -52,7 +60,8 @@ class Background:
                     self._thread = None
                     self._condition.notify_all()
                     return
-                _, job = self._jobs.popitem(last=False)
+                name, (job, _) = next(iter(self._jobs.items()))
+                self._forget(name)
             try:
                 job()
             except Exception:  # nobody waits for it, so nobody else can say it

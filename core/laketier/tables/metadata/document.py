@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pyarrow as pa
@@ -18,7 +19,8 @@ from laketier.spi.redaction import holds_secret, is_secret
 LARGEST = 4 * 1024 * 1024
 """Bytes of a document; tables of ten thousand columns fit."""
 _DIGEST = 64
-_NOT_BELIEVED = (ValueError, TypeError, KeyError, OSError, RecursionError, MemoryError, pa.ArrowException)
+_SECRET = re.compile(r"(?i)passw|pwd|api[-_.]?key|sas\b|signature|bearer|authorization")
+"""Names that are no secret for sure, and may be one: whatever is not written down can't be read by others."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class Saved:
     saved_at: int
     locations: Mapping[str, str]
     table: TableInfo
+
+    def described(self, alias: str) -> TableInfo | None:
+        """The description as it is loaded through a name of the warehouse; None where that is not known."""
+        location = self.locations.get(alias)
+        return None if location is None else replace(self.table, location=location)
 
 
 class _Strict(BaseModel):
@@ -79,11 +86,26 @@ class _Document(_Strict):
     table: _Table
 
 
-def holds_secrets(table: TableInfo) -> bool:
-    """Whether a description may hold a secret, in a property or in its comment; then it is kept in memory alone."""
-    properties = table.descriptor.properties
-    texts = (table.location, table.descriptor.comment or "", *properties.values())
-    return any(map(is_secret, properties)) or any(map(holds_secret, texts))
+def holds_secrets(saved: Saved) -> bool:
+    """Whether a description may hold a secret: in a property, in the metadata of its columns, in a comment or in a
+    location. Then it is kept in memory alone."""
+    named = [*saved.table.descriptor.properties.items(), *_metadata(saved.table.schema)]
+    texts = [saved.key, saved.version, saved.table.location, saved.table.descriptor.comment or ""]
+    texts += [*saved.locations, *saved.locations.values(), *(value for _, value in named)]
+    return any(is_secret(name) or _SECRET.search(name) for name, _ in named) or any(map(holds_secret, texts))
+
+
+def _metadata(schema: pa.Schema) -> Iterator[tuple[str, str]]:
+    """What is written beside columns, at all depths."""
+    waiting: list[pa.Schema | pa.Field] = [schema, *schema]
+    while waiting:
+        found = waiting.pop()
+        for name, value in (found.metadata or {}).items():
+            yield name.decode(errors="replace"), value.decode(errors="replace")
+        if isinstance(found, pa.Field):
+            kind = found.type
+            if pa.types.is_nested(kind):
+                waiting += [kind.field(number) for number in range(kind.num_fields)]
 
 
 def encode(saved: Saved) -> bytes:
@@ -127,7 +149,7 @@ def decode(data: bytes) -> Saved | None:
     try:
         found = _Document.model_validate_json(body)
         return Saved(found.key, found.version, found.saved_at, found.locations, _table(found.table))
-    except _NOT_BELIEVED:
+    except Exception:  # noqa: BLE001 - whatever a hostile document makes of Arrow, pydantic or ourselves
         return None
 
 

@@ -29,12 +29,13 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
     return None if home is None else home / ".cache" / "laketier"
 
 
-def open_private(folder: Path, *, create: bool) -> int:
+def open_private(folder: Path, *, create: bool, within: int | None = None) -> int:
     """A descriptor of a folder that is ours alone. What is opened by it can't be led elsewhere.
 
     Args:
         folder: An absolute path. Its parents may be links; it may not.
         create: Whether to make it, and its parents, where it is not there.
+        within: A descriptor of its parent, which is taken whatever the path leads to by now.
 
     Returns:
         The descriptor, for the caller to close.
@@ -43,14 +44,16 @@ def open_private(folder: Path, *, create: bool) -> int:
         UnsafeFolder: The folder is not this user's, is a link, or others may write into it.
         OSError: It can't be made or opened.
     """
+    name = folder if within is None else Path(folder.name)
     if create:
-        folder.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        if within is None:
+            folder.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         with suppress(FileExistsError):
-            folder.mkdir(mode=_PRIVATE)
+            os.mkdir(name, _PRIVATE, dir_fd=within)
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=within)
     except OSError as error:
-        if folder.is_symlink():
+        if stat.S_ISLNK(os.stat(name, dir_fd=within, follow_symlinks=False).st_mode):
             raise UnsafeFolder(f"{folder} is a link") from error
         raise
     found = os.fstat(descriptor)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from laketier.spi import TableInfo
+from laketier.tables.metadata.key import TableKey
 
 
 @dataclass(eq=False)
@@ -15,20 +16,19 @@ class Entry:
     """What is kept of one table. The fields that change are single values, so no lock is needed to read them.
 
     Attributes:
-        key: `TableKey.text`.
-        alias: Whose locations ``table`` and its handle have.
+        key: By whom it was loaded: ``table`` has the locations of this one's alias, and its handle is for this one's
+            way alone.
         table: The description, with its handle where the handle's size is known.
         version: What `LakeCatalog.table_version` said before and after it was loaded. None where it is unknown.
         locations: The table's location, by alias.
         bytes: What it takes.
-        loaded_at: When it was loaded, by the monotonic clock.
-        checked_at: When its version was last seen to be the current one, by the monotonic clock.
+        loaded_at: When it was loaded, by the cache's clock.
+        checked_at: When its version was last seen to be the current one, by the cache's clock.
         must_check: Whether something that this process did may have changed the table since.
         refreshing: Whether it is being loaded anew behind.
     """
 
-    key: str
-    alias: str
+    key: TableKey
     table: TableInfo
     version: str | None
     locations: Mapping[str, str]
@@ -38,12 +38,24 @@ class Entry:
     must_check: bool = field(default=False)
     refreshing: bool = field(default=False)
 
+    def served(self, key: TableKey, *, with_handle: bool) -> TableInfo | None:
+        """What it has for a caller; None where that is not enough. A handle acts with the credentials and settings that
+        it was loaded with: nobody gets one of somebody else's."""
+        if (key.alias, key.way) == (self.key.alias, self.key.way):
+            return self.table if self.table.handle is not None or not with_handle else None
+        return None if with_handle else self.described(key.alias)
+
+    def described(self, alias: str) -> TableInfo | None:
+        """The description as it is loaded through a name of the warehouse; None where that is not known."""
+        location = self.locations.get(alias)
+        return None if location is None else replace(self.table.with_handle(None), location=location)
+
 
 class Memory:
     """A mapping of keys to entries within ``limit`` bytes. Safe in threads."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._bytes = 0
@@ -58,25 +70,17 @@ class Memory:
 
     def put(self, entry: Entry) -> int:
         """Keep an entry in the place of an earlier one. Returns how many others had to go."""
-        evicted = 0
+        evicted, key = 0, entry.key.text
         with self._lock:
-            self._drop(entry.key)
-            if entry.bytes > self._limit:
+            self._drop(key)
+            if entry.bytes > self.limit:
                 return 0
-            self._entries[entry.key] = entry
+            self._entries[key] = entry
             self._bytes += entry.bytes
-            while self._bytes > self._limit:
+            while self._bytes > self.limit:
                 self._drop(next(iter(self._entries)))
                 evicted += 1
         return evicted
-
-    def resize(self, entry: Entry, size: int) -> int:
-        """Correct the bytes of an entry. Returns how many entries had to go."""
-        with self._lock:
-            if self._entries.get(entry.key) is not entry:
-                return 0
-        entry = Entry(**{**vars(entry), "bytes": size})
-        return self.put(entry)
 
     def drop(self, key: str) -> None:
         """Forget an entry."""

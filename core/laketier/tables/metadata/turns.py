@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+PATIENCE_SECONDS = 30.0
+"""A load that takes longer may never end, and another one may."""
+
 
 @dataclass
 class _Turn:
@@ -18,20 +21,25 @@ class _Turn:
 class Turns:
     """A lock for each key that somebody has or waits for."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = PATIENCE_SECONDS) -> None:
+        self._patience = patience
         self._lock = threading.Lock()
         self._turns: dict[str, _Turn] = {}
 
     @contextmanager
-    def of(self, key: str) -> Iterator[None]:
+    def of(self, key: str) -> Iterator[bool]:
         """Within the block no other thread is in a block of the same key. A thread may be in several: what a plugin
-        does while it loads a table is its own."""
+        does while it loads a table is its own. Yields False to who has waited long enough, and has no turn then."""
         with self._lock:
             turn = self._turns.setdefault(key, _Turn())
             turn.users += 1
         try:
-            with turn.lock:
-                yield
+            mine = turn.lock.acquire(timeout=self._patience)
+            try:
+                yield mine
+            finally:
+                if mine:
+                    turn.lock.release()
         finally:
             with self._lock:
                 turn.users -= 1
