@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsons
 from typing import Annotated, Any
 
 import typer
@@ -12,39 +11,52 @@ from rich.table import Table as RichTable
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.registry import Lake
-from laketier.spi import LaketierError, TablePath, host_time
+from laketier.spi import LaketierError, StorageError, TablePath, host_time
 from laketier.tables import metadata_cache
 from laketier.tables.metadata import MetadataCache, lake_of_table
+from laketier.tables.metadata.disk import Disk
+from laketier.tables.metadata.document import Saved
+from laketier.tables.metadata.key import KeyParts, key_parts, table_key
 
 app = typer.Typer(help="See, fill and empty what is kept of tables' metadata on this host.", no_args_is_help=True)
 
 _SAVED_SECONDS = 30.0
+_NOT_KEPT = (
+    "not kept: the format tells no version of it, its description may hold a secret, or the folder can't be used "
+    "(see `laketier cache status`)"
+)
 
 
 @app.command(epilog="Example: [bold]laketier cache status[/]")
 def status(json: Json = False) -> None:
     """List the tables whose descriptions this user has on the disk of this host, newest first."""
-    cache = metadata_cache()
-    folder, now = cache.disk.root, host_time()
-    tables = [_entry(saved, size, now) for saved, size in cache.disk.entries()]
+    disk = metadata_cache().disk
+    folder, usage = disk.root, disk.usage()
+    tables = [_entry(disk, saved, size) for saved, size in disk.entries()]
     document: dict[str, Any] = {
         "folder": None if folder is None else str(folder),
+        "problem": usage.problem,
         "tables": tables,
-        "bytes": sum(each["bytes"] for each in tables),
-        "most bytes": cache.disk.limit,
+        "unreadable files": max(0, usage.files - len(tables)),
+        "bytes": usage.bytes,
+        "most bytes": disk.limit,
     }
     if json:
         print_json(document)
         return
     out = RichTable()
-    for column in ("format", "table", "warehouse", "age", "columns", "snapshot", "bytes"):
+    for column in ("format", "table", "warehouse", "age", "state", "columns", "snapshot", "bytes"):
         out.add_column(column, overflow="fold")
     for each in tables:
-        row = (each["format"], each["table"], each["warehouse"], f"{each['age seconds']} s", each["columns"])
-        out.add_row(*map(str, (*row, each["snapshot"], decimal(each["bytes"]))))
+        named = (each["format"], each["table"], each["warehouse"], f"{each['age seconds']} s", each["state"])
+        out.add_row(*map(str, (*named, each["columns"], each["snapshot"], decimal(each["bytes"]))))
     console().print(out, markup=False)
     where = "nowhere: there is no home, and LAKETIER_CACHE_DIR names no folder" if folder is None else str(folder)
-    say(f"{len(tables)} tables, {decimal(document['bytes'])} of {decimal(cache.disk.limit)}, in {where}")
+    say(f"{len(tables)} tables, {decimal(usage.bytes)} of {decimal(disk.limit)}, in {where}")
+    if document["unreadable files"]:
+        say(f"{document['unreadable files']} files there can't be read; `laketier cache clear --all` removes them")
+    if usage.problem is not None:
+        say(f"nothing is kept there: {usage.problem}")
 
 
 @app.command(epilog="Example: [bold]laketier cache warm -c lake.yaml[/]")
@@ -54,19 +66,16 @@ def warm(options: LakeOptions, json: Json = False) -> None:
     lake = options.opened_lake()
     paths = [lake.config.table] if options.names_table() else lake.list_tables()
     cache = metadata_cache()
+    began = host_time()
     found = [_warmed(cache, lake, path) for path in paths]
     saved = cache.flush(_SAVED_SECONDS)
-    kept = {jsons.loads(each.key)["table"] for each, _ in cache.disk.entries()}
-    for each in found:
-        each["kept"] = saved and each["error"] is None and each["table"] in kept
+    for path, each in zip(paths, found, strict=True):
+        each["kept"] = saved and each["error"] is None and _is_kept(cache, lake_of_table(lake, path), began)
     if json:
         print_json(found)
     else:
         for each in found:
-            said = (
-                "kept" if each["kept"] else "not kept: the format tells no version of it, or the folder can't be used"
-            )
-            say(f"{each['table']}: {each['error'] or said}")
+            say(f"{each['table']}: {each['error'] or ('kept' if each['kept'] else _NOT_KEPT)}")
     if any(each["error"] for each in found):
         raise typer.Exit(1)
 
@@ -83,12 +92,19 @@ def clear(
     Processes that run keep what they have in memory, which they check before they use it.
     """
     cache = metadata_cache()
+    problem = cache.disk.usage().problem
+    if problem is not None:
+        raise StorageError(
+            "the folder of the cache can't be used, and nothing was deleted",
+            where=str(cache.disk.root),
+            why=problem,
+            fix="Delete the folder yourself, or let LAKETIER_CACHE_DIR name another one.",
+        )
     if every:
         count = cache.clear()
     else:
         lake = options.opened_lake()
-        paths = [lake.config.table] if options.names_table() else lake.list_tables()
-        count = sum(cache.forget(lake_of_table(lake, path).config) for path in paths)
+        count = cache.forget_all(lake.config, lake.config.table if options.names_table() else None)
     if json:
         print_json({"forgotten": count})
     else:
@@ -96,20 +112,30 @@ def clear(
 
 
 def _warmed(cache: MetadataCache, lake: Lake, path: TablePath) -> dict[str, Any]:
+    """Anew, also where a file is there already: it may be about to expire."""
     try:
-        cache.described(lake_of_table(lake, path))
+        cache.opened(lake_of_table(lake, path))
     except LaketierError as error:
         return {"table": str(path), "error": str(error)}
     return {"table": str(path), "error": None}
 
 
-def _entry(saved: Any, size: int, now: int) -> dict[str, Any]:
-    key = jsons.loads(saved.key)
+def _is_kept(cache: MetadataCache, lake: Lake, began: int) -> bool:
+    """Whether another process that is configured as this one finds the file that this one just wrote."""
+    key = table_key(lake.config)
+    saved = None if key is None else cache.disk.read(key.name, key.text)
+    return saved is not None and saved.saved_at >= began
+
+
+def _entry(disk: Disk, saved: Saved, size: int) -> dict[str, Any]:
+    key = key_parts(saved.key) or KeyParts("?", "?", "?", "?")
     return {
-        "format": key["format"],
-        "table": key["table"],
-        "warehouse": key["warehouse"],
-        "age seconds": max(0, (now - saved.saved_at) // 1000),
+        "format": key.format,
+        "table": key.table,
+        "warehouse": key.warehouse,
+        "by": key.by,
+        "state": disk.state_of(saved),
+        "age seconds": (host_time() - saved.saved_at) // 1000,
         "columns": len(saved.table.schema),
         "snapshot": saved.table.snapshot_id,
         "uuid": saved.table.table_uuid,

@@ -9,59 +9,18 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
+from counting_catalog import Catalog, lake_of
 from laketier.config import LakeConfig, parse_lake_config
-from laketier.registry import Lake, configure, open_lake
-from laketier.spi import ConfigError, TableDescriptor, TableInfo, TablePath
+from laketier.spi import ConfigError, TableInfo, TablePath
 from laketier.tables.metadata import MetadataCache
 from laketier.tables.metadata.background import Background
 from laketier.tables.metadata.key import table_key
 from laketier_verification.lakes import append, lake_at, rows_of
-
-SCHEMA = pa.schema([("id", pa.int64())])
-
-
-@dataclass
-class Catalog:
-    """Of one table, which has ``version``. ``gate``: loads wait for it."""
-
-    version: str | None = "v1"
-    handle: int | None = 100
-    loads: int = 0
-    checks: int = 0
-    error: Exception | None = None
-    gate: threading.Event = field(default_factory=threading.Event)
-    changes_while_loading: bool = False
-
-    def load_table(self, path: TablePath) -> TableInfo:
-        self.loads += 1
-        assert self.gate.wait(60)
-        if self.changes_while_loading:
-            self.version = f"{self.version}+"
-        return TableInfo(path, TableDescriptor(SCHEMA), f"uuid of {self.version}", "/w").with_handle([self.loads])
-
-    def table_version(self, path: TablePath, known: str | None = None) -> str | None:
-        self.checks += 1
-        if self.error is not None:
-            raise self.error
-        return self.version
-
-    def handle_bytes(self, table: TableInfo) -> int | None:
-        return self.handle
-
-
-@dataclass
-class Storage:
-    kept: Catalog
-
-    def catalog(self) -> Catalog:
-        return self.kept
 
 
 @dataclass
@@ -89,12 +48,6 @@ def cache(clock: Clock) -> Iterator[MetadataCache]:
     made = MetadataCache(None, clock=clock)
     yield made
     assert made.flush(60)
-
-
-def lake_of(catalog: Catalog, table: str = "db.t", **changes: Any) -> Lake:
-    values = {"lake.format": "localfile", "lake.warehouse": "/w", "lake.table": table}
-    config = replace(configure(values, environment={}), **changes)
-    return Lake(config, open_lake(config).plugin, Storage(catalog))  # type: ignore[arg-type]
 
 
 def test_a_format_that_tells_no_version_is_loaded_each_time(cache: MetadataCache, catalog: Catalog) -> None:

@@ -15,47 +15,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from laketier.spi import (
-    BucketSpec,
-    PartitionField,
-    TableDescriptor,
-    TableInfo,
-    TablePath,
-    Transform,
     host_time,
 )
 from laketier.spi.clocks import shifted
 from laketier.tables.metadata.counts import Counts
 from laketier.tables.metadata.disk import Disk, Usage
-from laketier.tables.metadata.document import Saved, decode, encode
+from laketier.tables.metadata.document import decode, encode
 from laketier.tables.metadata.folder import cache_folder
+from saved_table import KEY, NAME, SCHEMA, TABLE, saved
 
-KEY = '{"format":"f","table":"db.t","warehouse":"/lake"}'
-NAME = hashlib.sha256(KEY.encode()).hexdigest()
-FIELD = pa.field("when", pa.timestamp("us", "UTC"), metadata={"PARQUET:field_id": "1"})
-SCHEMA = pa.schema([FIELD, pa.field("key", pa.string(), nullable=False), pa.field("s", pa.struct([("a", pa.int8())]))])
-TABLE = TableInfo(
-    TablePath("db", "t"),
-    TableDescriptor(
-        SCHEMA,
-        (PartitionField("when", Transform.DAY), PartitionField("key", Transform.TRUNCATE, 4)),
-        BucketSpec(3, ("key",), "iceberg"),
-        ("key",),
-        {"owner": "ä 日本 \u2028 \U0001f986"},
-        "a comment",
-    ),
-    "uuid",
-    "/lake/db/t",
-    2**62,
-    7,
-)
-
-
-def saved(**changes: object) -> Saved:
-    return replace(Saved(KEY, "version", host_time(), {"/lake": "/lake/db/t"}, TABLE), **changes)  # type: ignore[arg-type]
+PATHS = os.pathsep.join((str(Path(__file__).parent), str(Path(__file__).parents[2] / "support")))
 
 
 @pytest.fixture
@@ -243,12 +215,13 @@ def test_a_folder_that_was_deleted_meanwhile_is_made_again(disk: Disk, root: Pat
 def test_a_full_disk_harms_nobody(tmp_path: Path) -> None:
     """A file of 0 bytes at most is all that this process may write, as on a full disk; nothing is left behind."""
     program = (
-        "import resource, signal, sys; sys.path.insert(0, sys.argv[1]); from test_metadata_disk import *; "
+        "import os, resource, signal, sys; sys.path[:0] = sys.argv[1].split(os.pathsep); "
+        "from test_metadata_disk import *; "
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); "
         "disk = Disk(Path(sys.argv[2]), 1 << 20, 3600, Counts()); assert not disk.save(NAME, saved()); "
         "assert disk._counts.failed_saves == 1; assert os.listdir(disk.root) == []"
     )
-    folder = str(Path(__file__).parent)
+    folder = PATHS
     subprocess.run([sys.executable, "-c", program, folder, str(tmp_path / "cache")], check=True)
 
 
@@ -275,7 +248,7 @@ def test_the_folder_stays_within_its_bytes(root: Path) -> None:
 
 
 SAVER = """
-import sys; sys.path.insert(0, sys.argv[1])
+import os, sys; sys.path[:0] = sys.argv[1].split(os.pathsep)
 from test_metadata_disk import *
 disk = Disk(Path(sys.argv[2]), 1 << 20, 3600, Counts())
 print("begun", flush=True)
@@ -287,7 +260,7 @@ while True:
 
 
 def test_processes_that_are_killed_leave_nothing_torn_and_no_garbage_for_ever(root: Path, disk: Disk) -> None:
-    folder, versions = str(Path(__file__).parent), ("a", "b", "c")
+    folder, versions = PATHS, ("a", "b", "c")
     for _ in range(4):
         command = [sys.executable, "-c", SAVER, folder, str(root)]
         children = [subprocess.Popen([*command, v], stdout=subprocess.PIPE, text=True) for v in versions]

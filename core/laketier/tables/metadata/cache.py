@@ -7,11 +7,12 @@ from pathlib import Path
 
 from laketier.config import LakeConfig
 from laketier.registry import Lake
-from laketier.spi import TableInfo
+from laketier.spi import TableInfo, TablePath
 from laketier.tables.metadata.counts import Counts, Statistics
 from laketier.tables.metadata.disk import Disk
-from laketier.tables.metadata.key import table_key
+from laketier.tables.metadata.key import file_name, same_warehouse, table_key
 from laketier.tables.metadata.look import look
+from laketier.tables.metadata.saving import FLUSH_SECONDS
 from laketier.tables.metadata.tiers import Tiers, awake_and_asleep
 
 MEMORY_BYTES = 64 * 1024 * 1024
@@ -103,6 +104,20 @@ class MetadataCache:
             return False
         self.tiers.memory.drop(key.text)
         return self.tiers.saving.drop(key.name)
+
+    def forget_all(self, config: LakeConfig, table: TablePath | None) -> int:
+        """Throw away what is kept of a table, or of all tables of its warehouse: also of dropped ones, and what was
+        described with other options or by other releases. Asks the warehouse nothing. Returns of how many tables there
+        were files."""
+        key = table_key(config)
+        if key is None:
+            return 0
+        self.flush(FLUSH_SECONDS)
+        for entry in self.tiers.memory.entries():
+            if same_warehouse(key.text, entry.key.text, table):
+                self.tiers.memory.drop(entry.key.text)
+        keys = [saved.key for saved, _ in self.disk.entries() if same_warehouse(key.text, saved.key, table)]
+        return sum(self.tiers.saving.drop(file_name(each)) for each in keys)
 
     def clear(self) -> int:
         """Throw away everything, in memory and on the disk. Returns of how many tables there were files."""

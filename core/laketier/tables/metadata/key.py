@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from laketier.config import LakeConfig
 from laketier.kit.warehouse import local_warehouse
 from laketier.registry import load_format, maker_of
-from laketier.spi import ConfigError, LakeStoragePlugin, PluginError
+from laketier.spi import ConfigError, LakeStoragePlugin, PluginError, TablePath
 from laketier.spi.redaction import holds_secret, is_secret, redacted
 
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "gcs": "gs"}
@@ -50,11 +50,19 @@ class TableKey:
 
 @dataclass(frozen=True)
 class KeyParts:
-    """What people are told of a key."""
+    """What a key names.
+
+    Attributes:
+        format: ``lake.format``.
+        warehouse: Where its tables are.
+        table: ``lake.table``.
+        by: The releases that describe it.
+    """
 
     format: str
     warehouse: str
     table: str
+    by: str
 
 
 @dataclass(frozen=True)
@@ -98,10 +106,19 @@ def key_parts(text: str) -> KeyParts | None:
     """What a key names. None for a text that is no key of ours."""
     try:
         found = json.loads(text)
-        parts = KeyParts(found["format"], found["warehouse"], found["table"])
+        parts = KeyParts(*(found[name] for name in ("format", "warehouse", "table", "by")))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return parts if all(isinstance(each, str) for each in vars(parts).values()) else None
+
+
+def same_warehouse(text: str, other: str, table: TablePath | None) -> bool:
+    """Whether ``other`` is a key of the format and the warehouse of the key ``text``, and of ``table`` if one is
+    given, whatever the options and the releases."""
+    one, found = key_parts(text), key_parts(other)
+    if one is None or found is None or (one.format, one.warehouse) != (found.format, found.warehouse):
+        return False
+    return table is None or found.table == str(table)
 
 
 def _table_key(config: LakeConfig) -> TableKey | None:

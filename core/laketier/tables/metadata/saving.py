@@ -11,6 +11,8 @@ from laketier.tables.metadata.disk import Disk
 from laketier.tables.metadata.document import Saved
 from laketier.tables.metadata.key import TableKey
 
+FLUSH_SECONDS = 5.0
+"""How long who removes files waits for those that are being written."""
 _SAVE_EVERY_SECONDS = 5.0
 _MOST_TABLES = 10_000
 
@@ -46,13 +48,13 @@ class Saving:
 
     def drop(self, name: str) -> bool:
         """Remove a table's file. Returns whether there was one."""
-        self.flush(_SAVE_EVERY_SECONDS)
+        self.flush(FLUSH_SECONDS)
         self._forget(name)
         return self._disk.drop(name)
 
     def clear(self) -> int:
         """Remove all files. Returns of how many tables they were."""
-        self.flush(_SAVE_EVERY_SECONDS)
+        self.flush(FLUSH_SECONDS)
         with self._lock:
             self._saved.clear()
         return self._disk.clear()
