@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,3 +84,27 @@ def test_a_table_that_can_not_be_looked_at_is_not_left_out_of_a_list(tmp_path: P
     loop_at(tmp_path / "db" / "unseen")
     with pytest.raises(StorageError, match="tables were listed"):
         catalog.list_tables()
+
+
+def test_a_disk_that_dates_to_the_second_has_files_told_apart_by_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was replaced within the second, in the inode of the other, and is as large."""
+    second, look = 1_000_000_000, os.stat
+
+    def coarse(path: Path) -> Any:
+        found = look(path)
+        names = ("st_dev", "st_ino", "st_size", "st_mode")
+        dates = dict.fromkeys(("st_mtime_ns", "st_ctime_ns"), 7 * second)
+        return SimpleNamespace(**{name: getattr(found, name) for name in names}, **dates)
+
+    (file := tmp_path / "file").write_text("aa")
+    fine = file_identity(file)
+    monkeypatch.setattr("laketier.kit.file_identity.os.stat", coarse)
+    first = file_identity(file)
+    assert first == file_identity(file) != fine
+    file.write_text("bb")
+    assert file_identity(file) not in (None, first)
+    os.truncate(file, 17 << 20)
+    assert file_identity(file) is None
+    assert file_identity(tmp_path) is not None
