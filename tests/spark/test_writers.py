@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
@@ -19,7 +20,7 @@ from laketier.spark.lanes import drive
 from laketier.spark.messages import LakeCommitMessage, stage
 from laketier.spark.stream_writer import LakeStreamWriter
 from laketier.spark.target import load
-from laketier.spi import ScanRequest, WriteMode
+from laketier.spi import CommitError, ConfigError, ScanRequest, WriteMode
 from laketier.tables import open_source
 from laketier.tables.scan import scan
 from laketier.tiering import TieringRound
@@ -80,8 +81,31 @@ class TestBatch:
         writer.abort([answer])
         assert rows(target) == [1]
 
+    def test_a_commit_without_a_tasks_answer_is_refused(self, target: Target) -> None:
+        writer = LakeBatchWriter(configure(target.options()), SCHEMA, overwrite=False)
+        answer = writer.write(iter(ids(1)))
+        with pytest.raises(CommitError, match="1 of 2 tasks gave no answer"):
+            writer.commit([answer, None])
+        assert rows(target) == []
+
 
 class TestStream:
+    def test_a_commit_without_a_tasks_answer_is_refused(self, target: Target) -> None:
+        answer = planned(stream_writer(target)).write(iter(ids(1)))
+        with pytest.raises(CommitError, match=r"1 of 2 tasks gave no answer.* Use \.trigger"):
+            stream_writer(target).commit([answer, None], 0)
+        assert rows(target) == []
+
+    @pytest.mark.parametrize("offsets", [None, 'v1\n\n{"0":{"value":-2}}'])
+    def test_an_epoch_that_the_checkpoint_does_not_begin_as_a_micro_batch_is_refused(
+        self, target: Target, offsets: str | None
+    ) -> None:
+        """Of a continuous trigger's epochs Spark writes the offsets after the tasks began, and without settings."""
+        writer, newest = stream_writer(target), target.checkpoint / "offsets/0"
+        newest.unlink() if offsets is None else newest.write_text(offsets)
+        with pytest.raises(ConfigError, match=r"a continuous trigger is not supported.* Use \.trigger"):
+            planned(writer)
+
     def test_a_task_that_never_answered_means_that_no_commit_was_tried(self, target: Target) -> None:
         answer = planned(stream_writer(target)).write(iter(ids(1)))
         assert len(target.data_files()) == 1
@@ -122,3 +146,22 @@ def test_our_lanes_delete_what_finished_tasks_of_a_failed_job_staged(spark: Spar
     with pytest.raises(RuntimeError, match="the other task"):
         drive(spark, tiering, run, config, None, tiering.begin)
     assert target.data_files() == []
+
+
+def test_a_continuous_trigger_is_refused_before_a_row_is_taken(spark: SparkSession, target: Target) -> None:
+    query = (
+        spark.readStream.format("rate")
+        .load()
+        .selectExpr("value AS id")
+        .writeStream.format("laketier")
+        .options(**target.options(pipeline="events-v1"))
+        .option("checkpointLocation", str(target.checkpoint))
+        .trigger(continuous="1 second")
+        .start()
+    )
+    try:
+        with pytest.raises(StreamingQueryException, match="a continuous trigger is not supported"):
+            query.awaitTermination()
+    finally:
+        query.stop()
+    assert not list((target.checkpoint / "commits").glob("[0-9]*")), "Spark must not take the rows for written"

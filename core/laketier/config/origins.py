@@ -193,9 +193,17 @@ def _override(merged: dict[str, Any], values: Mapping[str, Any]) -> None:
 
 def from_spark_options(options: Mapping[str, str], *, formats: Collection[str] = (), **parse: Any) -> LakeConfig:
     """Read the options of a Spark reader or writer. Names are case-insensitive, as streams lower-case them. ``path``,
-    from ``.save("db.table")`` or ``.load``, is the table unless ``lake.table`` is set. Raises `ConfigError`."""
+    from ``.save("db.table")`` or ``.load``, is the table; ``lake.table`` beside it has to name the same one. Raises
+    `ConfigError`."""
     values = dict(options.items())
-    path = next((value for key, value in values.items() if key.lower() == "path"), None)
-    if path is not None and not any(key.lower() == "lake.table" for key in values):
+    given = {key.lower(): value for key, value in values.items()}
+    path, table = given.get("path"), given.get("lake.table")
+    if path is not None and table is None:
         values["lake.table"] = path
+    elif path is not None and path != table and "is_managed_location" not in given:
+        raise ConfigError(
+            f"two tables are named: {path!r} by the path of load, save or start, and {table!r} by lake.table",
+            where="the options",
+            fix="Remove one of them.",
+        )
     return load_config(values, formats=formats, origin="the options", foreign=SPARK_KEYS, **parse)

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from laketier.config import LakeConfig
 from laketier.spark.arrow_batches import ADVICE
 from laketier.spark.epochs import begun
-from laketier.spark.messages import LakeCommitMessage, answer, present, stage
+from laketier.spark.messages import LakeCommitMessage, answer, complete, present, stage
 from laketier.spark.refusals import said_once
 from laketier.spark.schema import table_schema
 from laketier.spark.target import batch_token, prepare, round_log, warn_at_least_once, warn_once
@@ -60,7 +60,7 @@ class LakeBatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Driver, another process than the one that planned. Raises what `TieringRound.commit` raises."""
-        answers = present(messages)
+        answers = complete(messages, str(self._config.table))
         log = round_log(__name__, self._config, self._config.epoch)
         if self._token is not None and any(a.query_id is not None for a in answers):
             warn_once(log, "foreachBatch", str(self._config.table), message=FOREACH_BATCH)

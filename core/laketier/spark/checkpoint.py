@@ -21,6 +21,7 @@ from laketier.spark.offset_log import (
     NotUnderstood,
     file_source_batch,
     file_source_entries,
+    has_settings,
     hides_names,
     in_order,
     is_counter,
@@ -80,6 +81,12 @@ class Checkpoint:
         """The newest epoch that Spark has planned; None for a checkpoint without epochs."""
         epochs = [int(name) for name in self._names("offsets") if _NUMBER.match(name)]
         return max(epochs, default=None)
+
+    def is_of_micro_batches(self) -> bool:
+        """Whether the newest epoch has the settings of a micro-batch. Spark writes it before it plans the batch's
+        tasks; with a continuous trigger after them, and without settings."""
+        newest = self.latest_epoch()
+        return newest is not None and has_settings(_read(self._filesystem, f"{self._folder}/offsets/{newest}"))
 
     def content(self, epoch: int) -> str | Unreadable:
         """A digest of what ``epoch`` read: the offsets of each source and, for file sources, the files.

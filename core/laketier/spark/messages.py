@@ -11,7 +11,8 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
 from laketier.spark.arrow_batches import MAX_BYTES, is_costly
-from laketier.spi import LakeTieringFactory, WriteMode, WriterInitContext, new_attempt_id
+from laketier.spark.triggers import MICRO_BATCHES
+from laketier.spi import CommitError, LakeTieringFactory, WriteMode, WriterInitContext, new_attempt_id
 from laketier.tiering import write_task
 
 _QUERY_ID = "sql.streaming.queryId"
@@ -70,6 +71,19 @@ def answer(result: bytes | None, factory: LakeTieringFactory[Any] | None = None)
         costly=is_costly(context.getLocalProperty(MAX_BYTES)),
         factory=factory if context.partitionId() == 0 else None,
     )
+
+
+def complete(messages: Sequence[WriterCommitMessage | None], table: str) -> list[LakeCommitMessage]:
+    """The answers of all tasks, for a commit. Raises `CommitError` where one is missing: its rows would be lost."""
+    answers = present(messages)
+    if len(answers) < len(messages):
+        raise CommitError(
+            f"{len(messages) - len(answers)} of {len(messages)} tasks gave no answer, and Spark commits all the same",
+            where=table,
+            why="rows of theirs may not be written yet",
+            fix=MICRO_BATCHES,
+        )
+    return answers
 
 
 def present(messages: Sequence[WriterCommitMessage | None]) -> list[LakeCommitMessage]:

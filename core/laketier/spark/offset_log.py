@@ -49,6 +49,11 @@ def parse_offsets(text: str, name: str) -> dict[str, str]:
     return offsets
 
 
+def has_settings(text: str) -> bool:
+    """Whether an ``offsets/N`` tells the time and the settings of a micro-batch, in a layout known here or not."""
+    return text.count("\n") < 1 or bool(text.split("\n")[1].strip())
+
+
 def hides_names(text: str) -> bool:
     """Whether an ``offsets/N`` tells sources by their places, while their logs lie below names that are not in it."""
     version, _, rest = text.partition("\n")

@@ -20,12 +20,13 @@ from laketier.spark.arrow_batches import ADVICE
 from laketier.spark.batch_writer import ROWS_WORTH_ADVICE, commit_was_called, staged
 from laketier.spark.checkpoint import Checkpoint, Unreadable
 from laketier.spark.epochs import begun, epoch_token, plan_epoch
-from laketier.spark.messages import answer, present, stage, task_epoch
+from laketier.spark.messages import answer, complete, present, stage, task_epoch
 from laketier.spark.planning import PlannedWhenPickled
 from laketier.spark.refusals import said_once
 from laketier.spark.report import EpochProgress, append_report
 from laketier.spark.schema import table_schema
 from laketier.spark.target import load, prepare, round_log, warn_once
+from laketier.spark.triggers import refuse_continuous_plan, refuse_continuous_task
 from laketier.spi import LakeTieringFactory, WriteMode
 from laketier.tables import trusted
 from laketier.tiering.publish import RoundResult
@@ -62,6 +63,7 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
     def plan(self) -> None:
         """Prepare the table for the epoch that the checkpoint begins, and see whether it is there already."""
         checkpoint = self._open_checkpoint()
+        refuse_continuous_plan(checkpoint, str(self._config.table))
         epoch = None if isinstance(checkpoint, Unreadable) else checkpoint.latest_epoch()
         schema = table_schema(self._schema)
         if isinstance(checkpoint, Unreadable) or epoch is None:
@@ -87,6 +89,7 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Stages the partition, or nothing at all when the epoch is in the table."""
         assert self._factory is not None
+        refuse_continuous_task(str(self._config.table))
         epoch = task_epoch()
         if epoch is not None and epoch == self._done_epoch:
             return answer(None, self._factory)
@@ -103,7 +106,7 @@ class LakeStreamWriter(PlannedWhenPickled, DataSourceStreamArrowWriter):
     def _commit(self, messages: Sequence[WriterCommitMessage | None], epoch: int) -> None:
         started = time.monotonic()
         log = round_log(__name__, self._config, epoch)
-        answers = present(messages)
+        answers = complete(messages, str(self._config.table))
         factory = next((a.factory for a in answers if a.factory is not None), None) or load(self._config).factory
         query_id = next((a.query_id for a in answers if a.query_id is not None), None)
         tiering = TieringRound(

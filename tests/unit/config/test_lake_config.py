@@ -144,6 +144,12 @@ def test_spark_options_that_are_nobodys_are_refused() -> None:
         from_spark_options({**BASE, "compression": "zstd"}, formats=FORMATS)
 
 
+def test_two_tables_in_spark_options_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"'lake/a/b' by the path of load, save or start, and .* by lake\.table"):
+        from_spark_options({**BASE, "path": "lake/a/b"}, formats=FORMATS)
+    assert from_spark_options({**BASE, "path": BASE["lake.table"]}, formats=FORMATS).table.table
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [("lake: [", "is not YAML"), ("- a\n", "top level is not a mapping"), (b"\xff\xfe\x00", "can't be read")],
