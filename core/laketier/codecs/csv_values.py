@@ -146,6 +146,18 @@ def _refused(values: Sequence[bytes], block: bytes) -> list[Undecodable]:
     return bad
 
 
+def odd_numbers(texts: pa.Array, kind: pa.DataType) -> bool:
+    """Whether Arrow would read some of these as another number than they are written as: hexadecimal ones, integers
+    that no float is, and what is beyond all floats."""
+    if pt.is_integer(kind):
+        return bool(pc.any(pc.invert(pc.match_substring_regex(texts, _INTEGER))).as_py())
+    try:
+        _check_numbers(pa.chunked_array([pc.ascii_trim_whitespace(texts).cast(kind)]), pa.chunked_array([texts]), "")
+    except (BadValue, pa.ArrowInvalid):
+        return True
+    return False
+
+
 def _large(column: pa.ChunkedArray) -> Any:
     return large_floats(column.combine_chunks())
 

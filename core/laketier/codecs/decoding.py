@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -83,6 +83,20 @@ class Decoder(ABC):
         except Exception as error:  # noqa: BLE001 - the boundary, as in `_halves`
             raise_if_nobodys(error)
             return False
+
+    def first_bad(self, values: Sequence[bytes]) -> Undecodable | None:
+        """The first of what `decode` would find bad. Where each value is, this takes a few reads, and `decode` one for
+        each value."""
+        if self.takes(values):
+            return None
+        low, high = 0, len(values)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.takes(values[low:middle]) else (low, middle)
+        for one in self.decode(values[low:high]).bad:
+            return replace(one, index=low + one.index)
+        # All were refused, and each alone is not: what is bad is then told by the same search as for rows.
+        return next(iter(self.decode(values).bad), None)
 
     def at_once(self, values: Sequence[bytes]) -> Decoded:
         """What `read` gives, or raises anything where one is bad."""

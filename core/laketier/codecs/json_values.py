@@ -31,6 +31,7 @@ from laketier.codecs.text_types import (
 
 _BLANK = b" \t\n\r"
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_TOKEN = re.compile(_STRING.pattern + rb"|[\[\]{}:]", re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _IN_ROW = re.compile(r" in row \d+$")
 
@@ -158,6 +159,31 @@ def depth_of(document: bytes) -> int:
     brackets = np.frombuffer(_STRING.sub(b"", document).translate(None, _NO_BRACKETS), np.uint8)
     opened = np.isin(brackets, np.frombuffer(b"[{", np.uint8))
     return int(np.cumsum(np.where(opened, 1, -1)).max(initial=0))
+
+
+def paths_of(document: bytes) -> Iterator[tuple[int, bytes]]:
+    """Each field of a document that is JSON, once: the number of the one that holds it, and its name as it is written.
+    Takes the memory of what it has given."""
+    known: dict[tuple[int, bytes], int] = {}
+    stack: list[list[int]] = []
+    name = b""
+    for found in _TOKEN.finditer(document):
+        token = found[0]
+        if token[:1] == b'"':
+            name = token
+        elif token == b":":
+            holder = stack[-1]
+            field = (holder[0], name)
+            if field not in known:
+                known[field] = len(known) + 1
+                yield field
+            holder[1] = known[field]
+        elif token in (b"{", b"["):
+            # What is within a list is of the field that holds the list.
+            inside = stack[-1][1] if stack else 0
+            stack.append([inside, inside])
+        else:
+            stack.pop()
 
 
 def _floats_of(value: Any, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:

@@ -33,6 +33,7 @@ class SchemaSet:
     files: int = 0
     first: dict[str, tuple[str, int, pa.Schema]] = field(default_factory=dict)
     _fields: int = 0
+    _names: set[str] = field(default_factory=set)
 
     def add(self, schema: pa.Schema, file: str, place: int = 0) -> None:
         """Take what one file says, or a part of it at ``place``. Raises `IncompatibleData` for columns that no table
@@ -89,6 +90,14 @@ class SchemaSet:
         known = self.first.get(key)
         if known is None:
             self._fields += len(schema)
+            self._names.update(schema.names)
+            if len(self._names) > SCHEMA_COLUMNS:
+                raise IncompatibleData(
+                    f"the files have more than {SCHEMA_COLUMNS:,} columns together",
+                    where=file,
+                    why="no table has as many; are some of their values the names of fields?",
+                    fix="Leave the file out, or write it again.",
+                )
             if self._fields > _MOST_FIELDS:
                 raise IncompatibleData(
                     f"the schemas of {len(self.first):,} files all differ, with {self._fields:,} columns together",

@@ -326,11 +326,11 @@ CUSTOMS = [
     ("x.json", b'{\n  "id": 1\n}\n', "its JSON documents take several lines each"),
     ("x.json", b'{"id": 1}\n{"id": NaN}\n', "it holds a bare NaN"),
     ("x.json", b'{"id": 1}\n{"id": -Infinity}\n', "it holds a bare Infinity"),
-    ("x.json", b'{"id": 1}\n{"id": 2', "of its lines from 2 on, record 1: the value is not a JSON object"),
-    ("x.json", b'{"id": 1}\n7\n', "record 2: the value is not a JSON object"),
-    ("x.json", b'{"id": 1, "id": 2}\n', "specified twice"),
+    ("x.json", b'{"id": 1}\n{"id": 2', "its line 2: the value is not a JSON object"),
+    ("x.json", b'{"id": 1}\n7\n', "its line 2: the value is not a JSON object"),
+    ("x.json", b'{"id": 1, "id": 2}\n', "its line 1: the field id is there twice"),
     ("x.json", b'{"id": 1} {"id": 2}\n', "the value is not JSON"),
-    ("x.json", b'{"id": 1}\n{"id": "one"}\n', "changed from number to string|is int64 in"),
+    ("x.json", b'{"id": 1}\n{"id": "one"}\n', "its line 2: the field id has a value of the kind string"),
     ("x.json", b'{"id": 123456789012345678901234567890}\n', "no exact|too large|Number too big"),
     ("x.json.gz", b'{"id": 1}\n', "damaged|gzip|zlib"),
     ("x.json.gz", gzip.compress(b'{"id": 1}\n' * 1000)[:-9], "Truncated compressed stream"),
@@ -450,12 +450,7 @@ def test_any_rows_of_text_are_read_as_they_were_written(tmp_path: Path, rows: li
             if isinstance(value, float) and there is not None:
                 assert math.isclose(float(there), value, rel_tol=0, abs_tol=0)
             else:
-                assert (
-                    there == value
-                    or (value is None and there is None)
-                    or str(there) == str(value).lower()
-                    or str(there) == str(value)
-                )
+                assert there == value or (value is None and there is None) or str(there).lower() == str(value).lower()
 
 
 def arrow_of_two() -> tuple[bytearray, int]:

@@ -79,7 +79,7 @@ def test_csv_becomes_text_where_values_differ(tmp_path: Path) -> None:
     put_text(tmp_path / "3.csv", "id,day,flag,code", "x,2026-01-02,true,007")
     found = infer(tmp_path).schema
     assert found == pa.schema(
-        [("id", pa.string()), ("day", pa.timestamp("s")), ("flag", pa.string()), ("code", pa.string())]
+        [("id", pa.string()), ("day", pa.timestamp("us")), ("flag", pa.string()), ("code", pa.string())]
     )
 
 

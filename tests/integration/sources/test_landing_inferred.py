@@ -65,5 +65,5 @@ def test_lines(tmp_path: Path) -> None:
     land_bytes(zone, "1.json", b'{"id": 1, "at": null}\n', at=1.0)
     land_bytes(zone, "2.json", b'{"id": 1.5, "at": "2026-01-01T00:00:00Z"}\n', at=2.0)
     log = log_of(zone, {"format": "json", "infer": True, "infer-files": 0})
-    assert log.table.schema == pa.schema([("id", pa.float64()), ("at", pa.timestamp("s", "UTC"))])
+    assert log.table.schema == pa.schema([("id", pa.float64()), ("at", pa.timestamp("us", "UTC"))])
     assert len(rows(log)) == 2

@@ -225,7 +225,7 @@ def test_arrow_that_claims_many_rows_of_nothing(zone: Path) -> None:
 def test_json_that_is_nested_too_deeply_to_find_columns_is_told(zone: Path, deep: int) -> None:
     """Arrow has a type for each level on its stack, and the process ends by a signal."""
     land_bytes(zone, "f", b'{"id": 1}\n{"a": ' + b"[" * deep + b"]" * deep + b"}\n")
-    with pytest.raises(ConfigError, match="record 2: it is nested more than 64 deep"):
+    with pytest.raises(ConfigError, match="line 2: it is nested more than 64 deep"):
         log_of(zone, {"format": "json", "infer": True})
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from laketier.codecs.arrow_ipc import ipc_schema
 from laketier.codecs.avro_files import AvroFile
 from laketier.codecs.decoding import BadValue
-from laketier.codecs.inference import inferred
+from laketier.codecs.inference import Given, inferred_csv, inferred_json
 from laketier.codecs.lines import read_blocks
 from laketier.connectors.files.folder import Folder
 from laketier.connectors.files.options import FileFormat, LandingTableOptions
@@ -28,9 +28,12 @@ def schema_of(folder: Folder, path: str, options: LandingTableOptions) -> pa.Sch
     return pa.schema([filled(column) for column in found]) if options.format.is_text else found
 
 
-def file_schema(folder: Folder, path: str, options: LandingTableOptions, *, whole: bool = False) -> pa.Schema | None:
+def file_schema(
+    folder: Folder, path: str, options: LandingTableOptions, *, whole: bool = False, given: Given | None = None
+) -> pa.Schema | None:
     """What a file says of its columns, to be joined with what others say: a column of text without a value has the type
-    null. None for text without records. ``whole``: all of a text, not its first block. Raises as `schema_of`."""
+    null. None for text without records. ``whole``: all of a text, not its first block. ``given``: types that were
+    chosen, which text is read as. Raises as `schema_of`."""
     storage = None if folder.is_local else Storage()
     with folder.opened(path) as (found, entry), unreadable(storage):
         file = found if storage is None else WatchedFile(found, storage)
@@ -42,10 +45,12 @@ def file_schema(folder: Folder, path: str, options: LandingTableOptions, *, whol
             case FileFormat.AVRO:
                 return AvroFile.open(file, entry.size, where=path).schema
             case _:
-                return _schema_of_text(bounded_stream(file, path, entry.size, options), path, options, whole=whole)
+                return _schema_of_text(bounded_stream(file, path, entry.size, options), path, options, whole, given)
 
 
-def _schema_of_text(stream: Any, path: str, options: LandingTableOptions, *, whole: bool) -> pa.Schema | None:
+def _schema_of_text(
+    stream: Any, path: str, options: LandingTableOptions, whole: bool, given: Given | None
+) -> pa.Schema | None:
     is_csv = options.format is FileFormat.CSV
     found = SchemaSet(Spelling.CSV if is_csv else Spelling.JSON)
     names: list[str] | None = None
@@ -56,9 +61,14 @@ def _schema_of_text(stream: Any, path: str, options: LandingTableOptions, *, who
         if is_csv and names is None:
             names, skipped = csv_header(block.data, options, None)
         data = block.data[skipped:]
-        if data.strip():
-            delimiter = options.delimiter if is_csv else None
-            found.add(inferred(data, names or [], delimiter, nulls=True), path, block.first)
+        first = block.first + block.data.count(b"\n", 0, skipped)
+        parts = (
+            inferred_csv(data, first, names or [], options.delimiter, given)
+            if is_csv
+            else inferred_json(data, first, given)
+        )
+        for place, schema in parts:
+            found.add(schema, path, place)
         if not whole and (found.files or not is_csv):
             break
     return found.joined() if found.files else None

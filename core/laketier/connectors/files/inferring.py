@@ -97,7 +97,7 @@ def infer_folder(
             left_out[escaped(name)] = "it is empty"
         names = [name for name in names if sized[name]]
         taken = spread(names, sample)
-        found = _look(folder, options, taken, whole, on_progress)
+        found = _look(folder, options, taken, whole, given, on_progress)
     _refuse_unreadable(found.failed, len(taken), where=folder.open()[1])
     left_out |= found.left_out
     schema = found.schemas.schema(given)
@@ -137,7 +137,12 @@ class _Found:
 
 
 def _look(
-    folder: Folder, options: LandingTableOptions, names: Sequence[str], whole: bool, on_progress: OnProgress | None
+    folder: Folder,
+    options: LandingTableOptions,
+    names: Sequence[str],
+    whole: bool,
+    given: Mapping[str, pa.DataType] | None,
+    on_progress: OnProgress | None,
 ) -> _Found:
     """By a few threads, which read more than they compute."""
     spelling = SPELLINGS.get(options.format, Spelling.TYPED)
@@ -146,7 +151,7 @@ def _look(
     def look(chunk: Sequence[str]) -> _Found:
         found = _Found(SchemaSet(spelling))
         for name in chunk:
-            _look_at(folder, options, name, whole, found)
+            _look_at(folder, options, name, whole, given, found)
         return found
 
     total = _Found(SchemaSet(spelling))
@@ -164,9 +169,16 @@ def _look(
     return total
 
 
-def _look_at(folder: Folder, options: LandingTableOptions, name: str, whole: bool, found: _Found) -> None:
+def _look_at(
+    folder: Folder,
+    options: LandingTableOptions,
+    name: str,
+    whole: bool,
+    given: Mapping[str, pa.DataType] | None,
+    found: _Found,
+) -> None:
     try:
-        schema = file_schema(folder, name, options, whole=whole)
+        schema = file_schema(folder, name, options, whole=whole, given=given)
         if schema is None:
             found.left_out[escaped(name)] = "it has no records"
         else:

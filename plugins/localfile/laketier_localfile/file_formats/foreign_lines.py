@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ from laketier.codecs.bounds import RECORD_BYTES
 from laketier.codecs.csv_values import CsvDecoder, header_of
 from laketier.codecs.decoding import BadValue, Decoder
 from laketier.codecs.expansion import BoundedStream
-from laketier.codecs.inference import inferred
+from laketier.codecs.inference import inferred_csv, inferred_json
 from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.lines import LineBlock, parse_lines, read_blocks
 from laketier.codecs.said import shown
@@ -42,9 +41,8 @@ def json_schema(file: pa.NativeFile, path: str, size: int, *, own: bool = False)
     for block in _blocks(file, path, size):
         if not own:
             _refuse_odd_json(block)
-        if block.data.strip():
-            with _naming_place(block):
-                found.add(inferred(block.data, [], None, nulls=True), path, block.first)
+        for place, schema in inferred_json(block.data, block.first):
+            found.add(schema, path, place)
     return found.joined() if found.files else None
 
 
@@ -63,10 +61,9 @@ def csv_schema(file: pa.NativeFile, path: str, size: int) -> pa.Schema | None:
         if not names:
             names, skipped = _header(block.data)
         _refuse_blank(block, skipped)
-        data = block.data[skipped:]
-        if data:
-            with _naming_place(block):
-                found.add(inferred(data, names, ",", nulls=True), path, block.first)
+        first = block.first + block.data.count(b"\n", 0, skipped)
+        for place, schema in inferred_csv(block.data[skipped:], first, names, ","):
+            found.add(schema, path, place)
     return found.joined() if found.files else None
 
 
@@ -165,14 +162,3 @@ def _refuse_blank(block: LineBlock, skipped: int) -> None:
         if not line.strip(b"\r"):
             number = block.first + block.data.count(b"\n", 0, skipped) + at
             raise BadValue(f"its line {number:,} is blank, which some readers take for a row, and others do not")
-
-
-@contextmanager
-def _naming_place(block: LineBlock) -> Iterator[None]:
-    """Say which lines those are whose record has a number."""
-    try:
-        yield
-    except BadValue as error:
-        if block.first == 1:
-            raise
-        raise BadValue(f"of its lines from {block.first:,} on, {error}") from error
