@@ -112,12 +112,13 @@ class _BadRecords:
 
 
 def run_log_task(task: LogTask) -> LogAnswer:
-    """Read, stage, answer. Executor. An error is an answer too: it must not end the job, which other tables share."""
+    """Read, stage, answer. Executor. An error is an answer too, also one that is no `Exception`, as a panic of a
+    library in Rust: it must not end the job, which other tables share."""
     try:
         return _run(task)
     except LaketierError as error:
         return LogAnswer(task.table, error=error, index=task.index)
-    except Exception as error:  # noqa: BLE001 - whatever a client library may raise is this table's trouble alone
+    except BaseException as error:  # noqa: BLE001 - whatever a client library may raise is this table's trouble alone
         named = StorageError("a task failed", where=task.table, why=f"{type(error).__name__}: {error}")
         return LogAnswer(task.table, error=named, index=task.index)
 

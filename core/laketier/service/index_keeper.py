@@ -104,7 +104,7 @@ class IndexKeeper:
             done = [IndexUpkeep(each.spec.name, (), None, 0.0, error) for each in policies]
             if not policies:
                 log.warning("[table=%s] its indexes could not be looked at: %s", lease.name, error)
-        except Exception as error:
+        except BaseException as error:  # a panic of a library in Rust is no `Exception`
             log.exception("[table=%s] the upkeep of its indexes failed with an unexpected error", lease.name)
             failure = StorageError("the upkeep failed", why=f"{type(error).__name__}: {error}")
             done = [IndexUpkeep(each.spec.name, (), None, 0.0, failure) for each in policies]

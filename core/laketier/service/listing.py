@@ -27,7 +27,7 @@ def _list(source: OpenSource) -> list[str] | LaketierError:
         return list(source.source.list_tables())
     except LaketierError as error:
         return error
-    except Exception as error:  # noqa: BLE001 - whatever a client library may raise is this source's trouble
+    except BaseException as error:  # noqa: BLE001 - whatever a client library may raise is this source's trouble
         told = StorageError("the source did not answer", why=f"{type(error).__name__}: {error}")
         told.__cause__ = error
         return told

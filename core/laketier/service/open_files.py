@@ -94,7 +94,7 @@ class OpenFileKeeper:
             changed(config)
         except LaketierError as error:
             log.warning("[table=%s] its open files were not finished; the next round does it: %s", key, error)
-        except Exception:
+        except BaseException:
             log.exception("[table=%s] its open files were not finished; the next round does it", key)
         else:
             if done is not None:

@@ -102,10 +102,10 @@ class LeasedRound:
         try:
             failpoint(STAGED)
             return self.lease, self._commit(failure)
-        except Exception as error:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001 - a panic of a library in Rust is no `Exception`
             return self.failed(error)
 
-    def failed(self, error: Exception) -> tuple[Lease, Failure]:
+    def failed(self, error: BaseException) -> tuple[Lease, Failure]:
         """How the lease ends after an error."""
         self.caught_up.forget(self.lease)
         if isinstance(error, TableChanged):

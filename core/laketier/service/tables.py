@@ -143,7 +143,7 @@ class ServiceTables:
             return open_log(table, self._sources)
         except LaketierError as error:
             return error
-        except Exception as error:  # noqa: BLE001 - whatever a client library may raise is this table's trouble alone
+        except BaseException as error:  # noqa: BLE001 - whatever a client library may raise is this table's trouble alone
             return StorageError("the log could not be opened", where=table.key, why=f"{type(error).__name__}: {error}")
 
     def close(self) -> None:

@@ -177,7 +177,7 @@ class TieringWorker:
         for each in rounds:
             try:
                 each.release()
-            except Exception:
+            except BaseException:
                 log.exception("[table=%s] a round that had not begun could not be closed", each.key)
 
     def _is_idle(self, until: UntilIdle) -> bool:
@@ -251,7 +251,7 @@ class TieringWorker:
                     return
                 each.plan(self._now())
                 failpoint(PLANNED)
-        except Exception as error:  # noqa: BLE001 - one table's trouble must not be another's
+        except BaseException as error:  # noqa: BLE001 - one table's trouble must not be another's
             self._leases.finish([each.failed(error)])
         else:
             self._planned.put(each)
@@ -294,7 +294,7 @@ class TieringWorker:
                     commit(each)
         except LaketierError as error:
             failure = error
-        except Exception as error:  # noqa: BLE001 - whatever an engine raises: the rounds are run again
+        except BaseException as error:  # noqa: BLE001 - whatever an engine raises: the rounds are run again
             failure = StorageError("the engine failed", why=f"{type(error).__name__}: {error}")
         for each in list(waiting.values()):
             commit(each, failure or StorageError("the engine did not answer for all tasks", where=each.key))

@@ -6,13 +6,16 @@ import json
 import os
 import resource
 import shutil
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from laketier.config.service import load_service
@@ -22,12 +25,13 @@ from laketier.rounds import LogAnswer, LogRound, LogTask, run_log_task
 from laketier.rounds.log_engine import LocalEngine, LogEngine
 from laketier.service.caught_up import TRUSTED_SECONDS
 from laketier.service.failpoints import PLANNED
+from laketier.service.listing import list_all
 from laketier.service.open_files import OpenFileKeeper
 from laketier.service.schedule import State
 from laketier.service.state import LeaseLost, RegisteredTable, StateStore, Success, Worker
 from laketier.service.tables import ServiceTables
 from laketier.service.worker import TieringWorker, WorkerSettings
-from laketier.spi import ScanRequest
+from laketier.spi import BucketBounds, LogRange, LogSplit, ScanRequest, StorageError, TableLog
 from laketier.tables.scan import scan
 from laketier_verification.lines import CutLog, LinesTable
 
@@ -362,6 +366,88 @@ def test_a_table_whose_source_hangs_holds_up_no_other(make: Callable[..., Servic
     _work_until(worker, lambda: service.table("hangs").rounds_total == 2)
     assert service.ids(worker, "hangs") == [1]
     assert service.ids(worker, "works") == [1, 2]
+
+
+class PanicException(BaseException):
+    """As libraries in Rust raise it: no `Exception`."""
+
+
+@dataclass(frozen=True)
+class _Panicking(CutLog):
+    at: str = ""
+
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        self._panic("bounds")
+        return super().bounds()
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        self._panic("plan")
+        return super().plan(wanted)
+
+    def read(self, split: LogSplit, **options: Any) -> Iterator[pa.RecordBatch]:
+        yield from super().read(split, **options)
+        self._panic("read")
+
+    def _panic(self, step: str) -> None:
+        if self.table.name == "panics" and step == self.at:
+            raise PanicException("index out of bounds")
+
+
+@pytest.mark.parametrize("step", ["bounds", "plan", "read", "publish"])
+def test_a_panic_of_a_library_is_its_tables_alone(
+    make: Callable[..., Service], monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    service = make("panics", "works")
+    for lines in service.lines.values():
+        lines.append(1)
+    worker = service.worker()
+    log = worker.tables.log
+    monkeypatch.setattr(worker.tables, "log", lambda table: _Panicking(log(table), step))
+    left = [1]
+
+    def panic(point: str) -> None:
+        if point == "publish.before" and step == "publish" and left:
+            left.pop()
+            raise PanicException("index out of bounds")
+
+    with observed(panic):
+        worker.work_once()
+        _until(lambda: State.FAILED in {service.table(name).state for name in service.names})
+    failed = next(service.table(name) for name in service.names if service.table(name).state is State.FAILED)
+    assert "index out of bounds" in (failed.error or "")
+    worker.stop()
+    assert worker.run(), "nothing is under way any more"
+    monkeypatch.undo()
+    worker = service.worker()
+    service.later()
+    _work_until(worker, lambda: {service.table(name).state for name in service.names} == {State.SCHEDULED})
+    assert [service.ids(worker, name) for name in service.names] == [[1], [1]]
+
+
+def test_a_source_that_ends_the_process_holds_up_no_other(make: Callable[..., Service]) -> None:
+    service = make("exits", "works")
+    service.lines["works"].append(1)
+    worker = service.worker()
+    source = worker.tables._sources["src"].source
+
+    class Exiting(type(source)):  # type: ignore[misc]
+        def open(self, name: str, options: Any) -> TableLog:
+            if name == "exits":
+                sys.exit(3)
+            opened: TableLog = super().open(name, options)
+            return opened
+
+        def list_tables(self) -> Sequence[str]:
+            sys.exit(3)
+
+    source.__class__ = Exiting
+    worker.tables.discover()
+    listed = list_all(worker.tables._sources)["src"]
+    assert isinstance(listed, StorageError)
+    assert "SystemExit: 3" in str(listed)
+    worker.tables.discover({"src": ["exits", "works"]})
+    worker.work_once()
+    assert service.ids(worker, "works") == [1]
 
 
 def test_two_rounds_of_one_table_that_end_at_a_time_keep_nobody_from_ending(make: Callable[..., Service]) -> None:
