@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,19 @@ from typing import Any
 from laketier.config import parse_options
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.registry.discovery import load_source
-from laketier.spi import LogSource, LogSourceConfig, LogSourcePlugin, TableLog
+from laketier.spi import (
+    LaketierError,
+    LogSource,
+    LogSourceConfig,
+    LogSourcePlugin,
+    PluginBroken,
+    StorageError,
+    TableLog,
+)
+
+log = logging.getLogger(__name__)
+
+_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -28,6 +41,39 @@ class OpenSource:
             ConfigError: An option is unknown or ill-typed.
         """
         return parse_options(self.plugin.table_options_type, options, prefix="read.", origin=origin)
+
+    def list_tables(self) -> list[str]:
+        """The names of the source's tables. One that is no UTF-8 is left out, and told: whoever names a table must not
+        stop a service.
+
+        Raises:
+            StorageError: The source does not answer.
+            PluginBroken: The source gives something else than names.
+        """
+        with naming_storage_errors("the tables of the source were listed", setting="the source's options"):
+            found = self._listed()
+        for name in found:
+            if not isinstance(name, str) or not name:
+                raise PluginBroken(
+                    f"the source breaks its contract: `list_tables` has {name!r}",
+                    where=self.name,
+                    why="a name is text, and not empty",
+                    fix="Report it to the author of the source.",
+                )
+        odd = [name for name in found if not name.isascii() and not _is_utf8(name)]
+        if odd:
+            log.warning("[source=%s] tables whose names are no UTF-8 are left out: %s", self.name, ascii(odd[:_NAMED]))
+        return [name for name in found if name not in odd]
+
+    def _listed(self) -> list[Any]:
+        try:
+            return list(self.source.list_tables())
+        except (LaketierError, OSError):
+            raise
+        except Exception as error:
+            raise StorageError(
+                "the source did not answer", where=self.name, why=f"{type(error).__name__}: {error}"
+            ) from error
 
     def open(self, table: str, options: Mapping[str, Any] | None = None) -> TableLog:
         """Open the log of a table.
@@ -63,3 +109,11 @@ def open_log_source(kind: str, options: Mapping[str, Any], *, name: str, origin:
     typed = parse_options(plugin.options_type, options, prefix="options.", origin=origin)
     with naming_storage_errors("the source was opened", setting="the source's options"):
         return OpenSource(name, plugin, plugin.create_source(LogSourceConfig(name, typed)), origin)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -14,6 +14,7 @@ from laketier.config import LakeConfig, flatten
 from laketier.config.indexes import IndexSection
 from laketier.config.service import Service, TableRule, TableSettings, load_service
 from laketier.registry import OpenSource, configure, format_names, load_format, open_log_source
+from laketier.rounds.checked_log import CheckedLog
 from laketier.rounds.configured_indexes import indexes_of
 from laketier.rounds.keyed import KeyedLog
 from laketier.rounds.log_task import OnBadRecordPolicy
@@ -96,8 +97,8 @@ def open_sources(service: Service, *, origin: str) -> dict[str, OpenSource]:
 
 def open_log(table: ConfiguredTable, sources: Mapping[str, OpenSource]) -> TableLog:
     """The log of a table of the service, with the key that the service's file gives it. Raises `ConfigError` for one
-    that it can't have, and what the source raises."""
-    log = sources[table.source].open(table.name, table.read)
+    that it can't have, `PluginBroken`, and what the source raises."""
+    log = CheckedLog.of(sources[table.source].open(table.name, table.read), table.name)
     if table.primary_key is None and table.change_column is None:
         return log
     return KeyedLog.of(log, table.primary_key, table.change_column)
@@ -266,7 +267,7 @@ def list_configured_tables(file: str | Path) -> list[ConfiguredTable]:
     service = load_service(file)
     sources = open_sources(service, origin=origin)
     try:
-        listed = {name: opened.source.list_tables() for name, opened in sources.items()}
+        listed = {name: opened.list_tables() for name, opened in sources.items()}
     finally:
         for opened in sources.values():
             opened.source.close()
@@ -285,7 +286,7 @@ def open_configured_table(file: str | Path, name: str) -> tuple[ConfiguredTable,
     known = ""
     for chosen in (named, service.sources):
         sources = open_sources(service.model_copy(update={"sources": chosen}), origin=origin)
-        listed = {source: opened.source.list_tables() for source, opened in sources.items()}
+        listed = {source: opened.list_tables() for source, opened in sources.items()}
         refused: dict[str, tuple[ConfiguredTable, ConfigError]] = {}
         tables = configured_tables(service, listed, origin=origin, refused=refused)
         if name in refused:

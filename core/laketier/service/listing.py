@@ -24,7 +24,7 @@ def list_all(sources: Mapping[str, OpenSource]) -> Listed:
 
 def _list(source: OpenSource) -> list[str] | LaketierError:
     try:
-        return list(source.source.list_tables())
+        return source.list_tables()
     except LaketierError as error:
         return error
     except BaseException as error:  # noqa: BLE001 - whatever a client library may raise is this source's trouble

@@ -150,7 +150,8 @@ class TableLog(ABC):
     @abstractmethod
     def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
         """Cut a range into splits, none for empty buckets. The same range gives the same rows each time, as long as it
-        has not expired.
+        has not expired. Each split of a bucket begins where the one before ends, and together they are its part of the
+        range. Several may share their offsets, where their payloads say what each reads of them.
 
         Args:
             wanted: The range.

@@ -1,0 +1,179 @@
+"""A log whose answers are held against the contract of `laketier.spi.TableLog` before anybody believes them.
+
+What a source says of its offsets becomes the watermark of the lake table. So a plan with a hole would be lost rows, one
+with an overlap doubled rows, and an offset that is no integer a watermark that nobody can read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from laketier.spi import (
+    BadRecord,
+    BucketBounds,
+    LogRange,
+    LogSplit,
+    LogTable,
+    OnBadRecord,
+    PluginBroken,
+    TableLog,
+    fail_on_bad_record,
+)
+
+_MOST = 2**63
+
+
+@dataclass(frozen=True)
+class CheckedLog(TableLog):
+    """``log``, with each answer as the contract has it. ``described``: its table, asked for once."""
+
+    log: TableLog
+    described: LogTable
+
+    @classmethod
+    def of(cls, log: TableLog, name: str) -> CheckedLog:
+        """``name``: the table that was opened. Raises `PluginBroken` for a table without an identity or columns."""
+        if not isinstance(log, TableLog):
+            raise _broken(name, f"`LogSource.open` returned {log!r}, which is no TableLog")
+        table = log.table
+        if not isinstance(table, LogTable):
+            raise _broken(name, f"`TableLog.table` is {table!r}, which is no LogTable")
+        if not _is_text(table.table_id):
+            raise _broken(name, f"`LogTable.table_id` is {table.table_id!r}", "an identity is text, and not empty")
+        if not isinstance(table.schema, pa.Schema):
+            raise _broken(name, f"`LogTable.schema` is {table.schema!r}, which is no schema of Arrow")
+        return cls(log, table)
+
+    @property
+    def table(self) -> LogTable:
+        return self.described
+
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        found = self.log.bounds()
+        if not isinstance(found, Mapping):
+            raise self._broken(f"`bounds` returned {found!r}", "it returns a mapping of buckets to BucketBounds")
+        for bucket, each in found.items():
+            if not _is_text(bucket):
+                raise self._broken(f"`bounds` has the bucket {bucket!r}", "the name of a bucket is text, and not empty")
+            if not isinstance(each, BucketBounds):
+                raise self._broken(f"`bounds` has {each!r} for bucket {bucket!r}, which is no BucketBounds")
+            known = (each.earliest, each.latest, *(at for at in (each.initial, each.latest_at) if at is not None))
+            if any(type(number) is not int or number >= _MOST for number in known):
+                raise self._broken(f"`bounds` has {each!r} for bucket {bucket!r}", "offsets and times are int")
+            if not 0 <= each.earliest <= each.latest or not 0 <= (each.initial or 0) <= each.latest:
+                raise self._broken(
+                    f"`bounds` has {each!r} for bucket {bucket!r}",
+                    "offsets begin at 0 or later, and none is greater than the latest",
+                )
+        return found
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        """Raises also `PluginBroken`."""
+        planned = self.log.plan(wanted)
+        if not isinstance(planned, Sequence):
+            raise self._broken(f"`plan` returned {planned!r}", "it returns a sequence of splits")
+        last: dict[str, LogSplit] = {}
+        for split in planned:
+            if not isinstance(split, LogSplit):
+                raise self._broken(f"`plan` has {split!r}, which is no LogSplit")
+            if split.bucket not in wanted.end:
+                raise self._broken(f"`plan` has bucket {split.bucket!r}, which the range has not")
+            if type(split.start) is not int or type(split.end) is not int:
+                raise self._broken(f"`plan` has the offsets {split.start!r} to {split.end!r}", "offsets are int")
+            before = last.get(split.bucket)
+            so_far = wanted.start.get(split.bucket, 0) if before is None else before.end
+            if split.start != so_far and not (before is not None and _shares(before, split)):
+                self._refuse(split, so_far)
+            if split.end <= split.start:
+                raise self._broken(
+                    f"`plan` has a split from {split.start} to {split.end} of bucket {split.bucket!r}, which is empty"
+                )
+            last[split.bucket] = split
+        for bucket, split in last.items():
+            if split.end != wanted.end[bucket]:
+                raise self._broken(
+                    f"`plan` ends at offset {split.end} of bucket {bucket!r}, and the range at {wanted.end[bucket]}"
+                )
+        return planned
+
+    def _refuse(self, split: LogSplit, so_far: int) -> None:
+        lost = split.start > so_far
+        raise self._broken(
+            f"`plan` has a split of bucket {split.bucket!r} that begins at offset {split.start}, "
+            f"and those before it end at {so_far}",
+            "rows would be lost" if lost else "rows would be read twice",
+        )
+
+    def read(
+        self, split: LogSplit, *, columns: Sequence[str] | None = None, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        names = self.described.schema.names if columns is None else list(columns)
+
+        def checked(record: BadRecord) -> None:
+            self._check_bad(record, split)
+            on_bad_record(record)
+
+        batches: Any = self.log.read(split, columns=columns, on_bad_record=checked)
+        if not isinstance(batches, Iterator):
+            raise self._broken(f"`read` returned {batches!r}", "it returns an iterator of record batches")
+        for batch in batches:
+            if not isinstance(batch, pa.RecordBatch):
+                raise self._broken(f"`read` gave {type(batch).__name__}", "it gives record batches")
+            if batch.schema.names != names:
+                raise self._broken(
+                    f"`read` gave the columns {', '.join(batch.schema.names)}", f"it was asked for {', '.join(names)}"
+                )
+            yield batch
+
+    def _check_bad(self, record: Any, split: LogSplit) -> None:
+        is_bytes = all(value is None or isinstance(value, bytes) for value in (record.value, record.key))
+        if not isinstance(record.error, str) or not is_bytes or not isinstance(record.at, int | None):
+            raise self._broken(f"`on_bad_record` got {record!r:.300}", "an error is text, values are bytes, times int")
+        if (
+            record.bucket != split.bucket
+            or type(record.offset) is not int
+            or not (split.start <= record.offset < split.end)
+        ):
+            raise self._broken(
+                f"`on_bad_record` got offset {record.offset!r} of bucket {record.bucket!r}",
+                f"the split is of bucket {split.bucket!r}, from {split.start} to {split.end}",
+            )
+
+    def decode(
+        self, records: Sequence[BadRecord], *, on_bad_record: OnBadRecord = fail_on_bad_record
+    ) -> Iterator[pa.RecordBatch]:
+        return self.log.decode(records, on_bad_record=on_bad_record)
+
+    def close(self) -> None:
+        self.log.close()
+
+    def _broken(self, what: str, rule: str | None = None) -> PluginBroken:
+        return _broken(self.described.name, what, rule)
+
+
+def _broken(name: object, what: str, rule: str | None = None) -> PluginBroken:
+    return PluginBroken(
+        f"the source breaks its contract: {what}{'' if rule is None else f'; {rule}'}",
+        where=str(name),
+        fix="Nothing was published. Report it to the author of the source.",
+    )
+
+
+def _is_text(value: object) -> bool:
+    if not isinstance(value, str) or not value:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shares(before: LogSplit, split: LogSplit) -> bool:
+    """Whether two splits are parts of the same offsets, as the row groups of a file are. Their payload says which."""
+    same = (before.start, before.end) == (split.start, split.end)
+    return same and split.payload is not None and split.payload != before.payload

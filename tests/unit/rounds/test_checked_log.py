@@ -1,0 +1,197 @@
+"""What a source says is held against the contract before anybody believes it: each wrong answer is told, and no row of
+it lands."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from laketier.rounds.checked_log import CheckedLog
+from laketier.spi import BadRecord, BucketBounds, LogOffsets, LogRange, LogSplit, LogTable, PluginBroken, TableLog
+
+SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string())])
+WANTED = LogRange(LogOffsets({"a": 3, "b": 0}), LogOffsets({"a": 9, "b": 4, "empty": 0}))
+
+
+def split(bucket: str, start: Any, end: Any, payload: Any = None) -> LogSplit:
+    return LogSplit(bucket=bucket, start=start, end=end, payload=payload)
+
+
+PLAN = [split("a", 3, 6), split("b", 0, 4), split("a", 6, 9)]
+
+
+@dataclass(frozen=True)
+class Said(TableLog):
+    """A log that says what it is told to say."""
+
+    described: Any = LogTable("t", "id", SCHEMA)  # noqa: RUF009 - frozen
+    told: Any = field(default_factory=lambda: {"a": BucketBounds(3, 9, 1_000), "b": BucketBounds(0, 0, initial=0)})
+    planned: Any = field(default_factory=lambda: list(PLAN))
+    gives: Any = ()
+    bad: Any = ()
+
+    @property
+    def table(self) -> LogTable:
+        found: LogTable = self.described
+        return found
+
+    def bounds(self) -> Mapping[str, BucketBounds]:
+        found: Mapping[str, BucketBounds] = self.told
+        return found
+
+    def plan(self, wanted: LogRange) -> Sequence[LogSplit]:
+        found: Sequence[LogSplit] = self.planned
+        return found
+
+    def read(self, split: LogSplit, **options: Any) -> Any:
+        if self.gives is None:
+            return None
+        return self._batches(**options)
+
+    def _batches(self, *, on_bad_record: Any, **_: Any) -> Iterator[Any]:
+        for record in self.bad:
+            on_bad_record(record)
+        yield from self.gives
+
+
+def batch(*names: str) -> pa.RecordBatch:
+    return pa.record_batch({name: [1] for name in names})
+
+
+def test_what_is_right_passes_through() -> None:
+    parts = [split("a", 3, 9, "first"), split("a", 3, 9, "second"), split("b", 0, 4)]
+    bad = [
+        BadRecord(bucket="a", offset=5, error="no", value=b"x", at=7),
+        BadRecord(bucket="a", offset=3, error="", value=None),
+    ]
+    said = Said(planned=parts, gives=[batch("id", "text")], bad=bad)
+    log: CheckedLog = pickle.loads(pickle.dumps(CheckedLog.of(said, "t")))  # noqa: S301 - our own bytes
+    assert log.bounds() == said.bounds()
+    assert log.plan(WANTED) == parts
+    told: list[BadRecord] = []
+    assert list(log.read(PLAN[0], on_bad_record=told.append)) == said.gives
+    assert told == bad
+    assert list(CheckedLog.of(Said(gives=[batch("text")]), "t").read(PLAN[0], columns=["text"])) == [batch("text")]
+    assert CheckedLog.of(Said(), "t").plan(WANTED) == PLAN
+    assert CheckedLog.of(Said(planned=PLAN[1:2]), "t").plan(WANTED), "a bucket may be empty"
+    assert CheckedLog.of(Said(planned=()), "t").plan(WANTED) == ()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        None,
+        LogTable("t", "", SCHEMA),
+        LogTable("t", None, SCHEMA),  # type: ignore[arg-type]
+        LogTable("t", 17, SCHEMA),  # type: ignore[arg-type]
+        LogTable("t", "\ud800", SCHEMA),
+        LogTable("t", "id", None),
+    ],
+    ids=str,
+)
+def test_a_table_without_identity_or_columns_is_not_opened(table: Any) -> None:
+    with pytest.raises(PluginBroken, match=r"^t: the source breaks its contract"):
+        CheckedLog.of(Said(table), "t")
+
+
+def test_what_is_no_log_is_not_opened() -> None:
+    with pytest.raises(PluginBroken, match="which is no TableLog"):
+        CheckedLog.of(None, "t")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        None,
+        [("a", BucketBounds(0, 1))],
+        {0: BucketBounds(0, 1)},
+        {"": BucketBounds(0, 1)},
+        {"\ud800": BucketBounds(0, 1)},
+        {"a": (0, 1)},
+        {"a": BucketBounds(0.0, 1.0)},  # type: ignore[arg-type]
+        {"a": BucketBounds(False, True)},
+        {"a": BucketBounds(0, 2**63)},
+        {"a": BucketBounds(2, 1)},
+        {"a": BucketBounds(-1, 1)},
+        {"a": BucketBounds(0, 1, initial=2)},
+        {"a": BucketBounds(0, 1, initial=-1)},
+        {"a": BucketBounds(0, 1, "yesterday")},  # type: ignore[arg-type]
+    ],
+    ids=repr,
+)
+def test_bounds_that_can_be_no_watermark_are_refused(bounds: Any) -> None:
+    with pytest.raises(PluginBroken, match="`bounds`"):
+        CheckedLog.of(Said(told=bounds), "t").bounds()
+
+
+@pytest.mark.parametrize(
+    ("planned", "why"),
+    [
+        (None, "it returns a sequence"),
+        ([None], "which is no LogSplit"),
+        (PLAN[:2], r"ends at offset 6 of bucket 'a', and the range at 9"),
+        (PLAN[1:], "rows would be lost"),
+        ([split("a", 3, 5), split("a", 6, 9)], "rows would be lost"),
+        ([split("a", 3, 6), split("a", 5, 9)], "rows would be read twice"),
+        ([split("a", 3, 9), split("a", 3, 9)], "rows would be read twice"),
+        ([split("a", 3, 9, "x"), split("a", 3, 9, "x")], "rows would be read twice"),
+        ([split("a", 3, 9, "x"), split("a", 3, 8, "y")], "rows would be read twice"),
+        ([split("a", 0, 9)], "rows would be read twice"),
+        (PLAN[::-1], "rows would be lost"),
+        ([split("a", 3, 10)], r"ends at offset 10 of bucket 'a', and the range at 9"),
+        ([split("a", 3, 3)], "which is empty"),
+        ([split("a", 3, 2)], "which is empty"),
+        ([split("a", 3, 9.0)], "offsets are int"),
+        ([*PLAN, split("other", 0, 1)], "which the range has not"),
+        ([split("empty", 0, 1)], r"ends at offset 1 of bucket 'empty', and the range at 0"),
+    ],
+)
+def test_a_plan_that_is_not_the_range_is_refused(planned: Any, why: str) -> None:
+    with pytest.raises(PluginBroken, match=why):
+        CheckedLog.of(Said(planned=planned), "t").plan(WANTED)
+
+
+@pytest.mark.parametrize(
+    "gives",
+    [
+        None,
+        [None],
+        [pa.table({"id": [1], "text": ["a"]})],
+        [batch("id")],
+        [batch("text", "id")],
+        [batch("id", "text"), batch("id", "text", "new")],
+    ],
+)
+def test_batches_that_are_not_of_the_table_are_refused(gives: Any) -> None:
+    with pytest.raises(PluginBroken, match="`read`"):
+        list(CheckedLog.of(Said(gives=gives), "t").read(PLAN[0]))
+
+
+GOOD = BadRecord(bucket="a", offset=3, error="no", value=b"x")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        replace(GOOD, bucket="b"),
+        replace(GOOD, offset=6),
+        replace(GOOD, offset=2),
+        replace(GOOD, offset=True),
+        replace(GOOD, offset=3.0),  # type: ignore[arg-type]
+        replace(GOOD, error=ValueError("no")),  # type: ignore[arg-type]
+        replace(GOOD, value="text"),  # type: ignore[arg-type]
+        replace(GOOD, key="text"),  # type: ignore[arg-type]
+        replace(GOOD, at=1.5),  # type: ignore[arg-type]
+    ],
+    ids=repr,
+)
+def test_bad_records_that_can_not_be_kept_are_refused(record: BadRecord) -> None:
+    told: list[BadRecord] = []
+    with pytest.raises(PluginBroken, match="`on_bad_record`"):
+        list(CheckedLog.of(Said(bad=[record]), "t").read(PLAN[0], on_bad_record=told.append))
+    assert told == []
