@@ -104,12 +104,15 @@ def test_commands(
         assert "Traceback" not in told or "-v" in words
 
 
-def test_an_error_that_nobody_expected() -> None:
-    """Its traceback is told, for a report, but Python itself would write the secrets with it."""
+@pytest.mark.parametrize("base", ["Exception", "BaseException"])
+def test_an_error_that_nobody_expected(base: str) -> None:
+    """Its traceback is told, for a report, but Python itself would write the secrets with it. What a library in Rust
+    panics with is no `Exception`."""
     program = f"""
 import laketier.cli.app as cli
+class Panic({base}): pass
 def fails(**_):
-    raise RuntimeError({{"password": "{CANARY}", "url": "{URLS[0]}"}})
+    raise Panic({{"password": "{CANARY}", "url": "{URLS[0]}"}})
 cli.app = fails
 cli.main()
 """
@@ -117,9 +120,9 @@ cli.main()
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert "report it" in done.stderr
-    assert "RuntimeError: {'password': '***'" in done.stderr
+    assert "Panic: {'password': '***'" in done.stderr
     assert CANARY not in done.stdout + done.stderr
-    assert json.loads(done.stdout)["error"]["type"] == "RuntimeError"
+    assert json.loads(done.stdout)["error"]["type"] == "Panic"
 
 
 @pytest.mark.parametrize(("format", "settings"), SETTINGS)

@@ -150,9 +150,9 @@ def main() -> None:
             print_json(failure_document("Interrupted", "interrupted", 130))
         console.print("[yellow]interrupted[/]")
         sys.exit(130)
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
         raise
-    except Exception as error:
+    except BaseException as error:  # a panic of a library in Rust is no `Exception`
         if as_json:
             print_json(failure_document(type(error).__name__, str(error) or type(error).__name__, 1))
         # Not to Python: it would write the traceback with the secrets in it.
