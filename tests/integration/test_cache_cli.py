@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -79,7 +80,7 @@ def test_a_warehouse_is_warmed_shown_and_forgotten(laketier: Any, words: list[st
     assert laketier("cache", "clear", "db.t", *words) == (0, "1 tables forgotten\n")
     assert laketier("cache", "clear", "db.t", *words) == (0, "0 tables forgotten\n")
     assert [each["table"] for each in json.loads(laketier("cache", "status", "--json")[1])["tables"]] == ["db.u"]
-    assert laketier("cache", "clear", *words, "--json") == (0, '{\n  "forgotten": 1\n}\n')
+    assert laketier("cache", "clear", *words, "--json") == (0, '{\n  "forgotten": 1,\n  "left": 0\n}\n')
     laketier("cache", "warm", "db.t", *words)
     assert laketier("cache", "clear", "--all") == (0, "1 tables forgotten\n")
     assert list((folder / "tables-1").iterdir()) == []
@@ -192,3 +193,13 @@ def test_a_folder_of_odd_bytes_is_shown(laketier: Any, files: list[str], tmp_pat
         code, out = laketier("cache", "status", *form)
         assert code == 0
         assert "\x1b" not in out
+
+
+def test_what_cannot_be_removed_is_told(laketier: Any, files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a disk that can only be read."""
+    laketier("cache", "warm", *files)
+    monkeypatch.setattr("laketier.tables.metadata.disk.os.unlink", Mock(side_effect=OSError(errno.EROFS, "")))
+    for scope, left in (((), 2), (("--all",), 2), (("db.t",), 1)):
+        code, out = laketier("cache", "clear", *scope, *files, "--json")
+        assert (code, json.loads(out)) == (1, {"forgotten": 0, "left": left})
+    assert "2 files are still there" in laketier("cache", "clear", *files)[1]

@@ -101,14 +101,19 @@ def clear(
             fix="Delete the folder yourself, or let LAKETIER_CACHE_DIR name another one.",
         )
     if every:
-        count = cache.clear()
+        count, left = cache.clear(), cache.disk.usage().files
     else:
-        lake = options.opened_lake()
-        count = cache.forget_all(lake.config, lake.config.table if options.names_table() else None)
+        config = options.opened_lake().config
+        table = config.table if options.names_table() else None
+        count, left = cache.forget_all(config, table), len(cache.files_of(config, table))
     if json:
-        print_json({"forgotten": count})
+        print_json({"forgotten": count, "left": left})
     else:
         say(f"{count} tables forgotten")
+        if left:
+            say(f"{left} files are still there: they can't be removed, or other processes wrote them just now")
+    if left:
+        raise typer.Exit(1)
 
 
 def _warmed(cache: MetadataCache, lake: Lake, path: TablePath) -> dict[str, Any]:

@@ -116,8 +116,13 @@ class MetadataCache:
         for entry in self.tiers.memory.entries():
             if same_warehouse(key.text, entry.key.text, table):
                 self.tiers.memory.drop(entry.key.text)
-        keys = [saved.key for saved, _ in self.disk.entries() if same_warehouse(key.text, saved.key, table)]
-        return sum(self.tiers.saving.drop(file_name(each)) for each in keys)
+        return sum(self.tiers.saving.drop(name) for name in self.files_of(config, table))
+
+    def files_of(self, config: LakeConfig, table: TablePath | None) -> list[str]:
+        """The names of the files of a table, or of all tables of its warehouse, without their ends."""
+        key = table_key(config)
+        keys = [] if key is None else [saved.key for saved, _ in self.disk.entries()]
+        return [file_name(each) for each in keys if key is not None and same_warehouse(key.text, each, table)]
 
     def clear(self) -> int:
         """Throw away everything, in memory and on the disk. Returns of how many tables there were files."""
