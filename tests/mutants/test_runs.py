@@ -220,6 +220,27 @@ def test_a_sample_tells_of_what_was_drawn_alone(tmp_path: Path, module: Module) 
     assert f"Noticed: 2 of 3, so between {low:.0f} and {high:.0f} % of all, with 95% confidence." in page(tmp_path)
 
 
+def test_a_sample_tells_of_those_before_it(tmp_path: Path, module: Module) -> None:
+    """By the tool's `--docs`, which writes over the summary of the sample before."""
+    results = Results(tmp_path / "results.jsonl")
+    for mutant in module.mutants:
+        results.add(Result(mutant.key, module.digest(mutant.key.function), 1, SURVIVED))
+    for seed in (1, 2, 3):
+        told = Told.of("tiering", {"broken": module}, results, [], Sample(3, seed))
+        made = Summary.of(told)
+        for _ in range(2):  # the same sample, told twice, is not told as one before itself
+            made = made.after(summaries(tmp_path)[0]) if seed > 1 else made
+            made.write(tmp_path)
+    [summary] = summaries(tmp_path)
+    assert [each.sample.seed for each in summary.earlier] == [1, 2]
+    low, high = summary.score.interval
+    for seed in (1, 2, 3):
+        assert (
+            f"| seed {seed} | {summary.commit[:8]}, {summary.date} | 3 | 0 | 0 | 0.0 % | {low:.0f} to {high:.0f} % |"
+            in (page(tmp_path))
+        )
+
+
 def test_a_sample_of_another_format_that_notices(
     tmp_path: Path, module: Module, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,8 +38,12 @@ def main() -> None:
             except LostCommit as lost:
                 sys.exit(str(lost))
             told = _known_of(arguments.target, sample)
-            old = Summary.read(SUMMARIES / f"{told.name}.json") if arguments.recall else None
-            (mended(old, told) if old else Summary.of(told)).write()
+            file = SUMMARIES / f"{told.name}.json"
+            if arguments.recall:
+                mended(Summary.read(file), told).write()
+            else:
+                made = Summary.of(told)
+                (made.after(Summary.read(file)) if file.exists() else made).write()
         PAGE.write_text(page(), encoding="utf-8")
         return
     target = TARGETS[arguments.target or "feather"]

@@ -83,6 +83,8 @@ def page(folder: Path = SUMMARIES) -> str:
     parts = [_HEAD.format(together=TOGETHER), _table(known)]
     for summary in known:
         parts.append(f"## {summary.target}\n\nBy {_ABOUT[summary.target]}. {_sample(summary)}\n")
+        if summary.earlier:
+            parts.append(_earlier(summary))
         parts += [_rows(view, scores) for view, scores in summary.scores.items()]
         if _is_first_look(summary):
             file = f"{SUMMARIES.name}/{summary.target}.json"
@@ -123,6 +125,22 @@ def _drawn(summary: Summary) -> str:
         f"Noticed: {score.noticed} of {score.tried - score.equivalent}, so between {low:.0f} and {high:.0f} % of all, "
         f"with {SURE:.0%} confidence.{shared} At commit {summary.commit} of {summary.date}."
     )
+
+
+def _earlier(summary: Summary) -> str:
+    """Each sample is drawn anew, so a mutant that a test was written for counts no more than any other."""
+    lines = [
+        "| sample | of | drawn | noticed | argued | of the rest | of all | by our own tests, too |",
+        "|---|---|" + "---:|" * 6,
+    ]
+    for each in (*summary.earlier, summary):
+        assert each.sample is not None
+        score, (low, high) = each.score, each.score.interval
+        lines.append(
+            f"| seed {each.sample.seed} | {each.commit[:8]}, {each.date} | {score.tried} | {score.noticed} "
+            f"| {score.equivalent} | {score.percent:.1f} % | {low:.0f} to {high:.0f} % | {score.with_ours:.1f} % |"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def _table(known: Iterable[Summary]) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,11 +42,22 @@ class Survivor:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """The score of a sample of older code, for comparison."""
+
+    commit: str
+    date: str
+    mutants: int
+    score: Score
+    sample: Sample
+
+
+@dataclass(frozen=True)
 class Summary:
     """``commit`` and ``date`` of the sources that were broken. ``mutants``: all there are, of which ``score.tried`` and
     ``not_viable`` were drawn. ``waiting``: survivors that have met only their first tests. ``elsewhere``: how many of
     those noticed were noticed by the suite on another format alone. ``scores``: by view, then by name. ``sample``: what
-    was drawn for the score, where it is not of all that was tried."""
+    was drawn for the score, where it is not of all that was tried. ``earlier``: samples before it, oldest first."""
 
     target: str
     commit: str
@@ -59,6 +70,7 @@ class Summary:
     scores: Mapping[str, Mapping[str, Score]]
     survivors: Sequence[Survivor]
     sample: Sample | None = None
+    earlier: Sequence[Earlier] = ()
 
     @classmethod
     def of(cls, told: Told) -> Summary:
@@ -94,8 +106,19 @@ class Summary:
                 },
                 "survivors": [Survivor(**each) for each in plain["survivors"]],
                 "sample": Sample(**plain["sample"]) if plain.get("sample") else None,
+                "earlier": [
+                    Earlier(**each | {"score": Score(**each["score"]), "sample": Sample(**each["sample"])})
+                    for each in plain.get("earlier", ())
+                ],
             }
         )
+
+    def after(self, before: Summary) -> Summary:
+        """With the sample of ``before``, which this one takes the place of, and those that came before it."""
+        earlier = list(before.earlier)
+        if before.sample is not None and (before.sample, before.commit) != (self.sample, self.commit):
+            earlier.append(Earlier(before.commit, before.date, before.mutants, before.score, before.sample))
+        return replace(self, earlier=earlier)
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
