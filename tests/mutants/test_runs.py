@@ -203,15 +203,20 @@ def test_a_sample_tells_of_what_was_drawn_alone(tmp_path: Path, module: Module) 
         key = order[number].key
         results.add(Result(key, module.digest(key.function), 1, outcome))
 
-    def told() -> Told:
-        return Told.of("tiering", {"broken": module}, results, [], sample)
+    def told(*, at_least: bool = False) -> Told:
+        return Told.of("tiering", {"broken": module}, results, [], sample, at_least=at_least)
 
     for number, outcome in ((0, KILLED), (1, NEAR), (3, SURVIVED), (4, SURVIVED)):
         found(number, outcome)
     with pytest.raises(NotFinished, match=r"2 of the 3 mutants drawn by seed 7 .* --sample 3 --seed 7"):
         told()
-    found(1, SURVIVED)
+    with pytest.raises(NotFinished, match=r"1 of the 3 mutants"):
+        told(at_least=True)
     found(2, KILLED)
+    Summary.of(told(at_least=True)).write(tmp_path)
+    low, _ = told(at_least=True).score.interval
+    assert f"Noticed: at least 2 of 3, so at least {low:.0f} % of all, with 95% confidence." in page(tmp_path)
+    found(1, SURVIVED)
     assert (told().score.tried, told().score.noticed, told().total) == (3, 2, len(module.mutants))
     Summary.of(told()).write(tmp_path)
     [summary] = summaries(tmp_path)

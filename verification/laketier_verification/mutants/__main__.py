@@ -37,7 +37,7 @@ def main() -> None:
                 refuse_lost_commit()
             except LostCommit as lost:
                 sys.exit(str(lost))
-            told = _known_of(arguments.target, sample)
+            told = _known_of(arguments.target, sample, at_least=arguments.at_least)
             file = SUMMARIES / f"{told.name}.json"
             if arguments.recall:
                 mended(Summary.read(file), told).write()
@@ -74,7 +74,7 @@ def main() -> None:
         code = _run(target, modules, chosen, results, met_all, arguments)
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             sys.exit(f"pytest ended with exit code {code}")
-    told = _known_of(target.name, sample)
+    told = _known_of(target.name, sample, at_least=arguments.at_least)
     if arguments.json:
         print(json.dumps(Summary.of(told).plain(), indent=2))
     else:
@@ -85,9 +85,9 @@ def main() -> None:
     sys.exit(bool(told.unargued or about_none or told.argued_and_noticed))
 
 
-def _known_of(target: str, sample: Sample | None) -> report.Told:
+def _known_of(target: str, sample: Sample | None, *, at_least: bool) -> report.Told:
     try:
-        return report.known_of(target, sample)
+        return report.known_of(target, sample, at_least=at_least)
     except NotFinished as unfinished:
         sys.exit(f"{target}: {unfinished}")
 
@@ -154,6 +154,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="COUNT",
         help="only the first COUNT in that order; once each has met all tests, the score of these alone is told, with "
         "the interval in which that of all lies",
+    )
+    parser.add_argument(
+        "--at-least",
+        action="store_true",
+        help="tell of a sample also while survivors still wait for tests: the score is then the least that it can be",
     )
     parser.add_argument("--only", default="", metavar="REGEX", help="mutants whose line of --list it matches")
     parser.add_argument("--survivors-of", choices=sorted(TARGETS), help="only what survived in another target")

@@ -119,10 +119,14 @@ def _drawn(summary: Summary) -> str:
     score, sample = summary.score, summary.sample
     low, high = score.interval
     shared = "".join(f" {count} of them on {name} alone." for name, count in summary.elsewhere.items())
+    met = "each survivor met all tests that reach it"
+    found = f"{score.noticed} of {score.tried - score.equivalent}, so between {low:.0f} and {high:.0f} % of all"
+    if summary.waiting:
+        met = f"{summary.waiting} of the survivors have met their first tests alone"
+        found = f"at least {score.noticed} of {score.tried - score.equivalent}, so at least {low:.0f} % of all"
     return (
-        f"A sample of {sample.count} of {summary.mutants} mutants, drawn with seed {sample.seed}, and each survivor "
-        f"met all tests that reach it; {summary.not_viable} could not be made, and {score.equivalent} are argued. "
-        f"Noticed: {score.noticed} of {score.tried - score.equivalent}, so between {low:.0f} and {high:.0f} % of all, "
+        f"A sample of {sample.count} of {summary.mutants} mutants, drawn with seed {sample.seed}, and {met}; "
+        f"{summary.not_viable} could not be made, and {score.equivalent} are argued. Noticed: {found}, "
         f"with {SURE:.0%} confidence.{shared} At commit {summary.commit} of {summary.date}."
     )
 
@@ -136,9 +140,11 @@ def _earlier(summary: Summary) -> str:
     for each in (*summary.earlier, summary):
         assert each.sample is not None
         score, (low, high) = each.score, each.score.interval
+        least = "at least " if each.waiting else ""
+        of_all = f"at least {low:.0f} %" if each.waiting else f"{low:.0f} to {high:.0f} %"
         lines.append(
-            f"| seed {each.sample.seed} | {each.commit[:8]}, {each.date} | {score.tried} | {score.noticed} "
-            f"| {score.equivalent} | {score.percent:.1f} % | {low:.0f} to {high:.0f} % | {score.with_ours:.1f} % |"
+            f"| seed {each.sample.seed} | {each.commit[:8]}, {each.date} | {score.tried} | {least}{score.noticed} "
+            f"| {score.equivalent} | {least}{score.percent:.1f} % | {of_all} | {least}{score.with_ours:.1f} % |"
         )
     return "\n".join(lines) + "\n"
 
@@ -156,6 +162,8 @@ def _table(known: Iterable[Summary]) -> str:
         if summary.sample is not None:
             low, high = score.interval
             of_all += f" (of all: {low:.0f} to {high:.0f} %)"
+            if summary.waiting:
+                of_all = f"at least {score.percent:.1f} % (of all: at least {low:.0f} %)"
         elif _is_first_look(summary):
             of_all = f"first look: {of_all}"
         lines.append(

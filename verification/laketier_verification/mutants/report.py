@@ -76,6 +76,8 @@ class Told:
         results: Results,
         entries: Sequence[Argued],
         sample: Sample | None = None,
+        *,
+        at_least: bool = False,
     ) -> Told:
         """From the file of results, and those of other targets that share modules. A test of any format's suite that
         notices is enough, so what two formats share has the same score for both. Raises `NotFinished` of a sample."""
@@ -90,7 +92,8 @@ class Told:
             elif key not in mine:
                 known[key] = replace(result, outcome=NEAR) if result.outcome == SURVIVED else result
         if sample is not None:
-            sample.refuse_unfinished({key: result.outcome for key, result in known.items()}, within or ())
+            outcomes = {key: result.outcome for key, result in known.items()}
+            sample.refuse_unfinished(outcomes, within or (), at_least=at_least)
         viable = [result for result in known.values() if result.outcome != NOT_VIABLE]
         total = sum(len(module.mutants) for module in modules.values())
         by_ours = {key: result for key, (_, result) in ours.items() if result.noticed} if _is_suite(name) else {}
@@ -141,9 +144,11 @@ def operator(result: Result) -> str:
     return result.key.operator
 
 
-def known_of(target: str, sample: Sample | None = None) -> Told:
-    """What the file of a target says now, of all or of a sample."""
-    return Told.of(target, TARGETS[target].modules(), Results(FOLDER / f"{target}.jsonl"), argued(), sample)
+def known_of(target: str, sample: Sample | None = None, *, at_least: bool = False) -> Told:
+    """What the file of a target says now, of all or of a sample. ``at_least``: also of one whose survivors still wait
+    for tests."""
+    results = Results(FOLDER / f"{target}.jsonl")
+    return Told.of(target, TARGETS[target].modules(), results, argued(), sample, at_least=at_least)
 
 
 def noticed_elsewhere(name: str, modules: Mapping[str, Module]) -> set[Key]:

@@ -34,9 +34,10 @@ class Sample:
         mutants = drawn((mutant for module in modules.values() for mutant in module.mutants), self.seed)
         return frozenset(mutant.key for mutant in mutants[: self.count])
 
-    def refuse_unfinished(self, outcomes: Mapping[Key, str], keys: Iterable[Key]) -> None:
-        """A survivor of first tests may be noticed yet, so a score with it would be too low. Raises `NotFinished`."""
-        left = [key for key in keys if outcomes.get(key, NEAR) == NEAR]
+    def refuse_unfinished(self, outcomes: Mapping[Key, str], keys: Iterable[Key], *, at_least: bool = False) -> None:
+        """A survivor of first tests may be noticed yet, so a score with it would be too low, unless it is told as the
+        least that it can be: ``at_least``. Raises `NotFinished`."""
+        left = [key for key in keys if outcomes.get(key, "" if at_least else NEAR) == ("" if at_least else NEAR)]
         if left:
             raise NotFinished(
                 f"{len(left)} of the {self.count} mutants drawn by seed {self.seed} have not met all tests yet; run "

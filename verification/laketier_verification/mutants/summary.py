@@ -43,13 +43,14 @@ class Survivor:
 
 @dataclass(frozen=True)
 class Earlier:
-    """The score of a sample of older code, for comparison."""
+    """The score of a sample of older code, for comparison. ``waiting``: as in `Summary`."""
 
     commit: str
     date: str
     mutants: int
     score: Score
     sample: Sample
+    waiting: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,9 @@ class Summary:
         """With the sample of ``before``, which this one takes the place of, and those that came before it."""
         earlier = list(before.earlier)
         if before.sample is not None and (before.sample, before.commit) != (self.sample, self.commit):
-            earlier.append(Earlier(before.commit, before.date, before.mutants, before.score, before.sample))
+            earlier.append(
+                Earlier(before.commit, before.date, before.mutants, before.score, before.sample, before.waiting)
+            )
         return replace(self, earlier=earlier)
 
     def plain(self) -> dict[str, Any]:
