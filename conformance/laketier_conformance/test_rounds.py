@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pyarrow as pa
 import pytest
 
-from laketier.spi import CommitterInitContext, Conflict, Decision, Feature, Watermark, new_attempt_id
+from laketier.spi import (
+    CommitterInitContext,
+    Conflict,
+    Decision,
+    Feature,
+    LaketierError,
+    Watermark,
+    new_attempt_id,
+)
 from laketier.tiering import RoundOutcome, TieringRound
 from laketier_conformance.expect import expect, refused
 from laketier_conformance.lake import QUICK, SCHEMA, Lake, Table, batch, ids_of, token
@@ -72,6 +82,22 @@ def test_a_replay_deletes_what_it_staged(lake: Lake, table: Table) -> None:
     before = lake.files()
     table.append(0)
     expect(lake.files(), before, "files after an epoch was run again")
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["pipeline", "batch"])
+def test_an_old_result_is_handed_over_again(table: Table, known: bool) -> None:
+    """By whoever kept it, with another epoch: its files are in the table. It is refused, or they stay there once."""
+    old = table.staged(ids_of(0))
+    table.commit([old], token(0))
+    table.append(1)
+    with suppress(LaketierError):
+        table.commit([old], token(2) if known else None)
+    expect(table.ids, ids_of(0) + ids_of(1), "rows after a result was handed over again that is in the table")
+    mark = table.watermark()
+    assert mark is not None, "a pipeline has a watermark after an old result was handed over again"
+    epoch = mark.token.epoch + 1
+    expect(table.append(epoch).outcome, RoundOutcome.PUBLISHED, "the outcome of the epoch after an old result")
+    expect(table.ids, ids_of(0) + ids_of(1) + ids_of(epoch), "rows of the epoch after an old result")
 
 
 def test_the_counts_are_those_of_the_files(table: Table) -> None:

@@ -4,7 +4,7 @@ nothing."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from laketier.kit.confine import confined
@@ -54,6 +54,19 @@ def refuse_foreign(results: Sequence[WriteResult], attempt_of: AttemptOf, *, whe
                     fix="Run the round again: it stages its files again.",
                 )
             seen.add(file.path)
+
+
+def refuse_live(paths: Iterable[str], live: Container[str], *, where: str) -> None:
+    """Raise `OutsideTable` for a staged file that is one of the ``live`` files of the table. For formats that list a
+    file any number of times, with its rows as often: an old result that is handed over again names such files."""
+    twice = next((path for path in paths if path in live), None)
+    if twice is not None:
+        raise OutsideTable(
+            f"{twice!r} is a file of the table already; nothing was published",
+            where=where,
+            why="an old result was handed over again",
+            fix="Run the round again: it stages its files again.",
+        )
 
 
 def discard_staged(

@@ -30,6 +30,7 @@ from laketier_iceberg.connection import CatalogSettings, sync_embedded
 from laketier_iceberg.data_files import data_files
 from laketier_iceberg.files import Files
 from laketier_iceberg.history import COMMIT_ID, SEQUENCE, WATERMARK, History
+from laketier_iceberg.live_files import refuse_listed
 from laketier_iceberg.locations import Below
 from laketier_iceberg.references import References, name_of
 from laketier_iceberg.spec import FORMAT
@@ -117,6 +118,7 @@ class IcebergCommitter(LakeCommitter[WriteResult]):
         if self._since is None:
             self._since = state.table.metadata.next_sequence_number() - 1
         self._check_files(results)
+        refuse_listed(state.table, results, where=str(self._plan.table.path))
         leaving = Leaving.of(state.table, {name for result in results for name in result.replaced})
         replaced_files(results, leaving.paths, where=str(self._plan.table.path))
         failpoint("publish.before_manifests")

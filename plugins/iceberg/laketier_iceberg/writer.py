@@ -21,6 +21,10 @@ from laketier_iceberg.partitions import PartitionPlan
 _NAME = re.compile(rf"(?:^|/){PREFIX}\d{{5,}}-(?P<attempt>{ID})-\d{{5,}}{SUFFIX}\.parquet\Z")
 
 
+AFTER = "after"
+"""In a payload: `WriterPlan.sequence`."""
+
+
 @dataclass(frozen=True)
 class WriterPlan:
     """The table's settings for a writer, as plain data. Made on the driver."""
@@ -34,6 +38,8 @@ class WriterPlan:
     io: Passthrough
     """Properties of the table's FileIO; may hold secrets."""
     names: NameSettings = field(default_factory=NameSettings)
+    sequence: int = 0
+    """The table's last sequence number: no snapshot up to it has a file of these writers."""
 
     @property
     def base(self) -> str:
@@ -109,7 +115,11 @@ class IcebergWriter(LakeWriter[WriteResult]):
             bytes=file.bytes,
             partition=partitions.text(file.partition),
             bucket=partitions.bucket(file.partition),
-            payload={"metrics": metrics.to_json(), "partition": partitions.to_json(file.partition)},
+            payload={
+                "metrics": metrics.to_json(),
+                "partition": partitions.to_json(file.partition),
+                AFTER: str(self._plan.sequence),
+            },
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from laketier.kit import confined, failpoint
 from laketier.kit.pinned_folder import pinned_folder
-from laketier.kit.staged import check_staged, discard_staged, refuse_foreign, refuse_lost, replaced_files
+from laketier.kit.staged import check_staged, discard_staged, refuse_foreign, refuse_live, refuse_lost, replaced_files
 from laketier.spi import (
     CommitError,
     CommitterInitContext,
@@ -111,7 +111,10 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         if not fragments:
             refuse_dropped(self._location, self._options.storage_options())  # staged files lie in the table's folder
         present = with_plain_paths(fragment.metadata for fragment in dataset.get_fragments())
-        self._refuse_live(results, present)
+        # Lance commits a file any number of times.
+        refuse_live(
+            (file.path for result in results for file in result.files), _data_files(present), where=self._location
+        )
         replaced = replaced_files(results, {str(fragment.id) for fragment in present}, where=self._location)
         schema = with_metadata(dataset.lance_schema, self._metadata(state, watermark))
         if replaced or self._context.mode is WriteMode.OVERWRITE:
@@ -227,17 +230,6 @@ class LanceCommitter(LakeCommitter[WriteResult]):
         if files:
             with ThreadPoolExecutor(_REQUESTS) as pool:
                 list(pool.map(lambda file: self._check_end(session, file), files))
-
-    def _refuse_live(self, results: Sequence[WriteResult], present: Sequence[FragmentMetadata]) -> None:
-        """Lance commits a file any number of times, and its rows are there as often."""
-        twice = _data_files(present).intersection(file.path for result in results for file in result.files)
-        if twice:
-            raise OutsideTable(
-                f"{min(twice)!r} is a file of the table already; nothing was published",
-                where=self._location,
-                why="an old result was handed over again",
-                fix="Run the round again: it stages its files again.",
-            )
 
     def _check_end(self, session: LanceFileSession, file: StagedFile) -> None:
         """One request: Lance's API tells no sizes, but a file ends with Lance's mark where its writer ended it."""

@@ -16,7 +16,7 @@ from ducklake_lake.features import FEATURES
 from ducklake_lake.library import OWN, Lake, Overtaken, quoted
 from ducklake_lake.table import Version, found, load_newest
 from laketier import kit, spi
-from laketier.kit.staged import check_staged, discard_staged, remove
+from laketier.kit.staged import check_staged, discard_staged, refuse_live, remove
 
 NAMES = kit.AttemptNames(".parquet")
 
@@ -99,6 +99,8 @@ class Committer(spi.LakeCommitter[spi.WriteResult]):
         assert isinstance(state, State)
         check_staged(self._folder, results, attempt_of=NAMES.attempt_of, where=self.table.location)
         files = [file for result in results for file in result.files]
+        if files:  # the library lists a file any number of times
+            refuse_live((file.path for file in files), self._published(), where=self.table.location)
         path, base = self.table.path, state.version
         try:
             with self.lake.transaction() as session:
