@@ -21,7 +21,7 @@ def refuse_listed(table: Table, results: Sequence[WriteResult], *, where: str) -
     the table, and `CorruptTable` for a manifest that can't be read."""
     staged = {name_of(file.path): _number(file.payload.get(AFTER)) for result in results for file in result.files}
     after = min(staged.values(), default=0)
-    if staged and table.metadata.last_sequence_number > after:
+    if staged and table.metadata.next_sequence_number() - 1 > after:
         refuse_live(staged, set(_names(table, after, where)), where=where)
 
 

@@ -152,7 +152,7 @@ def writer_plan(table: TableInfo, loaded: Table, options: IcebergOptions) -> Wri
         ),
         metrics=metrics_properties(properties),
         names=NameSettings(options.file_names, options.file_prefix, options.file_suffix),
-        sequence=int(loaded.metadata.last_sequence_number),
+        sequence=loaded.metadata.next_sequence_number() - 1,
         data=_data_folder(loaded.metadata.location.rstrip("/"), properties.get("write.data.path")),
         io=Passthrough({key: str(value) for key, value in loaded.io.properties.items()}),
     )

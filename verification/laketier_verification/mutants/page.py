@@ -7,7 +7,7 @@ from pathlib import Path
 
 from laketier_verification.mutants.report import Score
 from laketier_verification.mutants.sample import SURE
-from laketier_verification.mutants.summary import SUMMARIES, Summary, Survivor, summaries
+from laketier_verification.mutants.summary import SUMMARIES, Earlier, Summary, Survivor, summaries
 from laketier_verification.mutants.targets import TARGETS
 
 _OF_ROWS = """\
@@ -137,7 +137,8 @@ def _earlier(summary: Summary) -> str:
         "| sample | of | drawn | noticed | argued | of the rest | of all | by our own tests, too |",
         "|---|---|" + "---:|" * 6,
     ]
-    for each in (*summary.earlier, summary):
+    told: list[Earlier | Summary] = [*summary.earlier, summary]
+    for each in told:
         assert each.sample is not None
         score, (low, high) = each.score, each.score.interval
         least = "at least " if each.waiting else ""
