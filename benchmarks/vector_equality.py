@@ -102,9 +102,15 @@ def recall(answers: Answers, truth: list[set[int]]) -> float:
 
 
 def run(
-    folder: Path, vectors: np.ndarray, questions: np.ndarray, progress: Console, ef: int | None = None
+    folder: Path,
+    vectors: np.ndarray,
+    questions: np.ndarray,
+    progress: Console,
+    ef: int | None = None,
+    only: str = "",
+    several: tuple[int, ...] = PARTS,
 ) -> tuple[Section, bool]:
-    """A row for each kind, metric and number of parts."""
+    """A row for each kind, metric and number of parts. ``only``: of kinds that have this text."""
     values = {"lake.format": "lance", "lake.warehouse": str(folder), "lake.table": "bench.vectors"}
     (folder / "bench").mkdir(parents=True)
     location = str(folder / "bench" / "vectors.lance")
@@ -115,12 +121,12 @@ def run(
     section = Section(f"{len(vectors):,} vectors of {DIMENSION}, {len(questions):,} questions, the best {BEST}")
     truth = true_nearest(vectors, questions)
     right = True
-    for kind, metric, options in CASES:
+    for kind, metric, options in (case for case in CASES if only in case[0].value):
         indexer = lake.indexer(lake.load_table())
         spec = IndexSpec(NAME, "v", kind, {"metric": metric, **options})
         model = None
         single: Answers | None = None
-        for parts in (1, *PARTS):
+        for parts in (1, *several):
             began = time.perf_counter()
             plan = indexer.plan(spec, parts, IndexMode.REPLACE)
             builder = plan.builder.train() if model is None else replace(plan.builder, model=model)  # type: ignore[type-var]
@@ -159,6 +165,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000, help="paragraphs of English at most (100,000)")
     parser.add_argument("--questions", type=int, default=1_000, help="questions of each kind (1,000)")
     parser.add_argument("--ef", type=int, help="candidates that a walk through a graph keeps (pylance's choice)")
+    parser.add_argument("--only", default="", help="only kinds whose name has this text")
+    parser.add_argument("--parts", type=int, nargs="+", default=PARTS, help="parts beside the one (2 4 8)")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--work", type=Path, default=Path("build/bench"), help="where everything goes (build/bench)")
     given = parser.parse_args()
@@ -167,7 +175,9 @@ def main() -> None:
     vectors = hashed(texts["text"].to_pylist())
     folder = work / "vectors"
     shutil.rmtree(folder, ignore_errors=True)
-    section, right = run(folder, vectors[: given.rows], vectors[given.rows :], Console(stderr=True), given.ef)
+    told = Console(stderr=True)
+    asked_of, questions = vectors[: given.rows], vectors[given.rows :]
+    section, right = run(folder, asked_of, questions, told, given.ef, given.only, tuple(given.parts))
     show(section, Console(width=150))
     if given.json:
         save([section], {"rows": given.rows, "ef": given.ef or 0}, given.json)

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import json as jsons
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.filesize import decimal
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
+from laketier.cli.index_policy import policy
+from laketier.cli.index_shown import index_document, index_progress, print_index, settings_of, upkeep_document
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
-from laketier.cli.shown import ShownConsole, console, print_json, say
+from laketier.cli.shown import console, print_json, say
 from laketier.config.sizes import size_of
 from laketier.maintenance.index_builds import (
     BuildParts,
     IndexProgress,
-    Told,
     build_here,
     build_in_processes,
     build_index,
     default_processes,
     find_index,
     index_kind,
-    said_beside,
     spec_of,
 )
 from laketier.maintenance.index_policy import IndexPolicy
-from laketier.maintenance.index_upkeep import IndexUpkeep, maintain_lake_indexes
+from laketier.maintenance.index_upkeep import maintain_lake_indexes
 from laketier.maintenance.table_policies import INDEXES, policies_of_table
 from laketier.registry import Lake
-from laketier.spi import ConfigError, IndexInfo, IndexMode, IndexResources, IndexSpec, LakeIndexer, TableInfo
+from laketier.spi import ConfigError, IndexMode, IndexResources, IndexSpec, LakeIndexer, TableInfo
 
 app = typer.Typer(help="Build and keep the indexes of tables, without Spark.", no_args_is_help=True)
+app.command(
+    "policy", epilog="Example: [bold]laketier index policy db.papers text_idx --to max-segments=4 -c lake.yaml[/]"
+)(policy)
 
 _PARTS_PER_PROCESS = 4
 
@@ -81,7 +79,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Build an index, and publish it in one commit."""
-    spec = IndexSpec(name or f"{column}_idx", column, index_kind(kind), _settings(option))
+    spec = IndexSpec(name or f"{column}_idx", column, index_kind(kind), settings_of(option))
     lake, info = options.opened()
     mode = IndexMode.REPLACE if replace else IndexMode.CREATE
     limits = _resources(memory, partition_size, spill)
@@ -189,7 +187,7 @@ def describe(
     options: LakeOptions, name: Annotated[str, typer.Argument(help="The index.")], *, json: Json = False
 ) -> None:
     """Show an index: its settings, its segments, and the rows that it lacks."""
-    _print(find_index(_indexer(options), name), json=json)
+    print_index(find_index(_indexer(options), name), json=json)
 
 
 @app.command(epilog="Example: [bold]laketier index drop db.papers text_idx -c lake.yaml --yes[/]")
@@ -211,42 +209,6 @@ def drop(
         print_json({"dropped": name})
     else:
         say(f"dropped {name}")
-
-
-def index_document(info: IndexInfo) -> dict[str, Any]:
-    """An index for machines."""
-    rows = info.rows_indexed + info.rows_not_indexed
-    return {
-        "name": info.name,
-        "column": info.column,
-        "kind": info.kind,
-        "options": dict(info.options),
-        "segments": list(info.segments),
-        "rows_indexed": info.rows_indexed,
-        "rows_not_indexed": info.rows_not_indexed,
-        "share_indexed": round(info.rows_indexed / rows, 4) if rows else 1.0,
-        "bytes": info.bytes,
-        "snapshot": info.snapshot_id,
-    } | ({} if info.damage is None else {"damage": info.damage})
-
-
-def upkeep_document(done: IndexUpkeep) -> dict[str, Any]:
-    """What became of an index, for machines."""
-    steps = [{"step": each.step.value, "why": each.why} for each in done.steps]
-    now = {} if done.info is None else index_document(done.info)
-    return {"name": done.name, "steps": steps, "error": None if done.error is None else str(done.error), **now}
-
-
-def _print(info: IndexInfo, *, json: bool, **more: Any) -> None:
-    document = index_document(info) | more
-    if json:
-        print_json(document)
-        return
-    grid = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for key, value in document.items():
-        shown = "\n".join(map(str, value)) if isinstance(value, list) else value
-        grid.add_row(key.replace("_", " "), f"{shown:,}" if type(shown) is int else str(shown))
-    console().print(grid, markup=False)
 
 
 def _build(
@@ -284,7 +246,7 @@ def _build(
             resources=limits,
             max_segments=max_segments,
         )
-    _print(built, json=json, peak_memory_of_parts=memory, parts_kept=kept)
+    print_index(built, json=json, peak_memory_of_parts=memory, parts_kept=kept)
 
 
 def _resources(memory: str | None, partition_size: str | None, spill: str | None) -> IndexResources:
@@ -305,50 +267,3 @@ def _builder(processes: int) -> BuildParts:
 def _indexer(options: LakeOptions) -> LakeIndexer:
     lake, info = options.opened()
     return lake.indexer(info)
-
-
-def _settings(given: list[str] | None) -> dict[str, Any]:
-    found = {}
-    for item in given or []:
-        key, equals, text = item.partition("=")
-        if not equals:
-            raise ConfigError(f"--option {item!r} is not NAME=VALUE", fix="For example --option with_position=true.")
-        try:
-            found[key.strip()] = jsons.loads(text)
-        except ValueError:
-            found[key.strip()] = text
-    return found
-
-
-@contextmanager
-def index_progress() -> Iterator[Told]:
-    """Tells how far a build is on standard error: a bar on a terminal, elsewhere a line per part."""
-    shown = ShownConsole(stderr=True)
-    if not shown.is_terminal:
-        yield _lines()
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("rows, {task.fields[parts]} parts"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=shown, transient=True) as bar:
-        task = bar.add_task("", total=None, parts="")
-
-        def told(done: IndexProgress) -> None:
-            parts = f"{done.parts_built}/{done.parts}{said_beside(done)}"
-            bar.update(task, description=done.name, completed=done.rows_built, total=done.rows, parts=parts)
-
-        yield told
-
-
-def _lines() -> Callable[[IndexProgress], None]:
-    began = time.monotonic()
-
-    def told(done: IndexProgress) -> None:
-        parts = f"{done.parts_built} of {done.parts} parts, {done.rows_built:,} of {done.rows:,} rows"
-        say(f"index {done.name}: {parts}, {time.monotonic() - began:.1f} s{said_beside(done)}", err=True)
-
-    return told

@@ -9,7 +9,7 @@ from rich.table import Table as RichTable
 
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
-from laketier.spi import SearchExplain, SearchQuery, query_from_json
+from laketier.spi import SearchExplain, query_of_text
 from laketier.spi.search_query import with_ef
 from laketier.tables.comparisons import parse_filter
 
@@ -29,12 +29,13 @@ def search(
         int | None,
         typer.Option(min=1, help="Of a query for vectors: the candidates that a walk through a graph keeps."),
     ] = None,
+    words: Annotated[bool, typer.Option("--words", help="QUERY is words, also if it begins with a brace.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Also tell the indexes, rows without, and times.")] = False,
     json: Json = False,
 ) -> None:
     """Search a table for words or vectors, the best rows first."""
     lake, info = options.opened()
-    asked: str | SearchQuery = query_from_json(query) if query.lstrip().startswith("{") else query
+    asked = query_of_text(query, words=words)
     if ef is not None:
         asked = with_ef(asked, ef)
     found = lake.searcher(info).search(

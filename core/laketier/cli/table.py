@@ -9,7 +9,7 @@ import pyarrow as pa
 import typer
 from rich.table import Table as RichTable
 
-from laketier.cli.index import index_document
+from laketier.cli.index_shown import index_document
 from laketier.cli.lakes import Json, LakeOptions, takes_lake
 from laketier.cli.shown import console, print_json, say
 from laketier.cli.watermarks import moment, watermark_document, watermark_text

@@ -30,6 +30,7 @@ from laketier.spi import (
     LakeTieringFactory,
     Passthrough,
     PluginError,
+    SchemaChange,
     TableInfo,
     TablePath,
     TableState,
@@ -66,6 +67,12 @@ class Lake:
         """
         with naming_storage_errors("the table was loaded"):
             return self.storage.catalog().load_table(self.config.table)
+
+    def alter_table(self, *changes: SchemaChange) -> TableInfo:
+        """Change the configured table in one step, and load it. Raises as `LakeCatalog.alter_table`, and
+        `StorageError`."""
+        with naming_storage_errors("the table was changed"):
+            return self.storage.catalog().alter_table(self.config.table, changes)
 
     def list_tables(self) -> list[TablePath]:
         """List the tables of the warehouse. Raises `StorageError` and `TableError`."""

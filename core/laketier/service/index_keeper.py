@@ -50,6 +50,7 @@ class IndexKeeper:
     train: Train = train_here
     lease_seconds: float = 120.0
     idle_seconds: float = 1.0
+    _differ: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
     _stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -124,9 +125,11 @@ class IndexKeeper:
         except TableNotFound:
             return given
         policies, differ = with_those_of_the_table(given, of_table)
-        for name in differ:
-            message = "[table=%s] index %s: the service file and the table's property differ; the file counts"
-            log.warning(message, lake.config.table, name)
+        if self._differ.get(str(lake.config.table), ()) != differ:  # each look would say the same
+            self._differ[str(lake.config.table)] = differ
+            for name in differ:
+                message = "[table=%s] index %s: the service file and the table's property differ; the file counts"
+                log.warning(message, lake.config.table, name)
         return policies
 
     def _stoppable(self, plan: IndexPlan) -> Iterator[BuiltIndexPart]:

@@ -102,8 +102,16 @@ from laketier.spi.plugin import (
     LakeTieringFactory,
 )
 from laketier.spi.predicate import And, Leaf, Not, Op, Or, Predicate, columns_of, to_arrow
-from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, WidenColumn, schema_fingerprint, widens
-from laketier.spi.search_json import query_from_json, query_to_json
+from laketier.spi.schema import (
+    AddColumn,
+    RenameColumn,
+    SchemaChange,
+    SetProperty,
+    WidenColumn,
+    schema_fingerprint,
+    widens,
+)
+from laketier.spi.search_json import query_from_json, query_of_text, query_to_json
 from laketier.spi.search_query import (
     Boolean,
     Boost,
@@ -253,6 +261,7 @@ __all__ = [
     "SearchSnapshot",
     "Secret",
     "SerializationError",
+    "SetProperty",
     "SimpleVersionedSerializer",
     "SnapshotInfo",
     "SnapshotNotFound",
@@ -301,6 +310,7 @@ __all__ = [
     "pack",
     "pass_over",
     "query_from_json",
+    "query_of_text",
     "query_to_json",
     "require",
     "require_mode",

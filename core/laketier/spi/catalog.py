@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from laketier.spi.errors import IncompatibleTable
-from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, WidenColumn, widens
+from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, SetProperty, WidenColumn, widens
 from laketier.spi.table import TableDescriptor, TableInfo, TablePath
 
 
@@ -56,13 +56,14 @@ class LakeCatalog(ABC):
 
         Args:
             path: The name of the table.
-            changes: Either additions alone, or changes of existing columns alone: not every format does both in one
-                step.
+            changes: Either additions alone, or changes of existing columns alone, or of properties alone: not every
+                format does all in one step. A `SetProperty` comes only to a format with `Feature.SET_PROPERTY`.
 
         Returns:
             The table after the changes.
 
         Raises:
+            TableChanged: A property was changed meanwhile (`SetProperty`).
             IncompatibleTable: An added column exists with another type or in another case, or is not nullable, or
                 `reshaped` refuses a change.
             FeatureNotSupported: The format does not support this kind of change.
@@ -159,8 +160,8 @@ def same_table(found: TableInfo, wanted: TableDescriptor) -> TableInfo:
 
 
 def reshaped(table: TableInfo, changes: Sequence[SchemaChange]) -> pa.Schema:
-    """Compute the schema of a table after `WidenColumn` and `RenameColumn` changes. Additions are skipped. Columns keep
-    their positions, so the old and the new schema can be compared column by column.
+    """Compute the schema of a table after `WidenColumn` and `RenameColumn` changes. Other changes are skipped. Columns
+    keep their positions, so the old and the new schema can be compared column by column.
 
     Args:
         table: The table before the changes.
@@ -178,7 +179,7 @@ def reshaped(table: TableInfo, changes: Sequence[SchemaChange]) -> pa.Schema:
     renames = [change for change in changes if isinstance(change, RenameColumn)]
     done = {each.old: each.new for each in renames if each.new in schema.names and each.old not in schema.names}
     for change in changes:
-        if isinstance(change, AddColumn) or (isinstance(change, RenameColumn) and change.old in done):
+        if isinstance(change, AddColumn | SetProperty) or (isinstance(change, RenameColumn) and change.old in done):
             continue
         name = change.old if isinstance(change, RenameColumn) else done.get(change.name, change.name)
         if name not in schema.names:

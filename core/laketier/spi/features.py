@@ -35,6 +35,8 @@ class Feature(Enum):
     """Give a column a type that holds all of its values (`WidenColumn`)."""
     RENAME_COLUMN = "rename-column"
     """Give a column another name (`RenameColumn`)."""
+    SET_PROPERTY = "set-property"
+    """Change a property of a table that is there (`SetProperty`)."""
     DROP_TABLE = "drop-table"
     TIME_TRAVEL = "time-travel"
     """Read an older snapshot by its id."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.types as pt
+
+from laketier.spi.errors import TableChanged
 
 FIELD_ID = b"PARQUET:field_id"
 
@@ -76,7 +78,46 @@ class RenameColumn:
     new: str
 
 
-SchemaChange = AddColumn | WidenColumn | RenameColumn
+@dataclass(frozen=True)
+class SetProperty:
+    """A change of one property of a table, if it still has the value that the caller saw. Rows, columns, watermarks and
+    all other properties stay. Idempotent: a property that has ``value`` already is left as it is.
+
+    Attributes:
+        name: The property.
+        value: Its new value. None removes it.
+        before: The value that it had when the caller looked. None: there was none.
+    """
+
+    name: str
+    value: str | None
+    before: str | None
+
+    def applied_to(self, properties: Mapping[str, str], *, where: str) -> dict[str, str]:
+        """Compute the properties of a table after the change. Pure.
+
+        Args:
+            properties: Those before it.
+            where: The table, for messages.
+
+        Returns:
+            All properties.
+
+        Raises:
+            TableChanged: The property has neither the value that the caller saw, nor the new one.
+        """
+        now = properties.get(self.name)
+        if now not in (self.before, self.value):
+            raise TableChanged(
+                f"property {self.name!r} was changed meanwhile; nothing was changed now",
+                where=where,
+                fix="Look at it, and change it again.",
+            )
+        others = {name: value for name, value in properties.items() if name != self.name}
+        return others if self.value is None else {**others, self.name: self.value}
+
+
+SchemaChange = AddColumn | WidenColumn | RenameColumn | SetProperty
 """A change for `LakeCatalog.alter_table`."""
 
 

@@ -17,6 +17,7 @@ from laketier.spi.search_query import (
     Nearest,
     Phrase,
     SearchQuery,
+    as_query,
 )
 
 VERSION = 1
@@ -60,7 +61,11 @@ def query_from_json(text: str | bytes) -> SearchQuery:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SerializationError("a query is not JSON", why=f"{type(error).__name__}: {error}") from error
+        raise SerializationError(
+            "a query is not JSON",
+            why=f"{type(error).__name__}: {error}",
+            fix="Write it as query_to_json does. Words that begin with a brace have to be said to be words.",
+        ) from error
     if isinstance(document, dict) and "type" not in document:
         if document.get("version") != VERSION or document.keys() != {"version", "query"}:
             raise SerializationError(
@@ -69,6 +74,29 @@ def query_from_json(text: str | bytes) -> SearchQuery:
             )
         document = document["query"]
     return _query(document, 1)
+
+
+def query_of_text(text: str, *, words: bool = False) -> SearchQuery:
+    """Take a query where it can be nothing but text: in a shell, in SQL, in a column. A text whose first character that
+    is no blank is ``{`` is JSON, any other is the words of a `Match`.
+
+    In Python a text is always words (`as_query`), and `query_from_json` reads JSON.
+
+    Args:
+        text: The text.
+        words: Whether it is words, whatever it begins with. For what users type, who would write JSON by mistake or on
+            purpose.
+
+    Returns:
+        The query.
+
+    Raises:
+        SerializationError: It begins with ``{`` and is no query in JSON.
+        ConfigError: It is no text, has no words, or a value of the query is out of its bounds.
+    """
+    if words or not isinstance(text, str) or not text.lstrip().startswith("{"):
+        return as_query(text)
+    return query_from_json(text)
 
 
 def _plain(value: Any) -> Any:

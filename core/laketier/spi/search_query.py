@@ -171,9 +171,13 @@ class Nearest:
         if isinstance(self.vector, str | bytes | bytearray):  # each character would be a number
             raise ConfigError(f"a vector is a {type(self.vector).__name__}", fix="Give a list of numbers.")
         try:
-            vector = tuple(float(each) for each in self.vector)
+            given = tuple(self.vector)
+            vector = tuple(float(each) for each in given)
         except (TypeError, ValueError, OverflowError) as error:
             raise ConfigError("a vector is a list of numbers", why=str(error)) from error
+        odd = next((each for each in given if isinstance(each, str | bytes | bool)), None)
+        if odd is not None:  # of which Python makes numbers, too
+            raise ConfigError(f"a vector has {odd!r:.40}, a {type(odd).__name__}", fix="Give a list of numbers.")
         object.__setattr__(self, "vector", vector)
         if not 0 < len(vector) <= MOST_DIMENSIONS:
             raise ConfigError(f"a vector has {len(vector)} numbers", fix=f"Give 1 to {MOST_DIMENSIONS:,}.")

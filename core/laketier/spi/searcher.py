@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from laketier.spi.errors import ConfigError, CorruptTable, SnapshotNotFound, TableError
 from laketier.spi.predicate import Predicate
-from laketier.spi.search_query import Nearest, SearchQuery, as_query
+from laketier.spi.search_query import Hybrid, Nearest, SearchQuery, as_query
 from laketier.spi.source import ScanRequest
 
 log = logging.getLogger(__name__)
@@ -77,9 +77,11 @@ class SearchRequest:
         twice = sorted({name for name in columns.names if columns.names.count(name) > 1})
         if twice:
             raise ConfigError(f"the columns {twice} are asked for twice", where=where)
-        if self.measure in schema.names:
+        own = {SCORE, DISTANCE} if isinstance(self.query, Hybrid) else {self.measure}
+        taken = own.intersection(schema.names) or {name for name in columns.names if name.lower() == self.measure}
+        if taken:  # readers fold case, and would not know which of two is meant
             raise ConfigError(
-                f"the table has a column {self.measure}",
+                f"the table has a column {', '.join(sorted(taken))}",
                 where=where,
                 why="a search gives that name to its own",
                 fix="Rename the column.",
@@ -163,6 +165,12 @@ class SearchSnapshot(ABC):
     def schema(self) -> pa.Schema:
         """The columns of the snapshot."""
 
+    @property
+    def identity(self) -> str:
+        """What no snapshot of the same number has, if the table is dropped and made anew: so a task can tell whether it
+        searches what the driver chose (`LakeSearcher.at_again`). Empty where that is not known, as it is by default."""
+        return ""
+
     @abstractmethod
     def search(self, request: SearchRequest) -> SearchResult:
         """Search. Rows that no index covers are found all the same; deleted rows never.
@@ -201,6 +209,26 @@ def as_filters(filters: object) -> tuple[Predicate, ...]:
     return tuple(filters)
 
 
+def as_columns(columns: object) -> tuple[str, ...] | None:
+    """Take the columns of a search, which are several.
+
+    Args:
+        columns: An iterable of names, or None for all.
+
+    Returns:
+        The names. None for all.
+
+    Raises:
+        ConfigError: It is a text, or no iterable.
+    """
+    if columns is None:
+        return None
+    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):  # of a text, characters would be names
+        what = "the text" if isinstance(columns, str) else f"a {type(columns).__name__},"
+        raise ConfigError(f"columns is {what} {columns!r:.80}", fix="Give a list of names.")
+    return tuple(columns)
+
+
 def _told(result: SearchResult) -> SearchResult:
     for note in result.explain.notes:
         log.warning("%s", note)
@@ -225,6 +253,29 @@ class LakeSearcher(ABC):
             TableNotFound: There is no such table.
             SnapshotNotFound: The snapshot has expired, or never was.
         """
+
+    def at_again(self, snapshot_id: int, identity: str) -> SearchSnapshot:
+        """Open a snapshot that another process opened. Executor.
+
+        Args:
+            snapshot_id: The snapshot.
+            identity: What it had there as `SearchSnapshot.identity`.
+
+        Returns:
+            The snapshot.
+
+        Raises:
+            TableNotFound: There is no such table any more.
+            SnapshotNotFound: The snapshot has expired, or is of a table that was made anew in the place of that one.
+        """
+        opened = self.at(snapshot_id)
+        if identity and opened.identity != identity:
+            raise SnapshotNotFound(
+                f"snapshot {snapshot_id} is not the one that was chosen",
+                why="the table was dropped, and made anew under its name, or its history was",
+                fix="Begin anew: the statement or the job chose a snapshot that is gone.",
+            )
+        return opened
 
     def search(
         self,
@@ -254,14 +305,7 @@ class LakeSearcher(ABC):
             SnapshotNotFound: The named snapshot has expired, also while it was searched, or never was.
             CorruptTable: A file of the table is missing or damaged.
         """
-        if isinstance(columns, str):  # its characters would be names
-            raise ConfigError(f"columns is the text {columns!r:.80}", fix="Give a list of names.")
-        request = SearchRequest(
-            query=as_query(query),
-            k=k,
-            columns=None if columns is None else tuple(columns),
-            filters=as_filters(filters),
-        )
+        request = SearchRequest(query=as_query(query), k=k, columns=as_columns(columns), filters=as_filters(filters))
         if snapshot_id is not None:
             return self.search_opened(self.at(snapshot_id), request)
         opened = self._newest()

@@ -26,6 +26,7 @@ from laketier.spi import (
     PartitionField,
     RenameColumn,
     SchemaChange,
+    SetProperty,
     TableDescriptor,
     TableInfo,
     TableNotFound,
@@ -265,6 +266,8 @@ def _additions(changes: Sequence[SchemaChange]) -> list[AddColumn]:
             require(FORMAT, FEATURES, Feature.WIDEN_TYPE, fix="Widen it with Spark, or tier into a new table.")
         if isinstance(change, RenameColumn):
             require(FORMAT, FEATURES, Feature.RENAME_COLUMN, fix="Tier into a new table.")
+        if isinstance(change, SetProperty):
+            require(FORMAT, FEATURES, Feature.SET_PROPERTY, fix="Tier into a new table.")
     return [change for change in changes if isinstance(change, AddColumn)]
 
 

@@ -21,6 +21,7 @@ FEATURES: Mapping[Feature, Support] = MappingProxyType(
         Feature.RENAME_COLUMN: unsupported(
             "that needs Delta's column mapping, and delta-rs can't change the columns of a table that has it"
         ),
+        Feature.SET_PROPERTY: unsupported("what its tables are told when they are made stays so"),
         Feature.DROP_TABLE: FULL,
         Feature.TIME_TRAVEL: FULL,
         Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,

@@ -15,19 +15,23 @@ from laketier.kit.looks import is_folder, is_there
 from laketier.spi import (
     AddColumn,
     BucketSpec,
+    Feature,
     FeatureNotSupported,
     IncompatibleTable,
     LakeCatalog,
     LaketierError,
     SchemaChange,
+    SetProperty,
     TableDescriptor,
     TableInfo,
     TableNotFound,
     TablePath,
+    require,
     reshaped,
     same_table,
 )
 from laketier_iceberg.connection import EMBEDDED_FILE, CatalogSettings, connect, naming_catalog_errors, sync_embedded
+from laketier_iceberg.features import FEATURES
 from laketier_iceberg.pointer import current_pointer, metadata_bytes
 from laketier_iceberg.resolution import name_mapping
 from laketier_iceberg.spec import BUCKETS_PROPERTY, FORMAT, bucket_field, fields_of, named_fields, to_spec
@@ -136,6 +140,8 @@ class IcebergCatalog(LakeCatalog):
 
         from laketier_iceberg.commit import schema_change
 
+        if any(isinstance(each, SetProperty) for each in changes):
+            require(FORMAT, FEATURES, Feature.SET_PROPERTY, fix="Tier into a new table.")
         for attempt in itertools.count(1):
             table = load(self._settings, path)
             info = info_of(path, table)

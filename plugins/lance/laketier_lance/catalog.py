@@ -19,6 +19,7 @@ from laketier.spi import (
     IncompatibleTable,
     LakeCatalog,
     SchemaChange,
+    SetProperty,
     TableDescriptor,
     TableError,
     TableInfo,
@@ -39,6 +40,7 @@ from laketier_lance.latest import latest_version, manifest_bytes
 from laketier_lance.location import BRANCHES, SUFFIX, local_path, table_location
 from laketier_lance.options import LanceOptions
 from laketier_lance.private import data_path
+from laketier_lance.properties import set_properties
 from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, table_info
 from laketier_lance.types import check_types
 from laketier_lance.writer import DATA
@@ -112,6 +114,11 @@ class LanceCatalog(LakeCatalog):
 
     def alter_table(self, path: TablePath, changes: Sequence[SchemaChange]) -> TableInfo:
         location = table_location(self._warehouse, path)
+        of_properties = [change for change in changes if isinstance(change, SetProperty)]
+        if of_properties:
+            set_properties(path, location, self._options, of_properties)
+        if len(of_properties) == len(changes) > 0:
+            return self.load_table(path)
         for attempt in range(_ALTER_ATTEMPTS):
             dataset = open_dataset(location, self._storage)
             info = table_info(path, dataset, location)

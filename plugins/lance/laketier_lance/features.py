@@ -21,6 +21,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.ADD_COLUMN: FULL,
     Feature.WIDEN_TYPE: FULL,
     Feature.RENAME_COLUMN: FULL,
+    Feature.SET_PROPERTY: FULL,
     Feature.DROP_TABLE: FULL,
     Feature.TIME_TRAVEL: FULL,
     Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,

@@ -37,7 +37,7 @@ class LanceIndexMerger(LakeIndexBuilder):
     snapshot_id: int
 
     def within(self, resources: IndexResources) -> LanceIndexMerger:
-        """A merge reads segments in their order and collects no column: it has nothing to bound."""
+        """A merge takes no limit: of full text, Lance collects what it merges, however much that is."""
         return self
 
     def build(self, part: IndexPart) -> BuiltIndexPart:

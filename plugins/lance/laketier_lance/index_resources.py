@@ -16,6 +16,9 @@ from laketier_lance.features import FORMAT
 _POOL = "LANCE_MEM_POOL_SIZE"
 _SORTED = (IndexKind.BTREE, IndexKind.BITMAP, IndexKind.LABEL_LIST)
 _LEAST = 16 * 1024**2
+_AT_A_TIME = 4
+"""So many partitions of full text may be in memory: one collects, a full one waits, another is written out; and the
+room of a fourth is for what is read meanwhile. Lance's own limit is that of one."""
 _UNBOUNDED: Mapping[IndexKind, str] = {
     IndexKind.NGRAM: "Lance writes ngrams out by their number, and reads that number once in a process",
     IndexKind.ZONEMAP: "Lance collects nothing of the column for it",
@@ -39,12 +42,12 @@ def check_resources(spec: IndexSpec, resources: IndexResources) -> None:
             raise ConfigError(
                 f"{name} = {size} is too small", where=f"index {spec.name}", fix=f"Give {_LEAST >> 20} MiB, or more."
             )
-    if resources.memory is not None and (resources.partition_size or 0) > resources.memory:
+    if resources.memory is not None and (resources.partition_size or 0) * _AT_A_TIME > resources.memory:
         raise ConfigError(
-            f"partition-size = {resources.partition_size} is larger than memory = {resources.memory}",
+            f"partition-size = {resources.partition_size} is too large for memory = {resources.memory}",
             where=f"index {spec.name}",
-            why="a partition is collected in memory",
-            fix="Make it smaller, or leave it out.",
+            why=f"up to {_AT_A_TIME - 1} partitions are in memory at a time, beside what is read",
+            fix=f"Give memory = {(resources.partition_size or 0) * _AT_A_TIME}, or leave one of them out.",
         )
 
 
@@ -54,7 +57,7 @@ def text_limits(kind: IndexKind, resources: IndexResources) -> dict[str, int]:
         return {}
     if resources.partition_size is not None:
         return {"memory_limit": resources.partition_size >> 20, "num_workers": 1}
-    return {} if resources.memory is None else {"memory_limit": resources.memory >> 20}
+    return {} if resources.memory is None else {"memory_limit": max(1, resources.memory // _AT_A_TIME >> 20)}
 
 
 @contextmanager

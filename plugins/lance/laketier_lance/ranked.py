@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from laketier.spi import ConfigError, CorruptTable
+from laketier.spi import ConfigError, CorruptTable, FeatureNotSupported
 from laketier_lance.dataset import LANCE_ERRORS, reason, unreadable
+from laketier_lance.features import FORMAT
 from laketier_lance.graph_walk import as_lance_takes_it
 
 if TYPE_CHECKING:
@@ -61,6 +62,14 @@ class Ranked:
 
     def rows(self, best: Sequence[tuple[int, float]], schema: pa.Schema) -> pa.Table:
         columns = schema.names[:-1]
+        odd = [name for name in columns if "`" in name]
+        if odd:
+            raise FeatureNotSupported(
+                f"search with the columns {odd}",
+                format=FORMAT,
+                reason="Lance finds no column with a backtick in its name",
+                fix="Name the columns of the result, without these.",
+            )
         found = self._fetch([row for row, _ in best], columns)
         places = pc.index_in(pa.array([row for row, _ in best], pa.uint64()), found[_ROW].combine_chunks())
         if places.null_count:

@@ -38,6 +38,7 @@ from laketier_lance.graph_walk import kept_candidates
 from laketier_lance.options import LanceOptions
 from laketier_lance.questions import columns_asked, is_fuzzy, lance_query
 from laketier_lance.ranked import Ranked
+from laketier_lance.table import TABLE_UUID, metadata_of
 from laketier_lance.words import dropped, is_dropped, texts_of
 
 if TYPE_CHECKING:
@@ -88,6 +89,12 @@ class LanceSearchSnapshot(SearchSnapshot):
     @property
     def schema(self) -> pa.Schema:
         return self._schema
+
+    @property
+    def identity(self) -> str:
+        """The table's own, where laketier made it, and the moment of the commit, which a manifest keeps for ever."""
+        stored = metadata_of(self._dataset).get(TABLE_UUID, b"").decode()
+        return f"{stored}@{self._dataset.get_version()['timestamp']}"
 
     def search(self, request: SearchRequest) -> SearchResult:
         schema = request.projected(self._schema, where=self._name)

@@ -71,7 +71,7 @@ def test_full_text_is_cut_where_its_limit_says(texts, small_limits) -> None:
     assert partitions(texts) == 1
     expected = answers(texts)
     assert sum(map(len, expected)) > 1000
-    for resources in (IndexResources(partition_size=MIB), IndexResources(memory=2 * MIB, partition_size=MIB)):
+    for resources in (IndexResources(partition_size=MIB), IndexResources(memory=4 * MIB, partition_size=MIB)):
         create(texts, IndexKind.INVERTED, resources)
         assert partitions(texts) > 1
         assert answers(texts) == expected
@@ -105,7 +105,8 @@ def test_a_limit_without_effect_is_refused_by_name(texts, kind: IndexKind) -> No
     [
         (IndexResources(memory=MIB), "memory = 1048576 is too small"),
         (IndexResources(partition_size=MIB), "partition-size = 1048576 is too small"),
-        (IndexResources(memory=16 * MIB, partition_size=32 * MIB), "is larger than memory"),
+        (IndexResources(memory=64 * MIB, partition_size=17 * MIB), "is too large for memory"),
+        (IndexResources(memory=16 * MIB, partition_size=32 * MIB), "Give memory = 134217728"),
     ],
 )
 def test_limits_that_can_not_be(texts, resources: IndexResources, says: str) -> None:

@@ -17,6 +17,7 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.ADD_COLUMN: FULL,
     Feature.WIDEN_TYPE: FULL,
     Feature.RENAME_COLUMN: unsupported("its files have no column ids, so readers find columns by name"),
+    Feature.SET_PROPERTY: unsupported("what its tables are told when they are made stays so"),
     Feature.DROP_TABLE: FULL,
     Feature.TIME_TRAVEL: FULL,
     Feature.TIME_TRAVEL_BY_TIMESTAMP: FULL,

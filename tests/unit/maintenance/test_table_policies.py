@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from laketier.maintenance.index_policy import IndexPolicy
-from laketier.maintenance.table_policies import INDEXES, policies_of_table, with_those_of_the_table
-from laketier.spi import ConfigError, IndexKind, IndexSpec, TableDescriptor, TableInfo, TablePath
+from laketier.maintenance.table_policies import INDEXES, entry_of, policies_of_table, with_those_of_the_table
+from laketier.spi import ConfigError, IndexKind, IndexResources, IndexSpec, TableDescriptor, TableInfo, TablePath
 
 WORDS = IndexPolicy(IndexSpec("text_idx", "text", IndexKind.INVERTED, {"stem": False}), 10, 60.0, 2)
 IDS = IndexPolicy(IndexSpec("ids", "id", IndexKind.BTREE))
@@ -48,6 +48,7 @@ def test_a_property_gives_what_a_file_gives() -> None:
         (json.dumps([{"column": "id", "kind": "btre"}]), "Did you mean 'btree'"),
         (json.dumps([{"column": "id", "kind": "btree", "max-segment": 2}]), "max-segments"),
         (json.dumps([SAID[1], SAID[1]]), "it has 'ids' twice"),
+        (json.dumps([SAID[1], SAID[1] | {"name": "more"}]), "ids and more are of one kind, btree, and one column, id"),
     ],
 )
 def test_what_can_not_be_read_is_refused_with_the_table(text: str, says: str) -> None:
@@ -62,3 +63,10 @@ def test_a_file_counts_more_than_a_property() -> None:
     assert with_those_of_the_table([], [WORDS, IDS]) == ((WORDS, IDS), ())
     assert with_those_of_the_table([other], [WORDS, IDS]) == ((other, IDS), ("text_idx",))
     assert with_those_of_the_table([WORDS], [WORDS]) == ((WORDS,), ())
+    same_place = replace(WORDS, spec=replace(WORDS.spec, name="own_name"))
+    assert with_those_of_the_table([same_place], [WORDS, IDS]) == ((same_place, IDS), ("text_idx",))
+
+
+def test_an_entry_of_a_policy_gives_that_policy() -> None:
+    entries = [entry_of(WORDS), entry_of(replace(IDS, resources=IndexResources(2, 64 << 20, None, "/spill")))]
+    assert [entry_of(each) for each in policies_of_table(table(json.dumps(entries)))] == entries

@@ -7,6 +7,7 @@ import pickle
 from contextlib import suppress
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,11 +24,14 @@ from laketier.spi import (
     Phrase,
     SearchQuery,
     SearchRequest,
+    SerializationError,
     as_query,
     query_from_json,
+    query_of_text,
     query_to_json,
 )
 from laketier.spi.search_query import with_ef
+from laketier.spi.searcher import as_columns
 
 TEXTS = st.text(min_size=1).filter(lambda text: text.strip() and "\0" not in text)
 NAMES = st.none() | st.sampled_from(["doc", "größe", "a b"])
@@ -106,6 +110,8 @@ def test_json_that_is_no_query_is_refused(text: str) -> None:
         (lambda: MultiMatch("a", ()), "needs columns"),
         (lambda: Nearest(()), "0 numbers"),
         (lambda: Nearest((1.0, math.nan)), "number 1 of the vector is nan"),
+        (lambda: Nearest(("1",)), "a vector has '1', a str"),  # type: ignore[arg-type]
+        (lambda: Nearest((True,)), "a vector has True, a bool"),
         (lambda: Nearest((1.0,), nprobes=0), "nprobes is 0"),
         (lambda: Nearest((1.0,), ef=0), "ef is 0"),
         (lambda: Nearest((1.0,), ef=10**6), "ef is 1000000"),
@@ -122,3 +128,44 @@ def test_json_that_is_no_query_is_refused(text: str) -> None:
 def test_a_query_that_asks_for_nothing_sensible_is_refused(make: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         make()
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "query"),
+    [
+        ("snow", False, Match("snow")),
+        (' {"type": "phrase", "text": "snow"}', False, Phrase("snow")),
+        ('{"type": "phrase", "text": "snow"}', True, Match('{"type": "phrase", "text": "snow"}')),
+        ("{snow}", True, Match("{snow}")),
+        ("[1]", False, Match("[1]")),
+    ],
+)
+def test_a_text_is_json_where_it_begins_with_a_brace(text: str, words: bool, query: SearchQuery) -> None:
+    assert query_of_text(text, words=words) == query
+
+
+@pytest.mark.parametrize("text", [None, 7, b"snow", "", "{snow}", "{}"])
+def test_what_is_no_query_as_text_is_refused(text: Any) -> None:
+    with pytest.raises((ConfigError, SerializationError)):
+        query_of_text(text)
+
+
+@pytest.mark.parametrize("columns", ["id", b"id", 5])
+def test_columns_that_are_no_list_are_refused(columns: Any) -> None:
+    with pytest.raises(ConfigError, match="columns is"):
+        as_columns(columns)
+    assert (as_columns(None), as_columns(["id"])) == (None, ("id",))
+
+
+@pytest.mark.parametrize("name", ["_score", "_SCORE", "_distance"])
+def test_a_column_with_the_name_of_a_measure_is_refused(name: str) -> None:
+    schema = pa.schema([("id", pa.int64()), (name, pa.int64())])
+    hybrid = SearchRequest(query=Hybrid("snow", Nearest((1.0,))))
+    with pytest.raises(ConfigError, match=name):
+        hybrid.projected(schema, where="t")
+    kept = SearchRequest(query=Match("snow"), columns=("id",))
+    if name == "_score":  # the format would take the one for the other
+        with pytest.raises(ConfigError, match=name):
+            kept.projected(schema, where="t")
+    else:
+        assert kept.projected(schema, where="t").names == ["id", "_score"]

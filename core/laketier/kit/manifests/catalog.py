@@ -29,7 +29,7 @@ from laketier.spi.errors import (
     TableNotFound,
 )
 from laketier.spi.features import Feature
-from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, WidenColumn
+from laketier.spi.schema import AddColumn, RenameColumn, SchemaChange, SetProperty, WidenColumn
 from laketier.spi.table import TableDescriptor, TableInfo, TablePath, Transform
 from laketier.spi.writer import new_attempt_id
 
@@ -40,6 +40,7 @@ _OF_CHANGE = {
     AddColumn: Feature.ADD_COLUMN,
     WidenColumn: Feature.WIDEN_TYPE,
     RenameColumn: Feature.RENAME_COLUMN,
+    SetProperty: Feature.SET_PROPERTY,
 }
 _INSTEAD = "Make a new table with the columns as they should be, and tier into that."
 
@@ -173,7 +174,7 @@ class ManifestCatalog(LakeCatalog):
         table = self.table_type(self._open(path).store)
         state = table.open()
         altered = self._apply(replace(self.load_table(path), descriptor=state.metadata), changes)
-        if not altered.schema.equals(state.metadata.schema):
+        if not altered.schema.equals(state.metadata.schema) or altered.properties != state.metadata.properties:
             manifest = next_manifest(
                 state.head,
                 commit_id=new_attempt_id(),
@@ -228,7 +229,11 @@ class ManifestCatalog(LakeCatalog):
                 )
             else:
                 schema = schema.append(added)
-        return replace(table.descriptor, schema=schema)
+        properties = table.descriptor.properties
+        for change in changes:
+            if isinstance(change, SetProperty):
+                properties = change.applied_to(properties, where=str(table.path))
+        return replace(table.descriptor, schema=schema, properties=properties)
 
 
 def _plain(column: pa.Field) -> pa.Field:

@@ -68,6 +68,8 @@ class Catalog(spi.LakeCatalog):
 
     def alter_table(self, path: spi.TablePath, changes: Sequence[spi.SchemaChange]) -> spi.TableInfo:
         name = quoted(path.database, path.table)
+        if any(isinstance(each, spi.SetProperty) for each in changes):
+            spi.require("ducklake", FEATURES, spi.Feature.SET_PROPERTY)
 
         def alter(session: Session) -> None:
             version = load(session, path)

@@ -14,7 +14,7 @@ from laketier.registry import hookimpl
 ABILITIES = (
     "overwrite", "upsert", "add-column", "widen-type", "drop-table", "time-travel", "time-travel-by-timestamp",
     "history", "incremental-read", "nested-types", "vectors", "orphan-collection",
-    "power-cut",
+    "power-cut", "set-property",
 )  # fmt: skip
 FEATURES = {
     feature: spi.FULL if feature.value in ABILITIES else spi.unsupported("the format is kept small")

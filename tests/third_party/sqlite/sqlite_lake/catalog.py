@@ -171,8 +171,12 @@ class Catalog(spi.LakeCatalog):
             schema = found.schema
             for change in changes:
                 if not isinstance(change, spi.AddColumn):
-                    renames = isinstance(change, spi.RenameColumn)
-                    spi.require(FORMAT, FEATURES, spi.Feature.RENAME_COLUMN if renames else spi.Feature.WIDEN_TYPE)
+                    needed = {
+                        spi.WidenColumn: spi.Feature.WIDEN_TYPE,
+                        spi.RenameColumn: spi.Feature.RENAME_COLUMN,
+                        spi.SetProperty: spi.Feature.SET_PROPERTY,
+                    }
+                    spi.require(FORMAT, FEATURES, needed[type(change)])
                     continue
                 field = pa.field(change.field.name, change.field.type, change.field.nullable)
                 check_columns(pa.schema([field]))

@@ -1,0 +1,71 @@
+"""Changing properties of a dataset: a `Merge` of the fragments that are there, as a round is, without any new one. So
+it and a round never bury each other's metadata, and whoever comes second looks again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from laketier.kit.pinned_folder import pinned_folder
+from laketier.spi import Conflict, SetProperty, TableError, TableInfo, TablePath
+from laketier_lance.dataset import LANCE_ERRORS, open_dataset, reason
+from laketier_lance.durable import local_versions, make_durable, remove_version
+from laketier_lance.options import LanceOptions
+from laketier_lance.private import with_metadata, with_plain_paths
+from laketier_lance.table import DESCRIPTOR, TABLE_UUID, descriptor_metadata, metadata_of, table_info
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
+_ATTEMPTS = 100
+
+
+def set_properties(path: TablePath, location: str, options: LanceOptions, changes: Sequence[SetProperty]) -> None:
+    """Make all changes in one commit, or none. Driver. Raises `TableChanged`, `TableNotFound`, `Conflict` and
+    `TableError`."""
+    from lance.commit import CommitConflictError
+
+    why = ""
+    open_dataset(location, options.storage_options())  # there is none: told as such, and not as dropped meanwhile
+    for _ in range(_ATTEMPTS):
+        with pinned_folder(local_versions(location)) as is_in_place:
+            dataset = open_dataset(location, options.storage_options())
+            info = table_info(path, dataset, location)
+            properties = dict(info.descriptor.properties)
+            for change in changes:
+                properties = change.applied_to(properties, where=str(path))
+            if properties == info.descriptor.properties:  # also who made the change may have been killed then
+                make_durable(location, dataset.version)
+                return
+            try:
+                version = _commit(dataset, info, properties, options)
+            except CommitConflictError as error:
+                why = reason(error)
+                continue
+            except LANCE_ERRORS as error:
+                raise TableError("the properties could not be changed", where=location, why=reason(error)) from error
+            if not is_in_place():
+                remove_version(location, version)
+                raise Conflict("the table was dropped meanwhile", where=location)
+        make_durable(location, version)
+        return
+    raise Conflict("other commits came first each time", where=location, why=why, fix="Try again.")
+
+
+def _commit(dataset: LanceDataset, info: TableInfo, properties: dict[str, str], options: LanceOptions) -> int:
+    import lance
+    from lance import LanceOperation
+
+    document = descriptor_metadata(replace(info.descriptor, properties=properties))
+    metadata = {**metadata_of(dataset), TABLE_UUID: info.table_uuid.encode(), DESCRIPTOR: document}
+    schema = with_metadata(dataset.lance_schema, metadata)
+    present = with_plain_paths(fragment.metadata for fragment in dataset.get_fragments())
+    transaction = lance.Transaction(
+        read_version=dataset.version,
+        operation=LanceOperation.Merge(present, schema, preserves_nullability=True),
+    )
+    committed = lance.LanceDataset.commit(
+        dataset, transaction, storage_options=options.storage_options() or None, max_retries=0
+    )
+    return int(committed.version)
