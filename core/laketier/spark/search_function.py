@@ -23,13 +23,11 @@ from laketier.spi import (
     ConfigError,
     LakeSearcher,
     Predicate,
-    SearchQuery,
     SearchRequest,
     SearchResult,
     SearchSnapshot,
     TablePath,
-    as_query,
-    query_from_json,
+    query_of_text,
 )
 from laketier.tables.comparisons import parse_filter
 
@@ -38,6 +36,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ANY_TABLE = "any.table"
 """Stands for the table while the other keys are looked at: a call names its own."""
 _USAGE = f"{NAME}('db.table', 'words', 10)"
+_WORDED = f"{NAME}('db.table', query, 10, words => true)"
 _FILTERED = f"{NAME}('db.table', 'words', 10, filter => 'id < 100')"
 
 
@@ -52,6 +51,9 @@ def register_search(spark: SparkSession, config: Mapping[str, Any], *, name: str
     ``filter => 'id < 100'`` chooses the rows that are searched: a comparison, as ``--where`` of the command takes it,
     an array of several that all have to hold, or a predicate as JSON (`laketier.kit.predicate_to_json`). It is a
     constant.
+
+    A query whose first character is ``{`` is JSON. With ``words => true`` each query is words, whatever it begins with:
+    for what users type. A query that can't be answered ends the statement; `search_many` can tell instead.
 
     A second function, ``<name>_explain``, takes the same and tells how it was searched: a row for each index that was
     used, or one without, with the rows that no index covers and the milliseconds of each part.
@@ -83,7 +85,13 @@ class _Analysed(AnalyzeResult):
     """What the analysis found, handed to each task."""
 
     snapshot_id: int = 0
+    identity: str = ""
     filters: str = "[]"
+
+    @classmethod
+    def of(cls, schema: StructType, opened: SearchSnapshot, asked: SearchRequest) -> _Analysed:
+        filters = json.dumps([predicate_to_json(each) for each in asked.filters])
+        return cls(schema, snapshot_id=opened.snapshot_id, identity=opened.identity, filters=filters)
 
 
 _EXPLAINED = StructType(
@@ -115,17 +123,20 @@ def _handler(config: LakeConfig) -> type:
             query: AnalyzeArgument,
             k: AnalyzeArgument | None = None,
             filter: AnalyzeArgument | None = None,
+            words: AnalyzeArgument | None = None,
         ) -> AnalyzeResult:
-            opened, asked = _analysed(config, table, query, k, filter)
+            opened, asked = _analysed(config, table, query, k, filter, words)
             schema = asked.projected(opened.schema, where=_constant(table, "table"))
-            return _Analysed(spark_schema(schema), snapshot_id=opened.snapshot_id, filters=_packed(asked.filters))
+            return _Analysed.of(spark_schema(schema), opened, asked)
 
         def __init__(self, analysed: _Analysed) -> None:
             self._schema = analysed.schema
             self._asking = _Asking(config, analysed)
 
-        def eval(self, table: str, query: str, k: int = 10, filter: Any = None) -> Iterator[tuple[Any, ...]]:
-            found = self._asking.answer(table, query, k, self._schema.fieldNames())
+        def eval(
+            self, table: str, query: str, k: int = 10, filter: Any = None, words: bool = False
+        ) -> Iterator[tuple[Any, ...]]:
+            found = self._asking.answer(table, query, k, words, self._schema.fieldNames())
             as_read = reading_schema(self._schema)
             for batch in [] if found is None else found.rows.to_batches():
                 for row in for_spark(batch, as_read).to_pylist(maps_as_pydicts="strict"):
@@ -144,15 +155,18 @@ def _explaining(config: LakeConfig) -> type:
             query: AnalyzeArgument,
             k: AnalyzeArgument | None = None,
             filter: AnalyzeArgument | None = None,
+            words: AnalyzeArgument | None = None,
         ) -> AnalyzeResult:
-            opened, asked = _analysed(config, table, query, k, filter)
-            return _Analysed(_EXPLAINED, snapshot_id=opened.snapshot_id, filters=_packed(asked.filters))
+            opened, asked = _analysed(config, table, query, k, filter, words)
+            return _Analysed.of(_EXPLAINED, opened, asked)
 
         def __init__(self, analysed: _Analysed) -> None:
             self._asking = _Asking(config, analysed)
 
-        def eval(self, table: str, query: str, k: int = 10, filter: Any = None) -> Iterator[tuple[Any, ...]]:
-            found = self._asking.answer(table, query, k)
+        def eval(
+            self, table: str, query: str, k: int = 10, filter: Any = None, words: bool = False
+        ) -> Iterator[tuple[Any, ...]]:
+            found = self._asking.answer(table, query, k, words)
             if found is None:
                 return
             told = found.explain
@@ -169,18 +183,18 @@ class _Asking:
 
     def __init__(self, config: LakeConfig, analysed: _Analysed) -> None:
         self._config = config
-        self._snapshot_id = analysed.snapshot_id
+        self._snapshot = (analysed.snapshot_id, analysed.identity)
         self._filters = tuple(predicate_from_json(each) for each in json.loads(analysed.filters))
         self._searcher: LakeSearcher | None = None
         self._opened: SearchSnapshot | None = None
 
     def answer(
-        self, table: str, query: str | None, k: int, columns: Sequence[str] | None = None
+        self, table: str, query: str | None, k: int, words: bool, columns: Sequence[str] | None = None
     ) -> SearchResult | None:
         """The answer to a query. None for none. ``columns``: those that the result has to have."""
         if query is None:
             return None
-        request = _request(query, k, self._filters)
+        request = _request(query, k, self._filters, words=words)
         if columns is not None and request.measure not in columns:
             raise ConfigError(
                 f"the query {query!r:.80} has {request.measure}, and the result has not",
@@ -190,7 +204,7 @@ class _Asking:
         if self._opened is None:
             lake = _lake(self._config, table)
             self._searcher = lake.searcher(lake.load_table())
-            self._opened = self._searcher.at(self._snapshot_id)
+            self._opened = self._searcher.at_again(*self._snapshot)
         assert self._searcher is not None
         return self._searcher.search_opened(self._opened, request)
 
@@ -201,11 +215,15 @@ def _analysed(
     query: AnalyzeArgument,
     k: AnalyzeArgument | None,
     filter: AnalyzeArgument | None,
+    words: AnalyzeArgument | None,
 ) -> tuple[SearchSnapshot, SearchRequest]:
     lake = _lake(config, _constant(table, "table"))
     opened = lake.searcher(lake.load_table()).at()
     filters = _filters(filter, opened.schema)
-    return opened, _request("any" if query.value is None else query.value, _rows(k), filters)
+    if words is not None and type(words.value) is not bool:
+        raise ConfigError("words is neither true nor false", where=NAME, fix=f"Call it as {_WORDED}.")
+    typed = words is not None and bool(words.value)
+    return opened, _request("any" if query.value is None else query.value, _rows(k), filters, words=typed)
 
 
 def _filters(argument: AnalyzeArgument | None, schema: pa.Schema) -> tuple[Predicate, ...]:
@@ -223,10 +241,6 @@ def _filters(argument: AnalyzeArgument | None, schema: pa.Schema) -> tuple[Predi
         predicate_from_json(text) if text.lstrip().startswith("{") else parse_filter(text, schema, option="filter")
         for text in texts
     )
-
-
-def _packed(filters: Sequence[Predicate]) -> str:
-    return json.dumps([predicate_to_json(each) for each in filters])
 
 
 def _lake(config: LakeConfig, table: str) -> Lake:
@@ -247,8 +261,7 @@ def _rows(k: AnalyzeArgument | None) -> int:
     return k.value
 
 
-def _request(query: str, k: int, filters: Sequence[Predicate] = ()) -> SearchRequest:
+def _request(query: str, k: int, filters: Sequence[Predicate], *, words: bool) -> SearchRequest:
     if not isinstance(query, str):
         raise ConfigError(f"the query {query!r:.80} is no text", where=NAME, fix=f"Call it as {_USAGE}.")
-    asked: SearchQuery = query_from_json(query) if query.lstrip().startswith("{") else as_query(query)
-    return SearchRequest(query=asked, k=k, filters=tuple(filters))
+    return SearchRequest(query=query_of_text(query, words=words), k=k, filters=tuple(filters))
