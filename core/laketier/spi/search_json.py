@@ -94,9 +94,10 @@ def query_of_text(text: str, *, words: bool = False) -> SearchQuery:
         SerializationError: It begins with ``{`` and is no query in JSON.
         ConfigError: It is no text, has no words, or a value of the query is out of its bounds.
     """
-    if words or not isinstance(text, str) or not text.lstrip().startswith("{"):
-        return as_query(text)
-    return query_from_json(text)
+    given: Any = text  # of users of Python, who may give anything
+    if words or not isinstance(given, str) or not given.lstrip().startswith("{"):
+        return as_query(given)
+    return query_from_json(given)
 
 
 def _plain(value: Any) -> Any:
