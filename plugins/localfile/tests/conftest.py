@@ -194,7 +194,8 @@ class OpenTable(Table):
 
     def open_child(self, failpoints: str, *epochs: int, **keys: str) -> Child:
         """Write epochs in a process of its own."""
-        return Child({"failpoints": failpoints, "epochs": epochs, "config": self.config(**keys)}, open_epochs)
+        job = {"failpoints": failpoints, "epochs": epochs, "config": self.config(**keys), "schema": self.schema}
+        return Child(job, open_epochs)
 
     def changed_ids(self, start: int, end: int) -> list[int]:
         """Of the rows that the commits ``start`` to ``end`` (exclusive) added."""

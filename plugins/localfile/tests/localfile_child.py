@@ -9,8 +9,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -51,11 +52,23 @@ def rounds(job: dict[str, Any], answers: Connection) -> None:
         answers.send(traceback.format_exc())
 
 
+def rows_of(ids: Sequence[int], regions: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
+    """With ``ts``, where the table has it: each epoch lies in two hours, and these go on as the epochs do."""
+    rows = {"id": ids, "region": regions, "ts": [_moment(each) for each in ids]}
+    return pa.RecordBatch.from_pydict({name: rows[name] for name in schema.names}, schema=schema)
+
+
+def _moment(number: int) -> datetime:
+    epoch, i = divmod(number, 1000)
+    return datetime(2026, 11, 24, 22) + timedelta(hours=epoch // 60 + i % 2)
+
+
 def _round(job: dict[str, Any], epoch: int) -> str:
     storage = LocalFilePlugin().create_storage(
         LakeStorageConfig(job["warehouse"], LocalFileOptions(**job.get("options", {})))
     )
-    factory = storage.tiering_factory(storage.catalog().load_table(TablePath.parse(job["table"])))
+    table = storage.catalog().load_table(TablePath.parse(job["table"]))
+    factory = storage.tiering_factory(table)
     work = TieringRound(factory, token=Token(job["pipeline"], "run", epoch), mode=WriteMode(job["mode"]))
     if work.begin() is Decision.DONE:
         return f"DONE {epoch}"
@@ -63,7 +76,7 @@ def _round(job: dict[str, Any], epoch: int) -> str:
     for part in range(2):
         writer = factory.create_writer(WriterInitContext(new_attempt_id(), split_index=part))
         ids = [epoch * 1000 + part * 2 + i for i in range(2)]
-        writer.write(pa.RecordBatch.from_pydict({"id": ids, "region": ["r0", "r1"]}))
+        writer.write(rows_of(ids, ["r0", "r1"], table.schema))
         results.append(writer.complete())
     if job["mode"] == "upsert":
         source = storage.source(storage.catalog().load_table(TablePath.parse(job["table"])))
@@ -75,12 +88,12 @@ def _round(job: dict[str, Any], epoch: int) -> str:
 def open_epochs(job: dict[str, Any], answers: Connection) -> None:
     """Epochs by one writer, whose files stay open from one to the next."""
     os.environ["LAKETIER_FAILPOINTS"] = job["failpoints"]
-    schema = pa.schema([("id", pa.int64()), ("region", pa.string())])
+    schema = job["schema"]
     try:
         with open_writer(job["config"], schema) as writer:
             for epoch in job["epochs"]:
                 ids = [epoch * 1000 + i for i in range(4)]
-                rows = pa.RecordBatch.from_pydict({"id": ids, "region": ["r0", "r1", "r2", "r3"]}, schema=schema)
+                rows = rows_of(ids, ["r0", "r1", "r2", "r3"], schema)
                 answers.send(f"{writer.write(epoch, [rows]).outcome.name} {epoch}")
     except Exception:  # noqa: BLE001 - told to the test
         answers.send(traceback.format_exc())
