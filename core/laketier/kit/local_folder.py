@@ -34,11 +34,13 @@ _IS_LINK = (errno.ELOOP, errno.EMLINK)
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file that a listing found. ``path`` is relative to the folder. ``modified_at``: ms since the epoch, UTC."""
+    """A file that a listing found. ``path`` is relative to the folder. ``modified_at``: ms since the epoch, UTC, by the
+    storage's clock. ``named_at``: the same of when the file got its name, or of a later change of it."""
 
     path: str
     bytes: int
     modified_at: int
+    named_at: int
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,8 @@ class LocalFolder:
                 else:
                     status = os.stat(entry.name, dir_fd=here, follow_symlinks=False)
                     if stat.S_ISREG(status.st_mode):
-                        yield FoundFile(path, status.st_size, status.st_mtime_ns // 1_000_000)
+                        written, changed = status.st_mtime_ns // 1_000_000, status.st_ctime_ns // 1_000_000
+                        yield FoundFile(path, status.st_size, written, max(written, changed))
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:

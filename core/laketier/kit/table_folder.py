@@ -53,7 +53,8 @@ class TableFolder:
                 continue
             why = escapes(info.path[cut:])
             if why is None:
-                yield FoundFile(info.path[cut:], info.size, info.mtime_ns // 1_000_000)
+                written = info.mtime_ns // 1_000_000
+                yield FoundFile(info.path[cut:], info.size, written, written)
             else:
                 log.warning("%s: %a is left alone, because %s", self.root, info.path[cut:], why)
 

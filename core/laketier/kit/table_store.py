@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 from laketier.kit.local_folder import FoundFile
+
+T = TypeVar("T")
 
 
 class StagingArea(Protocol):
@@ -91,6 +93,10 @@ class TableStore(ABC):
     def names(self, folder: str) -> list[str]:
         """The names directly in a folder, of files and folders; on storage without folders, of files. Empty where it is
         gone."""
+
+    def all_of(self, asks: Sequence[Callable[[], T]]) -> list[T]:
+        """What ``asks`` return, which do not depend on each other. Storage where each is a request asks at once."""
+        return [ask() for ask in asks]
 
     # -- data files -------------------------------------------------------------------------------------------------
 

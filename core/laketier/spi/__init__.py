@@ -91,7 +91,7 @@ from laketier.spi.log import (
     TableLog,
     fail_on_bad_record,
 )
-from laketier.spi.maintenance import COLLECTOR, LakeMaintenance, OpenDataFile, OrphanFile, TableFinding
+from laketier.spi.maintenance import COLLECTOR, Expiry, LakeMaintenance, OpenDataFile, OrphanFile, TableFinding
 from laketier.spi.offsets import BucketBounds, LogOffsets, LogRange
 from laketier.spi.open_files import OpenFiles, OpenFilesSlot
 from laketier.spi.options import NoOptions, Passthrough, Secret, option
@@ -179,6 +179,7 @@ __all__ = [
     "DataclassSerializer",
     "Decision",
     "DeliveryLevel",
+    "Expiry",
     "Feature",
     "FeatureNotSupported",
     "Features",

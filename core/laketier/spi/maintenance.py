@@ -70,6 +70,23 @@ class OpenDataFile:
     committed_at: int | None = None
 
 
+@dataclass(frozen=True)
+class Expiry:
+    """The oldest snapshots of a table that end, and the files that only they needed.
+
+    Attributes:
+        earliest: The oldest snapshot that can still be read, or could be if this were done.
+        newest: The newest snapshot.
+        files: The files that no snapshot from ``earliest`` on needs, and that are older than the retention.
+        removed: Those of them that are gone. Empty where they were only listed.
+    """
+
+    earliest: int
+    newest: int
+    files: tuple[OrphanFile, ...] = ()
+    removed: tuple[OrphanFile, ...] = ()
+
+
 class LakeMaintenance(ABC):
     """The maintenance of one table. Made by `LakeStorage.maintenance`, for a format with `Feature.ORPHAN_COLLECTION`.
     Driver."""
@@ -121,6 +138,29 @@ class LakeMaintenance(ABC):
             FeatureNotSupported: The format has no findings to repair.
         """
         raise FeatureNotSupported("repair", reason="it has no findings that could be repaired")
+
+    def expire(self, *, retention: int, keep: int, delete: bool) -> Expiry:
+        """End the oldest snapshots, and delete the files that only they needed. The rows of the table, its watermarks
+        and the snapshots that stay are as before. Safe beside writers. A read of a snapshot that ends fails.
+
+        Args:
+            retention: How long a snapshot stays after another one took its place, in ms by the storage's clock. Longer
+                than any read.
+            keep: How many of the newest snapshots stay, whatever their age. At least 1.
+            delete: False only lists, by this host's clock, and changes nothing.
+
+        Returns:
+            What was found, and what was deleted.
+
+        Raises:
+            Conflict: Other commits came first each time, or the table was dropped.
+            FeatureNotSupported: The format has tools of its own, or keeps all snapshots.
+        """
+        raise FeatureNotSupported(
+            "expiry",
+            reason="laketier ends no snapshots of this format",
+            fix="Use the format's own tools.",
+        )
 
     def open_files(self) -> Sequence[OpenDataFile]:
         """List the data files that pipelines left open. Reads the table afresh, and changes nothing.

@@ -47,6 +47,7 @@ _SUPERSEDED_SUFFIX = ".superseded"
 _MAX_NAME_BYTES = 255
 _ACCEPT = "set lake.localfile.odd-partition-values = accept, which names the folder by a digest"
 _BASE_NAME = re.compile(r"part-[0-9a-z-]+" + SUFFIX + r"\Z")
+_ADOPTED = re.compile(r"adopted-[0-9a-f]{32}\Z")
 _PARTITION_FOLDER = re.compile(r"(?:[^_.=][^=]*)?=.+\Z", re.DOTALL)
 
 # What Hive and Spark escape, and NUL, which no path can hold.
@@ -86,6 +87,13 @@ def staged_path(path: str) -> str:
 def superseded_path(path: str) -> str:
     """Where the data file ``path`` goes when an overwrite or an upsert replaces it."""
     return f"{SUPERSEDED}/{_own_name(path)}{_SUPERSEDED_SUFFIX}"
+
+
+def is_superseded(path: str) -> bool:
+    """Whether a file has a name that `superseded_path` gives."""
+    folder, _, name = path.rpartition("/")
+    base = name.removesuffix(_SUPERSEDED_SUFFIX)
+    return folder == SUPERSEDED and base != name and (attempt_of(base) is not None or bool(_ADOPTED.match(base)))
 
 
 def _own_name(path: str) -> str:
@@ -178,4 +186,7 @@ LAYOUT = ManifestLayout(
     allowed=_is_data_file,
     details=details,
     adoptable=is_adoptable,
+    superseded=SUPERSEDED,
+    superseded_as=superseded_path,
+    was_superseded=is_superseded,
 )

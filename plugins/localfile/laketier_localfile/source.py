@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from laketier.kit import conform
 from laketier.kit.looks import is_there
-from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestSource, whole_file
+from laketier.kit.manifests import FileEntry, ManifestSnapshot, ManifestSource, has_expired, whole_file
 from laketier.kit.manifests.folding import Room
 from laketier.kit.parquet_reader import naming_damage
-from laketier.spi import CorruptTable, LakeSplit, Predicate, columns_of
+from laketier.spi import CorruptTable, LakeSplit, LaketierError, Predicate, SnapshotNotFound, columns_of
 from laketier_localfile.adopted import fitted_batches
 from laketier_localfile.claims import digest_of, format_of
 from laketier_localfile.file_formats.interface import FileFormat, Wanted
@@ -143,14 +143,37 @@ class LocalFileSource(ManifestSource):
         """The data file, wherever it is. A file that is digested from end to end is fetched as a whole."""
         bucket = in_s3(self.table.place)
         if bucket is None:
-            return _opened(self.table.location, published.path)
+            found = _opened(self.table.location, published.path)
+            if found is None:
+                raise self._missing(published.path)
+            return found
         from laketier_localfile.s3.settle import places
 
         checked = places(LAYOUT.data_path(published.path, where="a split", adopted=True))
         try:
             return bucket.open(*checked) if chosen.tells_by_ranges else bucket.fetch(*checked)
         except FileNotFoundError as error:
-            raise _missing(bucket.where(published.path)) from error
+            raise self._missing(published.path) from error
+
+    def _missing(self, path: str) -> LaketierError:
+        where = self.table.store.where(path)
+        try:
+            expired = has_expired(self.table.manifests(), path)
+        except (LaketierError, OSError):
+            expired = False
+        if expired:
+            return SnapshotNotFound(
+                "the snapshot expired while it was read",
+                where=where,
+                why="`laketier maintain expire` deleted a file that none of the snapshots needs which are left",
+                fix="Read a newer snapshot. Let expiry leave snapshots for longer than any read takes (--older-than).",
+            )
+        return CorruptTable(
+            "a data file of the snapshot is missing",
+            where=where,
+            why="something deleted it, or this host does not see the driver's warehouse",
+            fix="Restore it from a backup, or put lake.warehouse on a file system that all hosts share.",
+        )
 
     def _plain_path(self, entry: FileEntry, snapshot: ManifestSnapshot) -> str | None:
         """A path that stays: the final one, or that of a superseded file. A file that is still staged has none."""
@@ -180,23 +203,14 @@ def _has(schema: pa.Schema, wanted: pa.Schema) -> bool:
     return all(field.name in there and there[field.name].equals(field.type) for field in wanted)
 
 
-def _opened(location: Path, name: str) -> pa.NativeFile:
+def _opened(location: Path, name: str) -> pa.NativeFile | None:
     """The data file ``name``, wherever it is. It is opened once: a round may move it, but what is open stays."""
     while (path := locate(location, name)) is not None:
         try:
             return pa.OSFile(str(path))
         except FileNotFoundError:
             continue  # it moved on, which it does twice at most
-    raise _missing(str(location / name))
-
-
-def _missing(where: str) -> CorruptTable:
-    return CorruptTable(
-        "a data file of the snapshot is missing",
-        where=where,
-        why="something deleted it, or this host does not see the driver's warehouse",
-        fix="Restore it from a backup, or put lake.warehouse on a file system that all hosts share.",
-    )
+    return None
 
 
 def _without_columns(rows: int, schema: pa.Schema) -> pa.RecordBatch:

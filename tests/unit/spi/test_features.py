@@ -84,6 +84,7 @@ TABLE = TableInfo(TablePath("db", "t"), TableDescriptor(pa.schema([("id", pa.int
         lambda: BareStorage().indexer(TABLE),
         lambda: BareStorage().maintenance(TABLE),
         lambda: BareMaintenance().repair(),
+        lambda: BareMaintenance().expire(retention=1, keep=1, delete=False),
         lambda: BareStorage().history(TABLE),
         lambda: BareStorage().changes(TABLE),
         lambda: BareStorage().feed(TABLE),

@@ -4,6 +4,7 @@ without an atomic log. See `ManifestTable`."""
 from laketier.kit.manifests.catalog import ManifestCatalog
 from laketier.kit.manifests.changes import ManifestChanges
 from laketier.kit.manifests.committer import ManifestCommitter
+from laketier.kit.manifests.expiry import has_expired
 from laketier.kit.manifests.folding import FoldSettings
 from laketier.kit.manifests.growth import Growth, growth_of, growth_text
 from laketier.kit.manifests.history import ManifestHistory
@@ -44,6 +45,7 @@ __all__ = [
     "files_at",
     "growth_of",
     "growth_text",
+    "has_expired",
     "warehouse_folder",
     "whole_file",
 ]

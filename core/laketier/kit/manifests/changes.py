@@ -15,12 +15,12 @@ from laketier.spi.changes import LakeChanges, VersionBounds, pass_over
 from laketier.spi.features import Feature
 from laketier.spi.source import ScanPlan
 
-_APPENDS = ("append", "create", "alter", "adopt", "rebuild")
+_APPENDS = ("append", "create", "alter", "adopt", "rebuild", "expire")
 
 
 @dataclass(frozen=True)
 class ManifestChanges(LakeChanges):
-    """A version is the number of a manifest, and all are kept. ``source`` makes the splits. Refused unless
+    """A version is the number of a manifest. ``source`` makes the splits. Refused unless
     ``features`` have it."""
 
     source: ManifestSource
@@ -44,7 +44,7 @@ class ManifestChanges(LakeChanges):
 
 
 def _bounds(head: Manifest) -> VersionBounds:
-    return VersionBounds(earliest=0, latest=head.number + 1, latest_at=head.at)
+    return VersionBounds(earliest=head.earliest, latest=head.number + 1, latest_at=head.at)
 
 
 def _appended(

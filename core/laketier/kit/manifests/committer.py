@@ -237,6 +237,7 @@ def next_manifest(head: Manifest, *, commit_id: str, kind: str, **changes: objec
             open=head.open_files,
             watermarks=head.watermarks,
             origin=head.origin,
+            earliest=head.earliest,
         ),
         **changes,  # type: ignore[arg-type]
     )

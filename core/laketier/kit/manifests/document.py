@@ -31,6 +31,9 @@ files do not hold for null."""
 GROWING_VERSION = 7
 """The version of documents with files that grow from commit to commit (`laketier.kit.manifests.growth`). A reader of
 the versions before would read such a file to wherever it ends, or call it damaged."""
+EXPIRED_VERSION = 8
+"""The version of manifests of tables whose oldest snapshots have expired (`Manifest.earliest`). A reader of the
+versions before would take files that were deleted with them for lost ones."""
 
 _VERSIONS = (
     FORMAT_VERSION,
@@ -40,6 +43,7 @@ _VERSIONS = (
     ADOPTED_VERSION,
     TRANSFORMED_VERSION,
     GROWING_VERSION,
+    EXPIRED_VERSION,
 )
 
 _HEAD = b'{"sha256":"'

@@ -13,7 +13,7 @@ from laketier.spi.history import LakeHistory, SnapshotInfo
 
 @dataclass(frozen=True)
 class ManifestHistory(LakeHistory):
-    """Each manifest is a snapshot, and all are kept. Refused unless ``features`` have it."""
+    """Each manifest since the earliest that can be read is a snapshot. Refused unless ``features`` have it."""
 
     table: ManifestTable
 
@@ -21,7 +21,7 @@ class ManifestHistory(LakeHistory):
         self.table.require(Feature.HISTORY)
         manifests = self.table.manifests()
         head, _ = manifests.current()
-        numbers = range(head.number, max(head.number - limit, -1), -1)
+        numbers = range(head.number, max(head.number - limit, head.earliest - 1), -1)
         return [_info(head if number == head.number else manifests.at(number, head)) for number in numbers]
 
 

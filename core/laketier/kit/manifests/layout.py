@@ -26,7 +26,9 @@ class ManifestLayout:
     ``allowed``: whether a path is one of the format's data files, for formats that move what was staged; None for
     whatever ``attempt_of`` knows. ``details``: checks the `FileEntry.details` that a manifest has, and returns them;
     raises `KeyError`, `TypeError` or `ValueError`. ``adoptable``: whether a path may also be one of a file that lay
-    there when the table was made of it, which has any name; None for a format that takes none.
+    there when the table was made of it, which has any name; None for a format that takes none. ``superseded``: the
+    folder to which a format moves files that commits take away, empty for one that moves none; ``superseded_as``: where
+    there such a file goes; ``was_superseded``: whether a path there is one that the format gave.
     """
 
     format: str
@@ -38,6 +40,9 @@ class ManifestLayout:
     allowed: Callable[[str], bool] | None = None
     details: Details = dict
     adoptable: Callable[[str], bool] | None = None
+    superseded: str = ""
+    superseded_as: Callable[[str], str] | None = None
+    was_superseded: Callable[[str], bool] | None = None
 
     @property
     def table_file(self) -> str:

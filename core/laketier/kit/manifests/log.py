@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -171,11 +172,11 @@ class ManifestLog:
         if len(parts) != 6 or not UUID.fullmatch(parts[0]) or not _NUMBER.fullmatch(parts[1]):
             return False
         manifests = cls(place, layout, parts[0], 2)
-        number, identity = int(parts[1]), manifests.store.identity
-        as_they_were = all(
-            identity(name) == part for name, part in zip(manifests.names_of_version(number), parts[3:], strict=True)
-        )
-        return as_they_were and not manifests.exists(number + 1)
+        number, store = int(parts[1]), manifests.store
+        looks: list[Callable[[], str | bool | None]] = [partial(manifests.exists, number + 1)]
+        looks += [partial(store.identity, name) for name in manifests.names_of_version(number)]
+        is_past, *found = store.all_of(looks)
+        return found == parts[3:] and not is_past
 
     def names_of_version(self, number: int) -> tuple[str, str, str]:
         """The files that `version` stands for, relative to the table."""
@@ -203,11 +204,11 @@ class ManifestLog:
         """The manifest of snapshot ``number``. Raises `SnapshotNotFound`, and as `read`."""
         if number == head.number:
             return head
-        if not 0 <= number < head.number:
+        if not head.earliest <= number < head.number:
             raise SnapshotNotFound(
-                f"there is no snapshot {number}",
+                f"snapshot {number} has expired" if 0 <= number < head.earliest else f"there is no snapshot {number}",
                 where=self.store.root,
-                fix=f"The table has snapshots 0 to {head.number}.",
+                fix=f"The table has snapshots {head.earliest} to {head.number}.",
             )
         return self.read(number)
 
@@ -216,7 +217,7 @@ class ManifestLog:
         never go back. Raises `SnapshotNotFound` for a moment before the table was created."""
         if head.at <= moment:
             return head
-        low, high, found = 0, head.number - 1, None
+        low, high, found = head.earliest, head.number - 1, None
         while low <= high:
             middle = (low + high) // 2
             manifest = self.at(middle, head)
@@ -226,7 +227,10 @@ class ManifestLog:
                 high = middle - 1
         if found is None:
             raise SnapshotNotFound(
-                f"the table has no snapshot as old as {moment} (ms since the epoch)", where=self.store.root
+                f"the table has no snapshot as old as {moment} (ms since the epoch)",
+                where=self.store.root,
+                why="older ones have expired" if head.earliest else None,
+                fix=f"The table has snapshots {head.earliest} to {head.number}.",
             )
         return found
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 from laketier.kit.local_folder import FoundFile
 from laketier.kit.manifests.committer import ManifestCommitter
+from laketier.kit.manifests.expiry import expire, list_expired
 from laketier.kit.manifests.log import ManifestLog
 from laketier.kit.manifests.manifest import FileEntry, Manifest
 from laketier.kit.manifests.table import ManifestTable
 from laketier.kit.staged import remove_files
+from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi.context import CommitterInitContext
 from laketier.spi.errors import Conflict
-from laketier.spi.maintenance import LakeMaintenance, OpenDataFile, OrphanFile
+from laketier.spi.maintenance import Expiry, LakeMaintenance, OpenDataFile, OrphanFile
 from laketier.spi.writer import attempt_began_at, new_attempt_id
 
 _TEMPORARY = ".tmp"
@@ -25,7 +27,7 @@ _TRIES = 20
 @dataclass(frozen=True)
 class ManifestMaintenance(LakeMaintenance):
     """For `LakeStorage.maintenance` of a format of manifests. Driver. To list changes nothing: what a crashed commit
-    left is finished by the next round. Superseded files stay, as every snapshot can be read."""
+    left is finished by the next round. Superseded files stay until their snapshots expire."""
 
     table: ManifestTable
 
@@ -41,6 +43,10 @@ class ManifestMaintenance(LakeMaintenance):
 
     def remove_orphans(self, orphans: Sequence[OrphanFile]) -> Sequence[OrphanFile]:
         return remove_files(self.table.store, orphans)
+
+    def expire(self, *, retention: int, keep: int, delete: bool) -> Expiry:
+        with naming_storage_errors("old snapshots were looked at"):
+            return (expire if delete else list_expired)(self.table, retention, keep)
 
     def open_files(self) -> Sequence[OpenDataFile]:
         head, _ = self.table.manifests().head()

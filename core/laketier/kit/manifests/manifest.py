@@ -126,14 +126,16 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """One commit. ``previous`` is the SHA-256 of the manifest before it. ``kind``: ``create``, ``alter``, ``append``,
-    ``upsert`` or ``overwrite``; an overwrite drops all files before it, an upsert those whose paths are ``removed``.
-    ``metadata_at`` is the number of the manifest that holds the table's metadata as of this one. ``watermarks``:
-    pipeline → its last watermark, of all pipelines. ``folded``: the paths among ``removed`` with rows that are in the
-    table as before, in those files among ``added`` that have a level. ``folding``: what the next commit wants to know
-    of small files, as JSON's own types. ``open``: the files that earlier commits left open, and this one did not
-    change; `open_files` are all that are open. ``origin``: where the table's first files came from, empty where writers
-    made them; each manifest of a table has the same."""
+    """One commit. ``previous`` is the SHA-256 of the manifest before it. ``kind``: ``create``, ``alter``,
+    ``append``, ``upsert``, ``expire`` or ``overwrite``; an overwrite drops all files before it, an upsert those
+    whose paths are ``removed``. ``metadata_at`` is the number of the manifest that holds the table's metadata as of
+    this one. ``watermarks``: pipeline → its last watermark, of all pipelines. ``folded``: the paths among
+    ``removed`` with rows that are in the table as before, in those files among ``added`` that have a level.
+    ``folding``: what the next commit wants to know of small files, as JSON's own types. ``open``: the files that
+    earlier commits left open, and this one did not change; `open_files` are all that are open. ``origin``: where
+    the table's first files came from, empty where writers made them; each manifest of a table has the same.
+    ``earliest``: the oldest snapshot that can still be read; it never goes back.
+    """
 
     table_uuid: str
     number: int
@@ -150,6 +152,7 @@ class Manifest:
     watermarks: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     metadata: TableDescriptor | None = None
     origin: str = ""
+    earliest: int = 0
     sha256: str = ""
 
     @property
@@ -191,6 +194,7 @@ class Manifest:
         """Encode the manifest. The head of the document holds its digest, which `decode` returns as `sha256`."""
         body = {
             **({"origin": self.origin} if self.origin else {}),
+            **({"earliest": self.earliest} if self.earliest else {}),
             "table_uuid": self.table_uuid,
             "number": self.number,
             "previous": self.previous,
@@ -238,6 +242,7 @@ class Manifest:
             watermarks=texts(body["watermarks"]),
             metadata=None if metadata is None else _descriptor_from_plain(metadata),
             origin=origin,
+            earliest=_earliest(body),
             sha256=sha256,
         )
 
@@ -286,6 +291,14 @@ def _folded_paths(body: Mapping[str, Any]) -> tuple[str, ...]:
     if not set(folded) <= set(body.get("removed", ())):
         raise ValueError("it folds files that it does not remove")
     return folded
+
+
+def _earliest(body: dict[str, Any]) -> int:
+    """Raises `ValueError` for one that is not there yet."""
+    earliest = whole(body.get("earliest", 0))
+    if earliest > body["number"]:
+        raise ValueError(f"snapshot {earliest} is not there yet")
+    return earliest
 
 
 def _open_entries(body: dict[str, Any], layout: ManifestLayout) -> tuple[FileEntry, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from laketier.kit.manifests.document import (
     ADOPTED_VERSION,
+    EXPIRED_VERSION,
     FOLDED_VERSION,
     FORMAT_VERSION,
     FORMATTED_VERSION,
@@ -25,6 +26,8 @@ def version_of(body: Mapping[str, Any]) -> int:
     """The version of a manifest or a rollup with this content."""
     entries = [entry for name in ("added", "open", "files") for entry in body.get(name, ())]
     metadata = body.get("metadata") or {"properties": {}}
+    if "earliest" in body:
+        return EXPIRED_VERSION
     if any(GROWTH in entry for entry in entries):
         return GROWING_VERSION
     if "partition_fields" in metadata or OUTSIDE_PROPERTY in metadata["properties"]:

@@ -151,7 +151,7 @@ class S3Store(TableStore):
     def files(self, folder: str = "") -> Iterator[FoundFile]:
         for found in self.objects(folder):
             if escapes(found.path) is None:
-                yield FoundFile(found.path, found.bytes, found.modified_at)
+                yield FoundFile(found.path, found.bytes, found.modified_at, found.modified_at)
 
     def objects(self, folder: str = "") -> Iterator[Listed]:
         """All objects below a folder, also those that can't be files of a table. Raises `StorageError`."""
@@ -277,6 +277,9 @@ class S3Store(TableStore):
                 fix="Move the other table elsewhere, or drop it first.",
             )
         return listed
+
+    def all_of(self, asks: Sequence[Callable[[], T]]) -> list[T]:
+        return self.at_once(lambda ask: ask(), asks)
 
     def at_once(self, ask: Callable[[T], R], each: Sequence[T]) -> list[R]:
         """Requests that do not depend on each other."""
