@@ -46,6 +46,7 @@ from laketier.cli.shown import (
 from laketier.spi import (
     CommitError,
     ConfigError,
+    CorruptTable,
     FeatureNotSupported,
     LaketierError,
     PluginError,
@@ -113,6 +114,8 @@ def _log_to_stderr(level: int) -> None:
 def exit_code(error: LaketierError) -> int:
     """The exit code of an error, see the module's docstring."""
     match error:
+        case CorruptTable():  # also where a round was refused for it
+            return 2
         case Refused():
             return 3
         case CommitError():

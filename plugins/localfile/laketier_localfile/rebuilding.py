@@ -32,6 +32,7 @@ from laketier.spi import (
     IncompatibleTable,
     LaketierError,
     PartitionField,
+    StorageError,
     TableDescriptor,
     TableNotFound,
     TablePath,
@@ -57,6 +58,7 @@ log = logging.getLogger(__name__)
 
 _WIDTHS = {Transform.BUCKET: 1, Transform.TRUNCATE: 1}
 _UUID = re.compile(r"[0-9a-f]{32}\Z")
+_MANIFEST = re.compile(r"\d{20}\.json\Z")
 _NO_ROLLUPS = 1 << 62
 _TABLE = LAYOUT.table_file.rpartition("/")[2]
 _WATERMARKS_LOST = (
@@ -258,9 +260,9 @@ def _newest(place: LyingPlace, *, quietly: bool = False) -> Manifest | None:
         if not ((name.endswith(LOST) or _UUID.match(name)) and _was_table(place, name)):
             continue
         described = None
-        for file in sorted(place.names(f"{LAYOUT.folder}/{name}")):
-            if not (file.endswith(".json") and file.removesuffix(".json").isdecimal()):
-                continue
+        files = [file for file in place.names(f"{LAYOUT.folder}/{name}") if _MANIFEST.match(file)]
+        _refuse_lag(place, f"{LAYOUT.folder}/{name}", files)
+        for file in sorted(files):
             path = f"{LAYOUT.folder}/{name}/{file}"
             try:
                 manifest = Manifest.decode(store.read(path), store.where(path), LAYOUT)
@@ -273,6 +275,20 @@ def _newest(place: LyingPlace, *, quietly: bool = False) -> Manifest | None:
                 found.append(replace(manifest, metadata=described, added=()))
                 del found[:-2]
     return max(found, key=lambda each: each.at, default=None)
+
+
+def _refuse_lag(place: LyingPlace, folder: str, listed: list[str]) -> None:
+    """A listing without the newest manifest may lack its data files, too, and their rows would be lost without a
+    word."""
+    newest = max((int(file.removesuffix(".json")) for file in listed), default=-1)
+    unlisted = f"{folder}/{newest + 1:020}.json"
+    if place.store.exists(unlisted):
+        raise StorageError(
+            "a listing does not show a manifest that is there",
+            where=place.store.where(unlisted),
+            why="the store lists what was written only later, so files of the table may be missing in lists, too",
+            fix="Wait until listings show all, and run it again: a table is rebuilt from what is listed.",
+        )
 
 
 def _described(

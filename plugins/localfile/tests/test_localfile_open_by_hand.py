@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from conftest import SCHEMA
 
+from laketier.cli.app import exit_code
 from laketier.spi import Conflict, CorruptTable, Token
 from laketier.tiering import TieringRound
 from laketier_localfile import growing
@@ -155,8 +156,9 @@ def test_what_was_harmed_is_refused_by_hand_too(open_table: Any) -> None:
     (path,) = table.staged_files()
     data = path.read_bytes()
     path.write_bytes(data.replace(b"1", b"7"))
-    with pytest.raises(CorruptTable, match="an open data file is not as it was recorded"):
+    with pytest.raises(CorruptTable, match="an open data file is not as it was recorded") as told:
         maintenance(table).finish_open_files(["p"])
+    assert exit_code(told.value) == 2, "as all damage, also where it is a round that is refused"
     path.write_bytes(data[:5])
     with pytest.raises(CorruptTable, match=r"and \d+ were recorded"):
         maintenance(table).finish_open_files(["p"])
