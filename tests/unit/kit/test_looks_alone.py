@@ -31,7 +31,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "entry.is_symlink": "os.DirEntry: it raises",
         "entry.is_dir": "os.DirEntry: it raises",
     },
-    "core/laketier/tables/metadata/folder.py": {"folder.is_symlink": "chooses the words of an error that comes anyway"},
     "core/laketier/connectors/files/local.py": {
         "os.path.islink": "chooses between two errors, of which either leaves the file alone",
     },
