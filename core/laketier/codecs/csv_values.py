@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +16,13 @@ import pyarrow.csv as pc_csv
 import pyarrow.types as pt
 
 from laketier.codecs.decoding import BLANKS, BadValue, Decoded, Decoder, Undecodable, one_batch
+from laketier.codecs.said import shown
 from laketier.codecs.text_types import cast_text, check_text_types, large_floats, refuse_rounded
 
 _BOM = b"\xef\xbb\xbf"
+_VALUE = re.compile(
+    r"\s*([+-]?[0-9.]+([eE][+-]?[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}.*|true|false|null|)\s*\Z", re.IGNORECASE
+)
 _INTEGER = r"^[\s\v]*-?\d+[\s\v]*$"
 
 
@@ -144,6 +149,16 @@ def _refused(values: Sequence[bytes], block: bytes) -> list[Undecodable]:
         bad += [Undecodable(at, why) for at, line in enumerate(values) if b"\r" in line[:-1] and at not in known]
         bad.sort(key=lambda one: one.index)
     return bad
+
+
+def refuse_values(names: Sequence[str]) -> None:
+    """Raise `BadValue` for a line of names that holds a value: the file has no header, as it seems, and its first
+    record would be lost."""
+    odd = next((name for name in names if _VALUE.match(name)), None)
+    if odd is not None:
+        raise BadValue(
+            f"its first line has {shown(odd)!r}, a value and no name of a column: it has no header, as it seems"
+        )
 
 
 def odd_numbers(texts: pa.Array, kind: pa.DataType) -> bool:

@@ -24,7 +24,8 @@ from laketier.codecs.said import shown
 from laketier.codecs.text_types import as_read, cast_text
 from laketier.kit.nested import rebuilt
 
-_LEADING_ZERO = r"^\s*-?0[0-9]"
+_LEADING = r"^\s*(\+|-?0[0-9])"
+"""Of what is written with digits, and is no number: 007, +4912345678."""
 _NO_NUMBER = r"(?i)^\s*[+-]?(nan|inf(inity)?)\s*$"
 _NUMBER_FOR_TRUTH = r"^\s*[01]\s*$"
 _MAY_BE_TIME = re.compile(r"\s*[0-9]{4}-")
@@ -157,7 +158,7 @@ def _kind_of(kind: pa.DataType, texts: pa.Array) -> pa.DataType:
     """The first type that changes none of the texts. Arrow drops the zone of a time that it finds, and takes much for
     numbers."""
     if pt.is_integer(kind) or pt.is_floating(kind):
-        odd = _any(texts, _LEADING_ZERO) or odd_numbers(texts, kind)
+        odd = _any(texts, _LEADING) or odd_numbers(texts, kind)
         return pa.string() if odd or (pt.is_floating(kind) and _all(texts, _NO_NUMBER)) else kind
     if pt.is_boolean(kind):
         return pa.string() if _any(texts, _NUMBER_FOR_TRUTH) else kind

@@ -29,10 +29,13 @@ class LineBlock:
     long: int = 0
 
 
-def read_blocks(stream: Any, size: int = BLOCK_BYTES, longest: int | None = None) -> Iterator[LineBlock]:
+def read_blocks(
+    stream: Any, size: int = BLOCK_BYTES, longest: int | None = None, *, to_its_end: bool = True
+) -> Iterator[LineBlock]:
     """The content of ``stream`` in blocks that end where a line does, without the mark of its byte order. A line is
     never cut; of one with more than ``longest`` bytes only its length is kept, and it takes no more memory than
-    that."""
+    that. Without ``to_its_end`` such a line is the last block, with as much of its length as was read: it may take
+    hours to the end of one that zeros were squeezed into."""
     carried: list[bytes] = []
     carried_bytes, number, begun = 0, 1, False
     too_long = 0
@@ -59,6 +62,8 @@ def read_blocks(stream: Any, size: int = BLOCK_BYTES, longest: int | None = None
             carried_bytes += len(data) - cut
         if longest is not None and carried_bytes > longest:
             too_long, carried, carried_bytes = carried_bytes, [], 0
+            if not to_its_end:
+                break
     if too_long:
         yield LineBlock(number, long=too_long)
     elif carried:

@@ -92,12 +92,7 @@ class SchemaSet:
             self._fields += len(schema)
             self._names.update(schema.names)
             if len(self._names) > SCHEMA_COLUMNS:
-                raise IncompatibleData(
-                    f"the files have more than {SCHEMA_COLUMNS:,} columns together",
-                    where=file,
-                    why="no table has as many; are some of their values the names of fields?",
-                    fix="Leave the file out, or write it again.",
-                )
+                raise _too_many(file)
             if self._fields > _MOST_FIELDS:
                 raise IncompatibleData(
                     f"the schemas of {len(self.first):,} files all differ, with {self._fields:,} columns together",
@@ -112,11 +107,38 @@ class SchemaSet:
         apart = [each for each in holders if promoted(each[1].type, column.type, self.spelling) is None]
         other, theirs = (apart or holders[-1:])[0]
         path, one, two = _where_apart(theirs.type, column.type, column.name, self.spelling)
+        kinds = [shown(str(kind), 200) for kind in (one, two)]
         return IncompatibleData(
-            f"column {path!r} is {shown(str(one), 200)} in {other!r} and {shown(str(two), 200)} in {file!r}",
+            f"column {shown(path, 200)!r} is {kinds[0]} in {other!r} and {kinds[1]} in {file!r}",
             why="no type holds the values of both unchanged",
             fix="Give the column's type, leave one of the files out, or write it again with the other's type.",
         )
+
+
+def refuse_strangers(schemas: SchemaSet, where: str) -> None:
+    """Raise `IncompatibleData` for two files of CSV without a common column: the first line of one is no header, as it
+    seems, and its first record would be lost."""
+    if schemas.spelling is not Spelling.CSV:
+        return
+    found = schemas.schemas()
+    for file, schema in found[1:]:
+        if not set(schema.names) & set(found[0][1].names):
+            raise IncompatibleData(
+                f"{found[0][0]!r} and {file!r} have no column in common",
+                where=where,
+                why=f"by their first lines one has {shown(str(found[0][1].names), 200)}, and the other "
+                f"{shown(str(schema.names), 200)}: a line of names is missing, as it seems",
+                fix="Write a line of names as the first of each file, or move one of them away.",
+            )
+
+
+def _too_many(file: str) -> IncompatibleData:
+    return IncompatibleData(
+        f"the files have more than {SCHEMA_COLUMNS:,} columns together",
+        where=file,
+        why="no table has as many; are some of their values the names of fields?",
+        fix="Leave the file out, or write it again.",
+    )
 
 
 def _where_apart(
@@ -172,8 +194,24 @@ def _refuse_folded(result: Mapping[str, pa.Field], found: list[tuple[str, pa.Sch
         other = folded.setdefault(name.lower(), name)
         if other != name:
             first, second = (next(file for file, schema in found if each in schema.names) for each in (other, name))
-            raise IncompatibleData(
-                f"columns {other!r} in {first!r} and {name!r} in {second!r} differ by case only",
-                why="most readers fold case, and would take them for one",
-                fix="Rename one of them, or leave one of the files out.",
+            raise _folded(
+                f"columns {shown(other, 200)!r} in {first!r} and {shown(name, 200)!r} in {second!r}",
             )
+        _refuse_folded_inside(result[name].type, name)
+
+
+def _refuse_folded_inside(kind: pa.DataType, path: str) -> None:
+    folded: dict[str, str] = {}
+    for name, child in children(kind):
+        other = folded.setdefault(name.lower(), name)
+        if other != name:
+            raise _folded(f"fields {shown(other, 200)!r} and {shown(name, 200)!r} of column {shown(path, 200)!r}")
+        _refuse_folded_inside(child.type, f"{path}.{name}")
+
+
+def _folded(which: str) -> IncompatibleData:
+    return IncompatibleData(
+        f"{which} differ by case only",
+        why="most readers fold case, and would take them for one",
+        fix="Rename one of them, or leave the file out.",
+    )

@@ -21,12 +21,12 @@ from laketier.spi import (
     TablePath,
 )
 from laketier.tables.hive import HivePartitions, values_of
-from laketier.tables.inference import SchemaSet
+from laketier.tables.inference import SchemaSet, refuse_strangers
 from laketier_localfile.catalog import LocalFileCatalog
 from laketier_localfile.entries import adopted_table, canonical_text, entry_of, properties_of
 from laketier_localfile.file_formats.known import file_format
 from laketier_localfile.layout import LAYOUT, MANIFESTS
-from laketier_localfile.looking import LyingFile, Progress, look_at, measure, only_value, refuse_strangers
+from laketier_localfile.looking import LyingFile, Progress, look_at, measure, only_value
 from laketier_localfile.lying import LyingPlace
 from laketier_localfile.lying_place import lying_place_of
 from laketier_localfile.rebuilding import rebuild
@@ -62,8 +62,8 @@ class LocalFileAdoption(LakeAdoption):
             chosen = lying.only_of(None if asked is None else file_format(asked.value), place.where)
             place.refuse_unfit()
             schemas = SchemaSet(chosen.spelling)
-            looked_at = look_at(place, lying, chosen, schemas, on_progress)
-            refuse_strangers(chosen, schemas, place)
+            looked_at = look_at(place, lying, chosen, schemas, types or {}, on_progress)
+            refuse_strangers(schemas, place.where)
             hive = HivePartitions.of([file.path for file in looked_at]) if partitions else HivePartitions()
             schema = hive.added_to(schemas.schema(types))
             files = measure(place, lying, looked_at, schema, on_progress)

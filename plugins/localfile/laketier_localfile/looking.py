@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from laketier.codecs.decoding import raise_if_nobodys
-from laketier.codecs.said import said, shown
+from laketier.codecs.said import said
 from laketier.kit.partition import partition_text
 from laketier.spi import CorruptTable, IncompatibleData, UnsupportedType
 from laketier.tables.inference import SchemaSet
-from laketier.tables.promotion import Spelling
 from laketier_localfile.file_formats.interface import FileFormat, Measured, Wanted
 from laketier_localfile.layout import attempt_of
 from laketier_localfile.lying import LyingFiles, LyingPlace
@@ -66,20 +65,21 @@ def look_at(
     lying: LyingFiles,
     chosen: FileFormat,
     schemas: SchemaSet,
+    types: Mapping[str, pa.DataType],
     on_progress: Progress,
     *,
     durable: bool = True,
 ) -> list[LyingFile]:
-    """What each file tells, in the order of the names; with ``durable`` it is synced, as its writer may not have. Those
-    without records are left out. Raises `IncompatibleData` for files that are no whole files of the format, and
-    `IncompatibleTable` for changed ones."""
+    """What each file tells, in the order of the names. ``types``: those that the user chose. With ``durable`` each is
+    synced, as its writer may not have. Those without records are left out. Raises `IncompatibleData` for files that are
+    no whole files of the format, and `IncompatibleTable` for changed ones."""
     paths = sorted(lying.files)
 
     def look(path: str) -> LyingFile | None:
         is_own = attempt_of(path) is not None
         whole = not chosen.tells_by_ranges
         with place.opened(path, lying.files[path], durable=durable, whole=whole) as file:
-            told = chosen.tell(file, path, lying.files[path][0], own=is_own)
+            told = chosen.tell(file, path, lying.files[path][0], own=is_own, given=types)
         if told is None:
             return None
         return LyingFile(path, lying.files[path][0], chosen, is_own, told.schema, told.measured, told.schema)
@@ -174,23 +174,6 @@ def _rows_of(file: LyingFile, data: pa.NativeFile, schema: pa.Schema) -> Iterato
     if file.is_own and not file.file_format.tells_types:
         return file.file_format.read(data, file.path, Wanted(schema, schema, file.rows))
     return file.file_format.lying_rows(data, file.path, file.bytes, schema)
-
-
-def refuse_strangers(chosen: FileFormat, schemas: SchemaSet, place: LyingPlace) -> None:
-    """Raise `IncompatibleData` for two files of CSV without a common column: the first line of one is no header, as it
-    seems, and its first record would be lost."""
-    if chosen.spelling is not Spelling.CSV:
-        return
-    found = schemas.schemas()
-    for file, schema in found[1:]:
-        if not set(schema.names) & set(found[0][1].names):
-            raise IncompatibleData(
-                f"{found[0][0]!r} and {file!r} have no column in common",
-                where=place.where,
-                why=f"by their first lines one has {shown(str(found[0][1].names), 200)}, and the other "
-                f"{shown(str(schema.names), 200)}: a line of names is missing, as it seems",
-                fix="Write a line of names as the first of each file, or move one of them away.",
-            )
 
 
 def only_value(

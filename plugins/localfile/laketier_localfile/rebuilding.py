@@ -142,7 +142,7 @@ def what_is_left(
     newest = _newest(place)
     chosen = _format_of(catalog, place, lying, newest)
     schemas = SchemaSet(chosen.spelling)
-    looked_at = look_at(place, lying, chosen, schemas, on_progress, durable=durable)
+    looked_at = look_at(place, lying, chosen, schemas, types or {}, on_progress, durable=durable)
     descriptor, told = _described(place, looked_at, chosen, schemas, newest, primary_key, types or {})
     files = measure(place, lying, looked_at, descriptor.schema, on_progress, durable=durable)
     partitioning = Partitioning.of(descriptor)

@@ -380,6 +380,16 @@ def test_what_readers_agree_on_is_read_as_they_do(folder: Any, name: str, data: 
         assert pl.read_csv(folder.location / name).height == lines
 
 
+def test_a_type_that_is_chosen_takes_the_file_that_needs_it(folder: Any) -> None:
+    """No type was found for the file by itself, and the error said to choose one, in vain."""
+    put_bytes = (folder.location / "x.json").write_bytes
+    put_bytes(b'{"v": 1.5}\n\n{"v": 9007199254740993}\n')
+    with pytest.raises(IncompatibleData, match=r"x\.json: its line 3: 9007199254740993 .*declare it as decimal128"):
+        adopt(folder)
+    adopt(folder, types={"v": pa.decimal128(20, 1)})
+    assert [str(value) for value in folder.scan()["v"].to_pylist()] == ["1.5", "9007199254740993.0"]
+
+
 def test_two_files_of_csv_without_a_common_column(folder: Any) -> None:
     (folder.location / "a.csv").write_text("ann,berlin\nbob,rome\n")
     (folder.location / "b.csv").write_text("cleo,paris\ndan,oslo\n")

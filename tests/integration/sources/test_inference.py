@@ -258,3 +258,46 @@ def test_odd_names_and_folders_without_files(tmp_path: Path) -> None:
         infer(tmp_path / "empty")
     with pytest.raises(LaketierError):
         infer(tmp_path / "gone")
+
+
+LONG = "k" * 9000
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"a.csv": "1,ann\n2,bob\n"}, r"a\.csv: its first line has '1', a value and no name of a column"),
+        ({"a.csv": "id,name\n1,x\n", "b.csv": "ann,berlin\nbob,paris\n"}, "have no column in common"),
+        ({"a.csv": "id,name\n"}, r"none of 1 files tells columns, because a\.csv: it has no records"),
+        ({"a.json": "\ufeff", "b.json": ""}, r"none of 1 files tells columns, because a\.json: it has no records; …"),
+        ({"a.json": "{}\n{}\n"}, "the records of 'a.json' have no fields"),
+        ({"a.json": '{"": 1}\n'}, r"because a\.json: column '' has no name\."),
+        ({"a.json": '{"s": {"id": 1}}\n', "b.json": '{"s": {"ID": 1}}\n'}, "fields 'id' and 'ID' of column 's' differ"),
+        (
+            {"a.json": '{"%s": 1}\n' % ("k" * 9000), "b.json": '{"%s": ""}\n' % ("k" * 9000)},
+            "column 'k{133} … k{50}' is",
+        ),
+        ({"a.json": '{"v": 1}\n\n{"v": "a"}\n'}, r"a\.json: its line 3: the field v has a value of the kind string"),
+    ],
+)
+def test_what_gives_no_columns_is_told(tmp_path: Path, files: dict[str, str], says: str) -> None:
+    """Where rows would be lost: a record that is taken for a header, and records without a field."""
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    for sample in (None, 1000):
+        with pytest.raises(IncompatibleData, match=says) as error:
+            infer(tmp_path, sample=sample)
+        assert len(str(error.value)) < 1500
+
+
+def test_a_compressed_file_is_one_by_its_name_in_any_case(tmp_path: Path) -> None:
+    (tmp_path / "A.JSON.GZ").write_bytes(gzip.compress(b'{"id": 1}\n'))
+    assert infer(tmp_path).schema == pa.schema([("id", pa.int64())])
+
+
+def test_types_that_are_chosen_take_lines_that_no_type_was_found_for(tmp_path: Path) -> None:
+    put_text(tmp_path / "a.json", '{"v": 1.5}', '{"v": 9007199254740993}')
+    with pytest.raises(IncompatibleData, match=r"its line 2: .*declare it as decimal128"):
+        infer(tmp_path)
+    wide = pa.decimal128(30, 4)
+    assert infer(tmp_path, given={"v": wide}).schema == pa.schema([("v", wide)])

@@ -67,3 +67,25 @@ def test_lines(tmp_path: Path) -> None:
     log = log_of(zone, {"format": "json", "infer": True, "infer-files": 0})
     assert log.table.schema == pa.schema([("id", pa.float64()), ("at", pa.timestamp("us", "UTC"))])
     assert len(rows(log)) == 2
+
+
+@pytest.mark.parametrize("infer_files", [0, 1])
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("1.csv", b"1,ann\n2,bob\n", "it has no header, as it seems"),
+        ("1.json", b"{}\n{}\n", "have no fields"),
+        ("1.parquet", None, "have no fields"),
+    ],
+)
+def test_no_row_is_lost_to_a_table_without_its_column(
+    tmp_path: Path, name: str, data: bytes | None, says: str, infer_files: int
+) -> None:
+    zone = tmp_path / "zone"
+    if data is None:
+        put(zone, name, 1.0)
+    else:
+        land_bytes(zone, name, data, at=1.0)
+    options = {"format": name.partition(".")[2], "infer-files": infer_files}
+    with pytest.raises(ConfigError, match=says):
+        log_of(zone, options | ({} if data is None else {"infer": True}))

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from laketier.codecs.arrow_ipc import ipc_schema
 from laketier.codecs.avro_files import AvroFile
+from laketier.codecs.csv_values import refuse_values
 from laketier.codecs.decoding import BadValue
 from laketier.codecs.inference import Given, inferred_csv, inferred_json
 from laketier.codecs.lines import read_blocks
@@ -54,12 +55,16 @@ def _schema_of_text(
     is_csv = options.format is FileFormat.CSV
     found = SchemaSet(Spelling.CSV if is_csv else Spelling.JSON)
     names: list[str] | None = None
-    for block in read_blocks(stream, longest=options.max_record_bytes):
+    for block in read_blocks(stream, longest=options.max_record_bytes, to_its_end=False):
         if block.long:
-            raise BadValue(f"its line {block.first:,} has {block.long:,} bytes, more than max-record-bytes allows")
+            raise BadValue(
+                f"its line {block.first:,} has more bytes than max-record-bytes = {options.max_record_bytes:,} allows"
+            )
         skipped = 0
         if is_csv and names is None:
             names, skipped = csv_header(block.data, options, None)
+            if options.header:
+                refuse_values(names)
         data = block.data[skipped:]
         first = block.first + block.data.count(b"\n", 0, skipped)
         parts = (

@@ -20,7 +20,7 @@ from laketier.connectors.files.readers import COMPRESSED, UnreadableFile
 from laketier.kit.storage_errors import naming_storage_errors
 from laketier.spi import ConfigError, IncompatibleData, LaketierError
 from laketier.tables.hive import HivePartitions
-from laketier.tables.inference import SchemaSet
+from laketier.tables.inference import SchemaSet, refuse_strangers
 from laketier.tables.promotion import Spelling
 
 SAMPLE = 1000
@@ -100,7 +100,23 @@ def infer_folder(
         found = _look(folder, options, taken, whole, given, on_progress)
     _refuse_unreadable(found.failed, len(taken), where=folder.open()[1])
     left_out |= found.left_out
+    if not found.schemas.files:
+        name, why = next(iter(sorted(left_out.items())))
+        raise IncompatibleData(
+            f"none of {len(names) or len(sized):,} files tells columns",
+            where=folder.open()[1],
+            why=f"{name}: {why}{'; …' if len(left_out) > 1 else ''}",
+            fix="Put files with records there, or give the columns.",
+        )
+    refuse_strangers(found.schemas, folder.open()[1])
     schema = found.schemas.schema(given)
+    if not len(schema):
+        raise IncompatibleData(
+            f"the records of {found.schemas.schemas()[0][0]!r} have no fields, and nor have those of other files",
+            where=folder.open()[1],
+            why="a table needs a column, and rows without any would be lost",
+            fix="Move the files away, or give the columns.",
+        )
     hive = HivePartitions.of(names) if partitions else HivePartitions()
     return Inferred(
         schema=hive.added_to(schema),

@@ -214,7 +214,7 @@ def csv_header(block: bytes, options: LandingTableOptions, schema: pa.Schema | N
 
 def bounded_stream(file: Any, path: str, size: int, options: LandingTableOptions) -> Any:
     """The text of a file, which may be compressed, as its name says."""
-    codec = next((codec for ending, codec in COMPRESSED.items() if path.endswith(ending)), None)
+    codec = next((codec for ending, codec in COMPRESSED.items() if path.lower().endswith(ending)), None)
     if codec is None:
         return file
     file = file if isinstance(file, pa.NativeFile) else pa.PythonFile(file, mode="r")
@@ -266,7 +266,8 @@ def unreadable(storage: Storage | None = None) -> Iterator[None]:
     except BadValue as error:
         raise UnreadableFile(said(error)) from error
     except (IncompatibleData, ConfigError, UnsupportedType) as error:  # of its columns
-        raise UnreadableFile(said(error)) from error
+        # Its file is told beside it, and what to do about such a file.
+        raise UnreadableFile(said(type(error)(error.what, why=error.why))) from error
     except (LaketierError, ImportError):
         raise
     except Exception as error:

@@ -70,7 +70,10 @@ def _of_first_file(folder: Folder, options: LandingTableOptions, ledger: Ledger,
             return _of_many(folder, options, origin)
         first = listed[order[0].as_py()].path
         try:
-            return schema_of(folder, first, options)
+            found = schema_of(folder, first, options)
+            if not len(found):
+                raise UnreadableFile("its records have no fields, and rows without any column would be lost")
+            return found
         except (UnreadableFile, Astray) as error:
             raise ConfigError(
                 f"the columns can't be taken from the first file, {escaped(first)}",

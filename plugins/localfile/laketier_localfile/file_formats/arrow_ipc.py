@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from laketier.codecs.arrow_ipc import MAGIC, ipc_file, ipc_schema
 from laketier.codecs.decoding import BadValue
+from laketier.codecs.inference import Given
 from laketier.kit import conform
 from laketier.kit.rolling import OpenFile
 from laketier.tables.evolution import logical_schema
@@ -71,7 +72,7 @@ class ArrowIpc(WholeFileFormat):
             left -= batch.num_rows
             yield conform(batch, wanted.schema)
 
-    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told:
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool, given: Given) -> Told:
         _refuse_others(file)
         file.seek(0)
         there = ipc_schema(file, size)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.codecs.inference import Given
 from laketier.kit import conform
 from laketier.kit.rolling import OpenFile
 from laketier.spi import UnsupportedType
@@ -74,8 +75,8 @@ class Csv(WholeFileFormat):
             columns = [values_of(_one(rows[field.name]), field.type) for field in wanted.written]
             yield conform(pa.RecordBatch.from_arrays(columns, schema=wanted.written), wanted.schema)
 
-    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told | None:
-        found = _own_schema(file, path) if own else csv_schema(file, path, size)
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool, given: Given) -> Told | None:
+        found = _own_schema(file, path) if own else csv_schema(file, path, size, given)
         return None if found is None else Told(found)
 
     def lying_rows(self, file: pa.NativeFile, path: str, size: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

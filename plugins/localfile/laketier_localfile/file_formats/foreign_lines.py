@@ -13,13 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from laketier.codecs.bounds import RECORD_BYTES
-from laketier.codecs.csv_values import CsvDecoder, header_of
+from laketier.codecs.csv_values import CsvDecoder, header_of, refuse_values
 from laketier.codecs.decoding import BadValue, Decoder
 from laketier.codecs.expansion import BoundedStream
-from laketier.codecs.inference import inferred_csv, inferred_json
+from laketier.codecs.inference import Given, inferred_csv, inferred_json
 from laketier.codecs.json_values import JsonDecoder
 from laketier.codecs.lines import LineBlock, parse_lines, read_blocks
-from laketier.codecs.said import shown
 from laketier.tables.inference import SchemaSet
 from laketier.tables.promotion import Spelling
 
@@ -27,21 +26,21 @@ CODECS = {".gz": "gzip", ".zst": "zstd"}
 
 _STRING = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"')
 _NO_NUMBER = re.compile(rb"NaN|Infinity")
-_VALUE = re.compile(
-    r"\s*([+-]?[0-9.]+([eE][+-]?[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}.*|true|false|null|)\s*\Z", re.IGNORECASE
-)
 _OTHER_DELIMITERS = ";\t|"
 _DOCUMENT_BYTES = 1 << 20
 
 
-def json_schema(file: pa.NativeFile, path: str, size: int, *, own: bool = False) -> pa.Schema | None:
-    """The columns of all lines, null for those without a value. None where there are no records. ``own``: bare NaN is
+def json_schema(
+    file: pa.NativeFile, path: str, size: int, given: Given | None, *, own: bool = False
+) -> pa.Schema | None:
+    """The columns of all lines, null for those without a value. None where there are no records. ``given``: types that
+    the user chose. ``own``: bare NaN is
     no foreign custom. Raises `BadValue`, ``ArrowInvalid`` and `IncompatibleData`."""
     found = SchemaSet(Spelling.JSON)
     for block in _blocks(file, path, size):
         if not own:
             _refuse_odd_json(block)
-        for place, schema in inferred_json(block.data, block.first):
+        for place, schema in inferred_json(block.data, block.first, given):
             found.add(schema, path, place)
     return found.joined() if found.files else None
 
@@ -52,7 +51,7 @@ def json_rows(file: pa.NativeFile, path: str, size: int, schema: pa.Schema) -> I
     yield from _rows(_blocks(file, path, size), lambda _: (decoder, 0), _refuse_odd_json)
 
 
-def csv_schema(file: pa.NativeFile, path: str, size: int) -> pa.Schema | None:
+def csv_schema(file: pa.NativeFile, path: str, size: int, given: Given) -> pa.Schema | None:
     """As `json_schema`; in CSV all columns are in the first line."""
     found = SchemaSet(Spelling.CSV)
     names: list[str] = []
@@ -62,7 +61,7 @@ def csv_schema(file: pa.NativeFile, path: str, size: int) -> pa.Schema | None:
             names, skipped = _header(block.data)
         _refuse_blank(block, skipped)
         first = block.first + block.data.count(b"\n", 0, skipped)
-        for place, schema in inferred_csv(block.data[skipped:], first, names, ","):
+        for place, schema in inferred_csv(block.data[skipped:], first, names, ",", given):
             found.add(schema, path, place)
     return found.joined() if found.files else None
 
@@ -83,9 +82,9 @@ def _blocks(file: pa.NativeFile, path: str, size: int) -> Iterator[LineBlock]:
     stream: Any = file
     if codec is not None:
         stream = BoundedStream(pa.CompressedInputStream(file, codec), size)
-    for block in read_blocks(stream, longest=RECORD_BYTES):
+    for block in read_blocks(stream, longest=RECORD_BYTES, to_its_end=False):
         if block.long:
-            raise BadValue(f"its line {block.first:,} has {block.long:,} bytes, more than {RECORD_BYTES:,}")
+            raise BadValue(f"its line {block.first:,} has more than {RECORD_BYTES:,} bytes")
         yield block
 
 
@@ -142,11 +141,7 @@ def _header(block: bytes) -> tuple[list[str], int]:
         names = header_of(line, ",")
     except ValueError as error:  # of its encoding, too
         raise BadValue(str(error)) from None
-    odd = next((name for name in names if _VALUE.match(name)), None)
-    if odd is not None:
-        raise BadValue(
-            f"its first line has {shown(odd)!r}, a value and no name of a column: it has no header, as it seems"
-        )
+    refuse_values(names)
     other = next((mark for mark in _OTHER_DELIMITERS if len(names) == 1 and mark in names[0]), None)
     if other is not None:
         raise BadValue(f"its values are parted by {other!r} as it seems, and by no comma")

@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
+from laketier.codecs.inference import Given
 from laketier.kit.rolling import ClosedFile, GrowingFile, OpenFile
 from laketier.spi import ConfigError
 from laketier.tables.promotion import Spelling
@@ -149,9 +150,10 @@ class FileFormat(ABC):
     # -- everything else --------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told | None:
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool, given: Given) -> Told | None:
         """What a file of ``size`` bytes tells that may be of any writer, and hostile. None for one without records.
-        ``own``: a writer of this format made it, and not only one of such files. Driver. Raises `CorruptTable`,
+        ``own``: a writer of this format made it, and not only one of such files. ``given``: types that the user chose,
+        which text of others is read as. Driver. Raises `CorruptTable`,
         `IncompatibleData`, `BadValue` and what Arrow does for one that is none, or that other readers read
         differently."""
 

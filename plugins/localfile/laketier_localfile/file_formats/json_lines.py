@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.codecs.inference import Given
 from laketier.codecs.json_values import read_documents
 from laketier.kit import conform
 from laketier.kit.nested import children
@@ -63,8 +64,8 @@ class JsonLines(WholeFileFormat):
             columns = [restored(_one(rows[field.name]), field.type) for field in wanted.written]
             yield conform(pa.RecordBatch.from_arrays(columns, schema=wanted.written), wanted.schema)
 
-    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told | None:
-        found = json_schema(file, path, size, own=own)
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool, given: Given) -> Told | None:
+        found = json_schema(file, path, size, None if own else given, own=own)
         return None if found is None else Told(found)
 
     def lying_rows(self, file: pa.NativeFile, path: str, size: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from laketier.codecs.inference import Given
 from laketier.codecs.parquet_pages import check_chunks
 from laketier.kit import conform
 from laketier.kit.parquet import GrowingParquetFile
@@ -62,7 +63,7 @@ class Parquet(FileFormat):
                 left -= piece.num_rows
                 yield conform(piece, wanted.schema)
 
-    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told:
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool, given: Given) -> Told:
         """By its footer alone."""
         digest = footer_digest(file, size)
         file.seek(0)

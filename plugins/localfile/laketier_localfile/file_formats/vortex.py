@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.types as pt
 
+from laketier.codecs.inference import Given
 from laketier.kit import conform
 from laketier.kit.nested import children
 from laketier.kit.rolling import OpenFile
@@ -79,7 +80,7 @@ class Vortex(WholeFileFormat):
                     for each in piece.to_batches():
                         yield conform(each, wanted.schema)
 
-    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool) -> Told:
+    def tell(self, file: pa.NativeFile, path: str, size: int, *, own: bool, given: Given) -> Told:
         with _readable(path):
             found = _library().open_readable(file)
             schema = logical_schema(found.dtype.to_arrow_schema().remove_metadata())
